@@ -38,7 +38,7 @@ def small():
     """Few candidates, so that there are files beyond, and as many steps as a small project needs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reranker.TermReranker, "depth", HEAD)
-        patch.setattr(terms_training, "_REPORTS", 4)
+        patch.setattr(terms_training, "_REPORTS_PER_STEP", 4)
         yield
 
 

@@ -22,10 +22,10 @@ from tosloc.rerank.terms.sparse_vectors import (
     DualEncoder,
     SparseVectors,
     Vocabulary,
-    heaviest,
+    keep_heaviest,
     path_words,
     report_counts,
-    stacked,
+    stack_vectors,
 )
 from tosloc.retrieval.corpus import Corpus, pack_facts
 from tosloc.retrieval.documents import Document, Documents
@@ -35,7 +35,7 @@ from tosloc.retrieval.history_index import HistoryIndex
 class Fixed(TermReranker):
     """Says what is known beforehand."""
 
-    def _reranked(self, one, context):
+    def _score_by_terms(self, one, context):
         assert not one.fixed.any()
         return np.array(self.said), lambda position: ()
 
@@ -59,7 +59,7 @@ def test_the_weight_is_taken_that_gains_most_on_validation(said, fixed, weight):
         Fixed(),
     )
     reranker.said = said
-    reranker._choose([one], RerankingContext())
+    reranker._choose_weight([one], RerankingContext())
     assert reranker.weight == weight
     if weight == 0.2:
         assert reranker.validation_results["stage one"] == pytest.approx(
@@ -67,7 +67,7 @@ def test_the_weight_is_taken_that_gains_most_on_validation(said, fixed, weight):
         )
         assert reranker.validation_results["weight 0.2"] == pytest.approx((1, (1 + 2 / 9) / 2))
         reranker.trained_until = 6  # opened before what was learned
-        reranker._choose([one], RerankingContext())
+        reranker._choose_weight([one], RerankingContext())
         assert reranker.weight == 0
 
 
@@ -124,7 +124,7 @@ def test_learning_brings_the_fixed_file_first_whatever_stage_one_said(monkeypatc
     known = [(row.indices, row.data) for row in (files[[place]] for place in range(3))]
     lists = [candidates("a b c", "0" * r + "1", scores=np.linspace(1, 0, 3)) for r in range(3)]
     start = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
-    lessons = training.Lessons(
+    lessons = training.TrainingData(
         reports, lists, [dict.fromkeys(sparse_vectors.FILE_SIDES, known)] * 3
     )
     encoder = training.fit_dual_encoder(start, lessons, seed=1)
@@ -171,7 +171,7 @@ def context(tmp_path_factory):
 
 
 def learned(context):
-    return Vocabulary.learned(
+    return Vocabulary.from_training(
         context, dict(SOURCES), [{"lost": 1.0}, {"lost": 2.0, "odd": 1.0}], 3 * YEARS
     )
 
@@ -205,7 +205,7 @@ def test_terms_count_that_are_common_enough_or_in_a_path(context):
         "socket",
         "src",
     )
-    assert found.numbers(["bake", "odd"]).tolist() == [0, -1]
+    assert found.term_ids(["bake", "odd"]).tolist() == [0, -1]
     for frequencies, term, documents, holding in (
         (found.in_files, "bake", 3, 3),
         (found.in_reports, "lost", 2, 2),
@@ -213,7 +213,7 @@ def test_terms_count_that_are_common_enough_or_in_a_path(context):
         (found.in_commits, "jar", 2, 0),
     ):
         wanted = np.log(1 + (documents - holding + 0.5) / (holding + 0.5))
-        assert frequencies[found.ids[term]] == pytest.approx(wanted)
+        assert frequencies[found.id_by_term[term]] == pytest.approx(wanted)
 
 
 def test_counts_of_reports_and_paths_and_the_heaviest_terms():
@@ -222,7 +222,9 @@ def test_counts_of_reports_and_paths_and_the_heaviest_terms():
         "cooki": 4.0,
     }
     assert path_words("Makefile") == {"makefil": 6.0}
-    found = heaviest(sparse.csr_array(np.array([[0, 3.0, 4.0], [0, 0, 0], [2.0, 2.0, 2.0]])), 2)
+    found = keep_heaviest(
+        sparse.csr_array(np.array([[0, 3.0, 4.0], [0, 0, 0], [2.0, 2.0, 2.0]])), 2
+    )
     assert found.toarray() == pytest.approx(
         np.array([[0, 0.6, 0.8], [0, 0, 0], [0.5**0.5, 0.5**0.5, 0]])
     )
@@ -233,15 +235,18 @@ def test_vectors_of_reports_and_contents_by_hand(context):
     vectors = SparseVectors(
         Vocabulary(("x", "y"), np.array([1.0, 3.0]), np.ones(2), *np.ones((2, 2))), context
     )
-    found = vectors.of_reports([{"x": np.e, "y": 1.0, "unknown": 9.0}, {}])
+    found = vectors.report_vectors([{"x": np.e, "y": 1.0, "unknown": 9.0}, {}])
     # y: 1 x 2, x: 2 x 1
     assert found.toarray() == pytest.approx(np.array([[0.5**0.5] * 2, [0, 0]]))
     vectors = made(context, "bake", "cooki", "jar", "net", "socket", "src")
-    found = stacked(vectors.of_contents([SOURCES[0], (PATHS[1], "gone")]), 6)
+    found = stack_vectors(vectors.content_vectors([SOURCES[0], (PATHS[1], "gone")]), 6)
     # bake is called twice and a method's name; cookie and jar stand in the name of the file and of its type
     counts = {"bake": 2 * 1.0 + 2.0, "cooki": 6.0 + 1.0 + 6.0, "jar": 6.0 + 1.0 + 6.0, "src": 2.0}
     wanted = np.array(
-        [np.log1p(count) * (1 + vectors.vocabulary.ids[term]) for term, count in counts.items()]
+        [
+            np.log1p(count) * (1 + vectors.vocabulary.id_by_term[term])
+            for term, count in counts.items()
+        ]
     )
     assert words(vectors, found[[0]]) == pytest.approx(
         dict(zip(counts, wanted / np.linalg.norm(wanted), strict=True))
@@ -255,7 +260,7 @@ def test_a_history_by_hand_of_what_was_known_and_contained(context):
         """What was known of each candidate."""
         vectors = made(replace(context, **more), "cooki", "planet", "socket")
         one = candidates("a b c", of=report(opened=opened))
-        found = stacked(vectors.of_candidates(one)["history"], 3)
+        found = stack_vectors(vectors.candidate_vectors(one)["history"], 3)
         return [words(vectors, found[[row]]) for row in range(len(one))]
 
     found = history(2 * YEARS)

@@ -1,6 +1,6 @@
-"""Stage two: the contract of rerankers, which score the first files anew, and the one record of a report's candidates.
+"""Stage two: the contract of rerankers, which score the first files of a ranking again.
 
-Shapes: C candidates of a report.
+Letters in shapes: C candidates of a report.
 """
 
 from __future__ import annotations
@@ -34,75 +34,79 @@ if TYPE_CHECKING:
     from tosloc.core.config import Config
 
 FactSource: TypeAlias = Callable[[Mapping[str, str]], Corpus]
-"""Blobs, each with a path of it -> what has the facts of those that are known."""
+"""Blobs, each with one of its paths -> a corpus with the facts of those that are known."""
 TextSource: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[str, str | None]]]
 """Blobs -> each with its text, None for one that cannot be read."""
 Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
-"""Position -> terms of the report that bring the candidate most, each with the file's term that answers it best."""
+"""Position of a candidate -> the terms of the report that add most to its score.
+
+Each comes with the term of the file that matches it best."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The first files of stage one's ranking for one report, in its order: what a reranker scores anew. What is known
-    of the fix is for training and measuring alone; without it no file is fixed. All but the version, the full id of the
-    searched one, have shape (C,).
+    """The first files of stage one's ranking for one report, in its order.
+
+    A reranker scores them again. ``version`` is the full id of the searched commit. The last four
+    attributes describe the fix and serve training and measuring only: a reranker scores candidates
+    without them.
     """
 
     report: BugReport
     version: str
     paths: tuple[str, ...]
+    """(C,) paths."""
     blobs: tuple[str, ...]
-    path_ids: IntArray  # numbers of the paths in the history index
-    scores: FloatArray  # stage one's, never increasing
+    """(C,) names of the files' contents."""
+    path_ids: IntArray
+    """(C,) numbers of the paths in the history index."""
+    scores: FloatArray
+    """(C,) stage one's scores, never increasing."""
     fixed: BoolArray
-    missed_ranks: tuple[
-        int, ...
-    ] = ()  # ranks of the fixed files beyond the candidates, which keep their places
-    relevant: int = 0  # all fixed files of the report
-    fixed_at: int = (
-        0  # when the fix was committed, seconds since 1970; 0 for a report that nobody has fixed
-    )
+    """(C,) whether the fix changed the file."""
+    missed_ranks: tuple[int, ...] = ()
+    """Ranks of the fixed files beyond the candidates, which keep their places."""
+    relevant: int = 0
+    """Number of all fixed files of the report."""
+    fixed_at: int = 0
+    """Time of the fix's commit, in seconds since 1970; 0 for a report without a known fix."""
 
     def __len__(self) -> int:
         return len(self.paths)
 
     @property
     def opened(self) -> float:
-        """When the report was opened, seconds since 1970."""
+        """Time at which the report was opened, in seconds since 1970."""
         return self.report.opened_seconds
 
     def without_labels(self) -> Self:
-        """The same without what is known of the fix: what a reranker gets to score."""
-        return replace(
-            self, fixed=np.zeros_like(self.fixed), missed_ranks=(), relevant=0, fixed_at=0
-        )
+        """Return the candidates without any information about the fix."""
+        no_file = np.zeros_like(self.fixed)
+        return replace(self, fixed=no_file, missed_ranks=(), relevant=0, fixed_at=0)
 
     def take(self, positions: LongArray) -> Self:
-        """Some of the candidates, in the order of their positions."""
-        paths, blobs = (
-            tuple(some[place] for place in positions) for some in (self.paths, self.blobs)
-        )
-        scores, fixed = self.scores[positions], self.fixed[positions]
+        """Return the candidates at these positions, in the order of the positions."""
         return replace(
             self,
-            paths=paths,
-            blobs=blobs,
+            paths=tuple(self.paths[position] for position in positions),
+            blobs=tuple(self.blobs[position] for position in positions),
             path_ids=self.path_ids[positions],
-            scores=scores,
-            fixed=fixed,
+            scores=self.scores[positions],
+            fixed=self.fixed[positions],
         )
 
     def head(self, depth: int) -> Self:
-        """The first ``depth`` candidates; fixed files after them are missed."""
-        lost = tuple((np.flatnonzero(self.fixed[depth:]) + depth + 1).tolist())
-        return replace(
-            self.take(np.arange(len(self))[:depth]), missed_ranks=(*lost, *self.missed_ranks)
-        )
+        """Return the first ``depth`` candidates; the fixed files after them become missed ones."""
+        newly_missed = tuple((np.flatnonzero(self.fixed[depth:]) + depth + 1).tolist())
+        head = self.take(np.arange(len(self))[:depth])
+        return replace(head, missed_ranks=(*newly_missed, *self.missed_ranks))
 
 
 def rr_and_ap_reranked(candidates: Candidates, scores: FloatArray) -> tuple[float, float]:
-    """Reciprocal rank and average precision of the candidates reordered by ``scores`` (C,), the rest in its places.
-    Equal scores keep stage one's order. A report without fixed files counts 0.
+    """Return reciprocal rank and average precision after sorting candidates by ``scores`` (C,).
+
+    All other files keep their places; equal scores keep stage one's order. A report without fixed
+    files counts 0.
     """
     ranks = [*fixed_ranks(scores, candidates.fixed).tolist(), *candidates.missed_ranks]
     return rr_and_ap(ranks, candidates.relevant, add=sum)
@@ -111,86 +115,107 @@ def rr_and_ap_reranked(candidates: Candidates, scores: FloatArray) -> tuple[floa
 def mrr_and_map(
     candidates: Sequence[Candidates], scores: Iterable[FloatArray]
 ) -> tuple[float, float]:
-    """MRR and MAP of the candidates reordered by scores (C,) of each report, over all reports."""
-    values = [
-        rr_and_ap_reranked(listed, row) for listed, row in zip(candidates, scores, strict=True)
-    ]
-    mrr, map_ = (
-        (math.fsum(column) / len(values) for column in zip(*values, strict=True))
-        if values
-        else (0.0, 0.0)
-    )
-    return mrr, map_
+    """Return MRR and MAP after sorting the candidates of each report by its scores (C,).
+
+    Both are 0 without any report.
+    """
+    reciprocal_ranks = []
+    average_precisions = []
+    for report_candidates, report_scores in zip(candidates, scores, strict=True):
+        rr, ap = rr_and_ap_reranked(report_candidates, report_scores)
+        reciprocal_ranks.append(rr)
+        average_precisions.append(ap)
+    if not reciprocal_ranks:
+        return 0.0, 0.0
+    reports = len(reciprocal_ranks)
+    return math.fsum(reciprocal_ranks) / reports, math.fsum(average_precisions) / reports
 
 
 def mrr_and_map_by_weight(
     candidates: Sequence[Candidates], added: Sequence[FloatArray], weights: Sequence[float]
 ) -> dict[float, tuple[float, float]]:
-    """Weight -> ``mrr_and_map`` of stage one's scores with so many times what a reranker adds."""
-    both = list(zip(candidates, added, strict=True))
-    return {
-        weight: mrr_and_map(candidates, (one.scores + weight * row for one, row in both))
-        for weight in weights
-    }
+    """Return for each weight ``mrr_and_map`` of stage one's scores + weight * ``added``.
+
+    ``added`` has for each report a reranker's scores (C,).
+    """
+    results = {}
+    for weight in weights:
+        scores = []
+        for report_candidates, report_added in zip(candidates, added, strict=True):
+            scores.append(report_candidates.scores + weight * report_added)
+        results[weight] = mrr_and_map(candidates, scores)
+    return results
 
 
 @dataclass(frozen=True, eq=False)
 class RerankingContext:
-    """What a reranker may read beside the candidates: facts and texts of files, and the history of their project."""
+    """What a reranker may read beside the candidates: facts and texts of files, and the history."""
 
     facts: FactSource | None = None
     history: HistoryIndex | None = None
     contained: Callable[[str], BoolArray | None] = lambda version: None
-    """Version -> commits of the history that it contains; None: all of them."""
-    texts: TextSource | None = None  # None where no repository is at hand
-    vectors: Path | None = None  # file where vectors of blobs are kept
+    """Version -> which commits of the history it contains; None for all of them."""
+    texts: TextSource | None = None
+    """None where no repository is available."""
+    vectors: Path | None = None
+    """File in which vectors of blobs are cached."""
 
     def known_history(self, candidates: Candidates) -> HistoryAsOf:
-        """The history that was known when the report was opened, as far as the searched version contains it."""
+        """Return the history that was known when the report was opened.
+
+        It is limited to the commits that the searched version contains.
+        """
         assert self.history is not None
         return self.history.as_of(candidates.opened, self.contained(candidates.version))
 
 
 class TrainingSet(Protocol):
-    """Labelled reports in the order of their fixes, as candidates; each call reads them anew."""
+    """The candidates of labelled reports, in the order of their fixes."""
 
     def candidates(
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
     ) -> Iterator[Candidates]:
-        """The first ``depth`` files of each report of a part (train, validation, test). With ``for_training`` every
-        other fixed file follows them; ``by_linear_score``: before stage one's ranker.
+        """Yield the first ``depth`` files for each report of a part (train, validation, test).
+
+        With ``for_training`` all further fixed files follow them. With ``by_linear_score`` files
+        are ordered as they are before stage one's learned ranker. Each call reads them again.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class Reranked:
-    """New scores of a report's candidates, and why."""
+    """New scores (C,) of a report's candidates, and the terms that explain them."""
 
-    scores: FloatArray  # (C,)
+    scores: FloatArray
     matches: Matches = lambda position: ()
 
 
 class Reranker(ABC):
-    """Scores the first files of a ranking anew; every other file keeps its place. A new reranker is one folder, and one
-    line in ``RERANKERS``.
+    """A second stage: it scores the first files of a ranking again.
+
+    All other files keep their places. A new reranker is one folder, and one line in ``RERANKERS``.
     """
 
-    name: ClassVar[
-        str
-    ]  # in [stage_two] reranker; also of its folder in a checkpoint, and of a record in it
-    depth: int  # how many of the first files it scores
-    weight: float = 0.0  # its score's weight beside stage one's, chosen on validation; 0 leaves all to stage one
-    trained_until: int = (
-        0  # when the last of the reports that it learned from was fixed, seconds since 1970
-    )
-    validation_results: Mapping[str, tuple[float, float]] | None = (
-        None  # what was tried on validation: name -> MRR and MAP
-    )
+    name: ClassVar[str]
+    """Its name in the setting ``[stage_two] reranker``.
+
+    Its folder in a checkpoint, and the record in it, have the same name."""
+    depth: int
+    """How many of the first files it scores."""
+    weight: float = 0.0
+    """Weight of its score beside stage one's, chosen on validation; with 0 stage one decides."""
+    trained_until: int = 0
+    """Time of the last fix that it learned from, in seconds since 1970."""
+    validation_results: Mapping[str, tuple[float, float]] | None = None
+    """MRR and MAP of each alternative that was tried on validation, by its name."""
 
     @classmethod
     @abstractmethod
     def from_config(cls, config: Config) -> Self:
-        """Untrained, as a configuration describes it. Raises ToslocError when what it names is not there."""
+        """Return an untrained reranker with these settings.
+
+        Raises ToslocError if something that they name does not exist.
+        """
 
     @abstractmethod
     def fit(
@@ -201,7 +226,10 @@ class Reranker(ABC):
         seed: int,
         progress: Progress = ignore_progress,
     ) -> Self:
-        """Learn from train, choose by validation; ``folder`` is for an interrupted training. Raises ToslocError."""
+        """Learn from the part train and choose by validation.
+
+        ``folder`` keeps the state of an interrupted training. Raises ToslocError.
+        """
 
     def rerank(
         self,
@@ -209,54 +237,65 @@ class Reranker(ABC):
         context: RerankingContext,
         progress: Progress = ignore_progress,
     ) -> Reranked | None:
-        """New scores for a report's candidates; None where there are none, or ``may_score`` says no: stage one's order
-        stands.
+        """Return new scores for a report's candidates, None where stage one's order stands.
+
+        That is so without candidates, and where ``may_score`` is false.
         """
-        asked = len(candidates) and self.may_score(candidates.opened)
-        return self.answer(candidates, context, progress) if asked else None
+        if len(candidates) == 0 or not self.may_score(candidates.opened):
+            return None
+        return self.score(candidates, context, progress)
 
     @abstractmethod
-    def answer(
+    def score(
         self,
         candidates: Candidates,
         context: RerankingContext,
         progress: Progress = ignore_progress,
     ) -> Reranked:
-        """New scores for the candidates of a report that it may score."""
+        """Return new scores for the candidates of a report that it may score."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
-        """Write it, for ``load``."""
+        """Write the reranker so that ``load`` can read it."""
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """What ``save`` wrote. Raises CheckpointError when it is incomplete or damaged."""
+        """Return the reranker that ``save`` wrote.
+
+        Raises CheckpointError if it is incomplete or damaged.
+        """
         try:
             record = parse_json(read_regular_file(folder / f"{cls.name}.json"))
-            made = cls.read(record, folder)
-            made.weight, made.trained_until = float(record["weight"]), int(record["trained_until"])
-            if not made.weight >= 0:
+            reranker = cls.from_record(record, folder)
+            reranker.weight = float(record["weight"])
+            reranker.trained_until = int(record["trained_until"])
+            if not reranker.weight >= 0:  # also refuses NaN
                 raise ValueError("a weight is out of bounds")
-            if (tried := record["validation"]) is not None:
-                made.validation_results = {
-                    name: (float(mrr), float(map_)) for name, (mrr, map_) in tried.items()
-                }
+            if record["validation"] is not None:
+                results = {}
+                for name, (mrr, map_) in record["validation"].items():
+                    results[name] = (float(mrr), float(map_))
+                reranker.validation_results = results
         except CheckpointError:
             raise
-        except Exception as error:  # files that are no reranker's raise anything
+        except Exception as error:  # reading damaged files can raise anything
+            cause = " ".join(str(error).split())[:100]
             raise CheckpointError(
-                f"{folder}: this second stage is incomplete or damaged ({' '.join(str(error).split())[:100]}); train it"
-                " again, or copy the whole folder"
+                f"{folder}: this second stage is incomplete or damaged ({cause}); train it again, "
+                "or copy the whole folder"
             ) from error
-        return made
+        return reranker
 
     @classmethod
     @abstractmethod
-    def read(cls, record: Mapping[str, Any], folder: Path) -> Self:
-        """What ``save`` wrote, but for what ``learned`` says. Raises anything when that is damaged."""
+    def from_record(cls, record: Mapping[str, Any], folder: Path) -> Self:
+        """Return the reranker that ``save`` wrote, without what ``training_record`` returns.
 
-    def learned(self) -> dict[str, Any]:
-        """Of a record, what every reranker has learned."""
+        Raises any exception if a file is damaged.
+        """
+
+    def training_record(self) -> dict[str, Any]:
+        """Return the part of the record that is the same for all rerankers."""
         return {
             "weight": self.weight,
             "validation": self.validation_results,
@@ -264,11 +303,14 @@ class Reranker(ABC):
         }
 
     def may_score(self, opened: float) -> bool:
-        """Whether it has an answer to a report opened then: it has weight, and learned from nothing later."""
+        """Return whether it may score a report that was opened at this time.
+
+        It may if it has weight and learned from nothing later.
+        """
         return bool(self.weight) and opened >= self.trained_until
 
     def can_score(self, context: RerankingContext) -> bool:
-        """Whether the context holds what it reads."""
+        """Return whether the context contains all that it reads."""
         return True
 
 
@@ -276,12 +318,12 @@ RERANKERS: Final = {
     "terms": "tosloc.rerank.terms.reranker:TermReranker",
     "encoder": "tosloc.rerank.encoder.reranker:EncoderReranker",
 }
-"""Name in ``[stage_two] reranker`` -> module and class; loaded when first asked for, since encoders bring torch."""
+"""Name -> module and class, which is imported when it is first used: encoders import torch."""
 
 
 def reranker_class(name: str) -> type[Reranker]:
-    """The class of a reranker, by its name in the configuration."""
+    """Return the class of a reranker by its name in the configuration."""
     if name == "encoder":
         require("the encoder reranker", "encoder", "torch", "transformers", "accelerate")
-    found: type[Reranker] = resolve_name(RERANKERS[name])
-    return found
+    reranker: type[Reranker] = resolve_name(RERANKERS[name])
+    return reranker

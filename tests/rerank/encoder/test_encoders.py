@@ -269,9 +269,9 @@ def test_what_does_not_fit_together_is_one_sentence(encoder_folder, make_encoder
 def test_what_was_saved_comes_back(encoder_folder, tmp_path, learns, own, scoring):
     made = reranker(encoder_folder, learns, scoring=scoring)
     with torch.no_grad():
-        for value in made.model.learned.values():
+        for value in made.model.trainable_parameters.values():
             value.add_(0.1)
-    for encoder in made.model.learning.values():
+    for encoder in made.model.trainable_encoders.values():
         encoder.fingerprint = encoder.compute_fingerprint()
     made.save(tmp_path / "saved")
     assert sorted(path.name for path in (tmp_path / "saved").iterdir() if path.is_dir()) == own

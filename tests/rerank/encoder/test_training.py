@@ -76,9 +76,14 @@ def test_without_gain_the_first_parameters_stay(make):
         for one in LISTS[45:]
     ]
     trainer = make()
-    first = {name: value.detach().clone() for name, value in trainer.model.learned.items()}
+    first = {
+        name: value.detach().clone() for name, value in trainer.model.trainable_parameters.items()
+    }
     assert len(trainer.fit(LISTS[:12], upside_down)) == 1 + PATIENCE
-    assert all(torch.equal(value, first[name]) for name, value in trainer.model.learned.items())
+    assert all(
+        torch.equal(value, first[name])
+        for name, value in trainer.model.trainable_parameters.items()
+    )
 
 
 def test_a_training_goes_on_to_the_same_end_but_not_from_another_or_half_a_state(make, tmp_path):

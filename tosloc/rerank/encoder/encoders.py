@@ -1,4 +1,8 @@
-"""Any Hugging Face encoder with its tokenizer: texts become pieces of tokens, pieces become one vector each."""
+"""Any Hugging Face encoder with its tokenizer: texts become pieces, and each piece one vector.
+
+A piece is a number of tokens that are read at once. Letters in shapes: S pieces, L tokens of the
+longest piece, n chunks of a file, d width of the encoder.
+"""
 
 from __future__ import annotations
 
@@ -24,36 +28,39 @@ from tosloc.reports.traces import without_frames
 from tosloc.rerank.base import TextSource
 from tosloc.storage.store import FactStore
 
-# S pieces, L tokens of the longest, n chunks of a file, d width of the encoder
-
 TokenPooling: TypeAlias = Literal["mean", "first"]
-"""A piece's vector: mean of its tokens' vectors, or the first token's (CodeBERT, RoBERTa)."""
-Piece: TypeAlias = list[
-    int
-]  # tokens that are read at once, with the marks that the tokenizer sets around them
+"""A piece's vector: the mean of its tokens' vectors, or the first one (CodeBERT, RoBERTa)."""
+Piece: TypeAlias = list[int]
+"""Tokens that are read at once, with the marks that the tokenizer sets around them."""
 
-BATCH_TOKENS: Final = 16_384  # tokens, padding included, that go through the encoder at once
-LETTERS: Final = (
-    12  # most letters of a token on average: what lies beyond a text's last token is not tokenised
-)
+MAX_BATCH_TOKENS: Final = 16_384
+"""Most tokens, padding included, that go through the encoder at once."""
+MAX_LETTERS_PER_TOKEN: Final = 12
+"""Most letters of a token on average; a text is cut by this before it is tokenised."""
 _COMMENT: Final = re.compile(r"\s*(?:/\*.*?\*/|(?:(?://|#|--)[^\n]*(?:\n|\Z)\s*)+)", re.DOTALL)
 _LICENCE: Final = re.compile(
-    r"copyright|all rights reserved|licen[sc]ed? |SPDX-License|\(c\) *\d{4}|program and the accompanying materials",
+    r"copyright|all rights reserved|licen[sc]ed? |SPDX-License|\(c\) *\d{4}"
+    r"|program and the accompanying materials",
     re.I,
 )
 
 TEXT_VERSION: Final = "text2"
-"""Changes when what is read of a text does, so that old vectors are not taken for new ones."""
-FILES: Final = 256  # files encoded together; what a crash can lose
+"""Version of what is read of a text; a new one makes vectors in the store outdated."""
+FILES_PER_BATCH: Final = 256
+"""Files that are encoded before their vectors are stored, so that a crash loses no more."""
+_POSITIONS_AFTER_PADDING: Final = ("roberta", "xlm-roberta", "camembert")
+"""Types of models that count positions from their padding token on."""
 
 
 class Encoder(nn.Module):
-    """Tokens to vectors. Its name and fingerprint say which weights these are."""
+    """A model and its tokenizer, with a name and a fingerprint of its weights."""
 
     def __init__(self, model: Any, tokenizer: Any, pooling: TokenPooling, name: str) -> None:
         super().__init__()
         self.model: Any = model
-        self.tokenizer, self.pooling, self.name = tokenizer, pooling, name
+        self.tokenizer = tokenizer
+        self.pooling = pooling
+        self.name = name
         self.width = int(model.config.hidden_size)
         self.fingerprint = self.compute_fingerprint()
 
@@ -62,20 +69,20 @@ class Encoder(nn.Module):
         """Load the encoder of a folder, or of a name on the hub.
 
         A name must have been fetched earlier, unless TOSLOC_HUB=1 allows fetching it now. None of
-        the encoder's code is run. Raise CheckpointError when there is none, or its tokenizer does
-        not belong to it.
+        the encoder's code is run. Raises CheckpointError if there is none, or if its tokenizer
+        does not belong to it.
         """
         local = os.environ.get("TOSLOC_HUB") != "1"
         try:
-            where = str(Path(name).expanduser())
-            if local and not Path(where).is_dir():
+            location = str(Path(name).expanduser())
+            if local and not Path(location).is_dir():
                 # For a name, transformers make requests whatever local_files_only says.
-                where = snapshot_download(where, local_files_only=True)
+                location = snapshot_download(location, local_files_only=True)
             tokenizer = AutoTokenizer.from_pretrained(
-                where, trust_remote_code=False, local_files_only=local
+                location, trust_remote_code=False, local_files_only=local
             )
             model = AutoModel.from_pretrained(
-                where,
+                location,
                 dtype=torch.float32,
                 trust_remote_code=False,
                 use_safetensors=True,
@@ -92,36 +99,40 @@ class Encoder(nn.Module):
             return cls(model, tokenizer, pooling, name)
         except (ToslocError, MemoryError):
             raise
-        except Exception as error:  # files that are no encoder's raise anything
+        except Exception as error:  # files that are no encoder's can raise anything
+            cause = " ".join(str(error).split())[:120]
             raise CheckpointError(
-                f"{name}: no encoder can be loaded from there ({' '.join(str(error).split())[:120]}); name a folder"
-                " with config.json, model.safetensors and tokenizer, or set TOSLOC_HUB=1 to fetch a name from the hub"
+                f"{name}: no encoder can be loaded from there ({cause}); name a folder with "
+                "config.json, model.safetensors and tokenizer, or set TOSLOC_HUB=1 to fetch a name "
+                "from the hub"
             ) from error
 
     def save(self, folder: Path) -> None:
-        """Write model and tokenizer as transformers do."""
+        """Write model and tokenizer as transformers does."""
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
 
     @property
     def device(self) -> torch.device:
+        """Device of the weights."""
         return next(self.parameters()).device
 
     @property
     def max_tokens(self) -> int:
         """Tokens that the encoder can read at once, marks included."""
         config = self.model.config
-        # RoBERTa counts positions from its padding token on
-        offset = (
-            config.pad_token_id + 1
-            if config.model_type in ("roberta", "xlm-roberta", "camembert")
-            else 0
-        )
-        positions = getattr(config, "max_position_embeddings", None)  # none where they are relative
-        return int(self.tokenizer.model_max_length if positions is None else positions - offset)
+        positions = getattr(config, "max_position_embeddings", None)
+        if positions is None:  # positions are relative, so that the model sets no limit
+            return int(self.tokenizer.model_max_length)
+        if config.model_type in _POSITIONS_AFTER_PADDING:
+            positions -= config.pad_token_id + 1
+        return int(positions)
 
     def compute_fingerprint(self) -> str:
-        """Of the weights as they are now, the tokenizer and the pooling: what a vector depends on."""
+        """Return a digest of all that a vector depends on.
+
+        That is the current weights, the tokenizer's vocabulary and the pooling.
+        """
         words = json.dumps(self.tokenizer.get_vocab(), sort_keys=True)
         digest = hashlib.sha256(f"{words} {self.pooling}".encode())
         for name, value in sorted(self.model.state_dict().items()):
@@ -130,26 +141,30 @@ class Encoder(nn.Module):
         return digest.hexdigest()[:16]
 
     def pieces(self, texts: Sequence[str], length: int, most: int = 1) -> list[list[Piece]]:
-        """Of each text its first ``most`` pieces of at most ``length`` tokens; of an empty one, the marks alone."""
+        """Return for each text its first ``most`` pieces of at most ``length`` tokens.
+
+        An empty text has one piece, which contains only the tokenizer's marks.
+        """
         if not texts:
             return []
-        found = self.tokenizer(
-            [replace_lone_surrogates(text[: LETTERS * length * most]) for text in texts],
+        max_letters = MAX_LETTERS_PER_TOKEN * length * most
+        tokenized = self.tokenizer(
+            [replace_lone_surrogates(text[:max_letters]) for text in texts],
             truncation=True,
             max_length=length,
             return_overflowing_tokens=True,
             return_attention_mask=False,
             return_token_type_ids=False,
         )
-        made = [list[Piece]() for _ in texts]
-        for place, tokens in zip(
-            found["overflow_to_sample_mapping"], found["input_ids"], strict=True
+        pieces_by_text = [list[Piece]() for _ in texts]
+        for text_number, tokens in zip(
+            tokenized["overflow_to_sample_mapping"], tokenized["input_ids"], strict=True
         ):
-            made[place].append(tokens)
-        return [pieces[:most] for pieces in made]
+            pieces_by_text[text_number].append(tokens)
+        return [pieces[:most] for pieces in pieces_by_text]
 
     def forward(self, pieces: Sequence[Piece]) -> Tensor:
-        """(S, d) vectors."""
+        """Return (S, d) vectors of pieces."""
         padded = self.tokenizer.pad(
             {"input_ids": pieces}, padding_side="right", return_tensors="pt"
         ).to(self.device)
@@ -161,52 +176,64 @@ class Encoder(nn.Module):
 
     @torch.inference_mode()
     def vectors(self, pieces: Sequence[Piece]) -> Float16Array:
-        """(S, d) the same without learning, pieces of like length together so that little is padding."""
+        """Return (S, d) vectors of pieces in half precision, without gradients."""
         self.eval()
-        made = np.zeros((len(pieces), self.width), dtype=np.float16)
-        for places in batches_of_similar_length(pieces):
-            made[places] = self([pieces[place] for place in places]).cpu().numpy()
-        return made
+        vectors = np.zeros((len(pieces), self.width), dtype=np.float16)
+        for positions in batches_of_similar_length(pieces):
+            vectors[positions] = self([pieces[position] for position in positions]).cpu().numpy()
+        return vectors
 
 
 def batches_of_similar_length(pieces: Sequence[Piece]) -> Iterator[list[int]]:
-    """Places of pieces that go through an encoder together: of like length, ``BATCH_TOKENS`` at most."""
-    order = sorted(range(len(pieces)), key=lambda place: -len(pieces[place]))
-    number = max(1, BATCH_TOKENS // max([1, *map(len, pieces)]))
-    for start in range(0, len(order), number):
-        yield order[start : start + number]
+    """Yield the positions of pieces that go through an encoder together.
+
+    The pieces of a batch have similar lengths, so that little is padding, and at most
+    ``MAX_BATCH_TOKENS`` together.
+    """
+    order = sorted(range(len(pieces)), key=lambda position: -len(pieces[position]))
+    longest = max([1, *map(len, pieces)])
+    size = max(1, MAX_BATCH_TOKENS // longest)
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
 
 
 def process_state() -> PartialState:
-    """The processes that learn together, and this one's device: its GPU, else the CPU."""
+    """Return the processes that learn together, and this one's device: its GPU, else the CPU."""
     return PartialState(cpu=not torch.cuda.is_available())
 
 
 def replace_lone_surrogates(text: str) -> str:
-    """Text with "?" for half a character, which a report may hold and no tokenizer takes."""
+    """Return the text with "?" for each half of a character, which no tokenizer accepts."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def strip_licence(code: str) -> str:
-    r"""Code without the comments at its head that speak of copyright or a licence; what follows stays as it is.
+    r"""Return the code without the comments at its head about copyright or a licence.
 
-    >>> strip_licence("/* Copyright 2020 */\n\npackage a;"), strip_licence("// What this does\npackage a;")
-    ('\n\npackage a;', '// What this does\npackage a;')
+    >>> strip_licence("/* Copyright 2020 */\n\npackage a;")
+    '\n\npackage a;'
+    >>> strip_licence("// What this does\npackage a;")
+    '// What this does\npackage a;'
     """
     start = 0
-    while (found := _COMMENT.match(code, start)) and _LICENCE.search(found[0]):
-        start = found.end()
-    return code[start:]
+    while True:
+        comment = _COMMENT.match(code, start)
+        if comment is None or not _LICENCE.search(comment[0]):
+            return code[start:]
+        start = comment.end()
 
 
 def report_text(report: BugReport) -> str:
-    """Summary and description without stack frames, which stage one reads (the paper, 3.3)."""
+    """Return summary and description without stack frames, which stage one reads.
+
+    The paper, section 3.3.
+    """
     return f"{report.summary}\n{without_frames(report.description).strip()}".strip()
 
 
 @dataclass(frozen=True)
 class ChunkReader:
-    """Chunks of blobs for one encoder: at most ``most`` pieces of ``length`` tokens of each."""
+    """A reader of blobs for one encoder: at most ``most`` pieces of ``length`` tokens per blob."""
 
     encoder: Encoder
     most: int
@@ -214,37 +241,59 @@ class ChunkReader:
     texts: TextSource
 
     def chunks(self, blobs: Sequence[str]) -> dict[str, list[Piece]]:
-        """Blob -> its pieces; none of a blob that is blank or cannot be read."""
-        made: dict[str, list[Piece]] = {blob: [] for blob in blobs}
-        read = {blob: strip_licence(text or "") for blob, text in self.texts(blobs)}
-        whole = {blob: text for blob, text in read.items() if text.strip()}
-        return made | dict(
-            zip(whole, self.encoder.pieces([*whole.values()], self.length, self.most), strict=True)
-        )
+        """Return the pieces of each blob; none of a blob that is blank or cannot be read."""
+        chunks: dict[str, list[Piece]] = {blob: [] for blob in blobs}
+        codes = {}
+        for blob, text in self.texts(blobs):
+            code = strip_licence(text or "")
+            if code.strip():
+                codes[blob] = code
+        pieces = self.encoder.pieces(list(codes.values()), self.length, self.most)
+        chunks.update(zip(codes, pieces, strict=True))
+        return chunks
 
     def vectors(
         self, blobs: Sequence[str], path: Path, progress: Progress = ignore_progress
     ) -> dict[str, Float16Array]:
-        """Blob -> (n, d) chunk vectors, in half precision; those that the store in a file lacks are made now, and kept.
-        No blob is named twice. Several processes may use the file at once. Raises StoreError.
+        """Return (n, d) chunk vectors of each blob, in half precision.
+
+        Vectors that the store in the file ``path`` lacks are computed and stored. Several processes
+        may use the file at once. ``blobs`` must be distinct. Raises StoreError.
         """
         key = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length}"
+        data_by_blob = {}
+        missing = []
         with FactStore(path) as store:
-            read = zip(blobs, store.read(dict.fromkeys(blobs, key)), strict=True)
-            kept = {blob: data for blob, data in read if data is not None}
-            missing = [blob for blob in blobs if blob not in kept]
+            stored = store.read(dict.fromkeys(blobs, key))
+            for blob, data in zip(blobs, stored, strict=True):
+                if data is None:
+                    missing.append(blob)
+                else:
+                    data_by_blob[blob] = data
             progress("encoding files", 0, len(missing))
-            for start in range(0, len(missing), FILES):
-                chunks = self.chunks(missing[start : start + FILES])
-                vectors = self.encoder.vectors(
-                    [piece for pieces in chunks.values() for piece in pieces]
-                )
-                ends = np.cumsum([len(pieces) for pieces in chunks.values()])
-                parts = np.split(vectors.astype("<f2"), ends[:-1])
-                made = {blob: part.tobytes() for blob, part in zip(chunks, parts, strict=True)}
-                store.write((blob, key, data) for blob, data in made.items())
-                kept |= made
-                progress("encoding files", start + len(chunks), len(missing))
-        return {
-            blob: np.frombuffer(kept[blob], "<f2").reshape(-1, self.encoder.width) for blob in blobs
-        }
+            for start in range(0, len(missing), FILES_PER_BATCH):
+                batch = missing[start : start + FILES_PER_BATCH]
+                new_data = self._encode(batch)
+                store.write((blob, key, data) for blob, data in new_data.items())
+                data_by_blob.update(new_data)
+                progress("encoding files", start + len(batch), len(missing))
+        vectors = {}
+        for blob in blobs:
+            numbers = np.frombuffer(data_by_blob[blob], "<f2")
+            vectors[blob] = numbers.reshape(-1, self.encoder.width)
+        return vectors
+
+    def _encode(self, blobs: Sequence[str]) -> dict[str, bytes]:
+        """Return the chunk vectors of each blob as little-endian numbers of half precision."""
+        pieces_by_blob = self.chunks(blobs)
+        all_pieces = []
+        for pieces in pieces_by_blob.values():
+            all_pieces.extend(pieces)
+        vectors = self.encoder.vectors(all_pieces).astype("<f2")
+        data = {}
+        start = 0
+        for blob, pieces in pieces_by_blob.items():
+            end = start + len(pieces)
+            data[blob] = vectors[start:end].tobytes()
+            start = end
+        return data

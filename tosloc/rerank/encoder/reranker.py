@@ -1,5 +1,7 @@
-"""The encoder reranker: pretrained encoders read report and files, these in chunks; a scoring head compares them. It
-learns in a loop that can be killed at any time and goes on to the same end.
+"""The encoder reranker: pretrained encoders read the report and chunks of files.
+
+A scoring head compares their vectors. Its training loop can be killed at any time and goes on to
+the same end.
 """
 
 from __future__ import annotations
@@ -45,32 +47,39 @@ RECORD: Final = "encoder.json"
 HEAD: Final = "head.safetensors"
 _WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Weights beside stage one's score that validation chooses from; 0 is stage one alone."""
-STATE: Final = "state.pt"  # everything that training needs to go on; read with weights_only, so it runs no code
-PATIENCE: Final = 5  # epochs without gain on validation before training stops, as in every training of docs/results.md
-LONGEST_GRADIENT: Final = 1.0  # the default of transformers
+STATE: Final = "state.pt"
+"""File with all that training needs to go on; read with weights_only, so that it runs no code."""
+PATIENCE: Final = 5
+"""Epochs without gain on validation before training stops (docs/results.md)."""
+MAX_GRADIENT_NORM: Final = 1.0
+"""The default of transformers."""
 
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 """(C,) scores of a report's candidates, and which of them are fixed, to a loss."""
 Curve: TypeAlias = list[dict[str, float]]
-"""Of each epoch, the untrained model first, MRR and MAP on validation, and the loss on train."""
+"""MRR and MAP on validation, and the loss on train, of each epoch; the untrained model is first."""
 
 
 @dataclass(eq=False)
 class Trainer:
-    """Trains what of a model learns, and keeps the epoch that is best by MRR + MAP on validation. Reports of validation
-    that were opened before ``trained_until``, the last fix learned from, keep stage one's order there. The folder holds
-    the state of an interrupted training, and every epoch begins from its own seed, so that going on ends where never
-    stopping does.
+    """Training of a model, which keeps the epoch that is best by MRR + MAP on validation.
 
-    Not the Trainer of transformers: it writes all weights each epoch, those that never change too, and a kill while it
-    does leaves a state that it cannot read.
+    Reports of validation that were opened before ``trained_until``, the time of the last fix
+    learned from, keep stage one's order there. ``folder`` contains the state of an interrupted
+    training; a state with another ``key`` is not used. Every epoch begins from its own seed, so
+    that an interrupted training ends where an uninterrupted one does.
+
+    It is not the Trainer of transformers, which writes all weights each epoch, even those that
+    never change, and which cannot read its own state after being killed while it writes.
     """
 
     model: RerankingModel
-    chunks: Mapping[str, Chunks]  # blob -> its chunks
+    chunks: Mapping[str, Chunks]
+    """Blob -> its chunks."""
     folder: Path
     seed: int
-    key: str = ""  # what the training is of: a state of another key is not gone on with
+    key: str = ""
+    """Identifies what is trained, and on what."""
     trained_until: float = 0
     loss: Loss = contrastive_loss
 
@@ -80,46 +89,52 @@ class Trainer:
         validation: Sequence[EncodedQuery],
         progress: Progress = ignore_progress,
     ) -> Curve:
-        """Train until validation no longer gains; the model holds the best epoch's parameters afterwards."""
-        teaching = [
-            question
-            for question in train
-            if 0 < question.candidates.fixed.sum() < len(question.candidates)
-        ]
-        if not teaching:
+        """Train until validation no longer gains; the model then has the best epoch's parameters.
+
+        Raises ToslocError if no report of ``train`` has both fixed and wrong candidates.
+        """
+        useful = []
+        for query in train:
+            if 0 < query.candidates.fixed.sum() < len(query.candidates):
+                useful.append(query)
+        if not useful:
             raise ToslocError(
-                "stage two has nothing to learn: no training report has both fixed and wrong candidates"
+                "stage two has nothing to learn: "
+                "no training report has both fixed and wrong candidates"
             )
         settings = self.model.settings.training
-        optimizer = AdamW(self.model.learned.values(), lr=settings.learning_rate)
-        curve, best = self._resumed(optimizer) or ([self.validate(validation)], self._parameters())
+        optimizer = AdamW(self.model.trainable_parameters.values(), lr=settings.learning_rate)
+        resumed = self._resume(optimizer)
+        if resumed is None:
+            curve = [self.validate(validation)]
+            best_parameters = self._copy_parameters()
+        else:
+            curve, best_parameters = resumed
         while True:
             values = [entry["mrr"] + entry["map"] for entry in curve]
+            best_epoch = values.index(max(values))
             epoch = len(curve) - 1
-            if epoch >= settings.epochs or epoch - values.index(max(values)) >= PATIENCE:
+            if epoch >= settings.epochs or epoch - best_epoch >= PATIENCE:
                 break
             rng = np.random.default_rng([self.seed, epoch])
             with temporary_seed(int(rng.integers(2**31)) + process_state().process_index):
-                loss = self._epoch(optimizer, teaching, epoch, rng, progress)
-            curve.append({"loss": loss} | (judged := self.validate(validation)))
-            if judged["mrr"] + judged["map"] > max(values):
-                best = self._parameters()
+                loss = self._train_epoch(optimizer, useful, epoch, rng, progress)
+            result = self.validate(validation)
+            curve.append({"loss": loss} | result)
+            if result["mrr"] + result["map"] > max(values):
+                best_parameters = self._copy_parameters()
             if process_state().is_main_process:
-                state = {
-                    "key": self.key,
-                    "curve": curve,
-                    "parameters": self._parameters(),
-                    "best": best,
-                }
-                state["optimizer"] = optimizer.state_dict()
-                with atomic_write(self.folder / STATE) as temporary:
-                    torch.save(state, temporary)
-            said = "loss {loss:.3f}, validation MRR {mrr:.3f} MAP {map:.3f}".format(**curve[-1])
-            progress(f"epoch {epoch + 1}: {said}", 1, 1)
-        self.model.load_state_dict(best, strict=False)
+                self._save_state(curve, best_parameters, optimizer)
+            progress(
+                f"epoch {epoch + 1}: loss {loss:.3f}, validation MRR {result['mrr']:.3f} "
+                f"MAP {result['map']:.3f}",
+                1,
+                1,
+            )
+        self.model.load_state_dict(best_parameters, strict=False)
         return curve
 
-    def _epoch(
+    def _train_epoch(
         self,
         optimizer: Optimizer,
         train: Sequence[EncodedQuery],
@@ -129,82 +144,118 @@ class Trainer:
     ) -> float:
         """Return the mean loss of one pass over the reports, in an order drawn from ``rng``.
 
-        Several processes learn what one would.
+        Several processes learn what one process would.
         """
-        settings, own, parameters = (
-            self.model.settings.training,
-            process_state(),
-            list(self.model.learned.values()),
-        )
+        settings = self.model.settings.training
+        state = process_state()
+        parameters = list(self.model.trainable_parameters.values())
         self.model.train()
-        order, total = rng.permutation(len(train)), torch.zeros((), device=own.device)
-        size = max(
-            1, round(settings.pairs / np.mean([len(question.candidates) for question in train]))
-        )
-        for start in range(0, len(order), size):
-            step = order[start : start + size]
+        order = rng.permutation(len(train))
+        total = torch.zeros((), device=state.device)
+        mean_candidates = np.mean([len(query.candidates) for query in train])
+        reports_per_step = max(1, round(settings.pairs / mean_candidates))
+        for start in range(0, len(order), reports_per_step):
+            step = order[start : start + reports_per_step]
             optimizer.zero_grad()
-            for number in step[own.process_index :: own.num_processes]:
+            for number in step[state.process_index :: state.num_processes]:
                 with torch.autocast(
-                    own.device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"
+                    state.device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"
                 ):
                     scores_C = self.model(train[number], self.chunks)
                 fixed_C = torch.from_numpy(train[number].candidates.fixed).to(scores_C.device)
                 loss = self.loss(scores_C.float(), fixed_C)
                 (loss / len(step)).backward()  # type: ignore[no-untyped-call]
                 total += loss.detach()
-            for value in parameters if own.num_processes > 1 else ():
-                # a process without reports in this step has no gradient, but the others wait for it
-                value.grad = reduce(
-                    torch.zeros_like(value) if value.grad is None else value.grad, "sum"
-                )
-            torch.nn.utils.clip_grad_norm_(parameters, LONGEST_GRADIENT)
+            if state.num_processes > 1:
+                _sum_gradients(parameters)
+            torch.nn.utils.clip_grad_norm_(parameters, MAX_GRADIENT_NORM)
             optimizer.step()
             progress(f"epoch {epoch + 1}", start + len(step), len(train))
         return float(reduce(total, "sum")) / len(train)
 
     def validate(self, validation: Sequence[EncodedQuery]) -> dict[str, float]:
-        """MRR and MAP of the model's order over all reports; fixed files beyond the candidates keep their ranks."""
+        """Return MRR and MAP of the model's order over all reports.
+
+        Fixed files beyond the candidates keep their ranks.
+        """
         scores = self.model.scores(validation, self.chunks, self.trained_until)
-        mrr, map_ = mrr_and_map([question.candidates for question in validation], scores)
+        mrr, map_ = mrr_and_map([query.candidates for query in validation], scores)
         return {"mrr": mrr, "map": map_}
 
-    def _parameters(self) -> Mapping[str, Tensor]:
-        return {name: value.detach().cpu().clone() for name, value in self.model.learned.items()}
+    def _copy_parameters(self) -> dict[str, Tensor]:
+        copies = {}
+        for name, value in self.model.trainable_parameters.items():
+            copies[name] = value.detach().cpu().clone()
+        return copies
 
-    def _resumed(self, optimizer: Optimizer) -> tuple[Curve, Mapping[str, Tensor]] | None:
-        with suppress(
-            Exception
-        ):  # half a state, whatever it raises, is none; training begins again
-            kept: Any = torch.load(self.folder / STATE, map_location="cpu", weights_only=True)
-            if kept["key"] == self.key:
-                self.model.load_state_dict(kept["parameters"], strict=False)
-                optimizer.load_state_dict(kept["optimizer"])
-                return kept["curve"], kept["best"]
+    def _save_state(
+        self, curve: Curve, best_parameters: Mapping[str, Tensor], optimizer: Optimizer
+    ) -> None:
+        state = {
+            "key": self.key,
+            "curve": curve,
+            "parameters": self._copy_parameters(),
+            "best": best_parameters,
+            "optimizer": optimizer.state_dict(),
+        }
+        with atomic_write(self.folder / STATE) as temporary:
+            torch.save(state, temporary)
+
+    def _resume(self, optimizer: Optimizer) -> tuple[Curve, dict[str, Tensor]] | None:
+        """Load the state of an interrupted training; return its curve and best parameters.
+
+        Returns None, and training begins anew, if there is none with this key.
+        """
+        with suppress(Exception):  # reading a damaged state can raise anything
+            state: Any = torch.load(self.folder / STATE, map_location="cpu", weights_only=True)
+            if state["key"] == self.key:
+                self.model.load_state_dict(state["parameters"], strict=False)
+                optimizer.load_state_dict(state["optimizer"])
+                return state["curve"], state["best"]
         return None
 
 
+def _sum_gradients(parameters: Sequence[torch.nn.Parameter]) -> None:
+    """Replace each gradient by its sum over all processes."""
+    for value in parameters:
+        # A process without reports in this step has no gradient, but the others wait for it.
+        gradient = torch.zeros_like(value) if value.grad is None else value.grad
+        value.grad = reduce(gradient, "sum")
+
+
 class EncoderReranker(Reranker):
-    """Chunked code and report through one or two encoders, pooling over chunks, a contrastive_loss loss (the paper, 2.3)."""
+    """A reranker with one or two encoders, pooling over chunks, and a contrastive loss.
+
+    The paper, section 2.3.
+    """
 
     name: ClassVar = "encoder"
 
     def __init__(self, model: RerankingModel) -> None:
-        self.model, self.settings = model.to(process_state().device), model.settings
-        self.depth, self.weight = self.settings.candidates, 1.0
+        self.model = model.to(process_state().device)
+        self.settings = model.settings
+        self.depth = self.settings.candidates
+        self.weight = 1.0
         self.loss: Loss = contrastive_loss
-        self.training_curve: Curve = []  # how the training went; empty where nothing was to be learned
+        self.training_curve: Curve = []
+        """How the training went; empty where nothing was to be learned."""
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
-        """Untrained, with the encoders that the configuration names. Raises CheckpointError."""
+        """Return an untrained reranker with the encoders that the configuration names.
+
+        Raises CheckpointError for an encoder that cannot be loaded, and ToslocError for chunks that
+        it cannot read.
+        """
         settings = config.stage_two
         code = Encoder.load(settings.code_encoder, settings.token_pooling)
-        other = settings.report_encoder not in ("", settings.code_encoder)
-        report = Encoder.load(settings.report_encoder, settings.token_pooling) if other else code
-        if (asked := settings.chunk_tokens) > code.max_tokens:
+        report = code
+        if settings.report_encoder not in ("", settings.code_encoder):
+            report = Encoder.load(settings.report_encoder, settings.token_pooling)
+        if settings.chunk_tokens > code.max_tokens:
             raise ToslocError(
-                f"[stage_two] chunk_tokens: {code.name} reads at most {code.max_tokens} tokens, not {asked}"
+                f"[stage_two] chunk_tokens: {code.name} reads at most {code.max_tokens} tokens, "
+                f"not {settings.chunk_tokens}"
             )
         return cls(RerankingModel(settings, code, report, config.run.seed))
 
@@ -216,80 +267,94 @@ class EncoderReranker(Reranker):
         seed: int,
         progress: Progress = ignore_progress,
     ) -> Self:
-        """Learn from train, stop and choose the weight by validation; the folder holds what an interruption leaves.
-        Without epochs nothing is learned, and the encoders' own closeness is the score.
+        """Learn from train; validation stops the training and chooses the weight.
+
+        Without epochs nothing is learned, and the score is the similarity of the encoders' vectors.
+        ``folder`` keeps the state of an interrupted training.
         """
-        validation, self.training_curve = (
-            list(training_set.candidates("validation", self.depth)),
-            [],
-        )
+        validation = list(training_set.candidates("validation", self.depth))
+        self.training_curve = []
         if self.settings.training.epochs:
-            train = [  # the fixed files and as many wrong ones as stand beside one fixed file
-                listed.take(np.flatnonzero(listed.fixed | (np.cumsum(~listed.fixed) < self.depth)))
-                for listed in training_set.candidates("train", self.depth, for_training=True)
-            ]
-            self.trained_until = 0  # while it learns, files of all reports are read
-            chunks, questions = self._read(
-                [*train, *validation], context, progress, learns=bool(self.model.learning)
-            )
-            self.trained_until = max((listed.fixed_at for listed in train), default=0)
-            encoders = [encoder.fingerprint for encoder in self.model.encoders.values()]
-            lists = [
-                (report_text(listed.report), listed.blobs, listed.fixed.tolist())
-                for listed in train
-            ]
-            key = content_key(
-                self.settings.model_dump(mode="json"), encoders, seed, self.trained_until, lists
-            )
-            trainer = Trainer(self.model, chunks, folder, seed, key, self.trained_until, self.loss)
-            self.training_curve = trainer.fit(
-                questions[: len(train)], questions[len(train) :], progress
-            )
-            for encoder in self.model.learning.values():
-                encoder.fingerprint = (
-                    encoder.compute_fingerprint()
-                )  # what it made before is another encoder's
-        self.weight, self.validation_results = choose_weight(
-            validation, list(self.encoder_scores(validation, context))
-        )
+            train = []
+            for candidates in training_set.candidates("train", self.depth, for_training=True):
+                train.append(self._training_candidates(candidates))
+            self._train(train, validation, context, folder, seed, progress)
+        scores = list(self.encoder_scores(validation, context))
+        self.weight, self.validation_results = choose_weight(validation, scores)
         return self
+
+    def _training_candidates(self, candidates: Candidates) -> Candidates:
+        """Return the fixed files, and as many wrong ones as are ranked beside one fixed file."""
+        number_of_wrong = np.cumsum(~candidates.fixed)
+        return candidates.take(np.flatnonzero(candidates.fixed | (number_of_wrong < self.depth)))
+
+    def _train(
+        self,
+        train: Sequence[Candidates],
+        validation: Sequence[Candidates],
+        context: RerankingContext,
+        folder: Path,
+        seed: int,
+        progress: Progress,
+    ) -> None:
+        self.trained_until = 0  # so that the files of all reports are read
+        chunks, queries = self._read(
+            [*train, *validation], context, progress, as_tokens=bool(self.model.trainable_encoders)
+        )
+        self.trained_until = max((candidates.fixed_at for candidates in train), default=0)
+        key = self._training_key(train, seed)
+        trainer = Trainer(self.model, chunks, folder, seed, key, self.trained_until, self.loss)
+        self.training_curve = trainer.fit(queries[: len(train)], queries[len(train) :], progress)
+        for encoder in self.model.trainable_encoders.values():
+            # vectors made before training are those of another encoder
+            encoder.fingerprint = encoder.compute_fingerprint()
+
+    def _training_key(self, train: Sequence[Candidates], seed: int) -> str:
+        """Return a key of all that the result of a training depends on."""
+        fingerprints = [encoder.fingerprint for encoder in self.model.encoders.values()]
+        lists = []
+        for candidates in train:
+            report = report_text(candidates.report)
+            lists.append((report, candidates.blobs, candidates.fixed.tolist()))
+        settings = self.settings.model_dump(mode="json")
+        return content_key(settings, fingerprints, seed, self.trained_until, lists)
 
     def _read(
         self,
-        candidates: Sequence[Candidates],
+        reports: Sequence[Candidates],
         context: RerankingContext,
         progress: Progress,
         *,
-        learns: bool = False,
+        as_tokens: bool = False,
     ) -> tuple[Mapping[str, Chunks], list[EncodedQuery]]:
-        """Chunks of all candidates by blob, and reports: vectors, or tokens where encoders learn."""
+        """Return the chunks of all candidates by blob, and the reports: vectors, or tokens."""
         assert context.texts is not None
         assert context.vectors is not None
         reader = ChunkReader(
             self.model.code, self.settings.chunks, self.settings.chunk_tokens, context.texts
         )
-        # no file is read for reports that are left to stage one
-        blobs = sorted(
-            {blob for one in candidates if one.opened >= self.trained_until for blob in one.blobs}
-        )
-        pieces = self.model.report.pieces(
-            [report_text(one.report) for one in candidates], self.settings.report_tokens
-        )
-        if learns:
-            return reader.chunks(blobs), list(map(EncodedQuery, candidates, pieces))
-        chunks = reader.vectors(blobs, context.vectors, progress)
-        reports = self.model.report.vectors([piece for [piece] in pieces])[:, None]
-        return chunks, list(map(EncodedQuery, candidates, reports))
+        blobs: set[str] = set()
+        for candidates in reports:
+            # no file is read for reports that are left to stage one
+            if candidates.opened >= self.trained_until:
+                blobs.update(candidates.blobs)
+        texts = [report_text(candidates.report) for candidates in reports]
+        pieces = self.model.report.pieces(texts, self.settings.report_tokens)
+        if as_tokens:
+            return reader.chunks(sorted(blobs)), list(map(EncodedQuery, reports, pieces))
+        chunks = reader.vectors(sorted(blobs), context.vectors, progress)
+        vectors = self.model.report.vectors([piece for [piece] in pieces])[:, None]
+        return chunks, list(map(EncodedQuery, reports, vectors))
 
-    def answer(
+    def score(
         self,
         candidates: Candidates,
         context: RerankingContext,
         progress: Progress = ignore_progress,
     ) -> Reranked:
-        """New scores: stage one's and the encoders'."""
-        [row] = self.encoder_scores([candidates], context, progress)
-        return Reranked(candidates.scores + self.weight * row)
+        """Return stage one's scores + weight * the encoders' scores."""
+        [scores] = self.encoder_scores([candidates], context, progress)
+        return Reranked(candidates.scores + self.weight * scores)
 
     def encoder_scores(
         self,
@@ -297,76 +362,87 @@ class EncoderReranker(Reranker):
         context: RerankingContext,
         progress: Progress = ignore_progress,
     ) -> Iterator[FloatArray]:
-        """(C,) the encoders' own scores of each report's candidates; 0 for one opened before the last fix learned."""
-        chunks, questions = self._read(candidates, context, progress)
-        return self.model.scores(questions, chunks, self.trained_until)
+        """Return (C,) the encoders' own scores of each report's candidates.
+
+        They are 0 for a report opened before the last fix learned from.
+        """
+        chunks, queries = self._read(candidates, context, progress)
+        return self.model.scores(queries, chunks, self.trained_until)
 
     def can_score(self, context: RerankingContext) -> bool:
-        """Whether texts of files are at hand."""
+        """Return whether texts of files are available."""
         return context.texts is not None
 
     def save(self, folder: Path) -> None:
-        """Write head, encoders that learned, and the record that names the rest. An interruption leaves the folder that
-        was there before. Raises CheckpointError for one that holds other things.
+        """Write the head, the encoders that learned, and the record, which names the others.
+
+        An interruption leaves the previous folder. Raises CheckpointError for a folder that
+        contains other things.
         """
         if folder.exists() and any(folder.iterdir()) and not (folder / RECORD).exists():
             raise CheckpointError(
                 f"{folder}: holds other things than a second stage; name another folder"
             )
-        learning = self.model.learning
-        encoders = {
-            name: {
-                "place": None if name in learning else encoder.name,
+        encoders = {}
+        for name, encoder in self.model.encoders.items():
+            learned = name in self.model.trainable_encoders
+            encoders[name] = {
+                "place": None if learned else encoder.name,
                 "fingerprint": encoder.fingerprint,
             }
-            for name, encoder in self.model.encoders.items()
-        }
         record = {
             "schema": SCHEMA,
             "settings": self.settings.model_dump(mode="json"),
             "encoders": encoders,
+            **self.training_record(),
         }
         with atomic_write(folder) as new:
             new.mkdir()
-            for name, encoder in learning.items():
+            for name, encoder in self.model.trainable_encoders.items():
                 encoder.save(new / name)
             safetensors.torch.save_file(self.model.head.state_dict(), new / HEAD)
-            write_text(new / RECORD, json.dumps(record | self.learned(), indent=1) + "\n")
+            write_text(new / RECORD, json.dumps(record, indent=1) + "\n")
 
     @classmethod
-    def read(cls, record: Mapping[str, Any], folder: Path) -> Self:
-        """What ``save`` wrote. Raises CheckpointError for another version, or where an encoder is gone or another."""
+    def from_record(cls, record: Mapping[str, Any], folder: Path) -> Self:
+        """Return the reranker that ``save`` wrote.
+
+        Raises CheckpointError for one of another version, and if an encoder is missing or changed.
+        """
         if record["schema"] != SCHEMA:
             raise CheckpointError(
                 f"{folder / RECORD}: written by another version of TosLoc; train again"
             )
         settings = StageTwoSettings.model_validate(record["settings"])
         encoders = {}
-        for name, known in record["encoders"].items():
-            place = known["place"] or str(folder / name)
-            encoders[name] = Encoder.load(place, settings.token_pooling)
-            if encoders[name].fingerprint != known["fingerprint"]:
+        for name, entry in record["encoders"].items():
+            location = entry["place"] or str(folder / name)
+            encoders[name] = Encoder.load(location, settings.token_pooling)
+            if encoders[name].fingerprint != entry["fingerprint"]:
                 raise CheckpointError(
-                    f"{place}: not the encoder that {folder} was trained with; its vectors would mean nothing to it"
+                    f"{location}: not the encoder that {folder} was trained with; "
+                    "its vectors would mean nothing to it"
                 )
-        made = cls(
-            RerankingModel(
-                settings, encoders["code"], encoders.get("report", encoders["code"]), seed=0
-            )
-        )
+        code = encoders["code"]
+        reranker = cls(RerankingModel(settings, code, encoders.get("report", code), seed=0))
         head = safetensors.torch.load(read_regular_file(folder / HEAD))
-        made.model.head.load_state_dict(head)
+        reranker.model.head.load_state_dict(head)
         if not all(bool(value.isfinite().all()) for value in head.values()):
             raise ValueError("a weight is out of bounds")
-        return made
+        return reranker
 
 
 def choose_weight(
     candidates: Sequence[Candidates], encoder_scores: Sequence[FloatArray]
 ) -> tuple[float, dict[str, tuple[float, float]]]:
-    """The weight with the best MRR + MAP on these reports, the smallest of equals, and what each weight gave."""
-    tried = mrr_and_map_by_weight(candidates, encoder_scores, _WEIGHTS)
-    best = max(_WEIGHTS, key=lambda weight: round(sum(tried[weight]), 9))
-    return best, {
-        f"encoder x {weight:g}" if weight else "stage one": found for weight, found in tried.items()
+    """Return the weight with the best MRR + MAP on these reports, and the results of all weights.
+
+    Of equal weights the smallest is chosen.
+    """
+    results = mrr_and_map_by_weight(candidates, encoder_scores, _WEIGHTS)
+    best = max(_WEIGHTS, key=lambda weight: round(sum(results[weight]), 9))
+    named_results = {
+        f"encoder x {weight:g}" if weight else "stage one": result
+        for weight, result in results.items()
     }
+    return best, named_results

@@ -1,6 +1,7 @@
-"""The model over a report's candidates: encoders, the head that scores what they read, and the loss that teaches both.
+"""The model that scores a report's candidates: encoders, a scoring head over them, and the loss.
 
-Shapes: C candidates of a report, N chunks of the longest file, U chunks of all its files, d width.
+Letters in shapes: C candidates of a report, N chunks of the longest file, U chunks of all its
+files, d width.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from tosloc.rerank.base import Candidates
 from tosloc.rerank.encoder.encoders import Encoder, Piece
 
 Chunks: TypeAlias = Float16Array | list[Piece]
-"""(n, d) vectors of a file's or a report's chunks, or their tokens where the encoder learns."""
+"""(n, d) vectors of the chunks of a file or report, or their tokens where the encoder learns."""
 
-ADAPTER_RANK: Final = (
-    64  # of the layers learned over the encoders' vectors (docs/results.md, the encoder)
-)
+ADAPTER_RANK: Final = 64
+"""Rank of the layers learned over the encoders' vectors (docs/results.md, the encoder)."""
+_INITIAL_SCALE: Final = 5.0
 
 
 @contextmanager
@@ -40,70 +41,80 @@ def temporary_seed(seed: int) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class EncodedQuery:
-    """A report as the model reads it, and its candidates."""
+    """A report as the model reads it, with its candidates.
+
+    ``report`` is one chunk: its (1, d) vector, or its tokens where the report encoder learns.
+    """
 
     candidates: Candidates
-    report: Chunks  # (1, d) what a report encoder that does not learn made of it, or its one piece
+    report: Chunks
 
 
 class ChunkPooling(nn.Module):
-    """One vector of a file: the paper's ``softmax(Linear(Normalize(E)))^T E`` (docs/method.md, section 3)."""
+    """A layer that makes one vector of a file's chunks.
+
+    It is the paper's ``softmax(Linear(Normalize(E)))^T E`` (docs/method.md, section 3).
+    """
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.weight = nn.Linear(width, 1)
 
     def forward(self, chunks_CNd: Tensor, real_CN: Tensor) -> Tensor:
-        """(C, d) vectors of files; a file without any real chunk is 0."""
-        guess_CN = self.weight(functional.normalize(chunks_CNd, dim=-1)).squeeze(-1)
-        # a file of padding alone would give softmax nothing but infinities
-        guess_CN = guess_CN.masked_fill(~real_CN, torch.finfo(guess_CN.dtype).min)
-        share_CN1: Tensor = (guess_CN.softmax(-1) * real_CN).unsqueeze(-1)
+        """Return (C, d) vectors of files; that of a file without any real chunk is 0."""
+        logits_CN = self.weight(functional.normalize(chunks_CNd, dim=-1)).squeeze(-1)
+        # Minus infinity would make the softmax of a file without chunks undefined.
+        logits_CN = logits_CN.masked_fill(~real_CN, torch.finfo(logits_CN.dtype).min)
+        share_CN1: Tensor = (logits_CN.softmax(-1) * real_CN).unsqueeze(-1)
         return (share_CN1 * chunks_CNd).sum(-2)
 
 
 def make_adapter(width: int) -> nn.Sequential:
-    """A low-rank layer that is added to an encoder's vectors (..., d); it begins as 0."""
-    down, up = (
-        nn.Linear(width, ADAPTER_RANK, bias=False),
-        nn.Linear(ADAPTER_RANK, width, bias=False),
-    )
+    """Return a low-rank layer whose output is added to vectors (..., d). Its output begins as 0."""
+    down = nn.Linear(width, ADAPTER_RANK, bias=False)
+    up = nn.Linear(ADAPTER_RANK, width, bias=False)
     nn.init.zeros_(up.weight)
     return nn.Sequential(down, up)
 
 
 class ScoringHead(nn.Module):
-    """Scores of candidates from vectors: everything of the model but the encoders. The paper's is ``report . file``.
-    With ``cosine`` an adapter stands over each side, both are normalised, the best chunk's closeness joins the file's,
-    and each of the two has a learned scale.
+    """The part of the model that scores candidates by vectors: all but the encoders.
+
+    The paper's score is ``report . file``. With ``cosine`` each side has an adapter and unit
+    vectors; the score is the cosine of report and file plus that of report and best chunk, each
+    times a learned scale.
     """
 
     def __init__(self, width: int, *, cosine: bool) -> None:
         super().__init__()
         self.pooling: nn.Module = ChunkPooling(width)
-        self.adapters = nn.ModuleList(
-            [make_adapter(width), make_adapter(width)] if cosine else []
-        )  # of reports, of code
-        self.scale = nn.Parameter(torch.full((2,), 5.0)) if cosine else None
+        self.adapters = nn.ModuleList()
+        if cosine:
+            self.adapters.append(make_adapter(width))  # of reports
+            self.adapters.append(make_adapter(width))  # of code
+        self.scale = nn.Parameter(torch.full((2,), _INITIAL_SCALE)) if cosine else None
 
     def forward(self, report_d: Tensor, chunks_CNd: Tensor, real_CN: Tensor) -> Tensor:
-        """(C,) scores."""
+        """Return (C,) scores; ``real_CN`` marks chunks that are not padding."""
         if self.scale is None:
             return self.pooling(chunks_CNd, real_CN) @ report_d  # type: ignore[no-any-return]
-        of_report, of_code = self.adapters
-        report_d, chunks_CNd = report_d + of_report(report_d), chunks_CNd + of_code(chunks_CNd)
+        report_adapter, code_adapter = self.adapters
+        report_d = report_d + report_adapter(report_d)
+        chunks_CNd = chunks_CNd + code_adapter(chunks_CNd)
         report_d = functional.normalize(report_d, dim=-1)
-        each_CN = functional.normalize(chunks_CNd, dim=-1) @ report_d
-        best_C = each_CN.masked_fill(~real_CN, torch.finfo(each_CN.dtype).min).amax(-1)
+        cosine_CN = functional.normalize(chunks_CNd, dim=-1) @ report_d
+        best_C = cosine_CN.masked_fill(~real_CN, torch.finfo(cosine_CN.dtype).min).amax(-1)
         best_C = best_C.where(real_CN.any(-1), torch.zeros_like(best_C))
         files_Cd = functional.normalize(self.pooling(chunks_CNd, real_CN), dim=-1)
         return torch.stack((files_Cd @ report_d, best_C), -1) @ self.scale
 
 
 class RerankingModel(nn.Module):
-    """Encoders of code and of reports, which may be one and the same, and the scoring head over their vectors. With
-    ``chunks_at_once`` only so many texts are held in memory for the backward pass: the encoders run again there
-    (activation checkpointing). Raises CheckpointError when the encoders do not fit together.
+    """Encoders of code and of reports, which may be the same, and the scoring head over them.
+
+    With the setting ``chunks_at_once`` only that many texts are kept in memory for the backward
+    pass, in which the encoders run again (activation checkpointing). Raises CheckpointError if the
+    encoders do not fit together.
     """
 
     def __init__(
@@ -112,31 +123,40 @@ class RerankingModel(nn.Module):
         super().__init__()
         if report.width != code.width:
             raise CheckpointError(
-                f"the encoders do not fit together: {code.name} gives {code.width} numbers, {report.name}"
-                f" {report.width}; name two of one width"
+                f"the encoders do not fit together: {code.name} gives {code.width} numbers, "
+                f"{report.name} {report.width}; name two of one width"
             )
-        self.settings, self.code, self.report = settings, code, report
-        self.learning = self.encoders if settings.training.learns == "both" else {}
+        self.settings = settings
+        self.code = code
+        self.report = report
+        self.trainable_encoders: dict[str, Encoder] = {}
+        if settings.training.learns == "both":
+            self.trainable_encoders = self.encoders
         for encoder in self.encoders.values():
-            encoder.requires_grad_(bool(self.learning))
+            encoder.requires_grad_(bool(self.trainable_encoders))
         with temporary_seed(seed):
             self.head = ScoringHead(code.width, cosine=settings.scoring == "cosine")
 
     @property
     def encoders(self) -> dict[str, Encoder]:
-        """By what they read: one alone where both are the same."""
-        return {"code": self.code} | ({} if self.report is self.code else {"report": self.report})
+        """The encoders by what they read; only "code" where both are the same."""
+        if self.report is self.code:
+            return {"code": self.code}
+        return {"code": self.code, "report": self.report}
 
     @property
-    def learned(self) -> dict[str, nn.Parameter]:
+    def trainable_parameters(self) -> dict[str, nn.Parameter]:
         """The parameters that learn, by name."""
         return {name: value for name, value in self.named_parameters() if value.requires_grad}
 
-    def forward(self, question: EncodedQuery, chunks: Mapping[str, Chunks]) -> Tensor:
-        """(C,) scores of the candidates, whose chunks are looked up by blob; a blob that is not there has none."""
-        files = [chunks.get(blob, []) for blob in question.candidates.blobs]
-        report_d = self._read(self.report, [question.report])[0]
-        chunks_Ud = self._read(self.code, files)
+    def forward(self, query: EncodedQuery, chunks: Mapping[str, Chunks]) -> Tensor:
+        """Return (C,) scores of the candidates.
+
+        ``chunks`` has the chunks of blobs; a blob that is not there has none.
+        """
+        files = [chunks.get(blob, []) for blob in query.candidates.blobs]
+        report_d = self._encode(self.report, [query.report])[0]
+        chunks_Ud = self._encode(self.code, files)
         sizes_C = torch.tensor([len(file) for file in files], device=chunks_Ud.device)
         longest = max(1, *(len(file) for file in files))
         real_CN = torch.arange(longest, device=chunks_Ud.device) < sizes_C.unsqueeze(-1)
@@ -144,40 +164,53 @@ class RerankingModel(nn.Module):
         chunks_CNd[real_CN] = chunks_Ud
         return self.head(report_d, chunks_CNd, real_CN)  # type: ignore[no-any-return]
 
-    def _read(self, encoder: Encoder, texts: Sequence[Chunks]) -> Tensor:
-        """(U, d) vectors of the chunks of all texts, one after the other."""
-        none = np.zeros((0, encoder.width), dtype=np.float16)
-        known = np.concatenate([none, *(text for text in texts if not isinstance(text, list))])
-        made = [torch.from_numpy(known.astype(np.float32)).to(encoder.device)]
-        pieces = [piece for text in texts if isinstance(text, list) for piece in text]
+    def _encode(self, encoder: Encoder, texts: Sequence[Chunks]) -> Tensor:
+        """Return (U, d) vectors of the chunks of all texts, one text after the other.
+
+        The texts are either all vectors or all tokens; a text without chunks is an empty list.
+        """
+        vectors = [np.zeros((0, encoder.width), dtype=np.float16)]
+        pieces: list[Piece] = []
+        for text in texts:
+            if isinstance(text, list):
+                pieces.extend(text)
+            else:
+                vectors.append(text)
+        known_vectors = np.concatenate(vectors).astype(np.float32)
+        parts = [torch.from_numpy(known_vectors).to(encoder.device)]
         at_once = self.settings.training.chunks_at_once
         size = at_once or len(pieces) or 1
         for start in range(0, len(pieces), size):
-            part = pieces[start : start + size]
-            made.append(
-                checkpoint(encoder, part, use_reentrant=False) if at_once else encoder(part)
-            )
-        return torch.cat(made)
+            batch = pieces[start : start + size]
+            if at_once:
+                parts.append(checkpoint(encoder, batch, use_reentrant=False))
+            else:
+                parts.append(encoder(batch))
+        return torch.cat(parts)
 
     @torch.inference_mode()
     def scores(
-        self, questions: Sequence[EncodedQuery], chunks: Mapping[str, Chunks], trained_until: float
+        self, queries: Sequence[EncodedQuery], chunks: Mapping[str, Chunks], trained_until: float
     ) -> Iterator[FloatArray]:
-        """(C,) scores of each report's candidates; all 0 for a report opened before ``trained_until``."""
+        """Yield (C,) scores of each report's candidates.
+
+        All are 0 for a report opened before ``trained_until``.
+        """
         self.eval()
-        for question in questions:
-            listed = question.candidates
-            known = len(listed) and listed.opened >= trained_until
-            yield (
-                self(question, chunks).cpu().numpy().astype(np.float64)
-                if known
-                else np.zeros(len(listed))
-            )
+        for query in queries:
+            candidates = query.candidates
+            if len(candidates) == 0 or candidates.opened < trained_until:
+                yield np.zeros(len(candidates))
+            else:
+                yield self(query, chunks).cpu().numpy().astype(np.float64)
 
 
 def contrastive_loss(scores_C: Tensor, fixed_C: Tensor) -> Tensor:
-    """Mean over a report's fixed files of ``-log(e^s+ / (e^s+ + sum of e^s over the wrong))``. The wrong files are the
-    report's own candidates (docs/method.md, section 3); another fixed file is no negative.
+    """Return the mean over fixed files of ``-log(e^s+ / (e^s+ + sum of e^s over wrong files))``.
+
+    The wrong files are the report's own candidates (docs/method.md, section 3); another fixed file
+    is not a negative.
     """
-    right, wrong = scores_C[fixed_C], scores_C[~fixed_C].logsumexp(0)
+    right = scores_C[fixed_C]
+    wrong = scores_C[~fixed_C].logsumexp(0)
     return (torch.logaddexp(right, wrong) - right).mean()

@@ -1,4 +1,7 @@
-"""The term reranker: vectors of the project's own terms, learned from its fixed reports; no pretrained encoder."""
+"""The term reranker: vectors of a project's own terms, learned from its fixed reports.
+
+It needs no pretrained encoder.
+"""
 
 from __future__ import annotations
 
@@ -30,22 +33,22 @@ from tosloc.rerank.terms.sparse_vectors import (
     SparseVectors,
     Vocabulary,
     report_counts,
-    stacked,
+    stack_vectors,
 )
 
-_TRAINING_DEPTH: Final = 150  # training draws wrong files from so many first ones
+_TRAINING_DEPTH: Final = 150
+"""Number of first files from which training draws wrong ones."""
 WEIGHTS: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
-"""Weights of its score beside stage one's, of which validation takes one, or none."""
-_MARGIN: Final = (
-    0.002  # MRR + MAP on validation by which both stages must lead stage one: less is chance
-)
-_MATCHES: Final = 3  # words of the report that a reason names
-_VECTORS: Final = "vectors.safetensors"
-_IDFS: Final = ("in_files", "in_reports", "in_commits", "in_fixes")
+"""Weights of its score beside stage one's, of which validation chooses one, or none."""
+_MIN_GAIN: Final = 0.002
+"""Gain in MRR + MAP on validation by which both stages must lead stage one: less is chance."""
+_MATCHES_PER_REASON: Final = 3
+_VECTORS_FILE: Final = "vectors.safetensors"
+_IDF_NAMES: Final = ("in_files", "in_reports", "in_commits", "in_fixes")
 
 
 class TermReranker(Reranker):
-    """Adds what a dual encoder of term vectors says of the first files."""
+    """A reranker that adds the similarity of report and file by a dual encoder of term vectors."""
 
     name: ClassVar = "terms"
     depth = 100
@@ -56,7 +59,7 @@ class TermReranker(Reranker):
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
-        """Untrained. Raises MissingExtra without torch."""
+        """Return an untrained reranker. Raises MissingExtra without torch."""
         require("learning term vectors", "encoder", "torch")
         return cls()
 
@@ -68,108 +71,133 @@ class TermReranker(Reranker):
         seed: int,
         progress: Progress = ignore_progress,
     ) -> Self:
-        """Learn on train what stage one's linear score leaves over; validation takes it or leaves it. The score before
-        the learned ranker, which knows the training reports too well. Raises ToslocError.
-        """
-        from tosloc.rerank.terms.training import Lessons, fit_dual_encoder, start_vectors  # torch
+        """Learn from train what stage one's linear score does not explain.
 
-        of_train = training_set.candidates(
+        The linear score is used because stage one's learned ranker has seen the training reports.
+        Validation chooses the weight, which may be 0. Raises ToslocError.
+        """
+        # imports torch, which only training needs
+        from tosloc.rerank.terms.training import (
+            TrainingData,
+            fit_dual_encoder,
+            initial_term_vectors,
+        )
+
+        train = []
+        for candidates in training_set.candidates(
             "train", _TRAINING_DEPTH, for_training=True, by_linear_score=True
-        )
-        train = [listed for listed in of_train if listed.fixed.any()]
-        if all(listed.fixed.all() for listed in train):
+        ):
+            if candidates.fixed.any():
+                train.append(candidates)
+        if all(candidates.fixed.all() for candidates in train):
             raise ToslocError(
-                "no training report has both fixed and wrong candidates; the second stage cannot learn"
+                "no training report has both fixed and wrong candidates; "
+                "the second stage cannot learn"
             )
-        self.trained_until = max(listed.fixed_at for listed in train)
-        counts = [report_counts(listed.report) for listed in train]
-        newest = {
-            path: blob
-            for listed in train
-            for path, blob in zip(listed.paths, listed.blobs, strict=True)
-        }
-        self._vocabulary = vocabulary = Vocabulary.learned(
-            context, newest, counts, self.trained_until
+        self.trained_until = max(candidates.fixed_at for candidates in train)
+        counts = [report_counts(candidates.report) for candidates in train]
+        newest_blobs: dict[str, str] = {}
+        for candidates in train:
+            newest_blobs.update(zip(candidates.paths, candidates.blobs, strict=True))
+        vocabulary = Vocabulary.from_training(context, newest_blobs, counts, self.trained_until)
+        vectors = SparseVectors(vocabulary, context)
+        data = TrainingData(
+            vectors.report_vectors(counts), train, list(map(vectors.candidate_vectors, train))
         )
-        self._vectors = vectors = SparseVectors(vocabulary, context)
-        lessons = Lessons(
-            vectors.of_reports(counts), train, list(map(vectors.of_candidates, train))
-        )
-        contents = stacked(vectors.of_contents(list(newest.items())), len(vocabulary))
-        start = start_vectors(lessons, contents, seed)
-        self._encoder = fit_dual_encoder(start, lessons, seed=seed, progress=progress)
-        self._choose(list(training_set.candidates("validation", self.depth)), context)
+        content_vectors = vectors.content_vectors(list(newest_blobs.items()))
+        contents = stack_vectors(content_vectors, len(vocabulary))
+        start = initial_term_vectors(data, contents, seed)
+        self._vocabulary = vocabulary
+        self._vectors = vectors
+        self._encoder = fit_dual_encoder(start, data, seed=seed, progress=progress)
+        self._choose_weight(list(training_set.candidates("validation", self.depth)), context)
         return self
 
-    def _choose(self, validation: Sequence[Candidates], context: RerankingContext) -> None:
-        """Take the weight that gains most; none where it gains less than a margin, or a measure falls."""
-        added = [
-            self._reranked(one.without_labels(), context)[0]
-            if len(one) and one.opened >= self.trained_until
-            else np.zeros(len(one))
-            for one in validation
-        ]
-        tried = mrr_and_map_by_weight(validation, added, (0.0, *WEIGHTS))
-        self.validation_results = {
-            f"weight {weight:g}" if weight else "stage one": found
-            for weight, found in tried.items()
-        }
-        gains = np.round(np.array([tried[weight] for weight in WEIGHTS]) - tried[0.0], 9)
-        total = np.where(gains.min(axis=1) >= 0, gains.sum(axis=1), 0.0)
-        self.weight = WEIGHTS[int(total.argmax())] if total.max() > _MARGIN else 0.0
+    def _choose_weight(self, validation: Sequence[Candidates], context: RerankingContext) -> None:
+        """Set the weight that gains most in MRR + MAP on validation.
 
-    def answer(
+        It is 0 where the gain is too small, or where MRR or MAP falls.
+        """
+        added = [self._scores_on_validation(candidates, context) for candidates in validation]
+        results = mrr_and_map_by_weight(validation, added, (0.0, *WEIGHTS))
+        self.validation_results = {
+            f"weight {weight:g}" if weight else "stage one": result
+            for weight, result in results.items()
+        }
+        gains = np.round(np.array([results[weight] for weight in WEIGHTS]) - results[0.0], 9)
+        total_gains = np.where(gains.min(axis=1) >= 0, gains.sum(axis=1), 0.0)
+        self.weight = 0.0
+        if total_gains.max() > _MIN_GAIN:
+            self.weight = WEIGHTS[int(total_gains.argmax())]
+
+    def _scores_on_validation(
+        self, candidates: Candidates, context: RerankingContext
+    ) -> FloatArray:
+        """Return (C,) its own scores, 0 for a report opened before the last fix learned from."""
+        if len(candidates) == 0 or candidates.opened < self.trained_until:
+            return np.zeros(len(candidates))
+        scores, _ = self._score_by_terms(candidates.without_labels(), context)
+        return scores
+
+    def score(
         self,
         candidates: Candidates,
         context: RerankingContext,
         progress: Progress = ignore_progress,
     ) -> Reranked:
-        """New scores: stage one's, and what term vectors add."""
-        added, matches = self._reranked(candidates, context)
+        """Return stage one's scores + weight * the scores of term vectors."""
+        added, matches = self._score_by_terms(candidates, context)
         return Reranked(candidates.scores + self.weight * added, matches)
 
-    def _reranked(
-        self, listed: Candidates, context: RerankingContext
+    def _score_by_terms(
+        self, candidates: Candidates, context: RerankingContext
     ) -> tuple[FloatArray, Matches]:
-        """(C,) what term vectors say of a report's candidates, and by which terms."""
-        vocabulary, encoder = self._vocabulary, self._encoder
+        """Return (C,) the scores of term vectors, and the terms that explain them."""
+        vocabulary = self._vocabulary
+        encoder = self._encoder
         if self._vectors is None or self._vectors.context is not context:
             self._vectors = SparseVectors(vocabulary, context)
-        vectors = self._vectors
-        report = vectors.of_reports([report_counts(listed.report)])
-        files = {
-            side: stacked(some, len(vocabulary))
-            for side, some in vectors.of_candidates(listed).items()
-        }
+        report = self._vectors.report_vectors([report_counts(candidates.report)])
+        files = {}
+        for side, vectors in self._vectors.candidate_vectors(candidates).items():
+            files[side] = stack_vectors(vectors, len(vocabulary))
 
         def matches(position: int) -> Sequence[tuple[str, str]]:
             file = {side: files[side][[position]] for side in FILE_SIDES}
-            found = encoder.matches(report, file, _MATCHES)
-            return [(vocabulary.terms[asked], vocabulary.terms[answer]) for asked, answer in found]
+            terms = []
+            for report_term, file_term in encoder.matches(report, file, _MATCHES_PER_REASON):
+                terms.append((vocabulary.terms[report_term], vocabulary.terms[file_term]))
+            return terms
 
         return encoder.scores(report, files), matches
 
     def save(self, folder: Path) -> None:
         """Write what was learned."""
-        arrays = {name: getattr(self._vocabulary, name) for name in _IDFS}
-        arrays |= {side: self._encoder.tables[side].astype(np.float16) for side in SIDES}
-        with atomic_write(folder / _VECTORS) as temporary:
+        arrays = {name: getattr(self._vocabulary, name) for name in _IDF_NAMES}
+        for side in SIDES:
+            arrays[side] = self._encoder.tables[side].astype(np.float16)
+        with atomic_write(folder / _VECTORS_FILE) as temporary:
             temporary.write_bytes(safetensors.numpy.save(arrays))
-        record = self.learned() | {"gains": self._encoder.gains, "terms": self._vocabulary.terms}
-        write_text(
-            folder / f"{self.name}.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n"
-        )
+        record = self.training_record()
+        record["gains"] = self._encoder.gains
+        record["terms"] = self._vocabulary.terms
+        text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+        write_text(folder / f"{self.name}.json", text)
 
     @classmethod
-    def read(cls, record: Mapping[str, Any], folder: Path) -> Self:
-        """What ``save`` wrote."""
-        arrays = safetensors.numpy.load(read_regular_file(folder / _VECTORS))
-        vocabulary = Vocabulary(tuple(map(str, record["terms"])), *(arrays[name] for name in _IDFS))
-        tables, gains = {side: arrays[side].astype(np.float32) for side in SIDES}, record["gains"]
-        shapes = {array.shape[:1] for array in arrays.values()} | {(len(vocabulary.ids),)}
-        if len(shapes) > 1 or len({table.shape[1:] for table in tables.values()}) > 1:
+    def from_record(cls, record: Mapping[str, Any], folder: Path) -> Self:
+        """Return the reranker that ``save`` wrote."""
+        arrays = safetensors.numpy.load(read_regular_file(folder / _VECTORS_FILE))
+        terms = tuple(map(str, record["terms"]))
+        vocabulary = Vocabulary(terms, *(arrays[name] for name in _IDF_NAMES))
+        lengths = {array.shape[:1] for array in arrays.values()}
+        widths = {arrays[side].shape[1:] for side in SIDES}
+        if lengths != {(len(vocabulary.id_by_term),)} or len(widths) > 1:
             raise ValueError("terms and vectors do not fit together")
-        made = cls()
-        made._vocabulary = vocabulary
-        made._encoder = DualEncoder(tables, {side: float(gains[side]) for side in FILE_SIDES})
-        return made
+        reranker = cls()
+        reranker._vocabulary = vocabulary
+        reranker._encoder = DualEncoder(
+            {side: arrays[side].astype(np.float32) for side in SIDES},
+            {side: float(record["gains"][side]) for side in FILE_SIDES},
+        )
+        return reranker

@@ -1,8 +1,10 @@
-"""Terms that count, how rare they are; reports, files and their histories as sparse vectors of them, each made once.
-And two encoders of these: a report on one side, a file's content and history on the other.
+"""Reports, files and histories of files as sparse vectors of terms, and a dual encoder of these.
 
-Letters in shapes: V terms, W terms of a table of facts, n texts, C candidates of a report, D documents of history, d
-width.
+A vocabulary has the terms that count and how rare they are. The dual encoder compares a report on
+one side with a file's content and history on the other.
+
+Letters in shapes: V terms, W terms of a table of facts, n texts, C candidates of a report, D
+documents of the history, d width.
 """
 
 from __future__ import annotations
@@ -27,22 +29,27 @@ from tosloc.retrieval.paths import file_stem
 from tosloc.retrieval.postings import group_starts, top_k
 from tosloc.retrieval.query import Query
 
+# All numbers of this package were chosen on the validation parts of the four Java projects of
+# docs/results.md.
+
 Vector: TypeAlias = tuple[IntArray, Float32Array]
 """The terms of a sparse vector, and their weights."""
 SIDES: Final = ("report", "content", "history")
 FILE_SIDES: Final = SIDES[1:]
-# As all numbers of this folder, chosen on the validation parts of the four Java projects of docs/results.md.
-_MIN_FILES: Final = 3
-_MIN_REPORTS: Final = (
-    2  # a term counts that stands in so many files, or in so many training reports, or in a path
-)
-_SUMMARY_WEIGHT: Final = 3  # how many times a term of a report's summary counts
-_NAME_WEIGHT, _FOLDER_WEIGHT = 6.0, 2.0
-"""The same of the words of a file's path."""
-_REPORT_TERMS: Final = 64
-_CONTENT_TERMS: Final = 160
-_HISTORY_TERMS: Final = 64  # heaviest terms kept of a report, of a file, and of what touched it
-_OF_FIELD: Final = {
+_MIN_FILES_PER_TERM: Final = 3
+"""A term counts if it is in at least this many files, or in enough reports, or in a path."""
+_MIN_REPORTS_PER_TERM: Final = 2
+"""The same for training reports."""
+_SUMMARY_WEIGHT: Final = 3
+"""How many times a term of a report's summary counts."""
+_NAME_WEIGHT: Final = 6.0
+"""How many times a word of a file's name counts."""
+_FOLDER_WEIGHT: Final = 2.0
+"""How many times a word of a file's folders counts."""
+_MAX_REPORT_TERMS: Final = 64
+_MAX_CONTENT_TERMS: Final = 160
+_MAX_HISTORY_TERMS: Final = 64
+_WEIGHT_BY_FIELD: Final = {
     "code": 1.0,
     "comment": 0.5,
     "string": 0.5,
@@ -50,70 +57,92 @@ _OF_FIELD: Final = {
     "type": 6.0,
     "field": 1.0,
 }
-_FIELD_WEIGHTS: Final = np.array([_OF_FIELD[name] for name in FIELDS])
-"""How many times a term of a file counts, by where it stands."""
-_LEAST_IDF: Final = 0.1
-_DECAY: Final = 2 * 365 * DAY  # seconds after which what touched a file counts 1/e
-FIX_WEIGHT: Final = 1.5  # how much more a fixed report says of a file than a commit message does
+_FIELD_WEIGHTS: Final = np.array([_WEIGHT_BY_FIELD[name] for name in FIELDS])
+"""How many times a term of a file counts in each field."""
+_MIN_IDF: Final = 0.1
+_DECAY: Final = 2 * 365 * DAY
+"""Seconds after which a document that touched a file counts 1/e."""
+FIX_WEIGHT: Final = 1.5
+"""How much more a fixed report counts for a file than a commit message does."""
+_MIN_NORM: Final = 1e-12
+"""Smallest divisor of a vector, so that a vector of zeros stays one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The terms that count, and how rare each is in the training part."""
+    """The terms that count, and how rare each is in the training part.
 
-    terms: tuple[str, ...]  # (V,) sorted
+    ``terms`` are sorted. The (V,) inverse document frequencies are those among files, reports,
+    commit messages, and fixed reports of the history.
+    """
+
+    terms: tuple[str, ...]
     in_files: FloatArray
     in_reports: FloatArray
     in_commits: FloatArray
     in_fixes: FloatArray
-    """(V,) inverse document frequencies: among files, reports, commit messages, and fixed reports as history."""
 
     def __len__(self) -> int:
         return len(self.terms)
 
     @classmethod
-    def learned(
+    def from_training(
         cls,
         context: RerankingContext,
         files: Mapping[str, str],
         reports: Sequence[Mapping[str, float]],
         until: float,
     ) -> Self:
-        """Terms that count of some files (path -> blob) and reports, with the frequencies of history until then."""
+        """Return the terms that count in files (path -> blob) and reports (term -> count).
+
+        Frequencies in the history are those before the time ``until``.
+        """
         assert context.facts is not None
         assert context.history is not None
         corpus = context.facts({blob: path for path, blob in files.items()})
-        of_files = Counter(
-            dict(zip(corpus.terms, np.diff(corpus.postings.starts).tolist(), strict=True))
+        files_by_term = dict(
+            zip(corpus.terms, np.diff(corpus.postings.starts).tolist(), strict=True)
         )
-        of_reports = Counter(term for report in reports for term in report)
-        kept = {term for term, number in of_files.items() if number >= _MIN_FILES}
-        kept |= {term for term, number in of_reports.items() if number >= _MIN_REPORTS}
-        kept |= {term for path in files for term in path_words(path)}
-        terms, history = tuple(sorted(kept)), context.history.as_of(until)
-        held = [(len(files), of_files), (len(reports), of_reports)]
-        for view in (history.commits, history.reports):
-            of_view = Counter(
-                dict(zip(view.documents.vocabulary, view.frequency.tolist(), strict=True))
-            )
-            held.append((view.number, of_view))
+        reports_by_term: Counter[str] = Counter()
+        for report in reports:
+            reports_by_term.update(report.keys())
+        counting = {term for term, n in files_by_term.items() if n >= _MIN_FILES_PER_TERM}
+        counting |= {term for term, n in reports_by_term.items() if n >= _MIN_REPORTS_PER_TERM}
+        for path in files:
+            counting.update(path_words(path))
+        terms = tuple(sorted(counting))
+        history = context.history.as_of(until)
+        commits = history.commits
+        commits_by_term = dict(
+            zip(commits.documents.vocabulary, commits.frequency.tolist(), strict=True)
+        )
+        fixes = history.reports
+        fixes_by_term = dict(zip(fixes.documents.vocabulary, fixes.frequency.tolist(), strict=True))
         return cls(
             terms,
-            *(idf(number, np.array([counts[term] for term in terms])) for number, counts in held),
+            in_files=_idf_of_terms(len(files), files_by_term, terms),
+            in_reports=_idf_of_terms(len(reports), reports_by_term, terms),
+            in_commits=_idf_of_terms(commits.number, commits_by_term, terms),
+            in_fixes=_idf_of_terms(fixes.number, fixes_by_term, terms),
         )
 
     @cached_property
-    def ids(self) -> dict[str, int]:
-        """Term -> number."""
+    def id_by_term(self) -> dict[str, int]:
+        """Number of each term."""
         return {term: number for number, term in enumerate(self.terms)}
 
-    def numbers(self, terms: Sequence[str]) -> IntArray:
-        """(W,) number of each term, -1 for those that do not count."""
-        return np.array([self.ids.get(term, -1) for term in terms], dtype=np.int32)
+    def term_ids(self, terms: Sequence[str]) -> IntArray:
+        """Return (W,) the number of each term, -1 for those that do not count."""
+        return np.array([self.id_by_term.get(term, -1) for term in terms], dtype=np.int32)
+
+
+def _idf_of_terms(number: int, frequency: Mapping[str, int], terms: Sequence[str]) -> FloatArray:
+    """Return (V,) the terms' inverse document frequencies among ``number`` documents."""
+    return idf(number, np.array([frequency.get(term, 0) for term in terms]))
 
 
 def path_words(path: str) -> dict[str, float]:
-    """Terms of a path and how many times each counts.
+    """Return the terms of a path and how many times each counts.
 
     >>> path_words("src/cookie/CookieJar.java")
     {'src': 2.0, 'cooki': 8.0, 'jar': 6.0, 'cookiejar': 6.0}
@@ -125,198 +154,248 @@ def path_words(path: str) -> dict[str, float]:
 
 
 def report_counts(report: BugReport) -> Mapping[str, float]:
-    """How many times each term of a report counts."""
+    """Return how many times each term of a report counts."""
     query = Query(report)
-    return query.prose_counts + Counter(
-        {term: _SUMMARY_WEIGHT * n for term, n in query.summary_counts.items()}
-    )
+    summary_counts = {term: _SUMMARY_WEIGHT * n for term, n in query.summary_counts.items()}
+    return query.prose_counts + Counter(summary_counts)
 
 
-def heaviest(matrix: sparse.csr_array, size: int) -> sparse.csr_array:
-    """(n, V) the ``size`` heaviest terms of each row, heaviest first, of equals the first ones; of length 1."""
+def keep_heaviest(matrix: sparse.csr_array, size: int) -> sparse.csr_array:
+    """Return (n, V) unit vectors of the ``size`` heaviest terms of each row.
+
+    Terms are in descending order of weight; of equal ones the first are kept. Terms without a
+    positive weight are dropped.
+    """
     number = matrix.shape[0]
     rows = np.repeat(np.arange(number), np.diff(matrix.indptr))
-    order = np.lexsort((matrix.indices, -matrix.data, rows))  # which leaves the rows where they are
-    kept = order[(np.arange(len(rows)) - matrix.indptr[rows] < size) & (matrix.data[order] > 0)]
-    rows, weights = rows[kept], matrix.data[kept]
-    length = np.sqrt(np.bincount(rows, weights**2, minlength=number))
+    # rows is the primary key, so that each row's entries stay where the row begins
+    order = np.lexsort((matrix.indices, -matrix.data, rows))
+    position_in_row = np.arange(len(rows)) - matrix.indptr[rows]
+    kept = order[(position_in_row < size) & (matrix.data[order] > 0)]
+    rows = rows[kept]
+    weights = matrix.data[kept]
+    norms = np.sqrt(np.bincount(rows, weights**2, minlength=number))
     starts = group_starts(np.bincount(rows, minlength=number))
-    return sparse.csr_array(
-        ((weights / length[rows]).astype(np.float32), matrix.indices[kept], starts),
-        shape=matrix.shape,
-    )
+    unit_weights = (weights / norms[rows]).astype(np.float32)
+    return sparse.csr_array((unit_weights, matrix.indices[kept], starts), shape=matrix.shape)
 
 
-def stacked(vectors: Sequence[Vector], terms: int) -> sparse.csr_array:
-    """(n, V) the vectors, of which there is one at least."""
-    indices, weights = (np.concatenate(parts) for parts in zip(*vectors, strict=True))
-    starts = group_starts([len(some) for some, _ in vectors])
+def stack_vectors(vectors: Sequence[Vector], terms: int) -> sparse.csr_array:
+    """Return the vectors as an (n, V) matrix with V = ``terms``. There must be at least one."""
+    indices = np.concatenate([vector_terms for vector_terms, _ in vectors])
+    weights = np.concatenate([vector_weights for _, vector_weights in vectors])
+    starts = group_starts([len(vector_terms) for vector_terms, _ in vectors])
     return sparse.csr_array((weights, indices, starts), shape=(len(vectors), terms))
 
 
 class SparseVectors:
-    """Sparse vectors of the reports and files of one context; of files each is made once."""
+    """Sparse vectors of the reports and files of one context; those of files are cached."""
 
     def __init__(self, vocabulary: Vocabulary, context: RerankingContext) -> None:
         assert context.facts is not None
         assert context.history is not None
-        self.vocabulary, self.context, self._facts = vocabulary, context, context.facts
-        self._known: dict[Hashable, Vector] = {}
-        commits, reports = context.history.commits, context.history.reports
-        messages = _of_documents(commits, vocabulary, vocabulary.in_commits)
-        fixes = FIX_WEIGHT * _of_documents(reports, vocabulary, vocabulary.in_fixes)
+        self.vocabulary = vocabulary
+        self.context = context
+        self._facts = context.facts
+        self._cache: dict[Hashable, Vector] = {}
+        commits = context.history.commits
+        reports = context.history.reports
+        messages = _document_vectors(commits, vocabulary, vocabulary.in_commits)
+        fixes = FIX_WEIGHT * _document_vectors(reports, vocabulary, vocabulary.in_fixes)
         self._documents = sparse.vstack((messages, fixes), format="csr")
         self._times = np.concatenate((commits.times, reports.times)).astype(np.float64)
 
-    def of_reports(self, reports: Sequence[Mapping[str, float]]) -> sparse.csr_array:
-        """(n, V) vectors of reports from ``report_counts``: (1 + ln tf) x mean of the IDF in files and in reports."""
-        whole, vocabulary = self._counts(reports), self.vocabulary
-        rare = (vocabulary.in_reports + vocabulary.in_files) / 2
-        whole.data = (1 + np.log(whole.data)) * np.maximum(rare[whole.indices], _LEAST_IDF)
-        return heaviest(whole, _REPORT_TERMS)
+    def report_vectors(self, reports: Sequence[Mapping[str, float]]) -> sparse.csr_array:
+        """Return (n, V) vectors of reports that are given as ``report_counts``.
 
-    def of_candidates(self, listed: Candidates) -> dict[str, list[Vector]]:
-        """Side of files -> the vectors of a report's candidates: of their contents, and of what was known of them when
-        it was opened.
+        A weight is (1 + ln tf) * the mean of the IDF in files and in reports.
         """
-        history = self.context.known_history(listed)
-        views = (history.commits, 0), (history.reports, len(history.commits.documents))
-        touching, paths = [], listed.path_ids.tolist()
-        for path in paths:
-            of_path = [(view, first, view.documents.find_by_file(path)) for view, first in views]
-            touching.append(
-                np.concatenate([some[view.known[some]] + first for view, first, some in of_path])
-            )
-        keys = [(path, some.tobytes()) for path, some in zip(paths, touching, strict=True)]
-        histories = self._made_once(keys, touching, self._histories)
-        contents = self.of_contents(list(zip(listed.paths, listed.blobs, strict=True)))
-        return dict(zip(FILE_SIDES, (contents, histories), strict=True))
+        matrix = self._count_matrix(reports)
+        rarity = (self.vocabulary.in_reports + self.vocabulary.in_files) / 2
+        matrix.data = (1 + np.log(matrix.data)) * np.maximum(rarity[matrix.indices], _MIN_IDF)
+        return keep_heaviest(matrix, _MAX_REPORT_TERMS)
 
-    def of_contents(self, files: Sequence[tuple[str, str]]) -> list[Vector]:
-        """The vectors of the contents of files, by path and blob."""
-        return self._made_once(files, files, self._contents)
+    def candidate_vectors(self, candidates: Candidates) -> dict[str, list[Vector]]:
+        """Return for each side of files the vectors of a report's candidates.
 
-    def _made_once(
+        The history contains what was known when the report was opened.
+        """
+        history = self.context.known_history(candidates)
+        first_report = len(history.commits.documents)
+        path_ids = candidates.path_ids.tolist()
+        touching = []
+        for path in path_ids:
+            commits = history.commits.documents.find_by_file(path)
+            reports = history.reports.documents.find_by_file(path)
+            known_commits = commits[history.commits.known[commits]]
+            known_reports = reports[history.reports.known[reports]]
+            touching.append(np.concatenate((known_commits, known_reports + first_report)))
+        keys = [
+            (path, documents.tobytes()) for path, documents in zip(path_ids, touching, strict=True)
+        ]
+        return {
+            "content": self.content_vectors(
+                list(zip(candidates.paths, candidates.blobs, strict=True))
+            ),
+            "history": self._cached_vectors(keys, touching, self._history_matrix),
+        }
+
+    def content_vectors(self, files: Sequence[tuple[str, str]]) -> list[Vector]:
+        """Return the vectors of the contents of files, which are given as path and blob."""
+        return self._cached_vectors(files, files, self._content_matrix)
+
+    def _cached_vectors(
         self,
         keys: Sequence[Hashable],
-        given: Sequence[Any],
+        sources: Sequence[Any],
         make: Callable[[list[Any]], sparse.csr_array],
     ) -> list[Vector]:
-        """The vector of each key; ``make`` gives those that are new, of what is ``given`` for each."""
-        new = {key: one for key, one in zip(keys, given, strict=True) if key not in self._known}
-        if new:
-            made = make(list(new.values()))
-            bounds = pairwise(made.indptr.tolist())
-            self._known |= zip(
-                new, ((made.indices[a:b], made.data[a:b]) for a, b in bounds), strict=True
-            )
-        return [self._known[key] for key in keys]
+        """Return the vector of each key; ``make`` computes those of new keys from their sources."""
+        new_sources = {}
+        for key, source in zip(keys, sources, strict=True):
+            if key not in self._cache:
+                new_sources[key] = source
+        if new_sources:
+            matrix = make(list(new_sources.values()))
+            bounds = pairwise(matrix.indptr.tolist())
+            for key, (begin, end) in zip(new_sources, bounds, strict=True):
+                self._cache[key] = (matrix.indices[begin:end], matrix.data[begin:end])
+        return [self._cache[key] for key in keys]
 
-    def _counts(self, texts: Sequence[Mapping[str, float]]) -> sparse.csr_array:
-        """(n, V) how many times each term counts."""
-        ids = self.vocabulary.ids
-        said = [
-            (row, ids[term], n)
-            for row, text in enumerate(texts)
-            for term, n in text.items()
-            if term in ids
-        ]
-        rows, terms, counts = np.array(said, dtype=np.float64).reshape(-1, 3).T
-        return self._matrix(counts, rows.astype(np.int32), terms.astype(np.int32), len(texts))
+    def _count_matrix(self, texts: Sequence[Mapping[str, float]]) -> sparse.csr_array:
+        """Return (n, V) how many times each term counts in texts (term -> count)."""
+        id_by_term = self.vocabulary.id_by_term
+        rows = []
+        terms = []
+        counts = []
+        for row, counts_by_term in enumerate(texts):
+            for term, count in counts_by_term.items():
+                if term in id_by_term:
+                    rows.append(row)
+                    terms.append(id_by_term[term])
+                    counts.append(count)
+        return self._matrix(
+            np.array(counts, dtype=np.float64),
+            np.array(rows, dtype=np.int32),
+            np.array(terms, dtype=np.int32),
+            len(texts),
+        )
 
     def _matrix(
         self, values: FloatArray, rows: IntArray, terms: IntArray, number: int
     ) -> sparse.csr_array:
         return sparse.csr_array((values, (rows, terms)), shape=(number, len(self.vocabulary)))
 
-    def _contents(self, files: Sequence[tuple[str, str]]) -> sparse.csr_array:
-        """(n, V) ln(1 + tf) x IDF in files, the words of the path among them; of a file without facts these alone."""
+    def _content_matrix(self, files: Sequence[tuple[str, str]]) -> sparse.csr_array:
+        """Return (n, V) vectors of files: ln(1 + tf) * IDF in files.
+
+        The words of the path count as well; a file without facts has only these.
+        """
         corpus = self._facts({blob: path for path, blob in files})
         rows = np.array([corpus.row_by_blob.get(blob, -1) for _, blob in files], dtype=np.int64)
-        names, read = list(corpus.terms), np.flatnonzero(rows >= 0)
-        held = corpus.by_blob.select(rows[read])
-        used, places = np.unique(held.rows, return_inverse=True)
-        terms = self.vocabulary.numbers([names[term] for term in used.tolist()])[places]
-        known = terms >= 0
-        counts = held.values[known] @ _FIELD_WEIGHTS
-        owners = np.repeat(read, held.sizes)[known].astype(np.int32)
-        whole = self._matrix(counts, owners, terms[known], len(files))
-        whole = sparse.csr_array(whole + self._counts([path_words(path) for path, _ in files]))
-        whole.data = np.log1p(whole.data) * np.maximum(
-            self.vocabulary.in_files[whole.indices], _LEAST_IDF
-        )
-        return heaviest(whole, _CONTENT_TERMS)
+        with_facts = np.flatnonzero(rows >= 0)
+        postings = corpus.by_blob.select(rows[with_facts])
+        names = list(corpus.terms)
+        used, positions = np.unique(postings.rows, return_inverse=True)
+        terms = self.vocabulary.term_ids([names[term] for term in used.tolist()])[positions]
+        counting = terms >= 0
+        counts = postings.values[counting] @ _FIELD_WEIGHTS
+        file_rows = np.repeat(with_facts, postings.sizes)[counting].astype(np.int32)
+        in_texts = self._matrix(counts, file_rows, terms[counting], len(files))
+        in_paths = self._count_matrix([path_words(path) for path, _ in files])
+        matrix = sparse.csr_array(in_texts + in_paths)
+        rarity = np.maximum(self.vocabulary.in_files[matrix.indices], _MIN_IDF)
+        matrix.data = np.log1p(matrix.data) * rarity
+        return keep_heaviest(matrix, _MAX_CONTENT_TERMS)
 
-    def _histories(self, touching: Sequence[IntArray]) -> sparse.csr_array:
-        """(n, V) vectors of files from the documents that touched each."""
-        starts, documents = group_starts(list(map(len, touching))), np.concatenate(touching)
-        owners, times = np.repeat(np.arange(len(touching)), np.diff(starts)), self._times[documents]
+    def _history_matrix(self, touching: Sequence[IntArray]) -> sparse.csr_array:
+        """Return (n, V) vectors of files from the documents that touched each."""
+        sizes = [len(documents) for documents in touching]
+        starts = group_starts(sizes)
+        documents = np.concatenate(touching)
+        files = np.repeat(np.arange(len(touching)), np.diff(starts))
+        times = self._times[documents]
         newest = np.full(len(touching), -np.inf)
-        np.maximum.at(newest, owners, times)
-        # only ages among a file's own documents count: its vector has length 1 whatever the time
-        decayed = np.exp((times - newest[owners]) / _DECAY)
-        shape = len(touching), self._documents.shape[0]
-        joined = sparse.csr_array((decayed, documents, starts), shape=shape) @ self._documents
-        joined.data = np.sqrt(joined.data)
-        return heaviest(joined, _HISTORY_TERMS)
+        np.maximum.at(newest, files, times)
+        # Only ages relative to the file's newest document matter: the vector's length is 1 anyway.
+        decay = np.exp((times - newest[files]) / _DECAY)
+        shape = (len(touching), self._documents.shape[0])
+        matrix = sparse.csr_array((decay, documents, starts), shape=shape) @ self._documents
+        matrix.data = np.sqrt(matrix.data)
+        return keep_heaviest(matrix, _MAX_HISTORY_TERMS)
 
 
-def _of_documents(
-    documents: Documents, vocabulary: Vocabulary, rare: FloatArray
+def _document_vectors(
+    documents: Documents, vocabulary: Vocabulary, rarity: FloatArray
 ) -> sparse.csr_array:
-    """(D, V) (1 + ln tf) IDF of each document, of length 1 / sqrt(files that it touched)."""
-    terms = vocabulary.numbers(documents.vocabulary)[documents.terms]
-    known = terms >= 0
-    terms, owners = terms[known], documents.term_document[known]
-    weights = (1.0 + np.log(documents.counts[known].astype(np.float64))) * rare[terms]
-    length = np.sqrt(np.bincount(owners, weights**2, minlength=len(documents)) * documents.sizes)
-    return sparse.csr_array(
-        (weights / length[owners], (owners, terms)), shape=(len(documents), len(vocabulary))
-    )
+    """Return (D, V) vectors of documents: (1 + ln tf) * IDF.
+
+    Each has the length 1 / sqrt(number of files that the document touched).
+    """
+    terms = vocabulary.term_ids(documents.vocabulary)[documents.terms]
+    counting = terms >= 0
+    terms = terms[counting]
+    rows = documents.term_document[counting]
+    counts = documents.counts[counting].astype(np.float64)
+    weights = (1.0 + np.log(counts)) * rarity[terms]
+    squares = np.bincount(rows, weights**2, minlength=len(documents))
+    divisors = np.sqrt(squares * documents.sizes)
+    shape = (len(documents), len(vocabulary))
+    return sparse.csr_array((weights / divisors[rows], (rows, terms)), shape=shape)
 
 
 @dataclass(frozen=True, eq=False)
 class DualEncoder:
-    """Vectors of the terms on each side, numbers of half precision, and how much content and history count."""
+    """Vectors of the terms on each side, and how much a file's content and history count.
 
-    tables: Mapping[str, Float32Array]  # side -> (V, d)
-    gains: Mapping[str, float]  # side of files -> what its cosine is multiplied by
+    ``tables`` has for each side the (V, d) vectors, rounded to half precision; ``gains`` has for
+    each side of files the factor of its cosine.
+    """
+
+    tables: Mapping[str, Float32Array]
+    gains: Mapping[str, float]
 
     def encode(self, side: str, texts: sparse.csr_array) -> Float32Array:
-        """(n, d) unit vectors of texts (n, V); 0 where one has no term."""
-        summed: Float32Array = texts @ self.tables[side]
-        unit: Float32Array = summed / np.maximum(
-            np.linalg.norm(summed, axis=1, keepdims=True), 1e-12
-        )
-        return unit
+        """Return (n, d) unit vectors of texts (n, V); 0 for a text without any term."""
+        sums: Float32Array = texts @ self.tables[side]
+        norms = np.linalg.norm(sums, axis=1, keepdims=True)
+        unit_vectors: Float32Array = sums / np.maximum(norms, _MIN_NORM)
+        return unit_vectors
 
     def scores(self, report: sparse.csr_array, files: Mapping[str, sparse.csr_array]) -> FloatArray:
-        """(C,) of a report (1, V) the cosines with contents and histories (C, V), each times its gain."""
-        asked, total = self.encode("report", report), np.zeros(1)
-        for (
-            side
-        ) in FILE_SIDES:  # row by row, so that a score does not depend on what else is scored
-            cosines = (self.encode(side, files[side]) * asked).sum(axis=1, dtype=np.float64)
+        """Return (C,) scores of files: the sum over sides of gain * cosine with the report.
+
+        ``report`` is (1, V); ``files`` has for each side (C, V).
+        """
+        report_vector = self.encode("report", report)
+        total = np.zeros(1)
+        for side in FILE_SIDES:
+            # A sum row by row, so that a score does not depend on what else is scored.
+            products = self.encode(side, files[side]) * report_vector
+            cosines = products.sum(axis=1, dtype=np.float64)
             total = total + self.gains[side] * cosines
         return total
 
     def matches(
         self, report: sparse.csr_array, file: Mapping[str, sparse.csr_array], number: int
     ) -> list[tuple[int, int]]:
-        """The terms of a report (1, V) that bring one file (1, V) most, each with the file's that answers it best."""
-        asked = report.data[:, None] * self.tables["report"][report.indices]
-        shares = []
+        """Return up to ``number`` terms of a report (1, V) that add most to one file's score.
+
+        Each comes with the term of the file, (1, V) for each side, that matches it best. Terms that
+        add nothing are left out.
+        """
+        report_vectors = report.data[:, None] * self.tables["report"][report.indices]
+        shares_by_side = []
         for side in FILE_SIDES:
             vectors = file[side].data[:, None] * self.tables[side][file[side].indices]
-            shares.append(
-                self.gains[side]
-                / max(float(np.linalg.norm(vectors.sum(axis=0))), 1e-12)
-                * (asked @ vectors.T)
-            )
-        share, terms = (
-            np.concatenate(shares, axis=1),
-            np.concatenate([file[side].indices for side in FILE_SIDES]),
-        )
-        total = share.sum(axis=1)
-        best = [place for place in top_k(total, number).tolist() if total[place] > 0]
-        return [(int(report.indices[place]), int(terms[share[place].argmax()])) for place in best]
+            norm = max(float(np.linalg.norm(vectors.sum(axis=0))), _MIN_NORM)
+            shares_by_side.append(self.gains[side] / norm * (report_vectors @ vectors.T))
+        shares = np.concatenate(shares_by_side, axis=1)
+        file_terms = np.concatenate([file[side].indices for side in FILE_SIDES])
+        total = shares.sum(axis=1)
+        pairs = []
+        for position in top_k(total, number).tolist():
+            if total[position] > 0:
+                best = shares[position].argmax()
+                pairs.append((int(report.indices[position]), int(file_terms[best])))
+        return pairs
