@@ -1,4 +1,8 @@
-"""Every feature once on a small context, with its values worked by hand; and all features together."""
+"""Each feature on a small context, with its values worked out by hand; and all features together.
+
+Every file of a context has the words that the test gives it and no others. IDF is BM25's,
+ln(1 + (n - df + .5) / (df + .5)). A report is written as "summary|description".
+"""
 
 import math
 
@@ -7,87 +11,220 @@ import pytest
 
 from tosloc.rank import features
 
-LN2, ROOT2 = math.log(2), math.sqrt(2)
-FOUR_THIRDS = math.log(
-    4 / 3
-)  # IDF of a word that stands in the one known document: ln(1 + .5 / 1.5)
+ROOT2 = math.sqrt(2)
+IDF_1_OF_2 = math.log(1 + 1.5 / 1.5)
+"""IDF of a word that one of two files contains: ln 2."""
+IDF_1_OF_1 = math.log(1 + 0.5 / 1.5)
+"""IDF of a word that the only known document contains: ln(4/3)."""
 
 
-def of(name, context, *shares):
-    return features.FEATURES[name].values(context, *shares)
+@pytest.fixture
+def compute(make_context):
+    """Return a function (feature, files, report, shares, history ...) -> values (F,)."""
+
+    def values_of(name, files, report="", shares=None, **history):
+        if not isinstance(files, dict):
+            files = tuple(files)
+        context = make_context(files, *report.split("|"), **history)
+        prior = [] if shares is None else [np.array(shares)]
+        return features.FEATURES[name].values(context, *prior)
+
+    return values_of
 
 
-def bm(frequency, length, average, k1, b):
-    return frequency * (k1 + 1) / (frequency + k1 * (1 - b + b * length / average))
+def near(*expected):
+    return pytest.approx(np.array(expected), rel=1e-5, abs=1e-6)
 
 
-def said(times):
-    """Weight of a word that a report says so often."""
+def weight(times):
+    """Weight of a word that a report contains so many times."""
     return 1 + math.log(times)
 
 
-def case(name, files, report, expected, shares=(), **more):
-    """Values of a feature for files; the report's summary and description with a bar between."""
-    return name, files, report.split("|"), expected, [np.array(shares)] * bool(shares), more
+def bm25(frequency, length, average, k1, b):
+    """Saturated frequency of a word in a text of some length, for an average length."""
+    return frequency * (k1 + 1) / (frequency + k1 * (1 - b + b * length / average))
 
 
-# a file of 2 words, one of 1; every IDF ln(1 + 1.5/1.5) = ln 2
+# Words of files. File a has two words of code, one of them in a method name; file b has one word.
+# In the report "tree|node tree", tree counts 3 times for the summary and once for the description.
+
 WORDS = {"a": {"code": "tree node", "method": "node"}, "b": {"code": "leaf"}}
-_X = 1 / (0.6 + 0.4 * 2 / 1.5)
-_Y = _X + 4 / (0.6 + 0.4 * 1 / 0.5)
-_FIELDED = LN2 * (said(6) * 5 * _X / (_X + 4) + 5 * _Y / (_Y + 4))
-CHUNKS = {"a": {"code": "tree / node node leaf"}, "b": {"code": "leaf"}}
-PATHS = ("node/x.c", "tree/leaf.c")
-COMPOUND = {"a": {"code": "tree node treenode"}, "b": {"code": "tree node"}}
-HELD = {
-    "a": {"code": "tree tree leaf"},
-    "b": {"comment": "node", "string": "tree"},
-    "c": {"code": "leaf"},
-}
-_TREE, _OTHER = (
-    math.log(1.6),
-    math.log(1 + 2.5 / 1.5),
-)  # IDF of tree, and of the other words of the names below
-_NAME = _TREE + 2 * _OTHER
-XML = ("a/XmlTree.java", "b/HtmlTree.java", "c/Leaf.java")
-MENTIONED = (
-    "x/Display.java x/StandardContext.java x/leaf.java x/max_size.py y/StandardContext.java".split()
-)
-GONE = {"gone": ("x/Shell.java", "p/gone")}
+
+
+def test_text_is_the_papers_revised_vector_space_model(compute):
+    """File names are the only words: vectors (leaf) and (tree), the report (1 + ln 2) tree + leaf.
+
+    IDF is alike, and both files are equally long, which makes the length score 1/2.
+    """
+    length = math.hypot(weight(2), 1)
+    values = compute("text", ("a/Leaf.java", "a/Tree.java"), "tree|tree leaf")
+    assert values == near(1 / length / 2, weight(2) / length / 2)
+
+
+def test_bm25f_weighs_fields(compute):
+    """Summary words count 5 times: tree 6, node 1.
+
+    The frequency of tree is 1 in code, by the length norm; that of node is 4 more for the method.
+    """
+    code = 1 / (0.6 + 0.4 * 2 / 1.5)
+    method = 4 / (0.6 + 0.4 * 1 / 0.5)
+    tree = weight(6) * 5 * code / (code + 4)
+    node = 5 * (code + method) / (code + method + 4)
+    assert compute("bm25f", WORDS, "tree|node tree") == near(IDF_1_OF_2 * (tree + node), 0)
+
+
+def test_code_is_bm25_of_code(compute):
+    """Both words occur once in file a, which is 2 words long; the average is 1.5."""
+    expected = (weight(4) + 1) * IDF_1_OF_2 * bm25(1, 2, 1.5, 1.2, 0.4)
+    assert compute("code", WORDS, "tree|node tree") == near(expected, 0)
+
+
+def test_methods_is_bm25_of_method_names(compute):
+    """Only node is in a method name; the lengths are 1 and 0."""
+    expected = IDF_1_OF_2 * bm25(1, 1, 0.5, 1.2, 0.4)
+    assert compute("methods", WORDS, "tree|node tree") == near(expected, 0)
+
+
+def test_summary_is_bm25_of_the_summary_alone(compute):
+    """Of the summary's words tree is in file a."""
+    expected = IDF_1_OF_2 * bm25(1, 2, 1.5, 1.2, 0.3)
+    assert compute("summary", WORDS, "tree|node tree") == near(expected, 0)
+
+
+def test_lead_counts_the_summary_twice(compute):
+    """In the lead, tree counts 2 times for the summary and once for the description, node once."""
+    expected = (weight(3) + 1) * IDF_1_OF_2 * bm25(1, 2, 1.5, 1.2, 0.3)
+    assert compute("lead", WORDS, "tree|node tree") == near(expected, 0)
+
+
+def test_chunk_is_the_score_of_the_best_chunk(compute):
+    """File a has the chunks (tree) and (node node leaf).
+
+    The first scores 1 + ln 4, more than the second: 1 x 2 x 2.2 / (2 + 1.2) = 1.375.
+    """
+    files = {"a": {"code": "tree / node node leaf"}, "b": {"code": "leaf"}}
+    assert compute("chunk", files, "tree|node tree") == near(IDF_1_OF_2 * weight(4), 0)
+
+
+def test_coverage_counts_each_word_of_the_summary_once(compute):
+    """However often the summary or the file contains it; the description does not count.
+
+    Of three files two contain tree, one contains node.
+    """
+    files = {
+        "a": {"code": "tree tree leaf"},
+        "b": {"comment": "node", "string": "tree"},
+        "c": {"code": "leaf"},
+    }
+    tree = math.log(1 + 1.5 / 2.5)
+    node = math.log(1 + 2.5 / 1.5)
+    assert compute("coverage", files, "tree tree node|leaf") == near(tree, node + tree, 0)
+
+
+def test_identifiers_counts_compound_names_alone(compute):
+    """Only treenode counts, 3 times as a word of the summary; files have 3 and 2 words."""
+    files = {"a": {"code": "tree node treenode"}, "b": {"code": "tree node"}}
+    expected = weight(3) * IDF_1_OF_2 * bm25(1, 3, 2.5, 1.2, 0.3)
+    assert compute("identifiers", files, "treeNode fails|tree") == near(expected, 0)
+
+
+@pytest.mark.parametrize("name", ["bm25f", "chunk"])
+@pytest.mark.parametrize(("kind", "other_kind"), [("reports", "commits"), ("commits", "reports")])
+def test_a_word_of_earlier_reports_or_commits_counts_less(make_context, name, kind, other_kind):
+    """Both of two earlier documents contain "version": ln(12 / 3) / ln 12. Later ones don't count.
+
+    No document contains "crash", whose factor is 1.
+    """
+    earlier = [(20, "version", "a"), (10, "version", "b"), (-1, "version", "a")]
+    files = {"a": {"code": "crash"}, "b": {"code": "version"}}
+    history = {kind: earlier, other_kind: [(5, "other", "a")]}
+    with_history = make_context(files, "crash version", **history)
+    without_history = make_context(files, "crash version")
+    factors = np.array([1.0, math.log(12 / 3) / math.log(12)])
+    values = features.FEATURES[f"rare_{name}"].values(with_history)
+    assert values == pytest.approx(features.FEATURES[name].values(without_history) * factors)
+
+
+def test_rarities_in_reports_and_in_commits_multiply(make_context):
+    """One report of one has the word: ln(11 / 2) / ln 11; one commit of two: ln(12 / 2) / ln 12."""
+    files = {"a": {"code": "version"}, "b": {"code": "crash"}}
+    history = {
+        "reports": [(20, "version", "a")],
+        "commits": [(20, "version", "a"), (10, "other", "b")],
+    }
+    with_history = make_context(files, "version", **history)
+    without_history = make_context(files, "version")
+    factor = math.log(11 / 2) / math.log(11) * math.log(12 / 2) / math.log(12)
+    values = features.FEATURES["rare_bm25f"].values(with_history)
+    assert values == pytest.approx(features.FEATURES["bm25f"].values(without_history) * factor)
+
+
+# Words of paths. A path that is "gone" is known from the history, but not part of the version.
+
+
+def test_path_is_bm25_of_the_words_of_paths(compute):
+    """The paths have the words (node) and (tree leaf), with x and c too short to be words."""
+    expected = (weight(4) + 1) * IDF_1_OF_2 * bm25(1, 2, 1.5, 1.2, 0.5)
+    values = compute("path", ("node/x.c", "tree/leaf.c"), "tree|leaf tree", gone=["tree/x.c"])
+    assert values == near(0, expected)
+
+
+def test_folders_is_bm25_of_the_words_of_folders(compute):
+    """The folders are (node) and (tree), of equal length, so that the saturated frequency is 1."""
+    values = compute("folders", ("node/x.c", "tree/leaf.c"), "tree|leaf tree", gone=["tree/x.c"])
+    assert values == near(0, weight(4) * IDF_1_OF_2)
+
+
+def test_name_coverage_is_the_share_of_the_name_that_the_summary_has(compute):
+    """TreeNode has the words tree, node and treenode of equal IDF; the summary has one of them."""
+    paths = ("x/Leaf.java", "x/TreeNode.java")
+    assert compute("name_coverage", paths, "the tree|leaf node", gone=["Node.c"]) == near(0, 1 / 3)
+
+
+def test_mention_counts_names_and_half_for_plain_words(compute):
+    """StandardContext and max_size are compound names: 1. Display is one word: 1/2.
+
+    "leaf" is written without a capital, so that it mentions no file.
+    """
+    paths = (
+        "x/Display.java",
+        "x/StandardContext.java",
+        "x/leaf.java",
+        "x/max_size.py",
+        "y/StandardContext.java",
+    )
+    gone = ("x/Shell.java", "p/gone")
+    values = compute("mention", paths, "StandardContext and leaf|Display, max_size", gone=gone)
+    assert values == near(0.5, 1, 0, 1, 1)
+
+
 DEFINED = {
     "a": {"code": "parseargs main", "method": "parseargs main"},
     "b": {"code": "parseargs main", "method": "main"},
     "c": {"code": "reader", "type": "reader"},
 }
-# 3 fixes of a, the last 30 days ago; 1 of b, 60 days ago; none of c; 2 of d, the last 15 days ago
-FIXES = [
-    (days, "x", files)
-    for days, files in ((400, "ab"), (90, "a"), (30, "ad"), (60, "b"), (15, "d"), (-5, "c"))
-]
-# As in Tomcat 55937: the log header names StandardContext before the first frame names WARDirContext
-TRACED = (
-    "java/org/apache/catalina/core/StandardContext.java",
-    "java/org/apache/catalina/core/StandardHost.java",
-    "java/org/apache/naming/resources/WARDirContext.java",
-    "test/org/apache/other/WARDirContext.java",
-)
-TRACE = """x|Dec 30, 2013 11:15:32 AM org.apache.catalina.core.StandardContext resourcesStart SEVERE: Error
- at org.apache.naming.resources.WARDirContext$Entry.find(WARDirContext.java:950)
- at org.apache.catalina.core.StandardContext.Inner.start(StandardContext.java:5000)
- at java.lang.Thread.run(Thread.java:724) at org.apache.catalina.core.StandardHost.start(StandardHost.java:7)"""
-CAUSED = (
-    "w|Failed at java.lang.Thread.run(Thread.java:1) at x.A.go(A.java:1) at x.A$In.go(A.java:2) at x.B.go(B.java:1) "
-    "Caused by: y.Bad at x.C.go(C.java:1) at x.B.In.go(B.java:9) ... 3 more"
-)
-"""A, B, then after the cause C, B; the JDK's own class is no file of the version."""
-FRAMED = ("x/A.java", "x/B.java", "x/C.java", "x/D.java")
-# earlier reports: A in two of them, B in one. Rarity ln(5/(df+1)) / ln 5
-FRAMES = [
-    (9, "w", FRAMED[:1], ["x.A", "x.B", "x.B.In"]),
-    (8, "w", FRAMED[:1], ["x.A", "x.B.In"]),
-    (7, "w", FRAMED[:1]),
-]
-_RARE = [math.log(5 / n) / math.log(5) / math.sqrt(rank) for n, rank in ((3, 1), (2, 2), (1, 3))]
+
+
+def test_defined_names_counts_by_the_files_that_define_a_name(compute):
+    """Only file a defines parse_args, which the summary names: 3 / 1, and 3 is the maximum.
+
+    Files a and b define main, a name of one word that the description calls: .5 / 2.
+    """
+    report = "parse_args fails|after Args.parse_args(), main()"
+    assert compute("defined_names", DEFINED, report) == near(3.0, 0.25, 0.0)
+
+
+def test_defined_names_of_two_words_in_prose_count_1(compute):
+    report = "it fails|after Args.parse_args()"
+    assert compute("defined_names", DEFINED, report) == near(1.0, 0, 0)
+
+
+def test_defined_names_that_are_not_written_as_code_do_not_count(compute):
+    assert compute("defined_names", DEFINED, "main reader|reader") == near(0, 0, 0)
+
+
+TESTED = ("src/Bar.java", "src/Foo.java", "test/FooTest.java", "test/TestFoo.java")
 FILES = (
     "docs/conf.py",
     "shop/__init__.py",
@@ -96,6 +233,79 @@ FILES = (
     "shop/old/door.py",
     "third_party/x/door.c",
 )
+
+
+def test_test_is_1_for_tests(compute):
+    assert compute("test", TESTED) == near(0, 0, 1, 1)
+
+
+def test_example_is_1_below_documentation(compute):
+    assert compute("example", FILES) == near(1, 0, 0, 0, 0, 0)
+
+
+def test_setup_is_1_for_files_that_configure(compute):
+    assert compute("setup", FILES) == near(1, 0, 0, 0, 0, 0)
+
+
+def test_vendored_is_1_below_third_party(compute):
+    assert compute("vendored", FILES) == near(0, 0, 0, 0, 0, 1)
+
+
+# Stack traces and locations
+
+TRACED = (
+    "java/org/apache/catalina/core/StandardContext.java",
+    "java/org/apache/catalina/core/StandardHost.java",
+    "java/org/apache/naming/resources/WARDirContext.java",
+    "test/org/apache/other/WARDirContext.java",
+)
+TRACE = """x|Dec 30, 2013 11:15:32 AM org.apache.catalina.core.StandardContext resourcesStart SEVERE:
+ Error at org.apache.naming.resources.WARDirContext$Entry.find(WARDirContext.java:950)
+ at org.apache.catalina.core.StandardContext.Inner.start(StandardContext.java:5000)
+ at java.lang.Thread.run(Thread.java:724)
+ at org.apache.catalina.core.StandardHost.start(StandardHost.java:7)"""
+"""Like Tomcat 55937: the log header names StandardContext before a frame names WARDirContext."""
+
+
+def test_trace_is_1_by_the_order_of_first_appearance(compute):
+    """StandardContext is first, WARDirContext second, StandardHost third; the JDK has no file."""
+    assert compute("trace", TRACED, TRACE) == near(1, 1 / 3, 1 / 2, 0)
+
+
+def test_a_file_that_the_version_lacks_takes_no_rank_of_the_trace(compute):
+    """Without StandardContext, WARDirContext is first and StandardHost second."""
+    assert compute("trace", TRACED[1:], TRACE, gone=TRACED[:1]) == near(1 / 2, 1, 0)
+
+
+FRAMED = ("x/A.java", "x/B.java", "x/C.java", "x/D.java")
+CAUSED = (
+    "w|Failed at java.lang.Thread.run(Thread.java:1) at x.A.go(A.java:1) at x.A$In.go(A.java:2)"
+    " at x.B.go(B.java:1) Caused by: y.Bad at x.C.go(C.java:1) at x.B.In.go(B.java:9) ... 3 more"
+)
+"""A and B, then after the cause C and B; the JDK's class is no file of the version."""
+
+
+def test_rare_frame_is_the_rarity_by_the_root_of_the_rank(compute):
+    """Ranks: A 1, B 2, C 3. Of 3 earlier reports 2 have A in their traces, 1 has B, none has C.
+
+    The rarity is ln(5 / (df + 1)) / ln 5.
+    """
+    reports = [
+        (9, "w", FRAMED[:1], ["x.A", "x.B", "x.B.In"]),
+        (8, "w", FRAMED[:1], ["x.A", "x.B.In"]),
+        (7, "w", FRAMED[:1]),
+    ]
+    a = math.log(5 / 3) / math.log(5)
+    b = math.log(5 / 2) / math.log(5) / ROOT2
+    c = 1 / math.sqrt(3)
+    assert compute("rare_frame", FRAMED, CAUSED, reports=reports) == near(a, b, c, 0)
+
+
+def test_cause_frame_counts_ranks_from_the_last_cause(compute):
+    """After the cause C is first and B second; without earlier reports the rarity is 1."""
+    assert compute("cause_frame", FRAMED[:3], CAUSED) == near(0, 1 / ROOT2, 1)
+
+
 TRACEBACKS = """x|Traceback (most recent call last):
   File "/home/me/run.py", line 3, in <module>
   File "/env/lib/python3.8/site-packages/shop/key.py", line 4, in turn
@@ -106,194 +316,226 @@ Traceback (most recent call last):
   File "shop/door.py", line 5, in shut
   File "docs/conf.py", line 3
 """
+
+
+def test_own_frame_is_1_by_rank_among_the_projects_frames(compute):
+    """First trace, innermost first: shop/door.py 1, shop/key.py 1/2; the others are installed.
+
+    In the second trace, which counts 1/sqrt 2, docs/conf.py is first; door.py has more already.
+    """
+    assert compute("own_frame", FILES, TRACEBACKS) == near(1 / ROOT2, 0, 1, 1 / 2, 0, 0)
+
+
+def test_own_frame_is_divided_among_the_files_that_a_frame_can_mean(compute):
+    report = 'x|File "door.py", line 3, in open'
+    assert compute("own_frame", FILES, report) == near(0, 0, 1 / 2, 0, 1 / 2, 0)
+
+
 HUB = "https://github.com/me/shop/blob/abc"
-PLACES = f"x|See {HUB}/shop/key.py#L3, {HUB}/docs/conf.py. In old/door.py and key.py, as run by `python docs/conf.py`."
-ACTIVE = {"commits": [(60, "x", "a"), (30, "x", "ab"), (-1, "x", "c")]}
+LOCATIONS = (
+    f"x|See {HUB}/shop/key.py#L3, {HUB}/docs/conf.py. In old/door.py and key.py,"
+    " as run by `python docs/conf.py`."
+)
 
 
-def activity(days):
-    alone, shared = math.exp(-60 / days), math.exp(-30 / days) / ROOT2
-    return [math.log1p(alone + shared), math.log1p(shared), 0]
+def test_linked_is_1_by_the_root_of_the_rank(compute):
+    """shop/key.py is linked first, docs/conf.py second."""
+    assert compute("linked", FILES, LOCATIONS) == near(1 / ROOT2, 0, 0, 1, 0, 0)
 
 
-# one commit and one report of one word, both of a and a file that is gone: tf 1/sqrt 2, length the same
-TOUCHED = {kind: [(5, "tree", ["a", "p/gone"])] for kind in ("commits", "reports")} | GONE
-_ONE_WORD = said(3) * FOUR_THIRDS / ROOT2 * 2.2 / (1 / ROOT2 + 1.2)
+def test_written_path_is_1_by_rank(compute):
+    """shop/old/door.py is written first, key.py second; the file that a command runs is none."""
+    assert compute("written_path", FILES, LOCATIONS) == near(0, 0, 0, 1 / 2, 1, 0)
+
+
+# The history: documents are (days before the opening, words, files)
+
+
+def test_history_adds_the_number_of_fixes_and_the_age_of_the_last(compute):
+    """a: 3 fixes, the last 30 days ago. b: 2, the last 60 days ago. d: 2, the last 15 days ago.
+
+    c is fixed on the day of the opening and later, both too late. Fixes are scaled from 0 to 1 by
+    the largest number, 3; ages are in months of 30 days.
+    """
+    reports = [
+        (400, "x", "ab"),
+        (90, "x", "a"),
+        (30, "x", "ad"),
+        (60, "x", "b"),
+        (15, "x", "d"),
+        (-5, "x", "c"),
+        (0, "x", "c"),
+    ]
+    a = 3 / 3 + 1 / (1 + 1)
+    b = 2 / 3 + 1 / (2 + 1)
+    d = 2 / 3 + 1 / (0.5 + 1)
+    assert compute("history", "abcd", reports=reports) == near(a, b, 0, d)
+
+
+def test_complexity_is_scaled_from_0_to_1(compute):
+    values = compute("complexity", "abc", complexity={"a": 3, "b": 9, "c": 6})
+    assert values == near(0, 1, 0.5)
+
+
+def test_length_is_the_logarithm_of_one_more_than_the_lines(make_context):
+    context = make_context(["a.c", "b.c"])
+    context.version.text.corpus.lines[:] = [0, 99]
+    values = features.FEATURES["length"].values(context)
+    assert values == pytest.approx([0, math.log(100)])
+
+
+GONE = ("x/Shell.java", "p/gone")
+
+
+def test_file_documents_adds_bm25_of_reports_and_of_commits(compute):
+    """One commit and one report, each "tree", of a and a file that is gone.
+
+    Half of a document of two files belongs to each: frequency and length are 1/sqrt 2, which is
+    also the average length. In the query tree counts 3 times.
+    """
+    touched = [(5, "tree", ["a", "p/gone"])]
+    one_document = weight(3) * IDF_1_OF_1 / ROOT2 * 2.2 / (1 / ROOT2 + 1.2)
+    values = compute("file_documents", "ab", "tree", commits=touched, reports=touched, gone=GONE)
+    assert values == near(2 * one_document, 0)
+
+
+def test_commit_summary_averages_lengths_over_the_versions_files(compute):
+    """The text of a is as long as the average, to which a file that is gone does not contribute.
+
+    One of two commits contains tree, so that its IDF is ln 2; the description does not count.
+    """
+    commits = [(5, "tree node", "a"), (4, "x x x", ["p/gone"])]
+    values = compute("commit_summary", "ab", "tree|node", commits=commits, gone=GONE)
+    assert values == near(math.log(2), 0)
+
+
+def test_near_commits_adds_cosines_by_the_root_of_the_files(compute):
+    """The message "tree" is at cosine 1, "tree node" with equal IDF at cos 45 degrees = 1/sqrt 2.
+
+    The latter touched two files: 1/sqrt 2 / sqrt 2 = 1/2 for a and b. b has the former, too.
+    """
+    commits = [(9, "tree node", "ab"), (8, "leaf", "c"), (7, "node", "c"), (6, "tree", "b")]
+    assert compute("near_commits", "abc", "tree", commits=commits) == near(1 / 2, 3 / 2, 0)
+
+
+def test_near_commits_counts_ten_at_most(compute):
+    commits = [(day, "tree", "a") for day in range(1, 12)]
+    assert compute("near_commits", "a", "tree", commits=commits) == near(10)
+
+
+def test_near_reports_adds_squared_cosines_that_decay(compute):
+    """ "tree" of two files, 730 days ago: 1^2 x exp(-1) / sqrt 2.
+
+    "tree node" of one file, 365 days ago: (1/sqrt 2)^2 x exp(-.5).
+    """
+    reports = [(730, "tree", "ab"), (365, "tree node", "b"), (1, "node", "c")]
+    old = math.exp(-1) / ROOT2
+    expected = near(old, old + 0.5 * math.exp(-0.5), 0)
+    assert compute("near_reports", "abc", "tree", reports=reports) == expected
+
+
 TWO_FOLDERS = ("p/a", "p/b", "q/c")
-NEAR = [(9, "tree node", "ab"), (8, "leaf", "c"), (7, "node", "c"), (6, "tree", "b")]
-AGED = [(730, "tree", "ab"), (365, "tree node", "b"), (1, "node", "c")]
-_AGED = math.exp(-1) / ROOT2
-GROUPED = [(730, "tree", ["p/a", "p/gone"]), (365, "tree node", ["p/b"]), (1, "node", ["q/c"])]
-TESTED = ("src/Bar.java", "src/Foo.java", "test/FooTest.java", "test/TestFoo.java")
-REPORT = "Tree|of a leaf"
-_FOLDERS = [0.3 / ROOT2, 0.6 / ROOT2, 0.7 / ROOT2, 0]
-TOGETHER = [(1e-4, "x", "c"), (1e-4, "x", "bc")]
-ALIKE = {"files": 2, "known_reports": 0, "known_commits": 1, "report_terms": 2}
-
-CASES = [
-    # file names only: tree | leaf, the same IDF and length: score .5; report (1 + ln 2) tree + leaf
-    case(
-        "text",
-        ("a/Leaf.java", "a/Tree.java"),
-        "tree|tree leaf",
-        np.array([0.5, said(2) / 2]) / math.hypot(said(2), 1),
-    ),
-    case("trace", TRACED, TRACE, [1, 1 / 3, 1 / 2, 0]),
-    case(
-        "trace", TRACED[1:], TRACE, [1 / 2, 1, 0], gone=TRACED[:1]
-    ),  # a file that the version lacks takes no rank
-    case(
-        "history",
-        "abcd",
-        "",
-        [1 + 1 / 2, 2 / 3 + 1 / 3, 0, 2 / 3 + 1 / 1.5],
-        reports=[*FIXES, (0, "x", "c")],
-    ),
-    case("bm25f", WORDS, "tree|node tree", [_FIELDED, 0]),
-    case("code", WORDS, "tree|node tree", [(said(4) + 1) * LN2 * bm(1, 2, 1.5, 1.2, 0.4), 0]),
-    case("methods", WORDS, "tree|node tree", [LN2 * bm(1, 1, 0.5, 1.2, 0.4), 0]),
-    case("summary", WORDS, "tree|node tree", [LN2 * bm(1, 2, 1.5, 1.2, 0.3), 0]),
-    # tree: 2 of the summary + 1, node: 1; both stand once in a
-    case("lead", WORDS, "tree|node tree", [(said(3) + 1) * LN2 * bm(1, 2, 1.5, 1.2, 0.3), 0]),
-    # the best of (tree), (node node leaf): tree 1 + ln 4 against node 1 x 1.375
-    case("chunk", CHUNKS, "tree|node tree", [LN2 * said(4), 0]),
-    # each word of the summary once, however often it stands there or in the file; the description has no say
-    case("coverage", HELD, "tree tree node|leaf", [_TREE, _OTHER + _TREE, 0]),
-    # the compound alone counts, 3 times as a word of the summary; lengths 3 and 2
-    case(
-        "identifiers", COMPOUND, "treeNode fails|tree", [said(3) * LN2 * bm(1, 3, 2.5, 1.2, 0.3), 0]
-    ),
-    # words of the paths: tree leaf | node; of the folders alone: tree | node. Both IDF ln 2
-    case(
-        "path",
-        PATHS,
-        "tree|leaf tree",
-        [0, (said(4) + 1) * LN2 * bm(1, 2, 1.5, 1.2, 0.5)],
-        gone=["tree/x.c"],
-    ),
-    case("folders", PATHS, "tree|leaf tree", [0, said(4) * LN2], gone=["tree/x.c"]),
-    # names tree node treenode | leaf: all IDF alike; the summary holds one of three
-    case(
-        "name_coverage",
-        ("x/Leaf.java", "x/TreeNode.java"),
-        "the tree|leaf node",
-        [0, 1 / 3],
-        gone=["Node.c"],
-    ),
-    case(
-        "mention",
-        MENTIONED,
-        "StandardContext and leaf|Display, max_size",
-        [0.5, 1, 0, 1, 1],
-        **GONE,
-    ),
-    case("rare_frame", FRAMED, CAUSED, [*_RARE, 0], reports=FRAMES),
-    case("cause_frame", FRAMED[:3], CAUSED, [0, 1 / ROOT2, 1]),
-    case("file_documents", "ab", "tree", [2 * _ONE_WORD, 0], **TOUCHED),
-    # the text of a file that is gone is as long as it is: the mean length is that of the others
-    case(
-        "commit_summary",
-        "ab",
-        "tree|node",
-        [LN2, 0],
-        commits=[(5, "tree node", "a"), (4, "x x x", ["p/gone"])],
-        **GONE,
-    ),
-    # a message of the report's word alone is at cosine 1, "tree node" with equal IDF at cos 45 degrees
-    case("near_commits", "abc", "tree", [1 / 2, 3 / 2, 0], commits=NEAR),
-    case(
-        "near_commits", "a", "tree", [10], commits=[(day, "tree", "a") for day in range(1, 12)]
-    ),  # ten at most
-    case("near_reports", "abc", "tree", [_AGED, _AGED + 0.5 * math.exp(-0.5), 0], reports=AGED),
-    # s/k = 1/2 on p/a; the folder p has two files in this version
-    case(
-        "near_package",
-        TWO_FOLDERS,
-        "tree",
-        [0.5 / ROOT2, 0.5 / ROOT2, 0],
-        commits=GROUPED[:1],
-        **GONE,
-    ),
-    # cosine^2 1 and 1/2; k 2 and 1. Folder p: 1/2 + 1/2 on two files
-    case("folder_reports", TWO_FOLDERS, "tree", [1 / ROOT2, 1 / ROOT2, 0], reports=GROUPED, **GONE),
-    # names: xml tree xmltree | html tree htmltree | leaf; a commit on the first speaks for its words
-    case(
-        "name_documents",
-        XML,
-        "crash|leaf",
-        [_NAME**0.3 * FOUR_THIRDS, _TREE * FOUR_THIRDS / _NAME**0.7, 0],
-        commits=[(5, "crash", XML[:1])],
-    ),
-    case("recency", "abc", "", [0.5, 0.5, 0], **ACTIVE),
-    case("activity", "abc", "", activity(60), **ACTIVE),
-    case("popularity", "abc", "", activity(math.inf), **ACTIVE),
-    case("complexity", "abc", "", [0, 1, 0.5], complexity={"a": 3, "b": 9, "c": 6}),
-    case("test", TESTED, "", [0, 0, 1, 1]),
-    case("example", FILES, "", [1, 0, 0, 0, 0, 0]),
-    case("setup", FILES, "", [1, 0, 0, 0, 0, 0]),
-    case("vendored", FILES, "", [0, 0, 0, 0, 0, 1]),
-    # of the project's own files, from the innermost
-    case("own_frame", FILES, TRACEBACKS, [1 / ROOT2, 0, 1, 1 / 2, 0, 0]),
-    case("own_frame", FILES, 'x|File "door.py", line 3, in open', [0, 0, 1 / 2, 0, 1 / 2, 0]),
-    case("linked", FILES, PLACES, [1 / ROOT2, 0, 0, 1, 0, 0]),
-    case("written_path", FILES, PLACES, [0, 0, 0, 1 / 2, 1, 0]),
-    # one file defines parse_args, named in the summary: 3 / 1; two define main, one word, called in prose: .5 / 2
-    case(
-        "defined_names",
-        DEFINED,
-        "parse_args fails|after Args.parse_args(), main()",
-        [3.0, 0.25, 0.0],
-    ),  # 3 at most
-    # parse_args in prose counts 1, as the name of two words that it is
-    case("defined_names", DEFINED, "it fails|after Args.parse_args()", [1.0, 0, 0]),
-    case("defined_names", DEFINED, "main reader|reader", [0, 0, 0]),  # nobody wrote them as code
-    case("language_share", ("a/Leaf.java", "a/Tree.java", "b/x.py"), "", [2 / 3, 2 / 3, 1 / 3]),
-    *(
-        case(name, "ab", REPORT, [math.log1p(n)] * 2, commits=[(3, "x", "a")])
-        for name, n in ALIKE.items()
-    ),
-    # what is passed on from the first guess
-    case("test_counterpart", TESTED, "", [0, 0.3, 0.5, 0.5], [0.1, 0.5, 0.3, 0.1]),
-    # by the root of the two others; alone in its folder: nothing
-    case("folder_share", ("p/a", "p/b", "p/c", "q/d"), "", _FOLDERS, [0.5, 0.2, 0.1, 0.2]),
-    # one other file in the folder: its share as it is
-    case("folder_share", ("p/a", "p/b", "q/c"), "", [0.3, 0.5, 0], [0.5, 0.3, 0.2]),
-    # c's commits: alone, with b, weights 1 and 1/sqrt 2 of the same day
-    case("co_change", "abc", "", [0, 0.7 / (1 + ROOT2), 0.2], [0.1, 0.2, 0.7], commits=TOGETHER),
-]
 
 
-@pytest.mark.parametrize(("name", "files", "report", "expected", "shares", "more"), CASES)
-def test_values_by_hand(make_context, name, files, report, expected, shares, more):
-    context = make_context(files if isinstance(files, dict) else tuple(files), *report, **more)
-    assert of(name, context, *shares) == pytest.approx(np.array(expected), rel=1e-5, abs=1e-6)
+def test_near_package_adds_up_a_folder(compute):
+    """A commit of two files at cosine 1: 1/2 for p/a. The folder p has two files: / sqrt 2."""
+    commits = [(730, "tree", ["p/a", "p/gone"])]
+    values = compute("near_package", TWO_FOLDERS, "tree", commits=commits, gone=GONE)
+    assert values == near(0.5 / ROOT2, 0.5 / ROOT2, 0)
 
 
-@pytest.mark.parametrize("name", ["bm25f", "chunk"])
-@pytest.mark.parametrize(("kind", "other_kind"), [("reports", "commits"), ("commits", "reports")])
-def test_a_word_of_earlier_reports_or_commits_counts_less(make_context, name, kind, other_kind):
-    """Both of two earlier documents have "version": ln(12 / 3) / ln 12. Later ones don't count."""
-    earlier = [(20, "version", "a"), (10, "version", "b"), (-1, "version", "a")]
-    files = {"a": {"code": "crash"}, "b": {"code": "version"}}
-    history = {kind: earlier, other_kind: [(5, "other", "a")]}
-    context = make_context(files, "crash version", **history)
-    without_history = make_context(files, "crash version")
-    factors = np.array([1.0, math.log(12 / 3) / math.log(12)])
-    assert of(f"rare_{name}", context) == pytest.approx(of(name, without_history) * factors)
+def test_folder_reports_adds_up_a_folder(compute):
+    """Squared cosines 1 and 1/2, of reports of two files and one: 1/2 + 1/2 in the folder p."""
+    reports = [
+        (730, "tree", ["p/a", "p/gone"]),
+        (365, "tree node", ["p/b"]),
+        (1, "node", ["q/c"]),
+    ]
+    values = compute("folder_reports", TWO_FOLDERS, "tree", reports=reports, gone=GONE)
+    assert values == near(1 / ROOT2, 1 / ROOT2, 0)
 
 
-def test_the_rarities_of_a_word_in_reports_and_in_commits_multiply(make_context):
-    """The word is in one report of one, ln(11 / 2) / ln 11, and in one commit of two, ln(12 / 2) / ln 12."""
-    files = {"a": {"code": "version"}, "b": {"code": "crash"}}
-    history = {
-        "reports": [(20, "version", "a")],
-        "commits": [(20, "version", "a"), (10, "other", "b")],
-    }
-    context = make_context(files, "version", **history)
-    without_history = make_context(files, "version")
-    factor = math.log(11 / 2) / math.log(11) * math.log(12 / 2) / math.log(12)
-    assert of("rare_bm25f", context) == pytest.approx(of("bm25f", without_history) * factor)
+def test_name_documents_reads_the_commits_of_files_that_share_a_word(compute):
+    """The names have the words (xml tree xmltree), (html tree htmltree) and (leaf).
 
+    Two of three names have tree. The commit on the first file counts for each of its words by
+    their IDF; sums are divided by (IDF of all words of the name)^.7.
+    """
+    paths = ("a/XmlTree.java", "b/HtmlTree.java", "c/Leaf.java")
+    tree = math.log(1 + 1.5 / 2.5)
+    other = math.log(1 + 2.5 / 1.5)
+    name = tree + 2 * other
+    values = compute("name_documents", paths, "crash|leaf", commits=[(5, "crash", paths[:1])])
+    assert values == near(name**0.3 * IDF_1_OF_1, tree * IDF_1_OF_1 / name**0.7, 0)
+
+
+COMMITS = [(60, "x", "a"), (30, "x", "ab"), (-1, "x", "c")]
+
+
+def test_recency_is_1_by_the_months_since_the_last_commit(compute):
+    """a and b were last touched 30 days ago: 1 / (1 + 1). c is touched after the opening."""
+    assert compute("recency", "abc", commits=COMMITS) == near(0.5, 0.5, 0)
+
+
+@pytest.mark.parametrize(("name", "days"), [("activity", 60), ("popularity", math.inf)])
+def test_activity_and_popularity_add_commits_that_decay(compute, name, days):
+    """The commit of a alone counts exp(-60/days), that of a and b exp(-30/days) / sqrt 2."""
+    alone = math.exp(-60 / days)
+    shared = math.exp(-30 / days) / ROOT2
+    expected = near(math.log1p(alone + shared), math.log1p(shared), 0)
+    assert compute(name, "abc", commits=COMMITS) == expected
+
+
+# Features that are the same for every file, or nearly
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("files", 2), ("known_reports", 0), ("known_commits", 1), ("report_terms", 2)],
+)
+def test_a_number_of_the_context_is_its_logarithm_for_every_file(compute, name, number):
+    """Two files, no report and one commit; the report has the terms tree and leaf."""
+    values = compute(name, "ab", "Tree|of a leaf", commits=[(3, "x", "a")])
+    assert values == near(math.log1p(number), math.log1p(number))
+
+
+def test_language_share_is_that_of_the_files_language(compute):
+    paths = ("a/Leaf.java", "a/Tree.java", "b/x.py")
+    assert compute("language_share", paths) == near(2 / 3, 2 / 3, 1 / 3)
+
+
+# Features that pass the prior on to related files
+
+
+def test_test_counterpart_is_the_largest_share_of_a_test_or_its_subject(compute):
+    """Foo has the tests .3 and .1; each test has Foo, .5. Bar has neither."""
+    values = compute("test_counterpart", TESTED, shares=[0.1, 0.5, 0.3, 0.1])
+    assert values == near(0, 0.3, 0.5, 0.5)
+
+
+def test_folder_share_is_the_sum_of_the_others_by_the_root_of_their_number(compute):
+    """p/a has the others .2 + .1, by the root of two; q/d is alone in its folder."""
+    values = compute("folder_share", ("p/a", "p/b", "p/c", "q/d"), shares=[0.5, 0.2, 0.1, 0.2])
+    assert values == near(0.3 / ROOT2, 0.6 / ROOT2, 0.7 / ROOT2, 0)
+
+
+def test_folder_share_of_one_other_file_is_its_share(compute):
+    values = compute("folder_share", TWO_FOLDERS, shares=[0.5, 0.3, 0.2])
+    assert values == near(0.3, 0.5, 0)
+
+
+def test_co_change_is_the_share_of_commits_in_common(compute):
+    """c has a commit alone, of weight 1, and one with b, of weight 1/sqrt 2, both of today.
+
+    b gets .7 x (1/sqrt 2) / (1 + 1/sqrt 2) = .7 / (1 + sqrt 2) from c; all commits of b are with
+    c, which gets .2.
+    """
+    commits = [(1e-4, "x", "c"), (1e-4, "x", "bc")]
+    values = compute("co_change", "abc", shares=[0.1, 0.2, 0.7], commits=commits)
+    assert values == near(0, 0.7 / (1 + ROOT2), 0.2)
+
+
+# The prior
 
 PRIOR_WEIGHTS = {
     "bm25f": 0.5,
@@ -321,8 +563,11 @@ PRIOR_WEIGHTS = {
 }
 
 
-def test_prior_weights_are_those_that_the_shipped_weights_were_learned_with():
-    """The related features depend on the prior: who changes a weight here has to train the shipped weights again."""
+def test_prior_weights_are_those_of_the_shipped_weights():
+    """The related features depend on the prior.
+
+    Whoever changes a weight here has to train the shipped weights again.
+    """
     assert dict(features.PRIOR_WEIGHTS) == PRIOR_WEIGHTS
 
 
@@ -343,32 +588,32 @@ def test_the_prior_of_large_values_does_not_overflow():
     assert features.prior({"code": np.array([900.0, 1.0])}) == pytest.approx([1, 0])
 
 
-NOT_SCALED = set(
-    "mention rare_frame test own_frame linked written_path example vendored setup defined_names files known_reports"
-    " known_commits report_terms language_share text trace history complexity".split()
-)
+# All features together
+
+NOT_SCALED = {
+    *("text", "trace", "history", "complexity"),
+    *("mention", "rare_frame", "own_frame", "linked", "written_path", "defined_names"),
+    *("test", "example", "vendored", "setup"),
+    *("files", "known_reports", "known_commits", "report_terms", "language_share"),
+}
 
 
-def test_features_that_are_not_divided_by_their_largest_value():
-    """The shipped weights were learned so: who changes this has to train them again."""
-    assert {name for name, feature in features.FEATURES.items() if not feature.scaled} == NOT_SCALED
+def test_unscaled_features_are_those_of_the_shipped_weights():
+    """Whoever changes this has to train the shipped weights again."""
+    not_scaled = {name for name, feature in features.FEATURES.items() if not feature.scaled}
+    assert not_scaled == NOT_SCALED
 
 
-def test_a_scaled_column_has_1_as_its_largest_value_and_another_its_own(make_context):
-    context = make_context(
-        {"a": {"code": "tree"}, "b": {"code": "leaf"}},
-        "tree",
-        reports=[(5, "x", "a"), (4, "x", "a")],
-    )
+def test_a_scaled_column_has_1_as_its_largest_value(make_context):
+    context = make_context({"a": {"code": "tree"}, "b": {"code": "leaf"}}, "tree")
+    assert features.columns(context, ["code"])["code"].tolist() == [1.0, 0.0]
+
+
+def test_a_column_that_is_not_scaled_keeps_its_values(make_context):
+    """Two known reports: ln 3."""
+    context = make_context("ab", "tree", reports=[(5, "x", "a"), (4, "x", "a")])
     columns = features.columns(context, ["code", "known_reports"])
-    assert columns["code"].tolist() == [1.0, 0.0]
     assert columns["known_reports"] == pytest.approx([math.log(3), math.log(3)])
-
-
-def test_length_is_the_logarithm_of_one_more_than_the_lines(make_context):
-    context = make_context(["a.c", "b.c"])
-    context.version.text.corpus.lines[:] = [0, 99]
-    assert of("length", context) == pytest.approx([0, math.log(100)])
 
 
 TEXTS = {
@@ -376,32 +621,37 @@ TEXTS = {
     "src/Tree.java": {"code": "tree node", "method": "grow", "type": "tree"},
     "test/TreeTest.java": {"code": "tree", "type": "treetest"},
 }
+REPORT = ("Tree grows too much", "The tree and its node at src.Tree.grow(Tree.java:3)")
+HISTORY = {
+    "commits": [(9, "tree grow", [*TEXTS][1:])],
+    "reports": [(7, "tree node", ["src/Tree.java"])],
+    "complexity": {"src/Tree.java": 5},
+}
 
 
-def test_all_columns_are_finite_and_comparable(make_context):
-    tree, said = (
-        "src/Tree.java",
-        ("Tree grows too much", "The tree and its node at src.Tree.grow(Tree.java:3)"),
-    )
-    past = {
-        "commits": [(9, "tree grow", [*TEXTS][1:])],
-        "reports": [(7, "tree node", [tree])],
-        "complexity": {tree: 5},
-    }
-    rich = make_context(TEXTS, *said, **past)
-    for context in (
-        rich,
-        make_context({}, *said),
-        make_context({"a": {"code": "tree"}}),
-        make_context("ab", *said),
-    ):
-        made = features.columns(context, features.ALL)
-        assert tuple(made) == features.ALL
-        for name, values in made.items():
-            assert values.shape == (context.files,), name
-            assert np.isfinite(values).all(), name
-            if features.FEATURES[name].scaled and context.files:
-                assert values.max() in (0.0, 1.0), name
-    for name, values in features.columns(rich, features.ALL).items():
-        alone = make_context(TEXTS, *said, **past)  # whatever else is wanted
-        assert features.columns(alone, [name])[name].tolist() == values.tolist()
+@pytest.mark.parametrize(
+    ("files", "report", "history"),
+    [
+        (TEXTS, REPORT, HISTORY),
+        ({}, REPORT, {}),
+        ({"a": {"code": "tree"}}, (), {}),
+        ("ab", REPORT, {}),
+    ],
+    ids=["everything", "no file", "no report", "no word and no history"],
+)
+def test_all_columns_are_finite_and_comparable(make_context, files, report, history):
+    context = make_context(files, *report, **history)
+    columns = features.columns(context, features.ALL)
+    assert tuple(columns) == features.ALL
+    for name, values in columns.items():
+        assert values.shape == (context.files,), name
+        assert np.isfinite(values).all(), name
+        if features.FEATURES[name].scaled and context.files:
+            assert values.max() in (0.0, 1.0), name
+
+
+@pytest.mark.parametrize("name", features.ALL)
+def test_a_column_does_not_depend_on_what_else_is_wanted(make_context, name):
+    together = features.columns(make_context(TEXTS, *REPORT, **HISTORY), features.ALL)
+    alone = features.columns(make_context(TEXTS, *REPORT, **HISTORY), [name])
+    assert alone[name].tolist() == together[name].tolist()
