@@ -8,11 +8,8 @@ __all__ = ["make_context", "make_table", "small_trees"]
 
 @pytest.fixture
 def small_trees(monkeypatch):
-    """Heads of 6 files, ten rounds of trees, small leaves."""
+    """Set heads of 6 files, ten rounds of trees and small leaves."""
     small = {"num_leaves": 6, "min_data_in_leaf": 2, "lambda_l2": 0.1, "feature_fraction": 1.0}
-    for name, value in {
-        "HEAD_DEPTH": 6,
-        "NUM_TREES": 10,
-        "LIGHTGBM_PARAMETERS": stage_one.LIGHTGBM_PARAMETERS | small,
-    }.items():
-        monkeypatch.setattr(stage_one, name, value)
+    monkeypatch.setattr(stage_one, "HEAD_DEPTH", 6)
+    monkeypatch.setattr(stage_one, "NUM_TREES", 10)
+    monkeypatch.setattr(stage_one, "LIGHTGBM_PARAMETERS", stage_one.LIGHTGBM_PARAMETERS | small)

@@ -259,7 +259,7 @@ TRACED = (
     "java/org/apache/naming/resources/WARDirContext.java",
     "test/org/apache/other/WARDirContext.java",
 )
-TRACE = """x|Dec 30, 2013 11:15:32 AM org.apache.catalina.core.StandardContext resourcesStart SEVERE:
+TRACE = """x|Dec 30, 2013 11:15 AM org.apache.catalina.core.StandardContext resourcesStart SEVERE:
  Error at org.apache.naming.resources.WARDirContext$Entry.find(WARDirContext.java:950)
  at org.apache.catalina.core.StandardContext.Inner.start(StandardContext.java:5000)
  at java.lang.Thread.run(Thread.java:724)

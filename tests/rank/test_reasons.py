@@ -9,129 +9,178 @@ from tosloc.rank import features, reasons
 from tosloc.rank.reasons import FileReasons, RepositoryLookups
 from tosloc.rank.stage_one import MAX_REASONS, StageOne, StageOneAnswer
 
+LEAF, TREE, TREE_TEST = range(3)
+"""Numbers of the first files."""
+OTHER = 5
+"""Number of a file with the word "file" alone."""
 PATHS = (
     "src/Leaf.java",
     "src/Tree.java",
     "test/TreeTest.java",
     *(f"test/x/F{n:02}.java" for n in range(30)),
 )
-SILENT = RepositoryLookups()
-EVERYTHING = dict.fromkeys(features.ALL, 1.0)
 TEXTS = {
-    PATHS[0]: {"code": "leaf file", "comment": "grow"},
-    PATHS[1]: {"code": "tree grow grow treehous file", "method": "grow", "type": "tree"},
-    PATHS[2]: {"code": "tree file"},
+    "src/Leaf.java": {"code": "leaf file", "comment": "grow"},
+    "src/Tree.java": {"code": "tree grow grow treehous file", "method": "grow", "type": "tree"},
+    "test/TreeTest.java": {"code": "tree file"},
     **{path: {"code": "file"} for path in PATHS[3:]},
 }
 FRAMES = "The tree grows. at src.Tree.grow(Tree.java:3)"
-PAST = {
+HISTORY = {
     "commits": [(9, "tree grow", PATHS[1:3]), (3, "leaf", PATHS[:1])],
     "reports": [(40, "tree grow", PATHS[1:2]), (7, "leaf", PATHS[:1])],
 }
+NO_LOOKUPS = RepositoryLookups()
+ALL_FEATURES = dict.fromkeys(features.ALL, 1.0)
 
 
 @pytest.fixture
-def why(make_context):
-    """Function (file, summary, description, files, weights, ...) -> its reasons."""
+def reasons_for(make_context):
+    """Return a function (file, summary, description, files, weights, ...) -> its reasons.
 
-    def reasons(
+    ``weights`` are those of the features; all others have weight 0 and lift no file.
+    """
+
+    def choose(
         file,
         summary="Growing Tree",
         description="",
+        *,
         files=TEXTS,
-        weights=EVERYTHING,
-        past=PAST,
-        sources=SILENT,
-        **more,
+        weights=ALL_FEATURES,
+        history=HISTORY,
+        lookups=NO_LOOKUPS,
+        **shown,
     ):
-        return answer_of(make_context(files, summary, description, **past), weights).choose_reasons(
-            file, sources, **more
-        )
+        context = make_context(files, summary, description, **history)
+        columns = features.columns(context, features.ALL)
+        stage = StageOne(tuple(weights), np.array([*weights.values()]))
+        answer = StageOneAnswer(context, stage, columns, columns["bm25f"])
+        return answer.choose_reasons(file, lookups, **shown)
 
-    return reasons
-
-
-def answer_of(context, weights):
-    columns = features.columns(context, features.ALL)
-    stage = StageOne(tuple(weights), np.array([*weights.values()]))
-    return StageOneAnswer(context, stage, columns, columns["bm25f"])
+    return choose
 
 
-def test_the_report_itself_comes_first_then_the_past_then_words(why):
-    reasons = why(1, description=FRAMES)
-    assert len(reasons) <= MAX_REASONS
-    assert reasons == (
+def kinds(chosen):
+    return [reason.kind for reason in chosen]
+
+
+def texts_of_kind(kind, chosen):
+    return [reason.text for reason in chosen if reason.kind == kind]
+
+
+# The order of reasons
+
+
+def test_the_report_itself_comes_first_then_the_past_then_words(reasons_for):
+    chosen = reasons_for(TREE, description=FRAMES)
+    assert chosen == (
         Reason("frame", "stack frame Tree.grow, line 3 in the report's version", lines=(3, 3)),
         Reason("fix", "earlier fix c0 of bug d0, 1972-08-18; it says Growing, Tree", "c0", "d0"),
         Reason("words", "words Growing, Tree"),
     )
-    said = Reason("terms", "read again")  # what a reranker says comes after what can be checked
-    assert [reason.kind for reason in why(1, terms=said)] == ["name", "fix", "words"]
-    little = {"weights": {"recency": 1.0}, "past": {"commits": [(1, "tree", PATHS[5:6])]}}
-    assert why(5, terms=said, **little) == (said,)
-    nothing = Reason("activity", "no word in common; ranked by how often and how lately it changed")
-    assert why(5, **little) == (nothing,)
+    assert len(chosen) == MAX_REASONS
+
+
+RERANKED = Reason("terms", "read again")
+"""What a reranker says."""
+LITTLE = {"weights": {"recency": 1.0}, "history": {"commits": [(1, "tree", PATHS[5:6])]}}
+"""A file that only its age lifts."""
+
+
+def test_a_rerankers_reason_comes_after_what_can_be_checked(reasons_for):
+    assert kinds(reasons_for(TREE, terms=RERANKED)) == ["name", "fix", "words"]
+
+
+def test_a_rerankers_reason_is_given_if_there_is_no_other(reasons_for):
+    assert reasons_for(OTHER, terms=RERANKED, **LITTLE) == (RERANKED,)
+
+
+def test_a_file_without_any_reason_is_ranked_by_its_activity(reasons_for):
+    text = "no word in common; ranked by how often and how lately it changed"
+    assert reasons_for(OTHER, **LITTLE) == (Reason("activity", text),)
+
+
+def test_a_file_that_is_lowered_is_ranked_by_its_activity(reasons_for):
+    weights = {"test": -1.0, "popularity": -1.0, "code": -1.0}
+    assert kinds(reasons_for(TREE, "Growing", FRAMES, weights=weights)) == ["activity"]
+
+
+# Names
 
 
 @pytest.mark.parametrize(
-    ("summary", "text"),
+    ("summary", "texts"),
     [
-        ("Growing fails in Tree", "the report says Tree, the file's name"),
-        ("Growing fails in src/Tree.java", "the report names src/Tree.java"),
-        ("see https://x.org/blob/12ab/src/Tree.java#L3", "the report names src/Tree.java"),
-        ("in src.Tree.grow there is a leak", "the report names src.Tree.grow"),
-        ("src/Tree.javac", "the report says Tree, the file's name"),
-        ("Trees grow in mytree.java", None),
+        ("Growing fails in Tree", ["the report says Tree, the file's name"]),
+        ("Growing fails in src/Tree.java", ["the report names src/Tree.java"]),
+        ("see https://x.org/blob/12ab/src/Tree.java#L3", ["the report names src/Tree.java"]),
+        ("in src.Tree.grow there is a leak", ["the report names src.Tree.grow"]),
+        ("src/Tree.javac", ["the report says Tree, the file's name"]),
+        ("Trees grow in mytree.java", []),
     ],
 )
-def test_names_are_told_as_they_are_written(why, summary, text):
-    found = [reason.text for reason in why(1, summary, past={}) if reason.kind == "name"]
-    assert found == ([text] if text else [])
+def test_names_are_shown_as_they_are_written(reasons_for, summary, texts):
+    assert texts_of_kind("name", reasons_for(TREE, summary, history={})) == texts
 
 
-def test_names_of_many_files_say_nothing_and_definitions_are_told(why):
-    defined = {"code": "parseargs", "method": "parseargs"}
-    many = {f"src/{n}/__init__.py": {"code": "load"} for n in range(7)} | {
-        "src/load_all.py": {"code": "load"}
-    }
-    one = {"src/a.py": defined, "src/b.py": {"code": "parseargs"}, "src/c.py": {}}
-    told = "it defines parse_args, which the report names"
-    for file, said, files, names in (
-        (0, "load_all and __init__ fail", many, []),
-        (7, "load_all and __init__ fail", many, ["the report names load_all"]),
-        (0, "parse_args() fails", one, [told]),
-        (1, "parse_args() fails", one, []),
-        (
-            2,
-            "parse_args() fails",
-            {**one, "src/c.py": defined},
-            [f"{told} (one of 2 files that do)"],
-        ),
-    ):
-        assert [
-            reason.text for reason in why(file, said, "", files, past={}) if reason.kind == "name"
-        ] == names
-    spelt = [find_functions(f"def {name}(): pass", ".py") for name in ("parse_args", "parseArgs")]
-    told = [
-        [one.kind for one in why(0, "parse_args() fails", "", one, past={}, functions=facts)]
-        for facts in spelt
-    ]
-    assert ["name" in kinds for kinds in told] == [True, False]
-    # weights that do not know of definitions do not tell of them
-    known = {name: 1.0 for name in features.NAMES if name != "defined_names"}
-    assert not [
-        reason
-        for reason in why(0, "parse_args() fails", "", one, known, {})
-        if reason.kind == "name"
-    ]
+NAMESAKES = {
+    **{f"src/{n}/__init__.py": {"code": "load"} for n in range(7)},
+    "src/load_all.py": {"code": "load"},
+}
 
+
+@pytest.mark.parametrize(
+    ("file", "texts"),
+    [(0, []), (7, ["the report names load_all"])],
+    ids=["seven namesakes", "one file"],
+)
+def test_a_name_that_many_files_have_is_no_reason(reasons_for, file, texts):
+    chosen = reasons_for(file, "load_all and __init__ fail", files=NAMESAKES, history={})
+    assert texts_of_kind("name", chosen) == texts
+
+
+DEFINITION = {"code": "parseargs", "method": "parseargs"}
+DEFINING = {"src/a.py": DEFINITION, "src/b.py": {"code": "parseargs"}, "src/c.py": {}}
+"""Only the first file defines parse_args; the second one uses it."""
+DEFINED = "it defines parse_args, which the report names"
+
+
+@pytest.mark.parametrize(
+    ("file", "files", "texts"),
+    [
+        (0, DEFINING, [DEFINED]),
+        (1, DEFINING, []),
+        (2, {**DEFINING, "src/c.py": DEFINITION}, [f"{DEFINED} (one of 2 files that do)"]),
+    ],
+    ids=["one file defines it", "it is only used", "two files define it"],
+)
+def test_a_definition_that_the_report_names_is_a_reason(reasons_for, file, files, texts):
+    chosen = reasons_for(file, "parse_args() fails", files=files, history={})
+    assert texts_of_kind("name", chosen) == texts
+
+
+@pytest.mark.parametrize(("name", "is_reason"), [("parse_args", True), ("parseArgs", False)])
+def test_a_definition_has_the_name_exactly_as_written(reasons_for, name, is_reason):
+    functions = find_functions(f"def {name}(): pass", ".py")
+    chosen = reasons_for(0, "parse_args() fails", files=DEFINING, history={}, functions=functions)
+    assert ("name" in kinds(chosen)) == is_reason
+
+
+def test_weights_without_definitions_give_no_definition_as_reason(reasons_for):
+    weights = {name: 1.0 for name in features.NAMES if name != "defined_names"}
+    chosen = reasons_for(0, "parse_args() fails", files=DEFINING, weights=weights, history={})
+    assert "name" not in kinds(chosen)
+
+
+# Earlier changes
 
 SUBJECTS = {"c0": "Fix bug 52974: the tree must grow\x1b[31m", "c1": "Other"}
-TOLD = RepositoryLookups(SUBJECTS.get, lambda commit: f"https://host/{commit}")
+LOOKUPS = RepositoryLookups(SUBJECTS.get, lambda commit: f"https://host/{commit}")
 
 
-def test_a_fix_is_told_by_its_subject_bug_and_address(why):
-    [fix] = [reason for reason in why(1, sources=TOLD) if reason.kind == "fix"]
+def test_a_fix_is_shown_by_its_subject_bug_and_address(reasons_for):
+    [fix] = [reason for reason in reasons_for(TREE, lookups=LOOKUPS) if reason.kind == "fix"]
     assert (
         fix.text
         == "earlier fix c0 of bug d0, 1972-08-18: Fix bug 52974: the tree must grow\x1b[31m"
@@ -141,91 +190,97 @@ def test_a_fix_is_told_by_its_subject_bug_and_address(why):
     assert fix.url == "https://host/c0"
 
 
-def test_a_commit_has_the_issue_that_its_subject_names(why):
-    [commit] = [
-        reason
-        for reason in why(1, past={"commits": PAST["commits"]}, sources=TOLD)
-        if reason.commit
-    ]
+def test_a_commit_has_the_issue_that_its_subject_names(reasons_for):
+    chosen = reasons_for(TREE, history={"commits": HISTORY["commits"]}, lookups=LOOKUPS)
+    [commit] = [reason for reason in chosen if reason.commit]
     assert commit.kind == "commit"
     assert commit.issue == "52974"
 
 
 @pytest.mark.parametrize(
-    ("second_message", "kinds"),
+    ("second_message", "expected"),
     [("tree grow", ["name", "fix", "fix"]), ("grow under a moon at sea", ["name", "fix"])],
+    ids=["near", "far"],
 )
-def test_a_second_change_is_told_where_it_is_near_to_the_report(why, second_message, kinds):
-    past = {"reports": [(40, "tree grow", PATHS[1:2]), (7, second_message, PATHS[1:2])]}
-    told = why(1, weights={"near_reports": 1.0}, past=past)
-    assert [reason.kind for reason in told] == kinds
+def test_a_second_change_is_shown_if_it_is_near(reasons_for, second_message, expected):
+    reports = [(40, "tree grow", PATHS[1:2]), (7, second_message, PATHS[1:2])]
+    chosen = reasons_for(TREE, weights={"near_reports": 1.0}, history={"reports": reports})
+    assert kinds(chosen) == expected
 
 
-def test_words_that_a_commit_shares_with_the_summary_come_first(why):
-    told = why(1, "A tree", "with a leaf", past={"commits": [(9, "tree leaf", PATHS[1:2])]})
-    [commit] = [reason for reason in told if reason.commit]
+def test_words_that_a_commit_shares_with_the_summary_come_first(reasons_for):
+    commits = [(9, "tree leaf", PATHS[1:2])]
+    chosen = reasons_for(TREE, "A tree", "with a leaf", history={"commits": commits})
+    [commit] = [reason for reason in chosen if reason.commit]
     assert commit.text.endswith("; it says tree, leaf")
 
 
-def test_a_long_message_that_shares_few_of_its_words_is_not_told(why):
-    long = " ".join(["tree", "grow", *(f"word{number}" for number in range(200))])
-    past = {"commits": [(9, long, PATHS[1:2]), *[(1, "other", PATHS[5:6])] * 30]}
-    assert not [reason for reason in why(1, past=past) if reason.commit]
+def test_a_long_message_that_shares_few_of_its_words_is_no_reason(reasons_for):
+    message = " ".join(["tree", "grow", *(f"word{number}" for number in range(200))])
+    commits = [(9, message, PATHS[1:2]), *[(1, "other", PATHS[5:6])] * 30]
+    chosen = reasons_for(TREE, history={"commits": commits})
+    assert not [reason for reason in chosen if reason.commit]
 
 
-def test_changes_that_share_no_word_are_not_told(why):
-    past = {
+def test_changes_that_share_no_word_are_no_reasons(reasons_for):
+    history = {
         "commits": [(9, "unrelated words here", PATHS[:2])],
         "reports": [(9, "others too", PATHS[:2])],
     }
-    assert [reason.kind for reason in why(1, past=past)] == ["name", "words", "test"]
+    assert kinds(reasons_for(TREE, history=history)) == ["name", "words", "test"]
 
 
-@pytest.mark.parametrize(("message", "told"), [("tree leaf", False), ("tree grow", True)])
-def test_a_change_that_is_not_near_has_to_share_two_words(make_context, monkeypatch, message, told):
+@pytest.fixture
+def past_commits(make_context):
+    """Return a function (commits) -> the commits that are similar to "Growing Tree"."""
+
+    def find(commits):
+        context = make_context(TEXTS, "Growing Tree", commits=commits)
+        return [change.commit for change in FileReasons(context).past(TREE)]
+
+    return find
+
+
+@pytest.mark.parametrize(("message", "commits"), [("tree leaf", []), ("tree grow", ["c0"])])
+def test_a_change_that_is_not_near_shares_two_words(past_commits, monkeypatch, message, commits):
     """However rare they are: no sum of IDF is asked for here, and no cosine is near."""
     monkeypatch.setattr(reasons, "MIN_SHARED_IDF", 0.0)
     monkeypatch.setattr(reasons, "MIN_SIMILARITY_ONE_WORD", 2.0)
-    context = make_context(TEXTS, "Growing Tree", commits=[(9, message, PATHS[1:2])])
-    commits = [change.commit for change in FileReasons(context).past(1)]
-    assert commits == (["c0"] if told else [])
+    assert past_commits([(9, message, PATHS[1:2])]) == commits
 
 
-def test_the_idf_of_shared_words_may_equal_the_least_sum(make_context, monkeypatch):
+@pytest.mark.parametrize(("difference", "commits"), [(-1e-6, ["c0"]), (1e-6, [])])
+def test_the_idf_of_shared_words_reaches_a_bound(past_commits, monkeypatch, difference, commits):
     """One commit of one has both words of the summary: each counts twice ln(1 + .5 / 1.5)."""
-    least = 4 * np.log1p(0.5 / 1.5)
+    shared = 4 * np.log1p(0.5 / 1.5)
     monkeypatch.setattr(reasons, "MIN_SIMILARITY_ONE_WORD", 2.0)
-    context = make_context(TEXTS, "Growing Tree", commits=[(9, "tree grow", PATHS[1:2])])
-    monkeypatch.setattr(reasons, "MIN_SHARED_IDF", least - 1e-6)
-    assert [change.commit for change in FileReasons(context).past(1)] == ["c0"]
-    monkeypatch.setattr(reasons, "MIN_SHARED_IDF", least + 1e-6)
-    assert FileReasons(context).past(1) == []
+    monkeypatch.setattr(reasons, "MIN_SHARED_IDF", shared + difference)
+    assert past_commits([(9, "tree grow", PATHS[1:2])]) == commits
 
 
-@pytest.mark.parametrize(("other_words", "told"), [(30, True), (150, False)])
-def test_a_commit_of_many_other_words_shares_two_by_chance(make_context, other_words, told):
-    """All IDF alike, the cosine is the root of 2 / (2 + others): .25 is told, .11 is below .15."""
+@pytest.mark.parametrize(("other_words", "commits"), [(30, ["c0"]), (150, [])])
+def test_a_commit_of_many_other_words_shares_two_by_chance(past_commits, other_words, commits):
+    """All IDF alike, the cosine is the root of 2 / (2 + others): .25 is enough, .11 is not."""
     message = " ".join(["tree", "grow", *(f"word{number}" for number in range(other_words))])
     others = [(1, f"other{number}", PATHS[5:6]) for number in range(40)]
-    context = make_context(TEXTS, "Growing Tree", commits=[(9, message, PATHS[1:2]), *others])
-    assert [change.commit for change in FileReasons(context).past(1)] == (["c0"] if told else [])
+    assert past_commits([(9, message, PATHS[1:2]), *others]) == commits
 
+
+# Words
 
 COMMON_WORDS = {
     f"{number}.py": {"code": "tree node leaf" if number < 4 else "x"} for number in range(10)
 }
-"""Files of which 40 % have tree, node and leaf: more than COMMON_SHARE, fewer than MAX_NAMED_SHARE."""
+"""Files of which 40 % have tree, node and leaf: above COMMON_SHARE, below MAX_NAMED_SHARE."""
 
 
 @pytest.mark.parametrize(
-    ("summary", "tells"), [("tree", False), ("tree node", True), ("tree node leaf", True)]
+    ("summary", "distinguish"), [("tree", False), ("tree node", True), ("tree node leaf", True)]
 )
-def test_two_common_words_of_the_summary_tell_something_and_one_does_not(
-    make_context, summary, tells
-):
-    words, tell = FileReasons(make_context(COMMON_WORDS, summary)).words(0)
+def test_two_common_words_of_the_summary_distinguish_a_file(make_context, summary, distinguish):
+    words, does_distinguish = FileReasons(make_context(COMMON_WORDS, summary)).words(0)
     assert sorted(words) == sorted(summary.split())
-    assert tell is tells
+    assert does_distinguish is distinguish
 
 
 RARE_WORDS = {
@@ -234,64 +289,94 @@ RARE_WORDS = {
 
 
 @pytest.mark.parametrize(
-    ("description", "tells"), [("ant bug", False), ("ant bug cow", True), ("ant bug cow dog", True)]
+    ("description", "words", "distinguish"),
+    [
+        ("ant bug", ["ant", "bug"], False),
+        ("ant bug cow", ["ant", "bug", "cow"], True),
+        ("ant bug cow dog", ["ant", "bug", "cow"], True),
+    ],
 )
-def test_three_rare_words_of_the_description_tell_something_and_two_do_not(
-    make_context, description, tells
+def test_three_rare_words_of_the_description_distinguish_a_file(
+    make_context, description, words, distinguish
 ):
-    words, tell = FileReasons(make_context(RARE_WORDS, "fails", description)).words(0)
-    assert tell is tells
-    assert sorted(words) == description.split()[: 3 if tells else 2]
+    found, does_distinguish = FileReasons(make_context(RARE_WORDS, "fails", description)).words(0)
+    assert does_distinguish is distinguish
+    assert sorted(found) == words
 
 
-@pytest.mark.parametrize(("files", "tells"), [(4, False), (6, True)])
-def test_one_word_of_the_summary_tells_something_where_few_files_have_it(
-    make_context, files, tells
-):
-    """One of 4 files has it: ln(1 + 3.5 / 1.5) is below ln 4; one of 6: ln(1 + 5.5 / 1.5) is above."""
+@pytest.mark.parametrize(("files", "distinguishes"), [(4, False), (6, True)])
+def test_one_rare_word_of_the_summary_distinguishes_a_file(make_context, files, distinguishes):
+    """One of 4 files has it: ln(1 + 3.5 / 1.5) is below ln 4; one of 6: ln(1 + 5.5 / 1.5) above."""
     texts = {f"{number}.py": {"code": "tree" if number == 0 else "x"} for number in range(files)}
-    assert FileReasons(make_context(texts, "tree")).words(0) == (["tree"], tells)
+    words, does_distinguish = FileReasons(make_context(texts, "tree")).words(0)
+    assert words == ["tree"]
+    assert does_distinguish is distinguishes
 
 
-def test_words_that_tell_something_and_only_what_lifts(why):
-    words = {"weights": {"bm25f": 1.0}, "past": {}}
-    assert why(5, "file", **words) == (Reason("words", "words file"),)  # there is nothing else
-    assert why(1, "file tree", **words) == (Reason("words", "words tree"),)
-    # TreeHouse gives tree, house and treehouse; a file that has tree alone shares "Tree", not "TreeHouse"
-    assert why(2, "TreeHouse", **words) == (Reason("words", "words Tree"),)
-    tested = Reason("test", "what it tests by its name, src/Tree.java, is number 1 of all files")
-    assert why(2, "Growing", weights={"test_counterpart": 1.0}) == (tested,)
-    lowered = why(1, "Growing", FRAMES, weights={"test": -1.0, "popularity": -1.0, "code": -1.0})
-    assert [reason.kind for reason in lowered] == ["activity"]
+BY_WORDS = {"weights": {"bm25f": 1.0}, "history": {}}
 
 
-def test_words_are_told_with_the_listed_function_that_holds_them(why):
-    lines = [
-        "class Tree {",
-        "  int leaf;",
-        "  void grow() { tree.up(); }",
-        "  void fall() { tree.down(); }",
-        "}",
-    ]
-    facts = find_functions("\n".join(lines), ".java")
-    grow, fall = Function("Tree.grow", 3, 3, 1.0), Function("Tree.fall", 4, 4, 1.0)
-    for summary, listed, text, held in (
-        ("growing tree leaf", [fall, grow], "words growing, tree in Tree.grow", (3, 3)),
-        ("a tree", [grow, fall], "words tree in Tree.grow", (3, 3)),
-        ("growing tree", [fall], "words tree in Tree.fall", (4, 4)),
+def test_a_common_word_is_shown_if_there_is_nothing_else(reasons_for):
+    assert reasons_for(OTHER, "file", **BY_WORDS) == (Reason("words", "words file"),)
+
+
+def test_a_common_word_is_left_out_beside_a_rare_one(reasons_for):
+    assert reasons_for(TREE, "file tree", **BY_WORDS) == (Reason("words", "words tree"),)
+
+
+def test_a_part_of_a_compound_name_is_shown_as_that_part(reasons_for):
+    """TreeHouse has the terms tree, house and treehouse, of which the file has tree alone."""
+    assert reasons_for(TREE_TEST, "TreeHouse", **BY_WORDS) == (Reason("words", "words Tree"),)
+
+
+LINES = [
+    "class Tree {",
+    "  int leaf;",
+    "  void grow() { tree.up(); }",
+    "  void fall() { tree.down(); }",
+    "}",
+]
+GROW = Function("Tree.grow", 3, 3, 1.0)
+FALL = Function("Tree.fall", 4, 4, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("summary", "listed", "text", "lines"),
+    [
+        ("growing tree leaf", [FALL, GROW], "words growing, tree in Tree.grow", (3, 3)),
+        ("a tree", [GROW, FALL], "words tree in Tree.grow", (3, 3)),
+        ("growing tree", [FALL], "words tree in Tree.fall", (4, 4)),
         ("growing tree", [Function("Tree", 1, 5, 1.0)], "words growing, tree", None),
         ("growing tree", [], "words growing, tree", None),
-    ):
-        told = why(1, summary, weights={"bm25f": 1.0}, functions=facts, listed=listed)
-        assert told == (Reason("words", text, lines=held),)
+    ],
+    ids=["most words", "first of equals", "listed alone", "class", "nothing listed"],
+)
+def test_words_are_shown_with_the_listed_function_that_has_most(
+    reasons_for, summary, listed, text, lines
+):
+    functions = find_functions("\n".join(LINES), ".java")
+    chosen = reasons_for(TREE, summary, weights={"bm25f": 1.0}, functions=functions, listed=listed)
+    assert chosen == (Reason("words", text, lines=lines),)
 
 
-def test_only_frames_of_the_projects_own_files_are_told(why):
+# Related files and frames
+
+
+def test_a_test_has_what_it_tests_as_reason(reasons_for):
+    text = "what it tests by its name, src/Tree.java, is number 1 of all files"
+    chosen = reasons_for(TREE_TEST, "Growing", weights={"test_counterpart": 1.0})
+    assert chosen == (Reason("test", text),)
+
+
+@pytest.mark.parametrize(
+    ("package", "texts"),
+    [("shop", ["stack frame open, line 14 in the report's version"]), ("other", [])],
+)
+def test_only_frames_of_the_projects_own_files_are_reasons(reasons_for, package, texts):
     files = {"shop/door.py": {"code": "x"}, "shop/key.py": {"code": "y"}}
-    for folder, told in (
-        ("shop", ["stack frame open, line 14 in the report's version"]),
-        ("other", []),
-    ):
-        said = f'File "run.py", line 1, in main\n  File "/env/site-packages/{folder}/door.py", line 14, in open'
-        found = why(0, "It fails", said, files, past={})
-        assert [reason.text for reason in found if reason.kind == "frame"] == told
+    frames = (
+        'File "run.py", line 1, in main\n'
+        f'  File "/env/site-packages/{package}/door.py", line 14, in open'
+    )
+    chosen = reasons_for(0, "It fails", frames, files=files, history={})
+    assert texts_of_kind("frame", chosen) == texts
