@@ -112,7 +112,7 @@ class GitRepository:
     path: Path
     bare: bool
     environment: dict[str, str]
-    made: list[str] = field(default_factory=list)
+    commits: list[str] = field(default_factory=list)
 
     @classmethod
     def new(cls, path, bare=False):
@@ -149,13 +149,13 @@ class GitRepository:
         ("120000", target of the link), ("160000", id of the submodule's commit). ``parents``
         defaults to the last commit; () makes a root.
         """
-        chosen = tuple(self.made[-1:] if parents is None else parents)
-        time = FIRST_TIME + HOUR * len(self.made) if when is None else when
+        chosen = tuple(self.commits[-1:] if parents is None else parents)
+        time = FIRST_TIME + HOUR * len(self.commits) if when is None else when
         stream = commit_stream(files, message, time, chosen, encoding)
         identity = self.git(
             "fast-import", "--quiet", "--force", stdin=stream + b"\nget-mark :1\ndone\n"
         )
-        self.made.append(identity)
+        self.commits.append(identity)
         if not self.bare:
             self.git("reset", "-q", "--hard")
         return identity
@@ -166,10 +166,10 @@ class GitRepository:
             commit_stream(*commit, mark=number) for number, commit in enumerate(commits, start=1)
         )
         asked = b"".join(b"get-mark :%d\n" % number for number in range(1, len(commits) + 1))
-        self.made += self.git(
+        self.commits += self.git(
             "fast-import", "--quiet", stdin=stream + b"\n" + asked + b"done\n"
         ).splitlines()
-        return self.made
+        return self.commits
 
 
 @pytest.fixture
@@ -204,8 +204,8 @@ def world(tmp_path_factory):
     from tests import rankers  # torch, only for the tests that ask
 
     folder = tmp_path_factory.mktemp("world")
-    with rankers.world_of(rankers.grown(folder), folder / "learned") as made:
-        rankers.learn(made)
+    with rankers.open_world(rankers.make_project(folder), folder / "learned") as made:
+        rankers.save_fitted_rerankers(made)
         yield made
 
 
@@ -214,7 +214,7 @@ def project(tmp_path_factory):
     """Return a small project with fixed bugs, which no test changes."""
     from tests import toy
 
-    return toy.grow(tmp_path_factory.mktemp("project"), bugs=14, themes=7)
+    return toy.make_project(tmp_path_factory.mktemp("project"), bugs=14, themes=7)
 
 
 @pytest.fixture

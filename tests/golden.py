@@ -21,7 +21,7 @@ from pathlib import Path
 from string import Template
 
 from tests.conftest import GitRepository
-from tests.toy import DAY, THEMES, Toy, record_of
+from tests.toy import DAY, THEMES, ToyProject, labelled_record
 
 ROOT = Path(__file__).resolve().parents[1]
 BEGIN = 1_400_000_000
@@ -151,7 +151,7 @@ def make(folder, kind):
         "README.md": "It has a parser.\n",
     }
     commits = [(files, "Import", BEGIN)]
-    made = Toy(folder, GitRepository.new(folder / f"{kind}.git", bare=True))
+    made = ToyProject(folder, GitRepository.new(folder / f"{kind}.git", bare=True))
     for number in range(REPORTS):
         opened = BEGIN + (2 * number + 1) * DAY
         chosen = rng.sample(THEMES, 1 if rng.random() < 0.7 else 3)
@@ -162,7 +162,7 @@ def make(folder, kind):
             else f"{summary}\n\nChange-Id: I{number:08x}"
         )
         labels = opened, str(len(commits)), [where[theme] for theme in chosen]
-        made.records.append(record_of(str(100 + number), summary, description, *labels))
+        made.records.append(labelled_record(str(100 + number), summary, description, *labels))
         commits.append((new(*chosen), said, opened + DAY // 2))
         if number % 8 == 3:
             theme = rng.choice(THEMES)
@@ -177,7 +177,11 @@ def make(folder, kind):
 def digests(folder, kind, package=ROOT):
     """Kind and part -> digest, made by the package in ``package``; what is made stands in ``folder``."""
     made, more = make(folder, kind)
-    where, reports, found = ("--repo", str(made.git.path)), str(made.reports()), dict[str, str]()
+    where, reports, found = (
+        ("--repo", str(made.git.path)),
+        str(made.write_reports()),
+        dict[str, str](),
+    )
 
     def run(cache, *arguments):
         environment = os.environ | {

@@ -50,7 +50,7 @@ def packed(fields, complexity):
 
 
 @pytest.fixture(scope="session")
-def make_table():
+def make_corpus():
     """Function (blob -> field -> words, complexity={}) -> Corpus."""
 
     def make(blobs, complexity=None):
@@ -71,7 +71,7 @@ DAY = 86_400
 
 
 @pytest.fixture(scope="session")
-def make_context(make_table):
+def make_context(make_corpus):
     """Function (files, summary, description, commits, reports, complexity, gone) -> QueryContext on day 1000.
 
     ``files``: path -> field -> words, in path order. ``commits`` and ``reports``: (days before it, words, paths)
@@ -82,7 +82,7 @@ def make_context(make_table):
         texts = files if isinstance(files, Mapping) else {path: {} for path in files}
         snapshot = Snapshot.of("v", 0, {path: f"blob of {path}" for path in texts})
         blobs = {f"blob of {path}": fields for path, fields in texts.items()}
-        table = make_table(
+        table = make_corpus(
             blobs, {f"blob of {path}": value for path, value in (complexity or {}).items()}
         )
         paths = [*snapshot.paths, *gone]

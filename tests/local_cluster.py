@@ -25,7 +25,7 @@ class LocalCluster:
             "scheduler", "--host", here[0], "--port", str(here[1]), "--no-show"
         )
         with socket.socket() as asking:
-            until(lambda: asking.connect_ex(here) == 0)
+            wait_until(lambda: asking.connect_ex(here) == 0)
         self.workers = [self.start_worker(), self.start_worker()]
 
     def start_worker(self, *more):
@@ -42,7 +42,7 @@ class LocalCluster:
             str(self.folder),
             *options,
         )
-        until(lambda: log.read_text(errors="replace").count("Registered to") > before)
+        wait_until(lambda: log.read_text(errors="replace").count("Registered to") > before)
         return worker
 
     def _start(self, *words):
@@ -63,7 +63,7 @@ class LocalCluster:
             process.wait()
 
 
-def until(seen):
+def wait_until(seen):
     """Wait for something, a minute at most. Raises TimeoutError."""
     end = time.monotonic() + 60
     while not seen():
@@ -72,7 +72,7 @@ def until(seen):
         time.sleep(0.05)
 
 
-def differing(one, other):
+def differing_files(one, other):
     """Names of files that differ or stand on one side alone, but for what a kill has left."""
     names = {
         path.relative_to(folder)

@@ -6,7 +6,7 @@ import openpyxl
 
 from tests.conftest import FIRST_TIME, HOUR
 
-SWT = "bundles/Eclipse SWT/gtk/Widget.java"
+WIDGET_PATH = "bundles/Eclipse SWT/gtk/Widget.java"
 COLUMNS = (
     "id",
     "bug_id",
@@ -20,20 +20,20 @@ COLUMNS = (
 COLUMNS += ("commit_timestamp", "files")
 
 
-def fixes(repository):
+def commit_fixes(repository):
     """Ids of four commits after a first one of three source files."""
-    repository.commit({SWT: "1", "B.java": "1", "C.java": "1", "notes.txt": "1"}, "start")
+    repository.commit({WIDGET_PATH: "1", "B.java": "1", "C.java": "1", "notes.txt": "1"}, "start")
     return [
-        repository.commit({SWT: "2", "B.java": "2"}, "Bug 1"),
-        repository.commit({SWT: "3", "New.java": "1"}, "Bug 2"),
+        repository.commit({WIDGET_PATH: "2", "B.java": "2"}, "Bug 1"),
+        repository.commit({WIDGET_PATH: "3", "New.java": "1"}, "Bug 2"),
         repository.commit({"B.java": "3"}, "Bug 3"),
         repository.commit({"Other.java": "1"}, "Bug 4"),
     ]
 
 
-def spreadsheet(path, ids, results):
+def write_spreadsheet(path, ids, results):
     """The reports of the four fixes; the last column, of published ranks, has no name."""
-    files = [f"{SWT} B.java", f"{SWT} New.java", "B.java", "Other.java"]
+    files = [f"{WIDGET_PATH} B.java", f"{WIDGET_PATH} New.java", "B.java", "Other.java"]
     book = openpyxl.Workbook()
     sheet = book.active
     assert sheet is not None
@@ -64,4 +64,4 @@ def spreadsheet(path, ids, results):
     return path
 
 
-RESULTS = [None, f"2:{SWT} 9:New.java", "4:B.java", "1:Other.java"]
+PUBLISHED_RANKS = [None, f"2:{WIDGET_PATH} 9:New.java", "4:B.java", "1:Other.java"]

@@ -38,7 +38,7 @@ STAGES = {
 }
 BOTH = {f"both stages, {name}": name for name in RERANKERS}
 NAMES = (*STAGES, *BOTH, *SYSTEMS)
-HEAD = 6  # files that a reranker scores anew
+RERANKED_FILES = 6  # files that a reranker scores anew
 ODD_FILES = {
     b"src/\xe9t\xe9.java": "class X { int parser; }",
     "src/a b/ü.java": "class Y { int parser; }",
@@ -55,7 +55,7 @@ OLD = 13  # number of the bug that is asked about in the past: it was fixed afte
 class World:
     """A project with its reports, and the folder in which those that learn have learned."""
 
-    project: toy.Toy
+    project: toy.ToyProject
     experiment: ExperimentContext
     learned: Path
     baselines: dict[str, Baseline] = field(default_factory=dict)
@@ -74,16 +74,16 @@ class World:
         return case.report, case.version
 
 
-def grown(folder):
+def make_project(folder):
     """The project of a world."""
-    project = toy.grow(folder, bugs=16, themes=16)
+    project = toy.make_project(folder, bugs=16, themes=16)
     project.git.commit(ODD_FILES, "Odd files", when=toy.START + 100 * toy.DAY)
-    path, fixed_at = toy.path_of("Parser"), toy.START + 102 * toy.DAY
+    path, fixed_at = toy.class_path("Parser"), toy.START + 102 * toy.DAY
     fix = project.git.commit(
-        {path: toy.source("Parser", ["int last;"])}, "Fix bug 9000: parser", when=fixed_at
+        {path: toy.class_source("Parser", ["int last;"])}, "Fix bug 9000: parser", when=fixed_at
     )
     project.records.append(
-        toy.record_of("9000", "Parser late", "", fixed_at - toy.DAY, fix, [path])
+        toy.labelled_record("9000", "Parser late", "", fixed_at - toy.DAY, fix, [path])
     )
     # words and frames that planted evidence could act upon
     project.records[OLD]["description"] += (
@@ -93,12 +93,12 @@ def grown(folder):
 
 
 @contextmanager
-def world_of(project, learned, *, records=None, name="world", known=()):
+def open_world(project, learned, *, records=None, name="world", known=()):
     """A world of a project; ``known`` are paths whose numbers come first."""
     with Repository(project.git.path) as repo:
         for path in known:
             repo.path_names.id(path)
-        reports = project.reports(f"{name}.jsonl", records)
+        reports = project.write_reports(f"{name}.jsonl", records)
         with ExperimentContext(config_of(learned), repo, reports) as experiment:
             yield World(project, experiment, learned)
 
@@ -113,13 +113,15 @@ def config_of(learned):
         "chunks": 2,
         "chunk_tokens": 16,
         "report_tokens": 16,
-        "candidates": HEAD,
+        "candidates": RERANKED_FILES,
     }
     two |= {"training": {"epochs": 2, "pairs": 16}}
-    return Config.of(toy.config(0.6, 0.2, ranker=False).as_dict() | {"stage_two": two}, "worlds")
+    return Config.of(
+        toy.small_config(0.6, 0.2, ranker=False).as_dict() | {"stage_two": two}, "worlds"
+    )
 
 
-def training_set_of(world):
+def make_training_set(world):
     """What rerankers learn from in a world: feature tables of all files of a part's reports."""
     experiment, tables = world.experiment, dict[str, list[FeatureTable]]()
     for part in ("train", "validation"):
@@ -128,7 +130,7 @@ def training_set_of(world):
     return experiment.candidates(WEIGHTED, lambda part: iter(tables[part]))
 
 
-def fitted(world, name, training_set):
+def fit_reranker(world, name, training_set):
     """A reranker that has learned in a world, and is believed whatever validation says of it."""
     torch.set_num_threads(1)
     reranker = reranker_class(name).from_config(world.experiment.config)
@@ -139,11 +141,11 @@ def fitted(world, name, training_set):
     return reranker
 
 
-def learn(world):
+def save_fitted_rerankers(world):
     """Have both rerankers learn, for ``opened`` to find."""
-    training_set = training_set_of(world)
+    training_set = make_training_set(world)
     for name in RERANKERS:
-        fitted(world, name, training_set).save(world.learned / name)
+        fit_reranker(world, name, training_set).save(world.learned / name)
 
 
 def opened(world, name, version):

@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 
-class Stub:
+class StubServer:
     """Asks ``answer(method, path, headers, body)`` for each request what to say, in JSON: status, value, headers."""
 
     def __init__(self, answer):

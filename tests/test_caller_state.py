@@ -39,7 +39,7 @@ def unchanged(run):
 
 
 def settings(**stage_two):
-    values = toy.config(0.6, 0.2, features=["popularity", "near_reports"]).as_dict()
+    values = toy.small_config(0.6, 0.2, features=["popularity", "near_reports"]).as_dict()
     return Config.of(values | {"stage_two": stage_two, "run": values["run"] | {"jobs": 2}}, "toy")
 
 
@@ -97,7 +97,7 @@ def test_training_and_reranking_change_nothing(kind, project, tmp_path, encoder_
     chosen = encoder_settings if kind == "encoder" else settings(reranker="terms")
 
     def train_and_rerank():
-        training.train(chosen, project.git.path, project.reports(), tmp_path / "out")
+        training.train(chosen, project.git.path, project.write_reports(), tmp_path / "out")
         with Localizer.open(project.git.path, tmp_path / "out" / "checkpoint") as localizer:
             assert localizer.localize(REPORT).hits
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests import rankers, toy
-from tests.rankers import OLD, new_report, opened, world_of
+from tests.rankers import OLD, new_report, open_world, opened
 from tests.toy import INSIDE, KINDS, plant
 
 REPORTS = {
@@ -80,7 +80,7 @@ def test_words_matter(ranker, answer):
 
 
 LABELS = {
-    "own label of another file": toy.path_of("Widget"),
+    "own label of another file": toy.class_path("Widget"),
     "own label of no file": "not/there.java",
 }
 PAST = "another fix in the past"
@@ -94,7 +94,7 @@ def other(world, tmp_path_factory):
     said = {
         "summary": report.summary,
         "description": report.description,
-        "fixed": [toy.path_of("Falcon")],
+        "fixed": [toy.class_path("Falcon")],
     }
     with ExitStack() as opened_worlds:
 
@@ -103,7 +103,7 @@ def other(world, tmp_path_factory):
             project, known = world.project, ()
             records = [dict(record) for record in project.records]
             if kind in KINDS:
-                project = rankers.grown(tmp_path_factory.mktemp("planted"))
+                project = rankers.make_project(tmp_path_factory.mktemp("planted"))
                 records = plant(project, kind, int(report.opened_seconds), report.description)
             elif kind == RENUMBERED:  # by reading other versions first
                 known = (
@@ -114,7 +114,7 @@ def other(world, tmp_path_factory):
                 records[2] |= said
             else:
                 records[OLD] |= {"fixed": [LABELS[kind]]}
-            made = world_of(project, world.learned, records=records, name=kind, known=known)
+            made = open_world(project, world.learned, records=records, name=kind, known=known)
             return opened_worlds.enter_context(made)
 
         yield of

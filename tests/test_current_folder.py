@@ -79,7 +79,7 @@ def ask_server(folder):
 @pytest.mark.slow
 def test_no_command_takes_anything_from_the_current_folder(tmp_path):
     made, here, marker = (
-        toy.grow(tmp_path, bugs=12, themes=6),
+        toy.make_project(tmp_path, bugs=12, themes=6),
         tmp_path / "clone",
         tmp_path / "imported",
     )
@@ -94,7 +94,7 @@ def test_no_command_takes_anything_from_the_current_folder(tmp_path):
     )
     twins(here)
     for words in (
-        ("train", settings, "--reports", made.reports(), "--out", tmp_path / "run"),
+        ("train", settings, "--reports", made.write_reports(), "--out", tmp_path / "run"),
         ("evaluate", tmp_path / "run", "--html", tmp_path / "page.html"),
         ("localize", "-", "--json", "--checkpoint", tmp_path / "run"),
     ):

@@ -56,7 +56,7 @@ def test_without_torch_stage_one_is_learned_alone(without, project, tmp_path, ca
     settings, out = tmp_path / "own.toml", tmp_path / "out"
     settings.write_text(f"{toy.SETTINGS}[stage_two]\n{two}\n", encoding="utf-8")
     without("torch", "transformers", "accelerate")
-    given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
+    given = ["--repo", str(project.git.path), "--reports", str(project.write_reports())]
     assert main(["train", str(settings), *given, "--out", str(out)]) == 0
     said = capsys.readouterr().err
     assert (
@@ -118,7 +118,7 @@ def test_configuration_of_the_paper_needs_lizard(without, project, tmp_path, cap
     settings.write_text('[stage_one]\nmethod = "paper"\n', encoding="utf-8")
     out = tmp_path / "out"
     command = ["train", str(settings), "--repo", str(project.git.path), "--out", str(out)]
-    assert main([*command, "--reports", str(project.reports())]) == 2
+    assert main([*command, "--reports", str(project.write_reports())]) == 2
     sentence = f"[stage_one] method = 'paper' needs lizard; run: {_install('lab')}\n"
     assert capsys.readouterr().err.endswith(sentence)
     assert not out.exists()
@@ -190,7 +190,7 @@ def test_training_without_openmp_names_its_package_before_any_work(
     monkeypatch.setattr(
         "tosloc.rank.extraction.Extraction.run", None
     )  # the first long part of a training
-    given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
+    given = ["--repo", str(project.git.path), "--reports", str(project.write_reports())]
     code = main(["train", str(settings), *given, "--out", str(tmp_path / "out")])
     assert code == 2
     error = capsys.readouterr().err
@@ -203,7 +203,7 @@ def test_training_without_openmp_names_its_package_before_any_work(
 def test_few_reports_are_learned_without_openmp(without_openmp, project, tmp_path):
     settings, out = tmp_path / "own.toml", tmp_path / "out"
     settings.write_text(toy.SETTINGS.replace("ranker = false", "ranker = true"), encoding="utf-8")
-    given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
+    given = ["--repo", str(project.git.path), "--reports", str(project.write_reports())]
     assert main(["train", str(settings), *given, "--out", str(out)]) == 0
 
 

@@ -20,14 +20,14 @@ from tosloc.retrieval.history_index import HistoryIndex
 from tosloc.train import training
 from tosloc.train.experiment import ExperimentContext
 
-CONFIG = toy.config(0.5, 0.2)
+CONFIG = toy.small_config(0.5, 0.2)
 ASKED = 10  # number of the report that is asked about; as many fixes precede it
 FIXED_AT = toy.START + 11 * 2 * toy.DAY  # when its fix was committed, a day after it was opened
 
 
 @pytest.fixture
 def project(tmp_path):
-    made = toy.grow(tmp_path, bugs=14, themes=7)
+    made = toy.make_project(tmp_path, bugs=14, themes=7)
     # words and frames that what is planted could act upon
     frame = " at org.app.p0.ParserService.Inner.x(ParserService.java:1) parser cookie crash"
     made.records[ASKED]["description"] += frame
@@ -37,7 +37,9 @@ def project(tmp_path):
 def extracted(made, records):
     """Path -> every feature of the asked report in its version, as training sees them."""
     with Repository(made.git.path) as repo:
-        with ExperimentContext(CONFIG, repo, made.reports("asked.jsonl", records)) as experiment:
+        with ExperimentContext(
+            CONFIG, repo, made.write_reports("asked.jsonl", records)
+        ) as experiment:
             extraction = experiment.extraction(
                 Path(tempfile.mkdtemp(dir=made.folder)), features.ALL
             )
@@ -120,14 +122,15 @@ def test_its_own_fix_never_counts(project, before):
     late = extracted(project, relabelled(project, opened=opened))
     # with another label of its own nothing changes, so its own fix is in none of the features
     same(
-        extracted(project, relabelled(project, opened=opened, fixed=[toy.path_of("Rocket")])), late
+        extracted(project, relabelled(project, opened=opened, fixed=[toy.class_path("Rocket")])),
+        late,
     )
     for name in ("near_reports", "file_documents", "near_commits", "text", "code"):
         place = features.ALL.index(name)
         assert late[own][place] == pytest.approx(before[own][place], abs=0.02), name
 
 
-@pytest.mark.parametrize("fixed", [toy.path_of("Widget"), "not/there.java"])
+@pytest.mark.parametrize("fixed", [toy.class_path("Widget"), "not/there.java"])
 def test_its_own_label_changes_no_feature(project, before, fixed):
     same(extracted(project, relabelled(project, fixed=[fixed])), before)
 
@@ -136,7 +139,11 @@ def trained(made, records, config):
     """Where one learned from these records."""
     out = Path(tempfile.mkdtemp(dir=made.folder))
     training.train(
-        config, made.git.path, made.reports("learned.jsonl", records), out, embed_version=False
+        config,
+        made.git.path,
+        made.write_reports("learned.jsonl", records),
+        out,
+        embed_version=False,
     )
     return out
 
@@ -154,9 +161,9 @@ def test_shuffled_labels_fall_to_chance(tmp_path):
 
     A feature that saw a report's own label would find even a random one.
     """
-    large = toy.grow(tmp_path, bugs=168)
+    large = toy.make_project(tmp_path, bugs=168)
     tested = [
-        read_scored_run(trained(large, records, toy.config(0.3, 0.1)), "test").evaluation()
+        read_scored_run(trained(large, records, toy.small_config(0.3, 0.1)), "test").evaluation()
         for records in (large.records, permuted(large.records))
     ]
     files = len(large.git.git("ls-tree", "-r", "--name-only", "main").split("\n"))
@@ -168,8 +175,10 @@ def test_shuffled_labels_fall_to_chance(tmp_path):
 
 @pytest.mark.parametrize("fit", ["listwise", "differential_evolution"])
 def test_nothing_is_fitted_on_test(tmp_path, fit):
-    large = toy.grow(tmp_path, bugs=70)
-    config = toy.config(0.4, 0.2, fit=fit, features=["code", "path", "near_reports", "popularity"])
+    large = toy.make_project(tmp_path, bugs=70)
+    config = toy.small_config(
+        0.4, 0.2, fit=fit, features=["code", "path", "near_reports", "popularity"]
+    )
     both = large.records, [*large.records[:42], *permuted(large.records[42:])]
     true, other = (trained(large, records, config) for records in both)
     assert (true / "checkpoint/weights.json").read_bytes() == (

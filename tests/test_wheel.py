@@ -90,7 +90,7 @@ def test_it_holds_all_that_the_package_and_the_configurations_do(wheel):
 
 def test_it_trains_ranks_evaluates_and_localizes_by_shipped_names(run, project, tmp_path):
     (tmp_path / "own.toml").write_text(f'extends = "tomcat"\n{toy.SETTINGS}', encoding="utf-8")
-    given = ["--repo", project.git.path, "--reports", project.reports()]
+    given = ["--repo", project.git.path, "--reports", project.write_reports()]
     for command in (
         ["train", "own", *given, "--out", "runs"],
         ["rank", *given, "--checkpoint", "runs", "--split", "test", "--out", "ranked"],
@@ -103,5 +103,5 @@ def test_it_trains_ranks_evaluates_and_localizes_by_shipped_names(run, project, 
     answer = json.loads(done.stdout)
     assert (answer["schema"], answer["hits"][0]["path"]) == (
         "tosloc.answer/1",
-        toy.path_of("Parser"),
+        toy.class_path("Parser"),
     )

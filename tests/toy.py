@@ -43,31 +43,31 @@ jobs = 1
 """Settings as a file has them."""
 
 
-def config(train=0.8, validation=0.1, **stage_one):
+def small_config(train=0.8, validation=0.1, **stage_one):
     """Small settings; one process."""
     small = {"ranker": False, "shipped": False, "evolution": {"generations": 3, "population": 4}}
     data = {"train": train, "validation": validation, "suffixes": [".java"]}
     return Config.of({"data": data, "run": {"jobs": 1}, "stage_one": small | stage_one}, "toy")
 
 
-def ask(localizer, report, repo, revision="HEAD"):
+def rank_at_revision(localizer, report, repo, revision="HEAD"):
     """Every file of a version of a repository, ranked for a report."""
     with closing(IndexedRepository.configured(repo, localizer.model.config)) as indexed:
         version = localizer.open_version(indexed, revision)
         return localizer.localization(report, version)
 
 
-def top(answer, number):
+def top_hits(answer, number):
     """The first files of an answer with their reasons, tests among them."""
     return list(answer.answer(number, answer.version.choose(tests=True)).hits)
 
 
-def path_of(theme):
+def class_path(theme):
     """Where a theme's class stands."""
     return f"src/org/app/p{THEMES.index(theme) % 4}/{theme}Service.java"
 
 
-def source(theme, changes=()):
+def class_source(theme, changes=()):
     """Text of a theme's class with what its fixes added."""
     lines = [
         f"package org.app.p{THEMES.index(theme) % 4};",
@@ -82,7 +82,7 @@ def source(theme, changes=()):
 
 
 @dataclass
-class Toy:
+class ToyProject:
     """A repository with its labelled reports."""
 
     folder: Path
@@ -95,9 +95,9 @@ class Toy:
         self.records = [
             record | {"fix_commit": made[int(record["fix_commit"])]} for record in self.records
         ]
-        self.reports()
+        self.write_reports()
 
-    def reports(self, name="reports.jsonl", records=None):
+    def write_reports(self, name="reports.jsonl", records=None):
         """A file of labelled reports: these, or the project's own."""
         path = self.folder / name
         lines = [json.dumps(record) for record in (self.records if records is None else records)]
@@ -105,7 +105,7 @@ class Toy:
         return path
 
 
-def record_of(identity, summary, description, opened, fix, fixed):
+def labelled_record(identity, summary, description, opened, fix, fixed):
     """One line of a file of labelled reports."""
     record = {
         "id": identity,
@@ -117,18 +117,18 @@ def record_of(identity, summary, description, opened, fix, fixed):
     return record | {"opened": datetime.fromtimestamp(opened, UTC).isoformat()}
 
 
-def grow(folder, bugs=40, themes: int = len(THEMES), seed=5):
+def make_project(folder, bugs=40, themes: int = len(THEMES), seed=5):
     """A project of ``themes`` classes and some tests with ``bugs`` fixed bugs, one every second day.
 
     Each report names its theme in one of several ways, amid words of no use and now and then another theme.
     """
     rng, chosen = random.Random(seed), THEMES[:themes]
     toy, helper = (
-        Toy(folder, GitRepository.new(folder / "repo", bare=True)),
+        ToyProject(folder, GitRepository.new(folder / "repo", bare=True)),
         "src/org/app/old/ParserHelper.java",
     )
     first = {
-        **{path_of(theme): source(theme) for theme in chosen},
+        **{class_path(theme): class_source(theme) for theme in chosen},
         **{
             f"test/org/app/Test{theme}Service.java": f"class Test{theme}Service {{ int n; }}\n"
             for theme in chosen[::6]
@@ -149,18 +149,18 @@ def grow(folder, bugs=40, themes: int = len(THEMES), seed=5):
             [*noise[2:], rng.choice([name, "thing"]), rng.choice(chosen).lower()]
         )
         if number % 5 == 0:
-            place = path_of(theme).removeprefix("src/").removesuffix(".java").replace("/", ".")
+            place = class_path(theme).removeprefix("src/").removesuffix(".java").replace("/", ".")
             description += f" at {place}.open{theme}({theme}Service.java:6) at java.lang.Thread.run(Thread.java:1)"
         said = f"{1000 + number}", " ".join(words), description, fixed_at - DAY
-        toy.records.append(record_of(*said, str(len(commits)), [path_of(theme)]))
+        toy.records.append(labelled_record(*said, str(len(commits)), [class_path(theme)]))
         changes[theme].append(f"    int fix{number}() {{ return {number}; }}")
-        files = {path_of(theme): source(theme, changes[theme])}
+        files = {class_path(theme): class_source(theme, changes[theme])}
         commits.append((files, f"Fix bug {1000 + number}: {name} {noise[0]}", fixed_at))
     toy.commit_all(commits)
     return toy
 
 
-def run_of(rankings, header=None, where="run"):
+def make_run(rankings, header=None, where="run"):
     """The run of some rankings, which was never written."""
     names = StringTable()
     files = {
@@ -188,8 +188,8 @@ KINDS = (
 
 def plant(made, kind, opened, description):
     """Something that must not matter to a report of that description; the records that go with it."""
-    git, main = made.git, made.git.made[-1]
-    both = {PLANTED: source("Parser", ["int planted;"]), INNER: "class Inner { }"}
+    git, main = made.git, made.git.commits[-1]
+    both = {PLANTED: class_source("Parser", ["int planted;"]), INNER: "class Inner { }"}
     own = list(made.records)
     if kind == "future commit":
         git.commit(both, SECRET, when=opened + 190 * DAY)
@@ -202,7 +202,7 @@ def plant(made, kind, opened, description):
     elif kind == "side branch with an early clock":
         said, fix = (
             opened - 6 * DAY,
-            git.commit(both, SECRET, when=opened - 5 * DAY, parents=[git.made[2]]),
+            git.commit(both, SECRET, when=opened - 5 * DAY, parents=[git.commits[2]]),
         )
         git.commit({}, "Merge", when=opened + 199 * DAY, parents=[main, fix])
     else:
@@ -217,7 +217,7 @@ def plant(made, kind, opened, description):
             "rev-parse", f"{version}^{{tree}}"
         )
         again = git.commit(
-            {asked["fixed"][0]: source("Parser", ["int again;"])}, "Fix", when=opened + DAY
+            {asked["fixed"][0]: class_source("Parser", ["int again;"])}, "Fix", when=opened + DAY
         )
         own = [{**record, "fix_commit": again} if record is asked else record for record in own]
-    return [*own, record_of("9", SECRET, description, said, fix, [PLANTED])]
+    return [*own, labelled_record("9", SECRET, description, said, fix, [PLANTED])]

@@ -2,7 +2,7 @@
 
 import json
 
-GH, REST, GITLAB, JIRA, BUGZILLA = map(
+GITHUB_CLI, GITHUB_REST, GITLAB, JIRA, BUGZILLA = map(
     json.loads,
     (
         """{"number": 12, "title": "Crash", "body": "On\\r\\nsave", "createdAt": "2020-01-01T00:00:00Z",

@@ -21,7 +21,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from conftest import repository as shop_at
-from tests.stubs import Stub
+from tests.stubs import StubServer
 
 FOLDER = Path(__file__).parents[2] / "action"
 ACTION = SimpleNamespace(**runpy.run_path(str(FOLDER / "run.py")))
@@ -55,7 +55,7 @@ def comment(number, author, body):
     return {"id": number, "user": {"login": author}, "body": body}
 
 
-class GitHub(Stub):
+class GitHub(StubServer):
     """A server that has one issue and keeps its comments; it may refuse with a code."""
 
     def __init__(self):

@@ -27,7 +27,7 @@ LINE = {
 def checkpoint(project):
     """A checkpoint of hand-written weights with a version."""
     stage_one = StageOne(features.NAMES, np.ones(len(features.NAMES)))
-    model = Model(stage_one, configuration=toy.config())
+    model = Model(stage_one, configuration=toy.small_config())
     with Repository(project.git.path) as repo:
         opened = IndexedRepository.configured(repo, model.config)
         model = model.with_version(opened.prepared("HEAD"))
@@ -100,7 +100,7 @@ RANK = "rank --repo {repo} --reports {reports} --out out"
     ],
 )
 def test_a_command_names_what_is_wrong(fails, project, checkpoint, command, name, words):
-    given = {"checkpoint": checkpoint, "repo": project.git.path, "reports": project.reports()}
+    given = {"checkpoint": checkpoint, "repo": project.git.path, "reports": project.write_reports()}
     said = fails(*shlex.split(command.format(name, **given)))
     assert name in said or name == "HEAD"
     assert words in said
@@ -136,7 +136,7 @@ def test_evaluate_without_a_run_needs_a_training_of_the_repository_around(
 @pytest.fixture
 def one_report(project):
     """Options of a command that reads a single labelled report and writes the folder ``one``."""
-    reports = project.reports("few1.jsonl", project.records[:1])
+    reports = project.write_reports("few1.jsonl", project.records[:1])
     return ["--repo", str(project.git.path), "--reports", str(reports), "--out", "one"]
 
 
@@ -159,7 +159,7 @@ def test_one_report_is_ranked_and_evaluated_with_split_all_alone(
 @pytest.fixture
 def trained_without_validation(tosloc, project, place):
     """What training on two reports says on standard error; its folder is ``out``."""
-    two = project.reports("few2.jsonl", project.records[:2])
+    two = project.write_reports("few2.jsonl", project.records[:2])
     (place / "small.toml").write_text(
         "[data]\ntrain = 0.8\nvalidation = 0.1\n[run]\njobs = 1\n"
         "[stage_one]\nfit = 'listwise'\nfeatures = ['bm25f', 'path', 'recency']\nranker = false\n"

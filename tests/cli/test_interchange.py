@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.published_toy import RESULTS, SWT, fixes, spreadsheet
+from tests.published_toy import PUBLISHED_RANKS, WIDGET_PATH, commit_fixes, write_spreadsheet
 from tosloc.cli import main
 from tosloc.core.records import Ranking, ReportAttributes
 from tosloc.evaluate.judgements import Judgement, write_judgements
@@ -41,7 +41,7 @@ def test_a_trec_run_becomes_ours(trec, tmp_path, tosloc):
 
 def test_published_ranks_become_a_run(repository, tmp_path, fails, tosloc):
     reports, out = (
-        spreadsheet(tmp_path / "reports.xlsx", fixes(repository), RESULTS),
+        write_spreadsheet(tmp_path / "reports.xlsx", commit_fixes(repository), PUBLISHED_RANKS),
         tmp_path / "ltr",
     )
     command = ["import-run", reports, "--repo", repository.path, "--out", out]
@@ -50,7 +50,7 @@ def test_published_ranks_become_a_run(repository, tmp_path, fails, tosloc):
     judged = read_scored_run(out, "all")
     assert judged.run.header["left out"] == {"reports without published ranks": 1}
     one = judged.qrels["2"]
-    assert (one.fixed, one.listed, one.searched) == ((SWT,), ("New.java", SWT), 3)
+    assert (one.fixed, one.listed, one.searched) == ((WIDGET_PATH,), ("New.java", WIDGET_PATH), 3)
     assert one.attributes == ReportAttributes(True, False, 1)
     evaluation = judged.evaluation()
     assert [one.ranks for one in evaluation.per_report] == [(2,), (4,), ()]
@@ -172,6 +172,6 @@ def test_where_nothing_can_be_written_or_judged_is_one_sentence(trec, repository
     for command in ("import-run", "export-run"):
         assert "run.txt' is a file" in fails(command, trec, "--out", trec)
     assert "no judgements beside the run" in fails("export-run", trec, "--out", tmp_path / "out")
-    reports = spreadsheet(tmp_path / "reports.xlsx", fixes(repository), [None] * 4)
+    reports = write_spreadsheet(tmp_path / "reports.xlsx", commit_fixes(repository), [None] * 4)
     command = ["import-run", reports, "--repo", repository.path, "--out", tmp_path / "ltr"]
     assert "reports.xlsx: split test: none of 1 report has published ranks" in fails(*command)

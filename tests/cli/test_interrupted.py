@@ -68,7 +68,7 @@ def wait_until_ended(mark):
 def test_nothing_is_left_and_the_same_command_goes_on(
     signal_number, send, code, tmp_path, monkeypatch
 ):
-    project = toy.grow(tmp_path / "toy", bugs=12, themes=8)
+    project = toy.make_project(tmp_path / "toy", bugs=12, themes=8)
     (tmp_path / "two.toml").write_text("[run]\njobs = 2\n")
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("MARK", str(tmp_path))

@@ -88,10 +88,10 @@ def test_the_repository_around_the_current_folder(
     bare = make_repository("bare.git", bare=True)
     bare.commit(FILES)
     for folder, root, commit in (
-        (project.path / "src/deep/folder", project.path, project.made[-1]),
-        (project.path / ".git", project.path, project.made[-1]),
-        (place / "linked/src", place / "linked", project.made[0]),
-        (bare.path, bare.path, bare.made[-1]),
+        (project.path / "src/deep/folder", project.path, project.commits[-1]),
+        (project.path / ".git", project.path, project.commits[-1]),
+        (place / "linked/src", place / "linked", project.commits[0]),
+        (bare.path, bare.path, bare.commits[-1]),
     ):
         monkeypatch.chdir(folder)
         answer = json.loads(tosloc("localize", place / "bug.md", "--top", "1", "--json")[0])
@@ -297,7 +297,7 @@ def test_one_form_is_chosen(project, fails, options, named):
 def test_an_answer_tells_a_fix_with_its_page_and_no_password(project, answered):
     project.git("remote", "add", "origin", "https://me:secret@github.com/a/toy.git")
     answer = answered("bug.md")
-    commit = project.made[-1]
+    commit = project.commits[-1]
     [fix] = [why for why in answer["hits"][0]["why"] if why["kind"] == "fix"]
     assert (fix["commit"], fix["issue"], fix["url"]) == (
         commit,

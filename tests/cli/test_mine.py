@@ -48,7 +48,7 @@ def test_lines_that_train_reads_and_a_table(project, place, monkeypatch, tosloc,
     [report] = read_reports(file, suffixes=[".py"])
     assert (report.report.id, report.commit, report.listed) == (
         "7",
-        project.made[1],
+        project.commits[1],
         ("src/parser.py",),
     )
     line = json.loads(file.read_text())

@@ -117,7 +117,7 @@ def made(project, tmp_path_factory):
     (folder / "issues.json").write_text("[]")
     (folder / "projects.toml").write_text('[one]\nrepo = "repo"\nreports = "reports.jsonl"\n')
     shutil.copytree(project.git.path, folder / "repo")
-    shutil.copy(project.reports(), folder / "reports.jsonl")
+    shutil.copy(project.write_reports(), folder / "reports.jsonl")
     for run in ("run", "other", "runs/one", "others/one"):
         write_split(folder / run / "test", GOOD)
     return folder

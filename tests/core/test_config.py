@@ -104,11 +104,12 @@ def test_settings_choose_what_is_shown(repository, tmp_path, monkeypatch):
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     words = toy.THEMES[:5]
     repository.commit(
-        {toy.path_of(word): toy.source(word) for word in words} | {"tests/test_a.py": "parser = 1"}
+        {toy.class_path(word): toy.class_source(word) for word in words}
+        | {"tests/test_a.py": "parser = 1"}
     )
     parser, other = (
-        toy.path_of("Parser"),
-        toy.path_of(next(word for word in words if word != "Parser")),
+        toy.class_path("Parser"),
+        toy.class_path(next(word for word in words if word != "Parser")),
     )
     with Localizer.open(repository.path) as opened:
         everything = opened.localize(TEXT)

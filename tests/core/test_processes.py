@@ -13,8 +13,8 @@ import joblib
 import pytest
 from joblib import delayed
 
-from tests import stuck, toy
-from tests.local_cluster import LocalCluster, differing, until
+from tests import stand_ins, toy
+from tests.local_cluster import LocalCluster, differing_files, wait_until
 from tosloc.cli.app import main
 from tosloc.core import children, cluster, errors, processes
 from tosloc.core.cluster import on_cluster
@@ -65,7 +65,7 @@ def test_they_end_when_this_one_is_killed(what, lines, tmp_path):
         started = [int(word) for _ in range(lines) for word in process.stdout.readline().split()]
         process.kill()
     assert len(started) == 2 * lines
-    until(lambda: all(map(ended, started)))
+    wait_until(lambda: all(map(ended, started)))
 
 
 def test_a_program_does_not_see_ctrl_c():
@@ -78,21 +78,21 @@ def test_a_program_does_not_see_ctrl_c():
 @pytest.mark.slow
 def test_a_call_that_is_given_up_is_killed_and_the_next_is_done(tmp_path, monkeypatch):
     begun = tmp_path / "begun"
-    monkeypatch.setenv(stuck.BEGUN, str(begun))
+    monkeypatch.setenv(stand_ins.BEGUN_FILE, str(begun))
     told = []
     with closing(processes.Worker()) as worker:
         for how in ("seized", "asleep"):
             with pytest.raises(Interrupted):
-                worker.call(stuck.hold, how, stopped=begun.exists)
-            assert stuck.workers() == []
+                worker.call(stand_ins.never_return, how, stopped=begun.exists)
+            assert stand_ins.list_workers() == []
             begun.unlink()
         with pytest.raises(BrokenProcessPool):
             worker.call(os._exit, 9)
         with pytest.raises(KeyError, match="gone"):
             worker.call({}.__getitem__, "gone")
-        assert worker.call(stuck.tell, 3, progress=lambda *said: told.append(said)) == 3
+        assert worker.call(stand_ins.count_steps, 3, progress=lambda *said: told.append(said)) == 3
     assert told == [("facts", 1, 3), ("facts", 2, 3), ("facts", 3, 3)]
-    assert stuck.workers() == []
+    assert stand_ins.list_workers() == []
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_the_same_bytes_after_kills(project, tmp_path):
             project.git.path,
             "--keep-features",
         ]
-        command += ["--reports", project.reports(), "--out", tmp_path / name]
+        command += ["--reports", project.write_reports(), "--out", tmp_path / name]
         nowhere = subprocess.DEVNULL
         return subprocess.Popen(command, env=os.environ | cache, stdout=nowhere, stderr=nowhere)
 
@@ -135,7 +135,7 @@ def test_the_same_bytes_after_kills(project, tmp_path):
             time.sleep(part * seconds)
             process.kill()
     assert start("killed").wait(120) == 0
-    assert differing(tmp_path / "whole", tmp_path / "killed") == []
+    assert differing_files(tmp_path / "whole", tmp_path / "killed") == []
 
 
 # Work by a Dask cluster: what does not fit is a sentence; workers that die; the same bytes
@@ -158,7 +158,7 @@ def test_no_command_begins_without_its_cluster(command, project, tmp_path, capsy
     more = (
         []
         if command == "index"
-        else ["--reports", str(project.reports()), "--out", str(tmp_path / "out")]
+        else ["--reports", str(project.write_reports()), "--out", str(tmp_path / "out")]
     )
     assert main([command, "--repo", str(project.git.path), *more, "--cluster", "nothing"]) == 2
     assert capsys.readouterr().err.startswith(
@@ -240,7 +240,7 @@ def test_what_does_not_fit_and_a_call_that_brings_its_worker_down(two, monkeypat
 def test_the_same_bytes(two, project, tmp_path, monkeypatch):
     settings = tmp_path / "settings.toml"
     settings.write_text(toy.SETTINGS)
-    named = ("--repo", project.git.path, "--reports", project.reports())
+    named = ("--repo", project.git.path, "--reports", project.write_reports())
     for folder, more in (("here", ()), ("there", ("--cluster", two.address))):
         monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / f"cache-{folder}"))
         out = tmp_path / folder
@@ -249,4 +249,4 @@ def test_the_same_bytes(two, project, tmp_path, monkeypatch):
             ("rank", *named, "--checkpoint", out / "trained/checkpoint", "--out", out / "ranked"),
         ):
             assert main([*map(str, (*words, *more))]) == 0
-    assert differing(tmp_path / "here", tmp_path / "there") == []
+    assert differing_files(tmp_path / "here", tmp_path / "there") == []

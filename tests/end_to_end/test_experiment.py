@@ -11,7 +11,7 @@ import pytest
 
 from tests import toy
 from tests.conftest import open_files, with_proc
-from tests.local_cluster import differing
+from tests.local_cluster import differing_files
 from tosloc.cli import main
 from tosloc.core.errors import ToslocError
 from tosloc.core.records import BugReport, Case
@@ -29,7 +29,7 @@ from tosloc.storage.cache import default_store
 from tosloc.train import experiment, training
 from tosloc.train.experiment import ExperimentContext
 
-CONFIG = toy.config(0.6, 0.2, ranker=True)
+CONFIG = toy.small_config(0.6, 0.2, ranker=True)
 LATER = datetime.fromtimestamp(toy.START + 100 * toy.DAY, UTC)
 
 
@@ -41,7 +41,7 @@ def out(project):
 
 def train(project, name, config=CONFIG, **options):
     return training.train(
-        config, project.git.path, project.reports(), project.folder / name, **options
+        config, project.git.path, project.write_reports(), project.folder / name, **options
     )
 
 
@@ -81,7 +81,7 @@ def test_reports_that_cannot_be_used_leave_no_open_file(project, monkeypatch):
             folder
         )  # of a training in this process, which keeps its last extraction open
         with pytest.raises(ToslocError, match="the history cannot be read") as error:
-            ExperimentContext(CONFIG, repo, project.reports())
+            ExperimentContext(CONFIG, repo, project.write_reports())
         assert open_files(folder) == before
     assert error.traceback
 
@@ -107,7 +107,7 @@ def first_shares(folder, split):
 def weak(project):
     """A training on the same reports, as if they were commit messages."""
     records = [record | {"weak": True} for record in project.records]
-    reports = project.reports("weak.jsonl", records)
+    reports = project.write_reports("weak.jsonl", records)
     training.train(CONFIG, project.git.path, reports, project.folder / "weak")
     return project.folder / "weak"
 
@@ -115,7 +115,7 @@ def weak(project):
 def test_weak_reports_make_answers_no_surer_than_the_shipped_weights(weak, out, project, tmp_path):
     ranked = tmp_path / "shipped"
     experiment.rank_reports(
-        None, project.git.path, project.reports(), ranked, "validation", config=CONFIG
+        None, project.git.path, project.write_reports(), ranked, "validation", config=CONFIG
     )
     temperature = learned(weak)["temperature"]
     scored = read_scored_run(weak, "validation")
@@ -127,9 +127,11 @@ def test_weak_reports_make_answers_no_surer_than_the_shipped_weights(weak, out, 
 
 def test_weak_reports_too_few_to_learn_from_keep_the_shipped_weights_and_percentages(project):
     records = [record | {"weak": True} for record in project.records]
-    config = toy.config(0.6, 0.2, ranker=True, train_reports=9, shipped=True)
+    config = toy.small_config(0.6, 0.2, ranker=True, train_reports=9, shipped=True)
     folder = project.folder / "kept"
-    model = training.train(config, project.git.path, project.reports("kept.jsonl", records), folder)
+    model = training.train(
+        config, project.git.path, project.write_reports("kept.jsonl", records), folder
+    )
     _, temperature = shipped()
     assert model.temperature == temperature
     kept = Weights("shipped", datetime.now(UTC).date(), 9, weak=True)
@@ -142,7 +144,7 @@ def test_one_real_report_in_validation_fits_the_temperature_alone(project, out):
     [*_, last] = read_scored_run(out, "validation").qrels
     [place] = [number for number, record in enumerate(records) if record["id"] == last]
     records[place] = project.records[place]
-    reports = project.reports("mixed.jsonl", records)
+    reports = project.write_reports("mixed.jsonl", records)
     training.train(CONFIG, project.git.path, reports, project.folder / "mixed")
     validation = read_scored_run(out, "validation")
     fitted = fit_temperature(judged_answers(validation.run, {last: validation.qrels[last]}))
@@ -168,7 +170,7 @@ def test_a_checkpoint_says_what_it_learned_from(weak, out, project):
 def test_training_keeps_the_shipped_ranking_of_the_test_reports(out, project, tmp_path):
     ranked = tmp_path / "shipped"
     experiment.rank_reports(
-        None, project.git.path, project.reports(), ranked, "test", config=CONFIG
+        None, project.git.path, project.write_reports(), ranked, "test", config=CONFIG
     )
     alone, beside = read_scored_run(ranked, "test"), read_scored_run(out, "test").shipped
     assert beside.run.names == alone.run.names
@@ -212,7 +214,7 @@ def test_what_a_fit_looks_at(fit, most, ids, monkeypatch):
         Case(one, "", "v", 0, ("A.java",), () if one.id == "7" else ("A.java",)) for one in reports
     ]
     chosen, sampled = training.training_cases(
-        toy.config(fit=fit, train_reports=most), {"train": cases}
+        toy.small_config(fit=fit, train_reports=most), {"train": cases}
     )
     assert [one.report.id for one in chosen] == list(ids)
     assert sampled == (training.SAMPLED_FILES if fit == "listwise" else 0)
@@ -220,7 +222,7 @@ def test_what_a_fit_looks_at(fit, most, ids, monkeypatch):
 
 @pytest.mark.slow
 def test_stage_one_learns_from_the_newest_reports_and_leans_on_the_shipped_weights(project):
-    leaning = toy.config(0.6, 0.2, ranker=True, train_reports=9, shipped=True)
+    leaning = toy.small_config(0.6, 0.2, ranker=True, train_reports=9, shipped=True)
     train(project, "few", leaning, keep_features=True)
     stored = list_blocks(project.folder / "few")
     counts = {part: len(list(read_blocks(stored[part]))) for part in stored}
@@ -244,7 +246,9 @@ def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(
         (None, "all", None),
     ):
         ranked = tmp_path / f"{taught}{split}"
-        experiment.rank_reports(checkpoint, project.git.path, project.reports(), ranked, split)
+        experiment.rank_reports(
+            checkpoint, project.git.path, project.write_reports(), ranked, split
+        )
         assert read_run(ranked / split / "run.jsonl.gz").header.get(TRAINED_ON) == taught
     assert asked == ["1000"]  # the oldest
     assert main(["evaluate", str(tmp_path / "24all"), "--split", "all", "--json"]) == 0
@@ -257,7 +261,7 @@ def test_a_folder_with_other_things_is_refused(command, project, tmp_path, capsy
     (tmp_path / "thesis/draft/chapter.tex").write_text("mine")
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked/.tosloc-work").symlink_to(tmp_path / "thesis")
-    given = ["--repo", str(project.git.path), "--reports", str(project.reports())]
+    given = ["--repo", str(project.git.path), "--reports", str(project.write_reports())]
     for name, first in (("thesis", "draft"), ("linked", ".tosloc-work")):
         out = str(tmp_path / name)
         assert main([command, *given, "--out", out]) == 2
@@ -296,7 +300,7 @@ def test_a_folder_below_a_file_cannot_be_made_for_results(tmp_path):
 
 @pytest.mark.slow
 def test_the_paper_s_configuration(project):
-    config = toy.config(0.6, 0.2, method="paper", fit="differential_evolution")
+    config = toy.small_config(0.6, 0.2, method="paper", fit="differential_evolution")
     model = train(project, "paper", config, embed_version=False)
     assert model.stage_one.features == ("text", "trace", "history", "complexity")
     assert ((model.stage_one.weights >= 0) & (model.stage_one.weights <= 1)).all()
@@ -306,7 +310,7 @@ def test_the_paper_s_configuration(project):
 
 
 def test_no_training_report_has_a_fixed_file(project, tmp_path):
-    reports = project.reports(
+    reports = project.write_reports(
         "gone.jsonl", [record | {"fixed": ["gone.java"]} for record in project.records]
     )
     with pytest.raises(
@@ -318,7 +322,7 @@ def test_no_training_report_has_a_fixed_file(project, tmp_path):
 
 @pytest.mark.slow
 def test_the_same_bytes_with_one_thread_and_two_of_linear_algebra(tmp_path):
-    made = toy.grow(
+    made = toy.make_project(
         tmp_path, bugs=120, themes=24
     )  # large enough that the libraries would split the products
     (tmp_path / "own.toml").write_text(
@@ -330,8 +334,15 @@ def test_the_same_bytes_with_one_thread_and_two_of_linear_algebra(tmp_path):
             ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_THREAD_LIMIT"),
             threads,
         )
-        given = ["--repo", made.git.path, "--reports", made.reports(), "--out", tmp_path / threads]
+        given = [
+            "--repo",
+            made.git.path,
+            "--reports",
+            made.write_reports(),
+            "--out",
+            tmp_path / threads,
+        ]
         subprocess.run(
             [*command, *given], env=os.environ | own, check=True, stdout=subprocess.DEVNULL
         )
-    assert differing(tmp_path / "1", tmp_path / "2") == []
+    assert differing_files(tmp_path / "1", tmp_path / "2") == []

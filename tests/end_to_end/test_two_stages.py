@@ -59,13 +59,15 @@ def settings_of(kind, encoder):
             "candidates": HEAD,
         }
         two["training"] = {"epochs": 3, "pairs": 16}
-    values = toy.config(0.6, 0.2, features=["popularity", "near_reports"]).as_dict()
+    values = toy.small_config(0.6, 0.2, features=["popularity", "near_reports"]).as_dict()
     return Config.of(values | {"stage_two": two}, "toy")
 
 
 def train(project, name, settings, records=None, progress=ignore_progress):
     out = project.folder / name
-    training.train(settings, project.git.path, project.reports(records=records), out, progress)
+    training.train(
+        settings, project.git.path, project.write_reports(records=records), out, progress
+    )
     return out
 
 
@@ -108,7 +110,9 @@ def alone(checkpoint):
 def asked(project, checkpoint):
     """The answer of a checkpoint to whom the repository is given, in the version that it carries."""
     with Repository(project.git.path) as repo:
-        return toy.ask(Localizer.load(checkpoint), REPORT, repo, project.git.made[-2])
+        return toy.rank_at_revision(
+            Localizer.load(checkpoint), REPORT, repo, project.git.commits[-2]
+        )
 
 
 def test_validation_says_what_its_ranking_gives_and_only_the_head_moves(out, kind):
@@ -144,8 +148,8 @@ def test_validation_says_what_its_ranking_gives_and_only_the_head_moves(out, kin
 def relabelled(project, first, last):
     """The project's records, some of them with other labels, and all but the first of these with other texts."""
     other = (
-        {"fixed": [toy.path_of("Falcon")]},
-        {"fixed": [toy.path_of("Falcon")], "summary": "Falcon harbor"},
+        {"fixed": [toy.class_path("Falcon")]},
+        {"fixed": [toy.class_path("Falcon")], "summary": "Falcon harbor"},
     )
     return [
         record | other[number > first] if first <= number < last else record
@@ -182,7 +186,9 @@ def test_localizing_with_and_without_the_repository_and_what_is_said(out, kind, 
     assert carried.ranking == (again if kind == "terms" else before).ranking
     assert any("open a repository" in note for note in carried.notes) == (kind == "encoder")
     assert again.ranking.paths[HEAD:] == before.ranking.paths[HEAD:]
-    moved, places = ({hit.path: hit for hit in toy.top(answer, HEAD)} for answer in (again, before))
+    moved, places = (
+        {hit.path: hit for hit in toy.top_hits(answer, HEAD)} for answer in (again, before)
+    )
     assert places.keys() == moved.keys()
     assert [*places] != [*moved]
     said = {
@@ -211,7 +217,9 @@ def test_a_run_repeats_training_and_leaves_reports_older_than_what_was_learned_t
     late = changed(tmp_path / "late", out, kind, weight=9.0, trained_until=int(LATER.timestamp()))
     for checkpoint, expected in ((out / "checkpoint", out), (late, out / "stage_one")):
         ranked = tmp_path / expected.name
-        experiment.rank_reports(checkpoint, project.git.path, project.reports(), ranked, "test")
+        experiment.rank_reports(
+            checkpoint, project.git.path, project.write_reports(), ranked, "test"
+        )
         again, run = (read_run(folder / "test/run.jsonl.gz") for folder in (ranked, expected))
         assert list(again.rankings()) == list(run.rankings())
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.toy import run_of
+from tests.toy import make_run
 from tosloc.core.records import Ranking
 from tosloc.evaluate.compare import compare, compare_all
 from tosloc.evaluate.judgements import Judgement, to_qrels
@@ -17,7 +17,7 @@ def evaluate_orders(orders):
     """Return the evaluation of rankings of the files A to D, each written as one word."""
     rankings = [Ranking(report, tuple(files), -np.arange(4.0)) for report, files in orders.items()]
     judgements = [Judgement(report, fixed, fixed, 4) for report, fixed in FIXED.items()]
-    return evaluate(run_of(rankings), to_qrels(judgements))
+    return evaluate(make_run(rankings), to_qrels(judgements))
 
 
 BASE = evaluate_orders({"1": "BACD", "2": "ABCD", "3": "ABCD", "4": "ABCD"})

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.toy import run_of
+from tests.toy import make_run
 from tosloc.core.errors import RunError
 from tosloc.core.records import Ranking, ReportAttributes
 from tosloc.evaluate.judgements import Judgement, to_qrels
@@ -28,7 +28,7 @@ def make_judgement(report, *fixed, gone=0, **fields):
     return Judgement(report, fixed, (*fixed, *missing), **fields)
 
 
-RUN = run_of([make_ranking(report) for report in ("1", "2", "3", "4")], where="test run")
+RUN = make_run([make_ranking(report) for report in ("1", "2", "3", "4")], where="test run")
 JUDGEMENTS = (
     make_judgement("1", "F001", "F002", "F005", "F012", "F015", searched=400),
     make_judgement("2", "F004", "F060", gone=1, searched=400),
@@ -66,13 +66,13 @@ def test_headline_is_worked_by_hand(results):
 
 
 def test_a_fixed_file_that_is_not_ranked_counts_as_not_found():
-    evaluation = evaluate(run_of([make_ranking("1", FILES[:10])]), to_qrels(JUDGEMENTS[:1]))
+    evaluation = evaluate(make_run([make_ranking("1", FILES[:10])]), to_qrels(JUDGEMENTS[:1]))
     assert evaluation.map == pytest.approx(0.52)
     assert evaluation.length == 10 / 400
 
 
 def test_length_is_unknown_without_the_number_of_searched_files():
-    run = run_of([make_ranking("1", FILES[:10])])
+    run = make_run([make_ranking("1", FILES[:10])])
     assert evaluate(run, to_qrels([make_judgement("1", "F001")])).length is None
 
 
@@ -127,7 +127,7 @@ STRATA_MEMBERS = {
 
 def make_strata(judgements):
     """Return the strata of a run that ranks all files for the reports a to f."""
-    run = run_of([make_ranking(report) for report in "abcdef"])
+    run = make_run([make_ranking(report) for report in "abcdef"])
     return Results(ScoredRun("run", run, to_qrels(judgements))).strata
 
 
@@ -158,7 +158,7 @@ def test_strata_that_one_report_does_not_know_are_left_out():
 def make_scored_run(fixed, ranked=4):
     """Return a run of one report that ranks the first of four files, two of which are tests."""
     files = ("test/T.java", "a.java", "test/U.java", "b.java")
-    run = run_of([make_ranking("1", files[:ranked])], {"seed": 7}, "a run")
+    run = make_run([make_ranking("1", files[:ranked])], {"seed": 7}, "a run")
     judgement = Judgement("1", tuple(fixed), (*fixed, "test/Gone.java", "gone.java"), 4)
     return ScoredRun("run", run, to_qrels([judgement]))
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, RR, P, R, nDCG
 
-from tests.toy import run_of
+from tests.toy import make_run
 from tosloc.core.records import Ranking
 from tosloc.evaluate.judgements import Judgement, to_qrels
 from tosloc.evaluate.measures import Measure, evaluate
@@ -58,11 +58,11 @@ def write_random_run(folder, seed, reports, complete):
         rankings.append(Ranking.from_scores(str(number), files, rng.integers(0, 4, len(files))))
         fixed = tuple(sorted(rng.permutation(FILES).tolist()[: rng.integers(0, 7)]))
         judgements.append(Judgement(str(number), fixed, fixed, len(FILES)))
-    run = run_of(rankings)
+    run = make_run(rankings)
     qrels = to_qrels(judgements)
     write_trec_run(folder / "run.trec", run)
     zeros = [0] * len(FILES)
-    all_files = run_of([Ranking.from_scores(str(n), FILES, zeros) for n in range(reports)])
+    all_files = make_run([Ranking.from_scores(str(n), FILES, zeros) for n in range(reports)])
     write_trec_qrels(folder / "qrels.trec", qrels, all_files)
     return run, qrels
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.toy import run_of
+from tests.toy import make_run
 from tosloc.core.errors import RunError
 from tosloc.core.records import Ranking
 from tosloc.evaluate.measures import evaluate
@@ -26,7 +26,7 @@ ODD_PATHS = (
     "a\tb\n.java",
     "\x1b",
 )
-RUN = run_of(
+RUN = make_run(
     [
         Ranking("7", ODD_PATHS, np.arange(7.0, 0, -1)),
         Ranking("9", (), np.array([])),

@@ -50,7 +50,7 @@ def raw_commit(
     body=b"\nFix bug 77: the cookie\n",
 ):
     """Id of a commit of these lines: by default the last commit's tree, with the last commit as its parent."""
-    last = repository.made[-1]
+    last = repository.commits[-1]
     named = repository.git("rev-parse", f"{last}^{{tree}}").encode() if tree is None else tree
     lines = b"tree %s\n" % named if named else b""
     lines += b"".join(
@@ -140,7 +140,7 @@ def test_commits_that_name_nothing(sound, lines):
         ):
             with pytest.raises(RepositoryError, match="no commit"):  # git does not take it for one
                 ask()
-        assert opened.snapshot(sound.made[-1], JAVA).paths  # it goes on working
+        assert opened.snapshot(sound.commits[-1], JAVA).paths  # it goes on working
 
 
 def test_damaged_trees(sound):
@@ -181,7 +181,7 @@ def test_a_tree_bomb_is_refused(sound, monkeypatch):
             opened.snapshot("HEAD", JAVA)
         with pytest.raises(RepositoryError, match="a commit touches more than 2,000 files"):
             read_history(opened, "HEAD", JAVA)
-        assert len(opened.snapshot(sound.made[-1], JAVA)) == 2
+        assert len(opened.snapshot(sound.commits[-1], JAVA)) == 2
 
 
 def test_objects_that_are_too_large(sound, monkeypatch):

@@ -78,7 +78,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_taken_for_another(repositor
     repository.commit({"a.py": "a\n"})
     (repository.path / "a.py").write_text("b\n")
     with Repository(repository.path) as opened:
-        [(_, blob)] = opened.uncommitted(repository.made[0], {".py"})
+        [(_, blob)] = opened.uncommitted(repository.commits[0], {".py"})
         assert blob == repository.git("hash-object", "a.py")
         (repository.path / "a.py").write_text("c\n")
         assert dict(opened.texts([blob])) == {blob: None}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.toy import run_of
+from tests.toy import make_run
 from tosloc.cli import main
 from tosloc.core.errors import RunError
 from tosloc.core.records import Ranking
@@ -151,7 +151,7 @@ def scored(qrels, skill, seed):
         )
         for one in qrels.values()
     ]
-    run = run_of(rankings, where=f"run {seed}")
+    run = make_run(rankings, where=f"run {seed}")
     return run, evaluate(run, qrels)
 
 

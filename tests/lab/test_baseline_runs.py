@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    return toy.grow(tmp_path_factory.mktemp("toy"), bugs=30)
+    return toy.make_project(tmp_path_factory.mktemp("toy"), bugs=30)
 
 
 class Counting(Baseline):
@@ -36,7 +36,12 @@ class Counting(Baseline):
 
 
 def test_runs_are_like_those_of_rank_and_finished_ones_are_left_alone(project, monkeypatch):
-    where = toy.config(0.6, 0.2), project.git.path, project.reports(), project.folder / "runs"
+    where = (
+        toy.small_config(0.6, 0.2),
+        project.git.path,
+        project.write_reports(),
+        project.folder / "runs",
+    )
     place = project.folder / "runs/counting"
     with pytest.raises(KeyboardInterrupt):
         baseline_runs.rank_with([Counting], *where)
@@ -62,7 +67,7 @@ def test_a_wrong_name_gets_one_sentence(project, capsys):
         "--repo",
         str(project.git.path),
         "--reports",
-        str(project.reports()),
+        str(project.write_reports()),
         "--out",
         str(project.folder / "no"),
     ]

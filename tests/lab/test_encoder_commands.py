@@ -12,8 +12,8 @@ from transformers import RobertaConfig
 
 from scripts import random_encoders
 from tests import toy
-from tests.rankers import WORDS
 from tests.rerank.encoder.tiny import write_encoder
+from tests.toy import WORDS
 from tosloc.cli import main
 from tosloc.core.errors import ToslocError
 from tosloc.evaluate.run_paths import read_scored_run
@@ -39,9 +39,9 @@ pairs = 16
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    project = toy.grow(tmp_path_factory.mktemp("toy"), bugs=40)
-    where = project.git.path, project.reports(), project.folder / "out"
-    training.train(toy.config(0.6, 0.2), *where, keep_features=True, embed_version=False)
+    project = toy.make_project(tmp_path_factory.mktemp("toy"), bugs=40)
+    where = project.git.path, project.write_reports(), project.folder / "out"
+    training.train(toy.small_config(0.6, 0.2), *where, keep_features=True, embed_version=False)
     return project
 
 
@@ -54,7 +54,7 @@ def pack(project):
             "--repo",
             str(project.git.path),
             "--reports",
-            str(project.reports()),
+            str(project.write_reports()),
             "--candidates",
             "8",
             *options,

@@ -78,9 +78,11 @@ def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pretraining")
     entries = []
     for number, name in enumerate(("one", "two", "three", "four")):
-        grown = toy.grow(folder / name, bugs=12, themes=6, seed=number)
+        grown = toy.make_project(folder / name, bugs=12, themes=6, seed=number)
         if name == "four":
-            grown.reports(records=[record | {"fix_commit": "f" * 40} for record in grown.records])
+            grown.write_reports(
+                records=[record | {"fix_commit": "f" * 40} for record in grown.records]
+            )
         entries.append(f'[{name}]\nrepo = "{name}/repo"\nreports = "{name}/reports.jsonl"\n')
     entries[0] += 'part = "train"\njudged = "test"\nat_most = 6\nalone = true\n'
     (folder / "projects.toml").write_text("".join(entries))

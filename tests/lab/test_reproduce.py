@@ -8,8 +8,8 @@ import pytest
 
 from tests import toy
 from tests.lab.baselines.techniques import KINDS
-from tests.rankers import WORDS
 from tests.rerank.encoder.tiny import write_encoder
+from tests.toy import WORDS
 from tosloc.cli import main
 from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.git.repository import Repository, decode_text
@@ -33,7 +33,7 @@ BugLocator = { ash = 0.31 }
 def toys(tmp_path_factory):
     folder = tmp_path_factory.mktemp("toys")
     return {
-        name: toy.grow(folder / name, bugs=20, themes=8, seed=seed)
+        name: toy.make_project(folder / name, bugs=20, themes=8, seed=seed)
         for name, seed in (("ash", 5), ("oak", 8))
     }
 
@@ -142,7 +142,7 @@ def test_what_is_missing_is_one_sentence(made, reproduce, place, tmp_path, toys)
     (place / "changed.toml").write_text(
         (place / "ash.toml").read_text().replace("reports.jsonl", "other.jsonl")
     )
-    toys["ash"].reports(
+    toys["ash"].write_reports(
         "other.jsonl", [record | {"summary": "another"} for record in toys["ash"].records]
     )
     for options, said in (
@@ -182,7 +182,7 @@ def test_table_3_counts_the_reports(reproduce, toys):
     code, out, _ = reproduce("table-3", "--json")
     numbers = ours(out)
     with Repository(toys["ash"].git.path) as repo:
-        whole, *_, test = describe(load_dataset(repo, toys["ash"].reports()))
+        whole, *_, test = describe(load_dataset(repo, toys["ash"].write_reports()))
     assert code == 0
     assert numbers["reports", "ash"] == whole["reports"] == 20
     assert numbers["files a version", "ash"] == pytest.approx(whole["files a version"], abs=0.05)
@@ -193,7 +193,7 @@ def test_table_2_counts_words_and_tokens(reproduce, toys, place, tmp_path):
     code, out, _ = reproduce("table-2", "--json")
     numbers, sizes = ours(out), []
     with Repository(toys["ash"].git.path) as repo:
-        cases = load_dataset(repo, toys["ash"].reports()).cases
+        cases = load_dataset(repo, toys["ash"].write_reports()).cases
         for case in cases:
             texts = repo.texts(repo.snapshot(case.version, [".java"]).blobs)
             sizes.append([len(data.WORD.findall(decode_text(text))) for _, text in texts])

@@ -8,8 +8,8 @@ import torch
 
 from tests import toy
 from tests.lab.test_reproduce import ours, refuse, runner, values_of
-from tests.rankers import WORDS
 from tests.rerank.encoder.tiny import write_encoder
+from tests.toy import WORDS
 from tosloc.cli import main
 from tosloc.lab.ablation import VARIANTS
 from tosloc.lab.paper import reranking
@@ -38,7 +38,7 @@ word2vec = { MRR = 0.34, MAP = 0.26 }
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("grown")
-    toy.grow(folder / "elm", bugs=20, themes=8)
+    toy.make_project(folder / "elm", bugs=20, themes=8)
     (folder / "terms.toml").write_text(toy.SETTINGS + '[stage_two]\nreranker = "terms"\n')
     (folder / "two.toml").write_text(TWO)
     (folder / "published").mkdir()

@@ -46,7 +46,7 @@ def made(project, tmp_path_factory):
         known_reports=(Documents.collect([document]), ("a.java", "b.java", "c.java")),
         weights=Weights("trained"),
         provenance={},
-        configuration=toy.config(),
+        configuration=toy.small_config(),
     )
     folder = tmp_path_factory.mktemp("made")
     with Repository(project.git.path) as repo:
@@ -72,7 +72,7 @@ def test_what_is_shipped_answers_from_its_version_and_saving_leaves_nothing_of_a
     shipped = next(model for model in map(Model.load, SHIPPED) if model.version is not None)
     answer = Localizer(shipped).localization(REPORT)
     assert len(answer.ranking) == len(shipped.version.snapshot)
-    assert len(toy.top(answer, 3)) == 3
+    assert len(toy.top_hits(answer, 3)) == 3
     model = Model.load(copy)
     replace(model, provenance={"again": True}, known_reports=None, version=None).save(copy)
     again = Model.load(copy)
@@ -232,6 +232,6 @@ def test_no_damage_of_any_file_is_more_than_a_sentence(made, name, place, length
     (made / name).write_bytes(data[:start] + DAMAGES[how](part) + (b"" if cut else rest))
     try:
         with suppress(ToslocError):
-            toy.top(Localizer.load(made).localization(REPORT), 5)
+            toy.top_hits(Localizer.load(made).localization(REPORT), 5)
     finally:
         (made / name).write_bytes(data)

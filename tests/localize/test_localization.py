@@ -21,7 +21,7 @@ WEIGHTS = np.linspace(0.5, 1.5, len(features.ALL)) * np.where(
     np.arange(len(features.ALL)) % 7 == 3, -1, 1
 )
 STAGE = StageOne(features.ALL, WEIGHTS)
-CONFIG = toy.config(0.5, 0.2)
+CONFIG = toy.small_config(0.5, 0.2)
 CONFIG = CONFIG.model_copy(
     update={"data": CONFIG.data.model_copy(update={"suffixes": (".java", ".js")})}
 )
@@ -48,15 +48,18 @@ new {0}Service().openSocket(1);
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     """With what makes histories hard: a move, a class that once was, frames that dots lead astray, changed tests."""
-    made = toy.grow(tmp_path_factory.mktemp("toy"), bugs=30, themes=12)
+    made = toy.make_project(tmp_path_factory.mktemp("toy"), bugs=30, themes=12)
     start = toy.START + 70 * toy.DAY
     both = {
-        NEW: toy.source("Parser", ["int a;"]),
+        NEW: toy.class_source("Parser", ["int a;"]),
         "test/org/app/TestParserService.java": "class T { int parser; }",
     }
     for number, (files, message) in enumerate(
         (
-            ({toy.path_of("Parser"): None, NEW: toy.source("Parser")}, "Move the parser to core"),
+            (
+                {toy.class_path("Parser"): None, NEW: toy.class_source("Parser")},
+                "Move the parser to core",
+            ),
             ({"src/org/app/p1/Inner.java": "class Inner { }"}, "Add crash handler in p1"),
             ({"src/org/app/p1/Inner.java": None}, "Drop it"),
             (both, "Parser and its test"),
@@ -65,19 +68,24 @@ def project(tmp_path_factory):
     ):
         made.git.commit(files, message, when=start + number)
     for number, theme in enumerate(("Socket", "Parser", "Widget", "Ledger")):
-        at, path = start + (number + 1) * toy.DAY, NEW if theme == "Parser" else toy.path_of(theme)
+        at, path = (
+            start + (number + 1) * toy.DAY,
+            NEW if theme == "Parser" else toy.class_path(theme),
+        )
         fix = made.git.commit(
-            {path: toy.source(theme, [f"int late{number};"])}, f"Fix bug {2000 + number}", when=at
+            {path: toy.class_source(theme, [f"int late{number};"])},
+            f"Fix bug {2000 + number}",
+            when=at,
         )
         said = f"{2000 + number}", f"parser crash {theme}Service lost", SAID.format(theme)
-        made.records.append(toy.record_of(*said, at - 99, fix, [path]))
+        made.records.append(toy.labelled_record(*said, at - 99, fix, [path]))
     return made
 
 
 @pytest.fixture(scope="module")
 def experiment(project):
     with Repository(project.git.path) as repo:
-        with ExperimentContext(CONFIG, repo, project.reports()) as made:
+        with ExperimentContext(CONFIG, repo, project.write_reports()) as made:
             yield made
 
 
@@ -152,7 +160,7 @@ def test_a_carried_version_answers_the_same(localizer, experiment, answer, case,
     mine, theirs = (
         [
             (hit.path, reason.kind, reason.commit, reason.lines)
-            for hit in toy.top(one, 9)
+            for hit in toy.top_hits(one, 9)
             for reason in hit.why
         ]
         for one in (carried, answer)

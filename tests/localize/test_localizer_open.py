@@ -31,14 +31,14 @@ WORDS = toy.THEMES[:6]
 @pytest.fixture
 def grown(repository, monkeypatch, tmp_path):
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    repository.commit({toy.path_of(word): toy.source(word) for word in WORDS}, "Start")
+    repository.commit({toy.class_path(word): toy.class_source(word) for word in WORDS}, "Start")
     for number, word in enumerate(WORDS[:4]):
-        changed = toy.source(word, [f"int first{number};"])
+        changed = toy.class_source(word, [f"int first{number};"])
         repository.commit(
-            {toy.path_of(word): changed}, f"Fix bug {7000 + number}: {word.lower()} byte"
+            {toy.class_path(word): changed}, f"Fix bug {7000 + number}: {word.lower()} byte"
         )
     repository.commit(
-        {"test/org/app/ParserServiceTest.java": toy.source("Parser")}, "Test the parser"
+        {"test/org/app/ParserServiceTest.java": toy.class_source("Parser")}, "Test the parser"
     )
     return repository
 
@@ -57,14 +57,14 @@ def test_options_and_what_an_answer_holds(grown):
     localizer = Localizer.open(grown.path / "src" / "org")
     answer = localizer.localize(TEXT)
     first = answer.top(5)[0]
-    assert first.path == toy.path_of("Parser")
+    assert first.path == toy.class_path("Parser")
     assert (first.functions[0].name, first.functions[0].start) == ("ParserService.openParser", 6)
     assert len(answer.hits) == answer.searched.files == 6
-    assert (answer.searched.hidden_tests, answer.commit) == (1, grown.made[-1])
+    assert (answer.searched.hidden_tests, answer.commit) == (1, grown.commits[-1])
     assert (answer.repository, answer.seconds > 0) == (str(grown.path), True)
     everywhere = {hit.path: hit.share for hit in localizer.localize(LATER).hits}
     answer = localizer.localize(LATER, include=["src/"], exclude=["*Parser*"], top=2, functions=1)
-    assert answer.hits[0].path == toy.path_of("Ledger")
+    assert answer.hits[0].path == toy.class_path("Ledger")
     assert (len(answer.hits), len(answer.hits[0].functions), answer.searched.files) == (2, 1, 5)
     assert {
         hit.path: hit.share for hit in answer.hits
@@ -89,7 +89,7 @@ def test_what_is_not_asked_rightly_is_one_sentence(opened):
     with pytest.raises(ToslocError, match="matches none of the 7 source files"):
         opened.localize(LATER, include=["*.rs"])
     for wrong in ("ParserService.java", "src/org/ParserService.java"):
-        with pytest.raises(ToslocError, match=rf"; did you mean {toy.path_of('Parser')}[?]$"):
+        with pytest.raises(ToslocError, match=rf"; did you mean {toy.class_path('Parser')}[?]$"):
             opened.explain(TEXT, wrong)
     with pytest.raises(ToslocError, match=r"; paths begin at the root of the repository$"):
         opened.explain(TEXT, "README.md")
@@ -179,27 +179,27 @@ def test_it_answers_as_one_opened_anew_whatever_the_branches_do(
 
     before, parser, new = (
         content(opened.localize(TEXT)),
-        toy.path_of("Parser"),
-        toy.path_of("Ribbon"),
+        toy.class_path("Parser"),
+        toy.class_path("Ribbon"),
     )
     for files, parents in (
-        ({new: toy.source("Ribbon"), toy.path_of("Widget"): None}, None),
-        ({parser: toy.source("Harbor")}, [grown.made[-2]]),  # amended
-        ({parser: toy.source("Harbor")}, ()),  # another history
+        ({new: toy.class_source("Ribbon"), toy.class_path("Widget"): None}, None),
+        ({parser: toy.class_source("Harbor")}, [grown.commits[-2]]),  # amended
+        ({parser: toy.class_source("Harbor")}, ()),  # another history
     ):
         grown.commit(files, "Fix #8000: the parser's first byte", parents=parents)
         answer = opened.localize(TEXT)
-        assert answer.commit == grown.made[-1] != before["commit"]
+        assert answer.commit == grown.commits[-1] != before["commit"]
         assert content(answer) == anew()
     assert content(opened.localize(TEXT, commit=before["commit"])) == before
-    grown.git("branch", "other", grown.made[2])
+    grown.git("branch", "other", grown.commits[2])
     grown.git("symbolic-ref", "HEAD", "refs/heads/other")
-    assert opened.localize(TEXT).commit == grown.made[2]
+    assert opened.localize(TEXT).commit == grown.commits[2]
     assert content(opened.localize(TEXT)) == anew()
 
 
 def test_many_reports_and_threads_are_answered_as_each_alone_and_of_one_version(grown, opened):
-    days, old = (datetime(2029, 1, 1, tzinfo=UTC), None), grown.made[-1]
+    days, old = (datetime(2029, 1, 1, tzinfo=UTC), None), grown.commits[-1]
     asked = [
         BugReport(str(n), f"{word} bytes", f"open{word} {n}", days[n % 2])
         for n, word in enumerate(WORDS)
@@ -208,14 +208,14 @@ def test_many_reports_and_threads_are_answered_as_each_alone_and_of_one_version(
     with Localizer.open(grown.path) as other:
         expected = [content(other.localize(report, top=3, functions=2)) for report in asked]
     assert content(next(answers)) == expected[0]
-    grown.commit({toy.path_of("Parser"): toy.source("Parser", ["int moved;"])}, "Move on")
+    grown.commit({toy.class_path("Parser"): toy.class_source("Parser", ["int moved;"])}, "Move on")
     assert [content(answer) for answer in answers] == expected[1:]
 
     def ask(number):
         if number == 10:
-            grown.commit({"src/New.java": toy.source("Lantern")}, "New")
+            grown.commit({"src/New.java": toy.class_source("Lantern")}, "New")
         if not number % 3:
-            return opened.localize(asked[number % 6]).commit in grown.made[-2:]
+            return opened.localize(asked[number % 6]).commit in grown.commits[-2:]
         return (
             content(opened.localize(asked[number % 6], commit=old, top=3, functions=2))
             == expected[number % 6]
@@ -223,17 +223,17 @@ def test_many_reports_and_threads_are_answered_as_each_alone_and_of_one_version(
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(ask, range(24)))
-    assert opened.localize(TEXT).commit == grown.made[-1]
+    assert opened.localize(TEXT).commit == grown.commits[-1]
 
 
 def test_the_work_tree_is_searched_as_if_it_were_committed(grown, opened):
     """The report is older than the commit, so that only the files differ, and not the history."""
     report = BugReport("1", "The ribbon loses a byte", TEXT, datetime(2026, 1, 1, tzinfo=UTC))
     clean = opened.localize(report)
-    parser, new, gone = (toy.path_of(word) for word in ("Parser", "Ribbon", WORDS[3]))
+    parser, new, gone = (toy.class_path(word) for word in ("Parser", "Ribbon", WORDS[3]))
     files = {
-        parser: toy.source("Parser", ["int ribbonBytes;"]),
-        new: toy.source("Ribbon"),
+        parser: toy.class_source("Parser", ["int ribbonBytes;"]),
+        new: toy.class_source("Ribbon"),
         gone: None,
     }
     for path, text in files.items():
@@ -286,11 +286,11 @@ def test_a_missing_folder_in_a_repository_is_not_the_repository(grown):
 
 def test_a_file_in_a_repository_is_not_the_repository(grown):
     with pytest.raises(RepositoryError, match="is a file; name the folder"):
-        Localizer.open(grown.path / toy.path_of("Parser"))
+        Localizer.open(grown.path / toy.class_path("Parser"))
 
 
 def test_a_git_directory_stands_for_its_work_tree(grown):
-    (grown.path / toy.path_of("Parser")).write_text(toy.source("Parser", ["int changed;"]))
+    (grown.path / toy.class_path("Parser")).write_text(toy.class_source("Parser", ["int changed;"]))
     with Localizer.open(grown.path / ".git") as localizer:
         assert localizer.localize(TEXT).searched.uncommitted == 1
 
@@ -302,7 +302,7 @@ def test_in_a_hook_uncommitted_changes_count(grown, tmp_path, monkeypatch, linke
     if linked:
         tree = tmp_path / "linked"
         grown.git("worktree", "add", "-q", "--detach", str(tree))
-    (tree / toy.path_of("Parser")).write_text(toy.source("Parser", ["int changed;"]))
+    (tree / toy.class_path("Parser")).write_text(toy.class_source("Parser", ["int changed;"]))
     monkeypatch.chdir(tree)
     monkeypatch.setenv("GIT_DIR", str(grown.path / ".git/worktrees/linked") if linked else ".git")
     with Localizer.open(discovery.current_repository()) as localizer:
@@ -321,9 +321,9 @@ def unborn(repository, monkeypatch, tmp_path):
     """A repository without commits, with files on disk."""
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     for word in WORDS:
-        file = repository.path / toy.path_of(word)
+        file = repository.path / toy.class_path(word)
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(toy.source(word))
+        file.write_text(toy.class_source(word))
     return repository
 
 
@@ -333,7 +333,7 @@ def test_before_the_first_commit_the_files_on_disk_are_searched(unborn, added):
         unborn.git("add", ".")
     with Localizer.open(unborn.path) as localizer:
         answer = localizer.localize(TEXT)
-    assert answer.hits[0].path == toy.path_of("Parser")
+    assert answer.hits[0].path == toy.class_path("Parser")
     assert answer.searched.files == len(WORDS)
     assert answer.searched.uncommitted == len(WORDS)
     assert (
@@ -380,7 +380,7 @@ def test_a_named_commit_before_the_first_one_is_one_sentence(unborn):
 def test_new_files_are_searched_where_the_commit_has_no_source(repository, monkeypatch, tmp_path):
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     repository.commit({"README": "about"})
-    (repository.path / "Parser.java").write_text(toy.source("Parser"))
+    (repository.path / "Parser.java").write_text(toy.class_source("Parser"))
     with Localizer.open(repository.path) as localizer:
         assert [hit.path for hit in localizer.localize(TEXT).hits] == ["Parser.java"]
 
@@ -400,7 +400,7 @@ def test_files_outside_of_a_sparse_checkout_are_counted_and_searched(grown):
     grown.git("sparse-checkout", "set", "test")
     with Localizer.open(grown.path) as localizer:
         answer = localizer.localize(TEXT)
-    assert answer.hits[0].path == toy.path_of("Parser")
+    assert answer.hits[0].path == toy.class_path("Parser")
     assert (
         "the sparse checkout leaves out 6 source files; they are searched as they are committed"
         in answer.notes

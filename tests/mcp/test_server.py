@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from mcp import Client
 from mcp_types import ListRootsResult, Root
 
-from tests import stuck
+from tests import stand_ins
 from tosloc.mcp.server import Settings, create_server
 
 REPORT = "Cart.add forgets an item that is equal to another one"
@@ -184,9 +184,9 @@ def test_without_roots_and_repository_the_message_names_the_option(tmp_path, mon
 
 @pytest.fixture
 def begun(tmp_path, monkeypatch):
-    """Return the path of a file that exists once a question of ``tests.stuck`` has begun."""
-    monkeypatch.setattr("tosloc.mcp.server.answer_call", stuck.agents_answer)
-    monkeypatch.setenv(stuck.BEGUN, str(tmp_path / "begun"))
+    """Return the path of a file that exists once a question of ``tests.stand_ins`` has begun."""
+    monkeypatch.setattr("tosloc.mcp.server.answer_call", stand_ins.misbehaving_answer)
+    monkeypatch.setenv(stand_ins.BEGUN_FILE, str(tmp_path / "begun"))
     return tmp_path / "begun"
 
 
@@ -201,13 +201,13 @@ def test_a_cancelled_question_blocks_no_other(shop, begun, mode):
         return await client.call_tool("localize_bug", {"report": REPORT})
 
     assert not run_client(work, roots=[shop], mode=mode).is_error
-    assert stuck.workers() == []
+    assert stand_ins.list_workers() == []
 
 
 def test_a_report_that_cannot_be_read_in_time_fails_alone(shop, monkeypatch):
     async def work(client):
         with monkeypatch.context() as patch:
-            patch.setattr("tosloc.localize.session.read_whole", stuck.read_for_ever)
+            patch.setattr("tosloc.localize.session.read_whole", stand_ins.read_forever)
             patch.setattr("tosloc.localize.session.SECONDS_TO_READ", 1)
             late = await client.call_tool("localize_bug", {"report": REPORT})
         return late, await client.call_tool("localize_bug", {"report": REPORT})

@@ -7,8 +7,8 @@ from urllib.error import HTTPError
 
 import pytest
 
-from tests.stubs import Stub
-from tests.trackers import GH
+from tests.stubs import StubServer
+from tests.trackers import GITHUB_CLI
 from tosloc.cli import main
 from tosloc.core.errors import ReportError, ToslocError
 from tosloc.mine.github import fetch, fetch_issue, read_token
@@ -23,7 +23,7 @@ def stub(monkeypatch, tmp_path):
         made.tokens.append(headers.get("Authorization"))
         return made.answers(made.asked[-1])
 
-    made = Stub(answer)
+    made = StubServer(answer)
     made.asked, made.tokens = [], []
     monkeypatch.setenv("GITHUB_API_URL", made.url)
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
@@ -57,7 +57,11 @@ def test_all_pages_are_read_also_of_a_server_that_fails_for_a_while(stub, reposi
     merged = repository.commit({"a.py": "2\n"}, "Better (#9)")
     repository.commit({"a.py": "3\n"}, "Fixes ann/one#2")
     third = repository.commit({"a.py": "4\n"}, "Best")
-    opened = GH | {"createdAt": "2001-09-09T01:00:00Z", "closedAt": None, "labels": {"nodes": []}}
+    opened = GITHUB_CLI | {
+        "createdAt": "2001-09-09T01:00:00Z",
+        "closedAt": None,
+        "labels": {"nodes": []},
+    }
     pulls = {
         "closedByPullRequestsReferences": {"nodes": [{"number": 9, "mergeCommit": {"oid": merged}}]}
     }

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.trackers import BUGZILLA, GH, GITLAB, JIRA, JIRA_FIELDS, REST
+from tests.trackers import BUGZILLA, GITHUB_CLI, GITHUB_REST, GITLAB, JIRA, JIRA_FIELDS
 from tosloc.core.errors import ConfigError, ReportError
 from tosloc.mine.issues import Closing, Exports
 from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, compiled, mentions
@@ -20,7 +20,7 @@ def exports(*values):
 
 
 def test_github_as_gh_prints_it_and_as_rest_answers_it():
-    read = exports([GH], [REST])
+    read = exports([GITHUB_CLI], [GITHUB_REST])
     assert (read.tracker, read.projects) == ("GitHub", {"ann/one"})
     first, second = read.issues["12"], read.issues["13"]
     assert (first.report.summary, first.left_out) == ("Crash", "")
@@ -28,14 +28,14 @@ def test_github_as_gh_prints_it_and_as_rest_answers_it():
     assert (second.left_out, second.closed) == ("still open", None)
     pulls = exports(
         [
-            GH | {"url": "https://github.com/Ann/One/pull/12"},
-            REST | {"pull_request": {"merged_at": None}},
+            GITHUB_CLI | {"url": "https://github.com/Ann/One/pull/12"},
+            GITHUB_REST | {"pull_request": {"merged_at": None}},
         ]
     )
     assert {one.left_out for one in pulls.issues.values()} == {"a pull request, listed as an issue"}
     assert exports([GITLAB]).projects == {"g/sub/one"}
     # one answer after the other, our own lines
-    assert exports(json.dumps([GH]) + json.dumps([REST])).issues == read.issues
+    assert exports(json.dumps([GITHUB_CLI]) + json.dumps([GITHUB_REST])).issues == read.issues
     lines = exports('{"id": "a-1", "summary": "Crash", "opened": "2020-01-01"}\n')
     assert (lines.tracker, list(lines.issues)) == ("lines", ["a-1"])
 
@@ -85,7 +85,7 @@ OTHER = "labelled as something else than a bug"
 @pytest.mark.parametrize(
     ("record", "left_out"),
     [
-        (REST | {"state": "closed"}, OTHER),
+        (GITHUB_REST | {"state": "closed"}, OTHER),
         (GITLAB, ""),
         (JIRA, NOT_PLANNED),
         (
@@ -110,12 +110,12 @@ def test_what_is_left_out(record, left_out):
         ("number,title\n12,Crash", "x.json: malformed JSON in line 1"),
         ('[{"a": 1}]', r"x.json, record 1: JSON of no known kind \(keys: a\)"),
         (
-            [{key: GH[key] for key in ("number", "title", "body")}],
+            [{key: GITHUB_CLI[key] for key in ("number", "title", "body")}],
             "does not say when it was opened; export that, too",
         ),
-        ([GH | {"createdAt": "soon"}], "'soon' is no time"),
+        ([GITHUB_CLI | {"createdAt": "soon"}], "'soon' is no time"),
         (
-            [GH, GITLAB],
+            [GITHUB_CLI, GITLAB],
             "record 2: is of GitLab, and others are of GitHub; mine one tracker at a time",
         ),
     ],

@@ -49,7 +49,7 @@ class Miner:
 
     def commit(self, message, *more, path="a.py", when=None):
         """Change one file, and others."""
-        text = f"{len(self.repository.made)}\n"
+        text = f"{len(self.repository.commits)}\n"
         return self.repository.commit(dict.fromkeys((path, *more), text), message, when=when)
 
     def mine(self, *records, all_labels=False, **options):
@@ -176,7 +176,7 @@ def test_a_fix_that_was_reverted_is_none_unless_it_came_again(miner):
 
 
 def test_a_merge_counts_by_all_that_it_brings_a_test_and_a_list_of_many_do_not(miner):
-    [root] = miner.repository.made
+    [root] = miner.repository.commits
     main = miner.commit("Other work")
     side = miner.repository.commit({"b.py": "2\n"}, "Part", parents=[root])
     merge = miner.repository.commit({"b.py": "2\n"}, "Merge of x\n\nFixes #1", parents=[main, side])

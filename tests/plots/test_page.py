@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.pages import Elements
-from tests.toy import run_of
+from tests.pages import ParsedPage
+from tests.toy import make_run
 from tosloc.core.records import Ranking, ReportAttributes
 from tosloc.evaluate.judgements import Judgement, to_qrels
 from tosloc.evaluate.measures import Measure
@@ -43,7 +43,7 @@ QRELS = to_qrels(
 )
 
 
-RUN = run_of([Ranking(report, FILES, -np.arange(400.0)) for report in QRELS], HEADER)
+RUN = make_run([Ranking(report, FILES, -np.arange(400.0)) for report in QRELS], HEADER)
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +52,12 @@ def text():
 
 
 def test_it_is_well_formed_and_nothing_comes_from_elsewhere(text):
-    reader = Elements(text)
-    ids = [attributes["id"] for _, attributes in reader.found if "id" in attributes]
+    reader = ParsedPage(text)
+    ids = [attributes["id"] for _, attributes in reader.elements if "id" in attributes]
     assert len(set(ids)) == len(ids)
-    links = [attributes["href"] for tag, attributes in reader.found if tag == "a"]
+    links = [attributes["href"] for tag, attributes in reader.elements if tag == "a"]
     assert {str(link).removeprefix("#") for link in links} <= set(map(str, ids))
-    for tag, attributes in reader.found:
+    for tag, attributes in reader.elements:
         assert tag not in {"link", "iframe", "base"}
         assert (attributes.get("src") or "data:").startswith("data:")
         for name in ("href", "xlink:href"):
@@ -67,8 +67,8 @@ def test_it_is_well_formed_and_nothing_comes_from_elsewhere(text):
 
 
 def test_foreign_text_stays_text(text):
-    reader = Elements(text)
-    assert [tag for tag, _ in reader.found if tag in ("script", "i", "b")] == ["script"]
+    reader = ParsedPage(text)
+    assert [tag for tag, _ in reader.elements if tag in ("script", "i", "b")] == ["script"]
     assert r"src/<script>alert('x')</script>&\"/caf\xe9\x1b.java".replace('\\"', '"') in reader.text
     assert all(foreign in reader.text for foreign in ("src/<i>New.java", "<3>", "tosloc train <b>"))
     text.encode("utf-8")
@@ -90,14 +90,14 @@ def test_the_worst_reports_come_first_with_ranks_kinds_and_what_stands_above(tex
 
 
 def test_the_headline_has_intervals_and_the_parts_are_there(text):
-    reader = Elements(text)
+    reader = ParsedPage(text)
     assert re.search(
         r'<th scope="row">map</th><td class="n">0\.195</td><td class="n">0\.\d{3} to 0\.\d{3}</td>',
         text,
     )
     assert re.search(r'<th scope="row">length</th><td class="n">1\.000</td>', text)
     assert '<th scope="row">nDCG@10</th>' in text
-    assert [attributes["alt"] for tag, attributes in reader.found if tag == "img"] == [
+    assert [attributes["alt"] for tag, attributes in reader.elements if tag == "img"] == [
         "coverage at k and any at k",
         "rank of the first fixed file",
     ]
@@ -105,7 +105,7 @@ def test_the_headline_has_intervals_and_the_parts_are_there(text):
 
 
 def test_rows_that_say_nothing_are_left_out():
-    fewer = run_of([Ranking(report, FILES[:60], -np.arange(60.0)) for report in "12"], HEADER)
+    fewer = make_run([Ranking(report, FILES[:60], -np.arange(60.0)) for report in "12"], HEADER)
     small = to_qrels(Judgement(report, (EVIL,), (EVIL,), 60) for report in "12")
     text = page(Results(ScoredRun("small", fewer, small)))
     assert '<th scope="row">any50</th>' in text
@@ -120,5 +120,5 @@ def test_what_is_not_known_is_said():
     }
     unknown = to_qrels(replace(one, searched=None) for one in QRELS.values())
     text = page(Results(ScoredRun("known ranks", Run({}, RUN.names, known), unknown)))
-    assert "The run's file does not say." in Elements(text).text
+    assert "The run's file does not say." in ParsedPage(text).text
     assert re.search(r'<th scope="row">length</th><td class="n">not known</td>', text)

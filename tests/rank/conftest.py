@@ -1,9 +1,9 @@
 import pytest
 
-from tests.index_fixtures import make_context, make_table
+from tests.index_fixtures import make_context, make_corpus
 from tosloc.rank import stage_one
 
-__all__ = ["make_context", "make_table", "small_trees"]
+__all__ = ["make_context", "make_corpus", "small_trees"]
 
 
 @pytest.fixture

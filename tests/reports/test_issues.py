@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trackers import BUGZILLA, GH, GITLAB, JIRA, JIRA_FIELDS, REST
+from tests.trackers import BUGZILLA, GITHUB_CLI, GITHUB_REST, GITLAB, JIRA, JIRA_FIELDS
 from tosloc.core.errors import ConfigError, ReportError
 from tosloc.core.records import BugReport
 from tosloc.reports.issues import (
@@ -85,8 +85,8 @@ ADF = {
 @pytest.mark.parametrize(
     ("record", "number", "title", "description"),
     [
-        (GH, "12", "Crash", "On\nsave"),
-        (REST, "13", "Hang", ""),
+        (GITHUB_CLI, "12", "Crash", "On\nsave"),
+        (GITHUB_REST, "13", "Hang", ""),
         (GITLAB, "7", "Crash", "On save"),
         (
             JIRA | {"fields": JIRA_FIELDS | {"description": ADF}},

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.published_toy import RESULTS, SWT, fixes, spreadsheet
+from tests.published_toy import PUBLISHED_RANKS, WIDGET_PATH, commit_fixes, write_spreadsheet
 from tosloc.core.config import Config
 from tosloc.core.errors import ReportError
 from tosloc.core.records import BugReport, Case
@@ -56,17 +56,20 @@ def load(history, path, **options):
         return load_dataset(repository, path, **options)
 
 
-@pytest.mark.parametrize("ranks", [f"2:{SWT} 2:B.java", "0:B.java", "9:B.java"])
+@pytest.mark.parametrize("ranks", [f"2:{WIDGET_PATH} 2:B.java", "0:B.java", "9:B.java"])
 def test_published_ranks_that_cannot_be(repository, tmp_path, ranks):
     data = load(
-        repository, spreadsheet(tmp_path / "a.xlsx", fixes(repository), [ranks, *RESULTS[1:]])
+        repository,
+        write_spreadsheet(
+            tmp_path / "a.xlsx", commit_fixes(repository), [ranks, *PUBLISHED_RANKS[1:]]
+        ),
     )
     with pytest.raises(ReportError, match=r"report 1: published ranks .* of 3 files cannot be"):
         published_ranks(data, data.cases)
 
 
 def test_cases(history, tmp_path):
-    first, second, third, fourth = history.made
+    first, second, third, fourth = history.commits
     path = lines(
         tmp_path,
         report("1", "f" * 40, ["B.java"]),
@@ -125,10 +128,10 @@ def test_class_names_stand_for_the_one_file_that_ends_with_them(history, tmp_pat
     # before the last commit there are x/c/D.java and y/c/D.java, but one c/E.java
     names = ["c.E.java", "c.D.java", "x.c.D.java", "c.Gone.java", "B.java", "E.java"]
     case = found_for(history, tmp_path, "P-112", "", names)
-    assert case.fix_commit == history.made[2]
+    assert case.fix_commit == history.commits[2]
     case = found_for(history, tmp_path, "34", "", names)
     assert (case.fix_commit, case.fixed) == (
-        history.made[3],
+        history.commits[3],
         ("B.java", "x/c/D.java", "y/c/E.java"),
     )
     assert case.listed == (
@@ -155,7 +158,7 @@ def test_which_commit_means_a_bug(repository, tmp_path):
     ):
         assert (
             found_for(repository, tmp_path, bug, iso(fixed), ["A.java"]).fix_commit
-            == repository.made[meant]
+            == repository.commits[meant]
         )
 
 

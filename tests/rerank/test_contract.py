@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import rankers
-from tests.rankers import HEAD
+from tests.rankers import RERANKED_FILES
 from tests.rerank.made import candidates, report
 from tosloc.core.errors import ToslocError
 from tosloc.rerank.base import RERANKERS, RerankingContext, reranker_class, rr_and_ap_reranked
@@ -16,7 +16,7 @@ LATER = 4_000_000_000  # when a report was opened that nobody learned from
 
 @pytest.fixture(scope="module")
 def training_set(world):
-    return rankers.training_set_of(world)
+    return rankers.make_training_set(world)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def context(world):
 @pytest.fixture(scope="module")
 def asked(training_set):
     """The candidates of the validation reports, as if all were opened later."""
-    found = training_set.candidates("validation", HEAD)
+    found = training_set.candidates("validation", RERANKED_FILES)
     return [
         replace(one, report=replace(one.report, opened=report(opened=LATER).opened))
         for one in found
@@ -49,7 +49,7 @@ def test_what_was_learned_is_learned_again_and_survives_the_disk(
     reranker, world, training_set, context, asked, tmp_path
 ):
     # what `learn` of the world saved was fitted by another object
-    fitted = rankers.fitted(replace(world, learned=tmp_path), reranker.name, training_set)
+    fitted = rankers.fit_reranker(replace(world, learned=tmp_path), reranker.name, training_set)
     fitted.save(tmp_path / "saved" / reranker.name)
     (tmp_path / "saved").rename(tmp_path / "moved")  # as a checkpoint may be
     expected = scores(fitted, asked, context)

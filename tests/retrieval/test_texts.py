@@ -12,7 +12,7 @@ from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
 
 
-def test_similarity_golden(make_table):
+def test_similarity_golden(make_corpus):
     """Files aab, bc, cccd; report abb and an unknown word. df: a 1, b 2, c 2, d 1; N = 3.
 
     Report: a 1 ln 3 = 1.098612, b (1 + ln 2) ln 1.5 = .686512. File 1: a (1 + ln 2) ln 3 = 1.860113, b .405465:
@@ -25,20 +25,20 @@ def test_similarity_golden(make_table):
         "code": "hidden",
     }  # of which code is no part
     files = {"1.c": first, "2.c": {"comment": "b c"}, "3.c": {"comment": "c c", "field": "c d"}}
-    version = VersionView(make_table(files), Snapshot.of("v", 0, {path: path for path in files}))
+    version = VersionView(make_corpus(files), Snapshot.of("v", 0, {path: path for path in files}))
     vectors = RevisedVectors.of(version, PathTable.of(list(files)))
     assert vectors.idf == pytest.approx([1.098612, 0.405465, 0.405465, 1.098612, 0.0], abs=1e-6)
     got = vectors.similarity({"a": 1.0, "b": 1.0 + math.log(2), "x": 1.0})
     assert got == pytest.approx([0.941447 / (1 + math.exp(-5)), 0.374719 / 2, 0.0], abs=1e-6)
 
 
-def test_a_version_is_a_selection_of_blobs(make_table):
+def test_a_version_is_a_selection_of_blobs(make_corpus):
     """One blob stands under two paths, one could not be read: it has no words. F = 4; df 2, 3, 1, 0."""
     one, two = (
         {"code": "a a b", "comment": "b", "method": "a"},
         {"code": "b", "string": "c c", "type": "c"},
     )
-    corpus = make_table({"one": one, "two": two, "other": {"code": "c / c / d d"}})
+    corpus = make_corpus({"one": one, "two": two, "other": {"code": "c / c / d d"}})
     view = VersionView(
         corpus, Snapshot.of("v", 0, {"p": "one", "q": "two", "r": "one", "s": "lost"})
     )

@@ -1,3 +1,3 @@
-from tests.index_fixtures import make_context, make_table
+from tests.index_fixtures import make_context, make_corpus
 
-__all__ = ["make_context", "make_table"]
+__all__ = ["make_context", "make_corpus"]

@@ -66,7 +66,7 @@ def made(tmp_path_factory):
 def grown(made, tmp_path):
     """A copy of it, to which commits can be added."""
     path = shutil.copytree(made.path, tmp_path / "repo")
-    return GitRepository(path, True, git_environment(tmp_path), list(made.made))
+    return GitRepository(path, True, git_environment(tmp_path), list(made.commits))
 
 
 @pytest.fixture
@@ -158,10 +158,10 @@ def test_only_the_last_used_are_kept(project, grown, monkeypatch):
     monkeypatch.setattr(module, "KEPT_FILES", 3)
     for number in range(5):
         grown.commit({"src/Reader.java": f"class Reader {{ int c{number}; }}"}, "One more")
-        project.prepared(grown.made[-1])
-        project.prepared(grown.made[0])  # used all the time
+        project.prepared(grown.commits[-1])
+        project.prepared(grown.commits[0])  # used all the time
     assert len(kept(project)) == 3
-    assert any(grown.made[0] in path.name for path in kept(project))
+    assert any(grown.commits[0] in path.name for path in kept(project))
 
 
 @pytest.mark.parametrize(("most", "left"), [(0, 2), (10**9, 5)])
@@ -263,10 +263,10 @@ def test_only_what_is_new_is_read(project, grown, monkeypatch):
         module, "read_commits", lambda repo, ids, *rest: asked.extend(ids) or read(repo, ids, *rest)
     )
     assert len(project.prepared("HEAD").commit_ids) == 15
-    assert asked == grown.made[-1:]
+    assert asked == grown.commits[-1:]
     project.suffixes |= {".py"}
     project.prepared("HEAD")
-    assert asked[1:] == grown.made
+    assert asked[1:] == grown.commits
 
 
 def test_what_was_cut_off_is_read_once_the_clone_is_whole(grown, tmp_path):
@@ -281,7 +281,7 @@ def test_what_was_cut_off_is_read_once_the_clone_is_whole(grown, tmp_path):
 
 
 def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):
-    fixed = enumerate(grown.made[-4:])
+    fixed = enumerate(grown.commits[-4:])
     reports = Documents.collect(
         Document(str(n), n, n, commit, Counter(a=1), (0, 1)) for n, commit in fixed
     )

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.pages import Elements
+from tests.pages import ParsedPage
 from tosloc.cli import main
 from tosloc.localize.localizer import Localizer
 from tosloc.web.render import answers_page, render_answer
@@ -57,18 +57,18 @@ def write_page(localize_html, tmp_path):
 
 def check_harmless(text):
     """Check that a page has our style and script, and nothing else that loads or runs."""
-    page = Elements(text)
+    page = ParsedPage(text)
     [policy] = [
         meta["content"] or ""
-        for meta in page.all("meta")
+        for meta in page.find_all("meta")
         if meta.get("http-equiv") == "Content-Security-Policy"
     ]
     assert policy.startswith("default-src 'none'; ")
     for tag in ("script", "style"):
-        [inline_text] = page.inline[tag]
+        [inline_text] = page.inline_texts[tag]
         digest = base64.b64encode(hashlib.sha256(inline_text.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in policy
-    for tag, attributes in page.found:
+    for tag, attributes in page.elements:
         assert tag not in FORBIDDEN_TAGS
         assert set(attributes) <= ALLOWED_ATTRIBUTES
         if href := attributes.get("href"):
@@ -91,7 +91,7 @@ def project(repository):
 def test_a_page_links_its_commit_its_files_and_their_functions(project, write_page):
     commit = project.git("rev-parse", "HEAD")
     page = check_harmless(write_page(REPORT))
-    links = {link["href"] for link in page.all("a")}
+    links = {link["href"] for link in page.find_all("a")}
     file_link = f"https://github.com/ada/toy/blob/{commit}/src/parser.py"
     assert f"https://github.com/ada/toy/commit/{commit}" in links
     assert file_link in links
@@ -102,13 +102,13 @@ def test_a_page_marks_words_and_frames(project, write_page):
     text = write_page(REPORT)
     assert '<mark class="word">parse_header</mark>(self, line)' in text
     assert '<mark class="frame">src/parser.py</mark>' in text
-    assert len(Elements(text).all("div", class_="line framed")) == 1
+    assert len(ParsedPage(text).find_all("div", class_="line framed")) == 1
 
 
 def test_a_page_says_what_was_searched_and_why_a_file_is_listed(project, write_page):
     commit = project.git("rev-parse", "HEAD")
     text = write_page(REPORT)
-    words = " ".join(Elements(text).text.split())
+    words = " ".join(ParsedPage(text).text.split())
     assert f"2 files of ada/toy at {commit[:10]}" in words
     assert "1 test file hidden" in words
     assert "; weights: shipped" in words
@@ -132,7 +132,7 @@ def test_a_page_before_the_first_commit_has_no_commit(repository, write_page):
     assert "1 file on disk in ada/toy, nothing is committed yet;" in " ".join(page.text.split())
     assert "0000000000" not in page.text
     assert "not committed" not in page.text
-    assert not page.all("a")
+    assert not page.find_all("a")
 
 
 @pytest.mark.parametrize("bare", [False, True], ids=["work tree", "bare"])
@@ -142,7 +142,7 @@ def test_a_served_page_opens_files_of_a_work_tree_in_the_editor(make_repository,
     with Localizer.open(project.path) as localizer:
         answer = localizer.localize("the parser")
         html = render_answer(answer, localizer, "x://open?{path}&{line}")
-    addresses = [link["href"] for link in Elements(html).all("a", class_="tool")]
+    addresses = [link["href"] for link in ParsedPage(html).find_all("a", class_="tool")]
     address = f"x://open?{project.path.parent}/my%20%7Bline%7D/src/parser.py"
     assert addresses == ([] if bare else [f"{address}&2", f"{address}&1"])
 
@@ -175,8 +175,8 @@ def test_a_page_of_many_reports_lists_them(repository, write_page):
     reports = "".join(json.dumps({"summary": f"parser {number}"}) + "\n" for number in range(3))
     page = check_harmless(write_page(reports))
     names = ["question-1", "question-2", "question-3"]
-    assert [article["id"] for article in page.all("article")] == names
-    assert [link["href"] for link in page.all("a")][:3] == [f"#{name}" for name in names]
+    assert [article["id"] for article in page.find_all("article")] == names
+    assert [link["href"] for link in page.find_all("a")][:3] == [f"#{name}" for name in names]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from starlette.testclient import TestClient
 
 from conftest import repository as shop_at
-from tests import stuck
+from tests import stand_ins
 from tosloc.core.errors import Interrupted
 from tosloc.core.records import ignore_progress
 from tosloc.reports.issues import read_report
@@ -178,16 +178,16 @@ def test_an_address_is_refused_at_once_and_stays_in_the_form(client, questions):
 
 def test_a_report_that_cannot_be_read_in_time_fails_alone(client, questions, monkeypatch):
     # The first call waits until the process has started.
-    questions.session.ask(stuck.tell, 1, progress=print, stopped=lambda: False).result()
+    questions.session.ask(stand_ins.count_steps, 1, progress=print, stopped=lambda: False).result()
     monkeypatch.setattr("tosloc.localize.session.SECONDS_TO_READ", 1)
     with monkeypatch.context() as patch:
-        patch.setattr("tosloc.localize.session.read_whole", stuck.read_for_ever)
+        patch.setattr("tosloc.localize.session.read_whole", stand_ins.read_forever)
         ask(client, "a\n\nslow report")
         assert client.get("/").status_code == 200  # The server answers meanwhile.
         text = wait_for_answer(client, 1)
     assert client.get("/questions/1").status_code == 422
     assert "this report could not be read in 1 seconds; shorten it to what goes wrong" in text
-    assert stuck.workers() == []
+    assert stand_ins.list_workers() == []
     monkeypatch.setattr("tosloc.localize.session.SECONDS_TO_READ", 30)
     ask(client)
     assert "shop/cart.py" in wait_for_answer(client, 2)
