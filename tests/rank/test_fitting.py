@@ -31,7 +31,7 @@ from tosloc.train.experiment import ExperimentContext
 NAMES = ("good", "bad")
 
 
-def make_corpus(name, rows, fixed):
+def make_table(name, rows, fixed):
     size = len(rows)
     return FeatureTable(
         name,
@@ -61,7 +61,7 @@ def make_reports(number, seed, quality=first_feature):
     tables = []
     for report in range(number):
         rows = rng.random((20, 2))
-        tables.append(make_corpus(str(report), rows, quality(rows) == quality(rows).max()))
+        tables.append(make_table(str(report), rows, quality(rows) == quality(rows).max()))
     return tables
 
 
@@ -81,7 +81,7 @@ UP_AND_DOWN = {"up": make_stage(1.0, names=("f",)), "down": make_stage(-1.0, nam
 
 def test_judging_counts_reports_without_a_fixed_file_as_0():
     """The fixed file of the first report is second by "up" and first by "down"."""
-    tables = [make_corpus("a", [[1.0], [2.0]], [True, False]), make_corpus("b", [[1.0]], [False])]
+    tables = [make_table("a", [[1.0], [2.0]], [True, False]), make_table("b", [[1.0]], [False])]
     assert judge(UP_AND_DOWN, iter(tables)) == {"up": (0.25, 0.25), "down": (0.5, 0.5)}
 
 
@@ -243,7 +243,7 @@ def overfit_tables(no_pull):
     for number in range(12):
         rows = rng.random((20, 30))
         largest_first = np.sort(rows[:, 0])
-        tables.append(make_corpus("", rows, rows[:, 0] == largest_first[-2 - number % 2]))
+        tables.append(make_table("", rows, rows[:, 0] == largest_first[-2 - number % 2]))
     return tables
 
 
@@ -279,7 +279,7 @@ def test_what_is_learned_by_heart_wins_no_fold(overfit_tables, by_first_feature,
 
 def make_lists(tables, weights):
     """Return ranking lists of reports, each (rows, fixed), with the weights of all rows."""
-    lists = ranking_lists(make_corpus("", rows, fixed) for rows, fixed in tables)
+    lists = ranking_lists(make_table("", rows, fixed) for rows, fixed in tables)
     return replace(lists, weights=np.array(weights, dtype=np.float32))
 
 
@@ -326,14 +326,14 @@ def test_list_quality_is_what_is_judged(weights):
     tables = []
     for number, report in enumerate(make_reports(9, 4)):
         fixed = report.fixed | (number % 2 == np.arange(20))
-        tables.append(make_corpus(str(number), report.rows, fixed))
+        tables.append(make_table(str(number), report.rows, fixed))
     judged = judge({"": make_stage(*weights)}, tables)[""]
     assert list_quality(np.array(weights), ranking_lists(tables)) == pytest.approx(sum(judged))
 
 
 def test_list_quality_puts_fixed_files_behind_others_of_their_score():
     """Two fixed files of four with equal scores have the ranks 3 and 4."""
-    lists = ranking_lists([make_corpus("", np.zeros((4, 2)), [True, False, True, False])])
+    lists = ranking_lists([make_table("", np.zeros((4, 2)), [True, False, True, False])])
     assert list_quality(np.zeros(2), lists) == pytest.approx(1 / 3 + (1 / 3 + 2 / 4) / 2)
 
 
@@ -378,7 +378,7 @@ def content_of(table):
 
 def sample(prior, fixed, number):
     """Return the weights of the files that are kept of a table."""
-    table = make_corpus("1", np.zeros((len(prior), 1)), fixed)
+    table = make_table("1", np.zeros((len(prior), 1)), fixed)
     kept = sample_table(table, {"code": np.array(prior)}, number, "v")
     return dict(zip(kept.path_ids.tolist(), kept.weights.tolist(), strict=True))
 
@@ -459,14 +459,14 @@ def test_a_training_without_tables_is_an_error(tmp_path, listing):
 @pytest.fixture
 def block(tmp_path):
     """Return the file of a block with two tables of three files."""
-    table = make_corpus("1", np.ones((3, 2)), [True] * 3)
+    table = make_table("1", np.ones((3, 2)), [True] * 3)
     path = tmp_path / "block.npz"
     path.write_bytes(encode_block([table, table]))
     return path
 
 
 def test_a_block_keeps_its_tables(block):
-    expected = content_of(make_corpus("1", np.ones((3, 2)), [True] * 3))
+    expected = content_of(make_table("1", np.ones((3, 2)), [True] * 3))
     assert [content_of(table) for table in read_blocks([block])] == [expected] * 2
 
 
