@@ -26,7 +26,7 @@ BETTER = evaluate_orders({"1": "ABCD", "2": "ACBD", "3": "DABC", "4": "DCBA"})
 
 @pytest.fixture(scope="module")
 def comparison():
-    """Better against base.
+    """Return better against base.
 
     AP is 1/2, 1, 1/4, 0 against 1, 5/6, 1, 0. RR is 1/2, 1, 1/4, 0 against 1, 1, 1, 0. Acc@1 (all
     fixed files at rank 1) is 0 against 1 for the reports 1 and 3: none against two, so p is 1/2.

@@ -67,7 +67,7 @@ def test_the_paired_t_test_is_that_of_scipy(size, seed):
 
 @pytest.fixture(scope="module")
 def normal_pair():
-    """Two systems with normal differences, for which the t-test is exact."""
+    """Return two systems with normal differences, for which the t-test is exact."""
     rng = np.random.default_rng(5)
     a = rng.normal(0.5, 0.2, 400)
     return a, a + rng.normal(0.006, 0.1, 400)

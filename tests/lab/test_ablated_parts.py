@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from tests.rerank.made import candidates, report
+from tests.rerank.by_hand import candidates, report
 from tosloc.lab.ablation import TOGETHER, CrossedReports, MaxPooling, MeanPooling, bce
 
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.rerank.made import report
+from tests.rerank.by_hand import report
 from tosloc.cli.lab.paper import cell_text
 from tosloc.core.records import ignore_progress
 from tosloc.evaluate.judgements import Judgement

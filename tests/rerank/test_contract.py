@@ -1,4 +1,7 @@
-"""What every reranker keeps to: what is saved scores the same, an answer for each report, and None where it may not."""
+"""The contract of all rerankers.
+
+What is saved scores the same, every report gets its own scores, and None where it may not have any.
+"""
 
 from dataclasses import replace
 
@@ -7,11 +10,11 @@ import pytest
 
 from tests import rankers
 from tests.rankers import RERANKED_FILES
-from tests.rerank.made import candidates, report
+from tests.rerank.by_hand import candidates, report
 from tosloc.core.errors import ToslocError
 from tosloc.rerank.base import RERANKERS, RerankingContext, reranker_class, rr_and_ap_reranked
 
-LATER = 4_000_000_000  # when a report was opened that nobody learned from
+LATER = 4_000_000_000  # seconds since 1970, after every fix that a reranker learned from
 
 
 @pytest.fixture(scope="module")
@@ -24,130 +27,214 @@ def context(world):
     return world.experiment.for_reranking()
 
 
+def opened_at(report_candidates, time):
+    """Return the candidates as those of a report that was opened at this time."""
+    opened = report(opened=time).opened
+    return replace(report_candidates, report=replace(report_candidates.report, opened=opened))
+
+
 @pytest.fixture(scope="module")
-def asked(training_set):
-    """The candidates of the validation reports, as if all were opened later."""
-    found = training_set.candidates("validation", RERANKED_FILES)
-    return [
-        replace(one, report=replace(one.report, opened=report(opened=LATER).opened))
-        for one in found
-    ]
+def validation(training_set):
+    """Return the candidates of the validation reports, as if all were opened later."""
+    return [opened_at(one, LATER) for one in training_set.candidates("validation", RERANKED_FILES)]
 
 
 @pytest.fixture(scope="module", params=RERANKERS)
 def reranker(request, world):
-    """Each reranker, as it was learned."""
+    """Return each reranker after training."""
     return reranker_class(request.param).load(world.learned / request.param)
 
 
-def scores(reranker, listed, context):
-    found = [reranker.rerank(one, context) for one in listed]
-    return [None if one is None else one.scores.tolist() for one in found]
+def scores(reranker, all_candidates, context):
+    """Return for each report the scores as a list, or None."""
+    results = []
+    for report_candidates in all_candidates:
+        reranked = reranker.rerank(report_candidates, context)
+        results.append(None if reranked is None else reranked.scores.tolist())
+    return results
 
 
-def test_what_was_learned_is_learned_again_and_survives_the_disk(
-    reranker, world, training_set, context, asked, tmp_path
+@pytest.fixture(scope="module")
+def refitted(reranker, world, training_set, tmp_path_factory):
+    """Return the reranker trained once more, in another folder."""
+    folder = tmp_path_factory.mktemp("again")
+    return rankers.fit_reranker(replace(world, learned=folder), reranker.name, training_set)
+
+
+def check_same_reranker(one, other, validation, context):
+    """Assert that two rerankers score alike and have learned the same."""
+    assert scores(one, validation, context) == scores(other, validation, context)
+    assert one.weight == other.weight
+    assert one.depth == other.depth
+    assert one.trained_until == other.trained_until
+    assert one.validation_results == other.validation_results
+
+
+def test_training_twice_gives_the_same_reranker(reranker, refitted, validation, context):
+    check_same_reranker(reranker, refitted, validation, context)
+
+
+def test_a_saved_reranker_can_be_moved_and_loaded(refitted, validation, context, tmp_path):
+    refitted.save(tmp_path / "saved" / refitted.name)
+    (tmp_path / "saved").rename(tmp_path / "moved")
+    loaded = type(refitted).load(tmp_path / "moved" / refitted.name)
+    check_same_reranker(loaded, refitted, validation, context)
+
+
+def test_each_report_has_as_many_scores_as_candidates(reranker, validation, context):
+    results = scores(reranker, validation, context)
+    assert [len(result) for result in results] == [len(one) for one in validation]
+
+
+def test_scores_differ_between_reports(reranker, validation, context):
+    results = scores(reranker, validation, context)
+    assert len({tuple(result) for result in results}) == len(validation)
+
+
+def test_scores_differ_from_those_of_stage_one(reranker, validation, context):
+    results = scores(reranker, validation, context)
+    for report_candidates, result in zip(validation, results, strict=True):
+        assert not np.allclose(result, report_candidates.scores)
+
+
+def test_scores_do_not_depend_on_the_order_of_asking(reranker, validation, context):
+    results = scores(reranker, validation, context)
+    assert scores(reranker, validation[::-1], context) == results[::-1]
+
+
+def test_scores_do_not_depend_on_what_else_is_asked(reranker, validation, context):
+    alone = [scores(reranker, [one], context)[0] for one in validation]
+    assert alone == scores(reranker, validation, context)
+
+
+def test_scores_do_not_depend_on_labels(reranker, validation, context):
+    relabelled = []
+    for one in validation:
+        labels = {"fixed": ~one.fixed, "missed_ranks": (9,), "relevant": 7, "fixed_at": 5}
+        relabelled.append(replace(one, **labels))
+    assert scores(reranker, relabelled, context) == scores(reranker, validation, context)
+
+
+def test_only_the_term_reranker_names_matching_terms(reranker, validation, context):
+    reranked = reranker.rerank(validation[0], context)
+    pairs = []
+    for position in range(len(validation[0])):
+        pairs.extend(reranked.matches(position))
+    for report_term, file_term in pairs:
+        assert report_term
+        assert file_term
+    assert bool(pairs) == (reranker.name == "terms")
+
+
+def test_the_last_fix_of_train_limits_what_may_be_scored(reranker, world):
+    fixes = [int(case.fixed_at) for case in world.experiment.parts["train"]]
+    assert reranker.trained_until == max(fixes)
+
+
+@pytest.mark.parametrize(
+    ("after_last_fix", "scored"),
+    [(0, True), (-1, False), (LATER, True)],
+    ids=["at the last fix", "before it", "much later"],
+)
+def test_only_reports_opened_after_training_are_scored(
+    reranker, validation, context, after_last_fix, scored
 ):
-    # what `learn` of the world saved was fitted by another object
-    fitted = rankers.fit_reranker(replace(world, learned=tmp_path), reranker.name, training_set)
-    fitted.save(tmp_path / "saved" / reranker.name)
-    (tmp_path / "saved").rename(tmp_path / "moved")  # as a checkpoint may be
-    expected = scores(fitted, asked, context)
-    for one in (reranker, type(reranker).load(tmp_path / "moved" / reranker.name)):
-        assert scores(one, asked, context) == expected
-        for name in ("weight", "depth", "trained_until", "validation_results"):
-            assert getattr(one, name) == getattr(fitted, name)
+    time = min(LATER, reranker.trained_until + after_last_fix)
+    [result] = scores(reranker, [opened_at(validation[0], time)], context)
+    assert (result is not None) == scored
+    assert reranker.may_score(time) == scored
 
 
-def test_one_answer_of_its_own_for_each_report_in_their_order(reranker, asked, context):
-    together = scores(reranker, asked, context)
-    assert [len(one) for one in together] == [len(one) for one in asked]
-    assert len({tuple(one) for one in together}) == len(asked)
-    assert not any(
-        np.allclose(found, one.scores) for one, found in zip(asked, together, strict=True)
-    )
-    # the order of asking, and what else is asked, do not matter, nor what is known of the fix
-    assert scores(reranker, asked[::-1], context) == together[::-1]
-    assert [scores(reranker, [one], context)[0] for one in asked] == together
-    other = [
-        replace(one, fixed=~one.fixed, missed_ranks=(9,), relevant=7, fixed_at=5) for one in asked
-    ]
-    assert scores(reranker, other, context) == together
-    answer = reranker.rerank(asked[0], context)
-    assert answer is not None
-    pairs = [pair for position in range(len(asked[0])) for pair in answer.matches(position)]
-    assert all(len(pair) == 2 and all(pair) for pair in pairs)
-    assert bool(pairs) == (reranker.name == "terms")  # only they name what met
+def test_an_early_report_is_left_to_stage_one_without_reading_anything(reranker, validation):
+    early = opened_at(validation[0], reranker.trained_until - 1)
+    assert reranker.rerank(early, RerankingContext()) is None
+    assert reranker.rerank(opened_at(validation[0], 0), RerankingContext()) is None
 
 
-def test_a_report_opened_before_what_was_learned_is_left_to_stage_one(
-    reranker, world, asked, context
-):
-    until = reranker.trained_until
-    assert until == max(int(case.fixed_at) for case in world.experiment.parts["train"])
-    times = [until, until - 1, LATER, 0]
-    dated = [
-        replace(asked[0], report=replace(asked[0].report, opened=report(opened=time).opened))
-        for time in times
-    ]
-    assert [one is None for one in scores(reranker, dated, context)] == [False, True, False, True]
-    assert [reranker.may_score(time) for time in times] == [True, False, True, False]
-    # a context without anything: whoever reads a file or the history from it fails
-    assert reranker.rerank(dated[1], RerankingContext()) is None
+def test_a_reranker_without_weight_may_not_score(reranker, world):
     other = type(reranker).load(world.learned / reranker.name)
     other.weight = 0.0
     assert not other.may_score(LATER)
 
 
-def test_whatever_is_asked(reranker, asked, context):
-    first, second = scores(reranker, asked[:2], context)
-    few, other = scores(reranker, [asked[0].head(1), asked[1]], context)
-    assert (len(few), other) == (1, second)
-    assert scores(reranker, [asked[0].head(0)], context) == [None]
-    unknown = replace(asked[0], blobs=tuple(f"{n:040}" for n in range(len(asked[0]))))
-    said = (" \n", "\t"), ("\udce9 \x00 😀", "x" * 9999), ("", "at a.B.c(B.java:1)")
-    odd = [replace(asked[0], report=report("odd", LATER, *texts)) for texts in said]
-    found = scores(reranker, [unknown, *odd], context)
-    assert np.isfinite(found).all()
-    assert found[0] != first
-    # the candidates turned round have their scores turned round, but for stage one's, which follow their ranks
-    one = replace(asked[0], scores=np.zeros(len(asked[0])))
-    straight, back = scores(reranker, [one, one.take(np.arange(len(one))[::-1].copy())], context)
-    assert straight[::-1] == pytest.approx(back, abs=1e-5)
+def test_fewer_candidates_of_one_report_do_not_change_another(reranker, validation, context):
+    expected = scores(reranker, validation[1:2], context)
+    few, other = scores(reranker, [validation[0].head(1), validation[1]], context)
+    assert len(few) == 1
+    assert [other] == expected
+
+
+def test_a_report_without_candidates_is_left_to_stage_one(reranker, validation, context):
+    assert scores(reranker, [validation[0].head(0)], context) == [None]
+
+
+def test_unknown_files_are_scored_by_their_paths(reranker, validation, context):
+    known = validation[0]
+    unknown = replace(known, blobs=tuple(f"{n:040}" for n in range(len(known))))
+    [result] = scores(reranker, [unknown], context)
+    assert np.isfinite(result).all()
+    assert [result] != scores(reranker, [known], context)
+
+
+@pytest.mark.parametrize(
+    ("summary", "description"),
+    [(" \n", "\t"), ("\udce9 \x00 😀", "x" * 9999), ("", "at a.B.c(B.java:1)")],
+    ids=["white space", "odd characters", "stack frame alone"],
+)
+def test_odd_texts_have_finite_scores(reranker, validation, context, summary, description):
+    odd = replace(validation[0], report=report("odd", LATER, summary, description))
+    assert np.isfinite(scores(reranker, [odd], context)).all()
+
+
+def test_scores_do_not_depend_on_the_order_of_candidates(reranker, validation, context):
+    # without stage one's scores, which follow the order
+    straight = replace(validation[0], scores=np.zeros(len(validation[0])))
+    reverse = straight.take(np.arange(len(straight))[::-1].copy())
+    straight_scores, reverse_scores = scores(reranker, [straight, reverse], context)
+    assert straight_scores[::-1] == pytest.approx(reverse_scores, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", RERANKERS)
-def test_nothing_to_learn_from_is_one_sentence(name, world, context):
-    class Nothing:
+def test_training_without_reports_is_refused_in_one_sentence(name, world, context):
+    class EmptyTrainingSet:
         def candidates(self, part, depth, **options):
             return iter(())
 
+    reranker = reranker_class(name).from_config(world.experiment.config)
     with pytest.raises(ToslocError, match=r"\A[^\n]+\Z"):
-        reranker_class(name).from_config(world.experiment.config).fit(
-            Nothing(), context, world.learned / "no", seed=1
-        )
+        reranker.fit(EmptyTrainingSet(), context, world.learned / "no", seed=1)
 
 
-def test_a_reordered_head_is_measured_with_the_rest_in_its_places():
-    whole = candidates("a b c d", "0101", missed_ranks=(10,))
-    head = whole.head(2)  # what a shorter head loses keeps its rank
-    assert (head.fixed.tolist(), head.scores.tolist(), head.missed_ranks) == (
-        [False, True],
-        [0, -1],
-        (4, 10),
-    )
-    assert (head.paths, head.blobs, head.path_ids.tolist()) == (
-        ("src/a.java", "src/b.java"),
-        ("a", "b"),
-        [0, 1],
-    )
-    # the fixed file at place 2 rises to the first place, the others stay; equal scores keep stage one's order
-    stays, rises = (1 / 2, (1 / 2 + 2 / 4 + 3 / 10) / 3), (1, (1 + 2 / 4 + 3 / 10) / 3)
-    for found, wanted in (
-        (head.scores, stays),
-        (np.zeros(2), stays),
-        (np.array([0.0, 1.0]), rises),
-    ):
-        assert rr_and_ap_reranked(head, found) == pytest.approx(wanted)
+FOUR = candidates("a b c d", "0101", missed_ranks=(10,))
+
+
+def test_head_keeps_the_first_candidates():
+    head = FOUR.head(2)
+    assert head.paths == ("src/a.java", "src/b.java")
+    assert head.blobs == ("a", "b")
+    assert head.path_ids.tolist() == [0, 1]
+    assert head.fixed.tolist() == [False, True]
+    assert head.scores.tolist() == [0, -1]
+
+
+def test_head_keeps_the_ranks_of_the_fixed_files_that_it_loses():
+    assert FOUR.head(2).missed_ranks == (4, 10)
+    assert FOUR.head(0).missed_ranks == (2, 4, 10)
+
+
+@pytest.mark.parametrize(
+    ("scores", "rr", "ap"),
+    [
+        ([0.0, -1.0], 1 / 2, (1 / 2 + 2 / 4 + 3 / 10) / 3),
+        ([0.0, 0.0], 1 / 2, (1 / 2 + 2 / 4 + 3 / 10) / 3),
+        ([0.0, 1.0], 1, (1 + 2 / 4 + 3 / 10) / 3),
+    ],
+    ids=["as stage one", "equal scores keep stage one's order", "the fixed file rises"],
+)
+def test_a_reordered_head_is_measured_with_the_rest_in_its_places(scores, rr, ap):
+    result = rr_and_ap_reranked(FOUR.head(2), np.array(scores))
+    assert result == pytest.approx((rr, ap))
+
+
+def test_a_report_without_fixed_files_counts_0():
     assert rr_and_ap_reranked(candidates("a", "0"), np.zeros(1)) == (0.0, 0.0)
-    assert whole.head(0).missed_ranks == (2, 4, 10)

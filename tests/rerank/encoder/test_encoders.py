@@ -1,4 +1,4 @@
-"""Encoders by folder and rerankers on disk: pieces, pooling, one sentence for what cannot be used; each blob once."""
+"""Encoders and rerankers on disk: pieces, pooling, hostile folders, and cached vectors."""
 
 import builtins
 import json
@@ -10,70 +10,98 @@ import pytest
 import safetensors.torch
 import torch
 
-from tests.rerank.made import report
+from tests.rerank.by_hand import report
 from tosloc.core.config import Config
 from tosloc.core.errors import CheckpointError, ToslocError
-from tosloc.rerank.encoder import encoders as module
+from tosloc.rerank.encoder import encoders
 from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, report_text, strip_licence
 from tosloc.rerank.encoder.reranker import HEAD, RECORD, EncoderReranker
 
 
-def test_pieces_follow_each_other_with_their_marks(encoder_folder):
-    encoder = Encoder.load(str(encoder_folder), "mean")
-    whole, cut = (
-        encoder.pieces(["door opens window fails key", ""], 4, 10),
-        encoder.pieces(["door opens key"], 4),
-    )
-    assert whole == [[[2, 7, 11, 3], [2, 8, 12, 3], [2, 10, 3]], [[2, 3]]]
-    assert cut == [[[2, 7, 11, 3]]]
-    assert encoder.pieces(["door \udce9 opens"], 9) == encoder.pieces(
-        ["door ? opens"], 9
-    )  # half a character
-    # licences and frames are not read
-    assert strip_licence("// (c) 2020 us\n/* Licensed so */\nclass A {}") == "\nclass A {}"
-    assert (
-        report_text(report(summary="Fails", description="at a.B.c(B.java:1)\nalways"))
-        == "Fails\nalways"
-    )
+@pytest.fixture(scope="module")
+def encoder(encoder_folder):
+    return Encoder.load(str(encoder_folder), "mean")
 
 
-@pytest.mark.parametrize(
-    ("pooling", "roberta"), [("mean", False), ("first", False), ("mean", True)]
+def test_pieces_follow_each_other_with_their_marks(encoder):
+    pieces = encoder.pieces(["door opens window fails key", ""], 4, 10)
+    assert pieces == [[[2, 7, 11, 3], [2, 8, 12, 3], [2, 10, 3]], [[2, 3]]]
+
+
+def test_only_the_first_pieces_are_kept(encoder):
+    assert encoder.pieces(["door opens key"], 4) == [[[2, 7, 11, 3]]]
+
+
+def test_half_a_character_is_read_as_a_question_mark(encoder):
+    assert encoder.pieces(["door \udce9 opens"], 9) == encoder.pieces(["door ? opens"], 9)
+
+
+def test_licences_are_not_read():
+    code = "// (c) 2020 us\n/* Licensed so */\nclass A {}"
+    assert strip_licence(code) == "\nclass A {}"
+
+
+def test_stack_frames_are_not_read():
+    with_frame = report(summary="Fails", description="at a.B.c(B.java:1)\nalways")
+    assert report_text(with_frame) == "Fails\nalways"
+
+
+KINDS_OF_ENCODER = pytest.mark.parametrize(
+    ("pooling", "roberta"),
+    [("mean", False), ("first", False), ("mean", True)],
+    ids=["BERT, mean", "BERT, first", "RoBERTa, mean"],
 )
+SHORT = [2, 7, 8, 3]
+LONG = [2, *range(4, 12), 3]
+
+
+@KINDS_OF_ENCODER
+def test_max_tokens_does_not_count_positions_before_the_first(make_encoder, pooling, roberta):
+    assert Encoder.load(str(make_encoder(roberta=roberta)), pooling).max_tokens == 34
+
+
+@KINDS_OF_ENCODER
 def test_padding_changes_no_vector(make_encoder, pooling, roberta):
     encoder = Encoder.load(str(make_encoder(roberta=roberta)), pooling).eval()
-    assert encoder.max_tokens == 34
-    short, long = [2, 7, 8, 3], [2, *range(4, 12), 3]
     with torch.inference_mode():
-        alone, together = encoder([short]), encoder([long, short])
-        hidden = encoder.model(input_ids=torch.tensor([short])).last_hidden_state[
-            0
-        ]  # no token is left out
+        alone = encoder([SHORT])
+        together = encoder([LONG, SHORT])
     assert torch.allclose(alone[0], together[1], atol=1e-6)
-    assert torch.allclose(alone[0], hidden[0] if pooling == "first" else hidden.mean(0), atol=1e-6)
-    assert np.allclose(encoder.vectors([short, long]), together.flip(0).numpy(), atol=1e-3)
+    assert np.allclose(encoder.vectors([SHORT, LONG]), together.flip(0).numpy(), atol=1e-3)
 
 
-def test_the_fingerprint_is_of_weights_and_pooling(make_encoder, tmp_path):
-    one, other = make_encoder(seed=1), make_encoder(seed=2)
-    saved = Encoder.load(str(one), "mean")
-    saved.pieces(["door opens window"], 4)  # which no file of it must remember
-    saved.save(tmp_path / "saved")
-    places = [
-        (tmp_path / "saved", "mean"),
-        *((place, pooling) for place in (one, other) for pooling in ("mean", "first")),
-    ]
-    found = [Encoder.load(str(place), pooling).fingerprint for place, pooling in places]
-    assert saved.fingerprint == found[0] == found[1]
-    assert len(set(found)) == 4
+@KINDS_OF_ENCODER
+def test_pooling_takes_the_first_token_or_the_mean_of_all(make_encoder, pooling, roberta):
+    encoder = Encoder.load(str(make_encoder(roberta=roberta)), pooling).eval()
+    with torch.inference_mode():
+        vector = encoder([SHORT])[0]
+        hidden = encoder.model(input_ids=torch.tensor([SHORT])).last_hidden_state[0]
+    expected = hidden[0] if pooling == "first" else hidden.mean(0)
+    assert torch.allclose(vector, expected, atol=1e-6)
 
 
-def changed(file, **values):
+def test_the_fingerprint_depends_on_weights_and_pooling(make_encoder):
+    fingerprints = set()
+    for folder in (make_encoder(seed=1), make_encoder(seed=2)):
+        for pooling in ("mean", "first"):
+            fingerprints.add(Encoder.load(str(folder), pooling).fingerprint)
+    assert len(fingerprints) == 4
+
+
+def test_a_saved_encoder_keeps_its_fingerprint(make_encoder, tmp_path):
+    encoder = Encoder.load(str(make_encoder()), "mean")
+    before = encoder.fingerprint
+    encoder.pieces(["door opens window"], 4)  # sets options of the tokenizer
+    encoder.save(tmp_path / "saved")
+    assert Encoder.load(str(tmp_path / "saved"), "mean").fingerprint == before
+
+
+def change_json(file, **values):
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
 
 
-class Touching:
-    """Unpickled, it makes a folder."""
+class FolderMaker:
+    """An object whose unpickling makes a folder."""
 
     def __init__(self, path):
         self.path = path
@@ -82,88 +110,107 @@ class Touching:
         return os.mkdir, (str(self.path),)
 
 
-def ask_for_code(folder, owned):
-    own = f"import os\nos.mkdir({str(owned)!r})\nfrom transformers import BertConfig, BertModel\n"
-    (folder / "own.py").write_text(own)
-    changed(
-        folder / "config.json",
-        auto_map={"AutoConfig": "own.BertConfig", "AutoModel": "own.BertModel"},
-    )
+def add_custom_code(folder, owned):
+    """Add code that makes the folder ``owned``."""
+    code = f"import os\nos.mkdir({str(owned)!r})\nfrom transformers import BertConfig, BertModel\n"
+    (folder / "own.py").write_text(code)
+    auto_map = {"AutoConfig": "own.BertConfig", "AutoModel": "own.BertModel"}
+    change_json(folder / "config.json", auto_map=auto_map)
 
 
-def pickled(folder, owned):
+def name_code_of_the_hub(folder, owned):
+    auto_map = {"AutoConfig": "acme/evil--own.BertConfig"}
+    change_json(folder / "config.json", auto_map=auto_map, model_type="own")
+
+
+def name_code_of_a_tokenizer(folder, owned):
+    auto_map = {"AutoTokenizer": ["own.Own", "own.Own"]}
+    change_json(folder / "tokenizer_config.json", auto_map=auto_map, tokenizer_class="Own")
+
+
+def pickle_harmless_weights(folder, owned):
+    write_pickle(folder, safetensors.torch.load_file(folder / "model.safetensors"))
+
+
+def pickle_weights_with_code(folder, owned):
     weights = safetensors.torch.load_file(folder / "model.safetensors")
+    write_pickle(folder, [weights, FolderMaker(owned)])
+
+
+def write_pickle(folder, value):
     (folder / "model.safetensors").unlink()
-    torch.save(
-        [weights, Touching(owned)] if owned.name == "owned" else weights,
-        folder / "pytorch_model.bin",
-    )
+    torch.save(value, folder / "pytorch_model.bin")
 
 
-def foreign(folder, _):
-    told = json.loads((folder / "tokenizer.json").read_text())
-    told["model"]["vocab"] |= {f"word{number}": 100 + number for number in range(40)}
-    (folder / "tokenizer.json").write_text(json.dumps(told))
+def add_words_to_tokenizer(folder, owned):
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["model"]["vocab"] |= {f"word{number}": 100 + number for number in range(40)}
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
 
 
-OWN = {"auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]}, "tokenizer_class": "Own"}
-HUB = {"auto_map": {"AutoConfig": "acme/evil--own.BertConfig"}, "model_type": "own"}
-HOSTILE = {
-    "code of a type that is known": ask_for_code,
-    "code of the hub": lambda folder, _: changed(folder / "config.json", **HUB),
-    "code of a tokenizer": lambda folder, _: changed(folder / "tokenizer_config.json", **OWN),
-    "a pickle": pickled,
-    "a harmless pickle": lambda folder, owned: pickled(folder, owned.parent),
-    "a foreign tokenizer": foreign,
-}
-
-
-@pytest.mark.parametrize("hostile", HOSTILE)
-def test_no_file_of_an_encoder_is_run_and_what_is_none_is_one_sentence(
-    make_encoder, tmp_path, monkeypatch, asked_hosts, hostile
-):
-    monkeypatch.setattr(builtins, "input", lambda *_: "y")  # who is asked says yes
-    folder, owned = make_encoder(), tmp_path / "owned"
-    HOSTILE[hostile](folder, owned)
-    words = (
-        "do not belong together"
-        if hostile == "a foreign tokenizer"
-        else "no encoder can be loaded from there"
-    )
-    with pytest.raises(CheckpointError, match=words):
+@pytest.mark.parametrize(
+    "damage",
+    [
+        add_custom_code,
+        name_code_of_the_hub,
+        name_code_of_a_tokenizer,
+        pickle_weights_with_code,
+        pickle_harmless_weights,
+    ],
+)
+def test_no_code_of_an_encoder_is_run(make_encoder, tmp_path, monkeypatch, requested_hosts, damage):
+    monkeypatch.setattr(builtins, "input", lambda *_: "y")  # a user who is asked says yes
+    folder = make_encoder()
+    damage(folder, tmp_path / "owned")
+    with pytest.raises(CheckpointError, match="no encoder can be loaded from there"):
         Encoder.load(str(folder), "mean")
-    assert not owned.exists()
-    assert asked_hosts == []
+    assert not (tmp_path / "owned").exists()
+    assert requested_hosts == []
 
 
-def test_the_hub_is_asked_only_where_the_user_allows_it(monkeypatch, asked_hosts):
+def test_the_tokenizer_of_another_encoder_is_refused(make_encoder, tmp_path):
+    folder = make_encoder()
+    add_words_to_tokenizer(folder, tmp_path)
+    with pytest.raises(CheckpointError, match="do not belong together"):
+        Encoder.load(str(folder), "mean")
+
+
+UNKNOWN_NAME = "acme/no-such-encoder"
+
+
+def test_the_hub_is_not_asked_by_itself(requested_hosts):
     with pytest.raises(CheckpointError, match="TOSLOC_HUB=1 to fetch a name from the hub"):
-        Encoder.load("acme/no-such-encoder", "mean")
-    assert asked_hosts == []
-    seen = []
+        Encoder.load(UNKNOWN_NAME, "mean")
+    assert requested_hosts == []
 
-    def ask(_, *, trust_remote_code, local_files_only):
-        seen.append((trust_remote_code, local_files_only))
+
+def test_the_hub_is_asked_where_the_user_allows_it(monkeypatch):
+    requests = []
+
+    def from_pretrained(_, *, trust_remote_code, local_files_only):
+        requests.append({"remote code": trust_remote_code, "local": local_files_only})
         raise OSError
 
-    monkeypatch.setattr(module.AutoTokenizer, "from_pretrained", ask)
+    monkeypatch.setattr(encoders.AutoTokenizer, "from_pretrained", from_pretrained)
     monkeypatch.setenv("TOSLOC_HUB", "1")
     with pytest.raises(CheckpointError):
-        Encoder.load("acme/no-such-encoder", "mean")
-    assert seen == [(False, False)]
+        Encoder.load(UNKNOWN_NAME, "mean")
+    assert requests == [{"remote code": False, "local": False}]
 
 
-def test_a_name_that_was_fetched_is_loaded_without_a_request(
-    monkeypatch, tmp_path, make_encoder, asked_hosts
+def test_a_fetched_name_is_loaded_without_a_request(
+    monkeypatch, tmp_path, make_encoder, requested_hosts
 ):
     folder = tmp_path / "models--acme--tiny"
     shutil.copytree(make_encoder(), folder / "snapshots" / ("a" * 40))
     (folder / "refs").mkdir()
     (folder / "refs" / "main").write_text("a" * 40)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    encoder = Encoder.load("acme/tiny", "mean")
-    assert encoder.name == "acme/tiny"
-    assert asked_hosts == []
+    assert Encoder.load("acme/tiny", "mean").name == "acme/tiny"
+    assert requested_hosts == []
+
+
+# Vectors of blobs, which are cached
 
 
 TEXTS = {
@@ -174,106 +221,151 @@ TEXTS = {
 }
 
 
-def test_each_blob_is_encoded_once(encoder_folder, tmp_path):
-    asked, path = list[str](), tmp_path / "new/v.sqlite"
+class CountingTexts:
+    """A source of texts that records which blobs were read."""
 
-    def texts(blobs):
-        asked.extend(blobs)
+    def __init__(self):
+        self.read = []
+
+    def __call__(self, blobs):
+        self.read.extend(blobs)
         return ((blob, TEXTS.get(blob)) for blob in blobs)
 
-    encoder, other = (Encoder.load(str(encoder_folder), pooling) for pooling in ("mean", "first"))
+
+@pytest.fixture
+def texts():
+    return CountingTexts()
+
+
+def test_each_blob_is_encoded_once(encoder, texts, tmp_path):
     reader = ChunkReader(encoder, 3, 8, texts)
-    reader.vectors(["1", "2", "3"], path)
-    found, again = (reader.vectors(list(TEXTS), path) for _ in range(2))
-    assert asked == ["1", "2", "3", "4"]
-    assert {blob: vectors.tolist() for blob, vectors in again.items()} == {
-        b: v.tolist() for b, v in found.items()
-    }
-    assert {blob: len(vectors) for blob, vectors in found.items()} == {
-        "1": 1,
-        "2": 3,
-        "3": 0,
-        "4": 3,
-    }
+    reader.vectors(["1", "2", "3"], tmp_path / "new/v.sqlite")
+    first = reader.vectors(list(TEXTS), tmp_path / "new/v.sqlite")
+    second = reader.vectors(list(TEXTS), tmp_path / "new/v.sqlite")
+    assert texts.read == ["1", "2", "3", "4"]
+    assert list(second) == list(first)
+    for blob, vectors in first.items():
+        assert second[blob].tolist() == vectors.tolist()
+
+
+def test_each_piece_of_a_blob_has_a_vector(encoder, texts, tmp_path):
+    vectors = ChunkReader(encoder, 3, 8, texts).vectors(list(TEXTS), tmp_path / "v.sqlite")
+    assert {blob: len(rows) for blob, rows in vectors.items()} == {"1": 1, "2": 3, "3": 0, "4": 3}
     with torch.inference_mode():
-        assert np.allclose(found["1"][0], encoder([[2, 7, 11, 3]])[0].numpy(), atol=1e-3)
-    for another in (ChunkReader(encoder, 2, 8, texts), ChunkReader(other, 3, 8, texts)):
-        another.vectors(["1"], path)
-    assert asked[4:] == ["1", "1"]
+        expected = encoder([[2, 7, 11, 3]])[0].numpy()
+    assert np.allclose(vectors["1"][0], expected, atol=1e-3)
 
 
-# An encoder reranker on disk: what comes back, what is refused, and what an interruption leaves
+def test_other_chunks_and_other_encoders_have_their_own_vectors(
+    encoder, encoder_folder, texts, tmp_path
+):
+    other = Encoder.load(str(encoder_folder), "first")
+    for reader in (
+        ChunkReader(encoder, 3, 8, texts),
+        ChunkReader(encoder, 2, 8, texts),
+        ChunkReader(other, 3, 8, texts),
+    ):
+        reader.vectors(["1"], tmp_path / "v.sqlite")
+    assert texts.read == ["1", "1", "1"]
 
 
-def reranker(encoder, learns="head", **two):
+# An encoder reranker on disk
+
+
+def make_reranker(encoder_folder, learns="head", **settings):
+    """Return an untrained reranker with these settings of stage two."""
     values = {
-        "code_encoder": str(encoder),
+        "code_encoder": str(encoder_folder),
         "chunk_tokens": 16,
         "training": {"learns": learns},
-        **two,
+        **settings,
     }
     return EncoderReranker.from_config(Config.of({"stage_two": values}, "two.toml"))
 
 
-NO_HUB = "acme/no-such-encoder"
 DAMAGED = "incomplete or damaged"
 
 
-@pytest.mark.parametrize(
-    ("values", "head", "sentence"),
-    [
-        ({"schema": 99}, None, "written by another version of TosLoc"),
-        ({"weight": -1}, None, "a weight is out of bounds"),
-        ({"encoders": {}}, None, DAMAGED),
-        ({"settings": {"magic": 1}}, None, DAMAGED),
-        (
-            {"encoders": {"code": {"place": NO_HUB, "fingerprint": ""}}},
-            None,
-            f"{NO_HUB}: no encoder can be loaded",
-        ),
-        (
-            {"encoders": {"code": {"place": "OTHER", "fingerprint": "0"}}},
-            None,
-            "not the encoder that",
-        ),
-        *(({}, data, DAMAGED) for data in (safetensors.torch.save({"a": torch.ones(1)}), b"x")),
-    ],
-)
-def test_what_is_not_a_second_stage_of_today_is_one_sentence(
-    encoder_folder, make_encoder, tmp_path, asked_hosts, values, head, sentence
-):
-    saved = tmp_path / "saved"
-    reranker(encoder_folder).save(saved)
-    told = json.dumps(json.loads((saved / RECORD).read_text()) | values)
-    (saved / RECORD).write_text(told.replace("OTHER", str(make_encoder(seed=2))))
-    (saved / HEAD).write_bytes(head or (saved / HEAD).read_bytes())
+def check_refusal(folder, sentence):
     with pytest.raises(CheckpointError, match=rf"\A[^\n]*{sentence}[^\n]*\Z"):
-        EncoderReranker.load(saved)
-    assert asked_hosts == []
+        EncoderReranker.load(folder)
 
 
-def test_what_does_not_fit_together_is_one_sentence(encoder_folder, make_encoder):
-    wide = make_encoder(width=32)
-    with pytest.raises(CheckpointError, match="do not fit together"):
-        reranker(encoder_folder, report_encoder=str(wide))
-    with pytest.raises(ToslocError, match="reads at most 34 tokens"):
-        reranker(encoder_folder, chunk_tokens=35)
-    with pytest.raises(CheckpointError, match="holds other things than a second stage"):
-        reranker(encoder_folder).save(wide)
-    assert (wide / "model.safetensors").exists()
+@pytest.fixture
+def saved(encoder_folder, tmp_path):
+    """Return a folder with a saved reranker."""
+    make_reranker(encoder_folder).save(tmp_path / "saved")
+    return tmp_path / "saved"
 
 
 @pytest.mark.parametrize(
-    ("learns", "own", "scoring"), [("head", [], "cosine"), ("both", ["code"], "dot")]
+    ("values", "sentence"),
+    [
+        ({"schema": 99}, "written by another version of TosLoc"),
+        ({"weight": -1}, "a weight is out of bounds"),
+        ({"encoders": {}}, DAMAGED),
+        ({"settings": {"magic": 1}}, DAMAGED),
+        (
+            {"encoders": {"code": {"place": UNKNOWN_NAME, "fingerprint": ""}}},
+            f"{UNKNOWN_NAME}: no encoder can be loaded",
+        ),
+    ],
+    ids=["other schema", "negative weight", "no encoder", "unknown setting", "unknown encoder"],
 )
-def test_what_was_saved_comes_back(encoder_folder, tmp_path, learns, own, scoring):
-    made = reranker(encoder_folder, learns, scoring=scoring)
+def test_a_damaged_record_is_refused_in_one_sentence(saved, requested_hosts, values, sentence):
+    change_json(saved / RECORD, **values)
+    check_refusal(saved, sentence)
+    assert requested_hosts == []
+
+
+def test_another_encoder_than_the_recorded_one_is_refused(saved, make_encoder):
+    entry = {"place": str(make_encoder(seed=2)), "fingerprint": "0"}
+    change_json(saved / RECORD, encoders={"code": entry})
+    check_refusal(saved, "not the encoder that")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [safetensors.torch.save({"a": torch.ones(1)}), b"x"],
+    ids=["other weights", "not safetensors"],
+)
+def test_a_damaged_head_is_refused_in_one_sentence(saved, head):
+    (saved / HEAD).write_bytes(head)
+    check_refusal(saved, DAMAGED)
+
+
+def test_encoders_of_different_widths_are_refused(encoder_folder, make_encoder):
+    with pytest.raises(CheckpointError, match="do not fit together"):
+        make_reranker(encoder_folder, report_encoder=str(make_encoder(width=32)))
+
+
+def test_longer_chunks_than_the_encoder_reads_are_refused(encoder_folder):
+    with pytest.raises(ToslocError, match="reads at most 34 tokens"):
+        make_reranker(encoder_folder, chunk_tokens=35)
+
+
+def test_a_folder_with_other_things_is_not_overwritten(encoder_folder, make_encoder):
+    other = make_encoder()
+    with pytest.raises(CheckpointError, match="holds other things than a second stage"):
+        make_reranker(encoder_folder).save(other)
+    assert (other / "model.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    ("learns", "saved_encoders", "scoring"),
+    [("head", [], "cosine"), ("both", ["code"], "dot")],
+    ids=["head alone", "head and encoder"],
+)
+def test_a_saved_reranker_comes_back(encoder_folder, tmp_path, learns, saved_encoders, scoring):
+    reranker = make_reranker(encoder_folder, learns, scoring=scoring)
     with torch.no_grad():
-        for value in made.model.trainable_parameters.values():
+        for value in reranker.model.trainable_parameters.values():
             value.add_(0.1)
-    for encoder in made.model.trainable_encoders.values():
+    for encoder in reranker.model.trainable_encoders.values():
         encoder.fingerprint = encoder.compute_fingerprint()
-    made.save(tmp_path / "saved")
-    assert sorted(path.name for path in (tmp_path / "saved").iterdir() if path.is_dir()) == own
-    again = EncoderReranker.load(tmp_path / "saved").model.state_dict()
-    assert all(torch.equal(value, again[name]) for name, value in made.model.state_dict().items())
+    reranker.save(tmp_path / "saved")
+    folders = [path.name for path in (tmp_path / "saved").iterdir() if path.is_dir()]
+    assert folders == saved_encoders
+    loaded = EncoderReranker.load(tmp_path / "saved").model.state_dict()
+    for name, value in reranker.model.state_dict().items():
+        assert torch.equal(value, loaded[name])

@@ -1,4 +1,4 @@
-"""The training loop learns and goes on after an interruption; scores and the loss by hand."""
+"""The training loop, which goes on after an interruption; scores and the loss by hand."""
 
 import math
 from dataclasses import replace
@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.nn import functional
 
+from tests.rerank.by_hand import candidates, report
 from tests.rerank.encoder.tiny import Epochs
-from tests.rerank.made import candidates, report
 from tosloc.core.config import StageTwoSettings
 from tosloc.rerank.encoder.encoders import Encoder
 from tosloc.rerank.encoder.reranker import PATIENCE, STATE, Trainer
@@ -21,144 +21,224 @@ from tosloc.rerank.encoder.scoring import (
 )
 
 WIDTH = 16
+OPENED = 1000
 
 
-def world():
-    """Files whose vectors a hidden rotation turns into those of the reports that mean them."""
-    rng, lists = np.random.default_rng(1), []
-    files = {f"f{n}": rng.normal(size=(1 + n % 3, WIDTH)).astype(np.float16) for n in range(12)}
-    turn = np.linalg.qr(rng.normal(size=(WIDTH, WIDTH)))[0]
+def make_queries():
+    """Return files' chunks, and 60 reports with six candidates each, one of which is fixed.
+
+    A hidden rotation turns the vector of the fixed file into that of the report.
+    """
+    rng = np.random.default_rng(1)
+    files = {}
+    for number in range(12):
+        files[f"f{number}"] = rng.normal(size=(1 + number % 3, WIDTH)).astype(np.float16)
+    rotation = np.linalg.qr(rng.normal(size=(WIDTH, WIDTH)))[0]
+    queries = []
     for number in range(60):
-        blobs, right = rng.permutation(list(files))[:6], number % 6
-        asked = files[blobs[right]].mean(0, keepdims=True).astype(np.float64) @ turn
-        one = candidates(" ".join(blobs), "0" * right + "1", of=report(str(number), 1000))
-        lists.append(EncodedQuery(one, asked.astype(np.float16)))
-    return files, lists
+        blobs = rng.permutation(list(files))[:6]
+        fixed = number % 6
+        file = files[blobs[fixed]].mean(0, keepdims=True).astype(np.float64)
+        report_candidates = candidates(
+            " ".join(blobs), "0" * fixed + "1", of=report(str(number), OPENED)
+        )
+        queries.append(EncodedQuery(report_candidates, (file @ rotation).astype(np.float16)))
+    return files, queries
 
 
-CHUNKS_OF, LISTS = world()
+CHUNKS_BY_BLOB, QUERIES = make_queries()
+TRAIN = QUERIES[:45]
+FEW = QUERIES[:12]
+VALIDATION = QUERIES[45:]
 
 
 @pytest.fixture
-def make(encoder_folder, tmp_path):
-    def trainer(folder="work", key="k", **training):
-        given = {"epochs": 30, "pairs": 24, "learning_rate": 0.02, **training}
+def make_trainer(encoder_folder, tmp_path):
+    """Return a function that makes a trainer of a head over a frozen encoder."""
+
+    def make(folder="work", key="k", **training):
+        settings = {"epochs": 30, "pairs": 24, "learning_rate": 0.02, **training}
         encoder = Encoder.load(str(encoder_folder), "mean")
         model = RerankingModel(
-            StageTwoSettings.model_validate({"training": given}), encoder, encoder, seed=5
+            StageTwoSettings.model_validate({"training": settings}), encoder, encoder, seed=5
         )
-        return Trainer(model, CHUNKS_OF, tmp_path / folder, 3, key)
+        return Trainer(model, CHUNKS_BY_BLOB, tmp_path / folder, 3, key)
 
-    return trainer
-
-
-def test_it_learns_to_find_what_it_has_not_seen_and_nothing_frozen_moves(make):
-    trainer = make()
-    frozen = trainer.model.code.compute_fingerprint()
-    curve = trainer.fit(LISTS[:45], LISTS[45:])
-    assert curve[-1]["loss"] < 0.2 < curve[1]["loss"]
-    assert trainer.validate(LISTS[45:])["mrr"] > max(0.8, curve[0]["mrr"] + 0.2)
-    assert trainer.model.code.compute_fingerprint() == frozen
-    # validation is by reports opened after what was learned: others keep stage one's order
-    early = [
-        replace(one, candidates=replace(one.candidates, report=report("r", 99)))
-        for one in LISTS[45:]
-    ]
-    by_stage_one = np.mean([1 / (1 + int(one.candidates.fixed.argmax())) for one in early])
-    for until, known in ((99, True), (100, False)):
-        trainer.trained_until = until
-        assert (trainer.validate(early)["mrr"] == pytest.approx(by_stage_one)) != known
+    return make
 
 
-def test_without_gain_the_first_parameters_stay(make):
-    upside_down = [
-        replace(one, candidates=replace(one.candidates, fixed=~one.candidates.fixed))
-        for one in LISTS[45:]
-    ]
-    trainer = make()
-    first = {
-        name: value.detach().clone() for name, value in trainer.model.trainable_parameters.items()
-    }
-    assert len(trainer.fit(LISTS[:12], upside_down)) == 1 + PATIENCE
-    assert all(
-        torch.equal(value, first[name])
-        for name, value in trainer.model.trainable_parameters.items()
-    )
+def copy_parameters(trainer):
+    parameters = trainer.model.trainable_parameters
+    return {name: value.detach().clone() for name, value in parameters.items()}
 
 
-def test_a_training_goes_on_to_the_same_end_but_not_from_another_or_half_a_state(make, tmp_path):
-    def run(folder, epochs, **more):
-        seen = Epochs()
-        return make(folder, epochs=epochs, **more).fit(LISTS[:12], LISTS[45:], seen), seen.begun
+def test_training_finds_the_files_of_unseen_reports(make_trainer):
+    trainer = make_trainer()
+    curve = trainer.fit(TRAIN, VALIDATION)
+    assert curve[1]["loss"] > 0.2
+    assert curve[-1]["loss"] < 0.2
+    assert trainer.validate(VALIDATION)["mrr"] > max(0.8, curve[0]["mrr"] + 0.2)
 
-    whole, _ = run("whole", 2)
-    assert run("half", 1)[0] == whole[:2]
-    assert run("half", 2) == (whole, [1])
-    assert run("half", 2, key="another")[1] == [0, 1]
+
+def test_training_does_not_change_a_frozen_encoder(make_trainer):
+    trainer = make_trainer(epochs=2)
+    before = trainer.model.code.compute_fingerprint()
+    trainer.fit(FEW, VALIDATION)
+    assert trainer.model.code.compute_fingerprint() == before
+
+
+@pytest.mark.parametrize(
+    ("trained_until", "by_stage_one"),
+    [(99, False), (100, True)],
+    ids=["opened at the last fix", "opened before it"],
+)
+def test_validation_keeps_stage_ones_order_of_early_reports(
+    make_trainer, trained_until, by_stage_one
+):
+    early = []
+    reciprocal_ranks = []
+    for query in VALIDATION:
+        early.append(replace(query, candidates=replace(query.candidates, report=report("r", 99))))
+        reciprocal_ranks.append(1 / (1 + int(query.candidates.fixed.argmax())))
+    trainer = make_trainer()
+    trainer.trained_until = trained_until
+    is_stage_ones = trainer.validate(early)["mrr"] == pytest.approx(np.mean(reciprocal_ranks))
+    assert is_stage_ones == by_stage_one
+
+
+def test_without_gain_the_first_parameters_stay(make_trainer):
+    upside_down = []
+    for query in VALIDATION:
+        not_fixed = ~query.candidates.fixed
+        upside_down.append(replace(query, candidates=replace(query.candidates, fixed=not_fixed)))
+    trainer = make_trainer()
+    before = copy_parameters(trainer)
+    assert len(trainer.fit(FEW, upside_down)) == 1 + PATIENCE
+    for name, value in trainer.model.trainable_parameters.items():
+        assert torch.equal(value, before[name])
+
+
+@pytest.fixture
+def train_epochs(make_trainer):
+    """Return a function that trains in a folder; it returns the curve and the epochs begun."""
+
+    def train(folder, epochs, **options):
+        progress = Epochs()
+        curve = make_trainer(folder, epochs=epochs, **options).fit(FEW, VALIDATION, progress)
+        return curve, progress.begun
+
+    return train
+
+
+def test_an_interrupted_training_goes_on_to_the_same_end(train_epochs):
+    whole, _ = train_epochs("whole", 2)
+    first_half, _ = train_epochs("half", 1)
+    resumed, begun = train_epochs("half", 2)
+    assert first_half == whole[:2]
+    assert resumed == whole
+    assert begun == [1]
+
+
+def test_training_begins_anew_with_another_key(train_epochs):
+    train_epochs("half", 1)
+    _, begun = train_epochs("half", 2, key="another")
+    assert begun == [0, 1]
+
+
+def test_training_begins_anew_from_half_a_state(train_epochs, tmp_path):
+    whole, _ = train_epochs("half", 2)
     state = tmp_path / "half" / STATE
     state.write_bytes(state.read_bytes()[:100])
-    assert run("half", 2) == (whole, [0, 1])
+    again, begun = train_epochs("half", 2)
+    assert again == whole
+    assert begun == [0, 1]
 
 
-def test_training_keeps_the_random_state_of_its_caller(make):
+def test_training_keeps_the_random_state_of_its_caller(make_trainer):
     before = torch.get_rng_state()
-    make(epochs=1).fit(LISTS[:10], LISTS[45:])
+    make_trainer(epochs=1).fit(QUERIES[:10], VALIDATION)
     assert torch.equal(torch.get_rng_state(), before)
 
 
 # Scores and the loss by hand
 
 
-# 3 candidates, 4 chunks, width 5
+# 3 candidates, 4 chunks, width 5; the third candidate has no real chunk
 CHUNKS = torch.randn((3, 4, 5), generator=torch.Generator().manual_seed(3))
 REAL = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]]).bool()
 REPORT = torch.randn(5, generator=torch.Generator().manual_seed(4))
 
 
-@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize("cosine", [False, True], ids=["dot product", "cosine"])
 def test_padding_changes_no_score(cosine):
     torch.manual_seed(0)
     head = ScoringHead(5, cosine=cosine).eval()
-    other = torch.where(REAL.unsqueeze(-1), CHUNKS, torch.full_like(CHUNKS, 77.0))
+    other_padding = torch.where(REAL.unsqueeze(-1), CHUNKS, torch.full_like(CHUNKS, 77.0))
     scores = head(REPORT, CHUNKS, REAL)
     assert torch.isfinite(scores).all()
-    assert torch.allclose(scores, head(REPORT, other, REAL))
+    assert torch.allclose(scores, head(REPORT, other_padding, REAL))
     assert torch.allclose(scores[:1], head(REPORT, CHUNKS[:1, :2], REAL[:1, :2]), atol=1e-6)
 
 
-def test_the_papers_score_is_a_dot_product_with_a_softmax_over_the_real_chunks():
-    head = ScoringHead(5, cosine=False)
-    assert sorted(head.state_dict()) == ["pooling.weight.bias", "pooling.weight.weight"]
-    two, files = CHUNKS[0, :2], head.pooling(CHUNKS, REAL)
-    share = torch.softmax(head.pooling.weight(functional.normalize(two, dim=-1)).squeeze(-1), 0)
-    assert torch.allclose(files[0], share @ two, atol=1e-6)
-    assert files[2].abs().sum() == 0  # a file without chunks
-    assert torch.allclose(head(REPORT, CHUNKS, REAL), files @ REPORT)
+@pytest.fixture
+def paper_head():
+    """Return the scoring head of the paper."""
+    return ScoringHead(5, cosine=False)
+
+
+def test_the_papers_head_learns_only_its_pooling(paper_head):
+    assert sorted(paper_head.state_dict()) == ["pooling.weight.bias", "pooling.weight.weight"]
+
+
+def test_the_papers_pooling_is_a_softmax_over_the_real_chunks(paper_head):
+    files = paper_head.pooling(CHUNKS, REAL)
+    two = CHUNKS[0, :2]
+    logits = paper_head.pooling.weight(functional.normalize(two, dim=-1)).squeeze(-1)
+    assert torch.allclose(files[0], torch.softmax(logits, 0) @ two, atol=1e-6)
+
+
+def test_the_vector_of_a_file_without_chunks_is_0(paper_head):
+    assert paper_head.pooling(CHUNKS, REAL)[2].abs().sum() == 0
+
+
+def test_the_papers_score_is_a_dot_product(paper_head):
+    files = paper_head.pooling(CHUNKS, REAL)
+    assert torch.allclose(paper_head(REPORT, CHUNKS, REAL), files @ REPORT)
 
 
 @pytest.mark.parametrize(
-    ("fixed", "right", "wrong"), [([0, 1, 0], [2.0], [1.0, 0.5]), ([1, 1, 0], [2.0, 1.0], [0.5])]
+    ("fixed", "right", "wrong"),
+    [([0, 1, 0], [2.0], [1.0, 0.5]), ([1, 1, 0], [2.0, 1.0], [0.5])],
+    ids=["one fixed file", "another fixed file is not a negative"],
 )
-def test_the_loss_is_a_softmax_in_which_another_fixed_file_is_no_negative(fixed, right, wrong):
+def test_the_loss_is_a_softmax_over_a_fixed_file_and_all_wrong_ones(fixed, right, wrong):
     loss = contrastive_loss(torch.tensor([1.0, 2.0, 0.5]), torch.tensor(fixed).bool()).item()
-    rest = sum(map(math.exp, wrong))
-    assert loss == pytest.approx(
-        -sum(math.log(math.exp(one) / (math.exp(one) + rest)) for one in right) / len(right)
-    )
+    wrong_sum = sum(math.exp(score) for score in wrong)
+    log_likelihoods = []
+    for score in right:
+        log_likelihoods.append(math.log(math.exp(score) / (math.exp(score) + wrong_sum)))
+    assert loss == pytest.approx(-sum(log_likelihoods) / len(right))
+
+
+def scores_and_gradient(encoder_folder, chunks_at_once):
+    """Return scores of three candidates, the second of which is unknown, and a gradient."""
+    chunks = {"a": [[2, 7, 3], [2, 8, 9, 3]], "b": [[2, 5, 3]]}
+    training = {"learns": "both", "chunks_at_once": chunks_at_once}
+    settings = StageTwoSettings.model_validate({"training": training})
+    encoder = Encoder.load(str(encoder_folder), "mean")
+    model = RerankingModel(settings, encoder, encoder, seed=1).eval()
+    scores = model(EncodedQuery(candidates("a gone b"), [[2, 7, 8, 3]]), chunks)
+    (scores[0] - scores[2]).backward()
+    return scores.detach(), encoder.model.get_input_embeddings().weight.grad
 
 
 def test_encoding_in_parts_changes_neither_scores_nor_gradients(encoder_folder):
-    chunks = {"a": [[2, 7, 3], [2, 8, 9, 3]], "b": [[2, 5, 3]]}
-    found = []
-    for at_once in (0, 1):
-        settings = StageTwoSettings.model_validate(
-            {"training": {"learns": "both", "chunks_at_once": at_once}}
-        )
-        encoder = Encoder.load(str(encoder_folder), "mean")
-        model = RerankingModel(settings, encoder, encoder, seed=1).eval()
-        scores = model(EncodedQuery(candidates("a gone b"), [[2, 7, 8, 3]]), chunks)
-        (scores[0] - scores[2]).backward()
-        found.append((scores.detach(), encoder.model.get_input_embeddings().weight.grad))
-    assert torch.allclose(found[0][0], found[1][0], atol=1e-6)
-    assert torch.allclose(found[0][1], found[1][1], atol=1e-6)
-    assert found[0][0][1] == 0  # a blob that nobody knows
+    scores, gradient = scores_and_gradient(encoder_folder, chunks_at_once=0)
+    scores_in_parts, gradient_in_parts = scores_and_gradient(encoder_folder, chunks_at_once=1)
+    assert torch.allclose(scores, scores_in_parts, atol=1e-6)
+    assert torch.allclose(gradient, gradient_in_parts, atol=1e-6)
+
+
+def test_an_unknown_blob_scores_0(encoder_folder):
+    scores, _ = scores_and_gradient(encoder_folder, chunks_at_once=0)
+    assert scores[1] == 0

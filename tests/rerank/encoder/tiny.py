@@ -1,4 +1,4 @@
-"""A tiny encoder of random weights, made here: nothing is downloaded; and progress that interrupts a training."""
+"""A tiny encoder of random weights, made without downloads; progress that interrupts training."""
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
@@ -9,34 +9,46 @@ WORDS = "a b c door window lock key opens fails class push pull red blue".split(
 
 
 def write_encoder(folder, *, width=16, seed=1, roberta=False, words=WORDS):
+    """Write an encoder whose tokens are whole words, and return the folder.
+
+    It reads 34 tokens; the first word's number is 4, after the marks.
+    """
     torch.manual_seed(seed)
     sizes = {
         "vocab_size": len(MARKS) + len(words),
         "hidden_size": width,
         "intermediate_size": 32,
         "pad_token_id": 0,
-    }
-    sizes |= {
         "num_hidden_layers": 1,
         "num_attention_heads": 2,
-        "max_position_embeddings": 35 if roberta else 34,
     }
-    model = RobertaModel(RobertaConfig(**sizes)) if roberta else BertModel(BertConfig(**sizes))
+    if roberta:  # counts positions from its padding token on
+        model = RobertaModel(RobertaConfig(**sizes, max_position_embeddings=35))
+    else:
+        model = BertModel(BertConfig(**sizes, max_position_embeddings=34))
     model.save_pretrained(folder)
     vocabulary = {word: number for number, word in enumerate([*MARKS, *words])}
-    made = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    marks = [("[CLS]", 2), ("[SEP]", 3)]
-    made.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=marks
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    tokens = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token"), MARKS, strict=True))
-    PreTrainedTokenizerFast(tokenizer_object=made, **tokens).save_pretrained(folder)
+    pad, unknown, first, last = MARKS
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=pad,
+        unk_token=unknown,
+        cls_token=first,
+        sep_token=last,
+    ).save_pretrained(folder)
     return folder
 
 
 class Epochs:
-    """Called as progress; raises KeyboardInterrupt within epoch ``interrupted`` (from 0), after its first step."""
+    """Progress that records the epochs begun.
+
+    It raises KeyboardInterrupt after the first step of the epoch ``interrupted`` (from 0).
+    """
 
     def __init__(self, interrupted=None):
         self.interrupted = interrupted
@@ -47,6 +59,7 @@ class Epochs:
         if kind != "epoch" or not number.isdigit():
             return
         epoch = int(number) - 1
-        self.begun += [epoch] if epoch not in self.begun else []
+        if epoch not in self.begun:
+            self.begun.append(epoch)
         if epoch == self.interrupted:
             raise KeyboardInterrupt
