@@ -106,7 +106,7 @@ def test_a_run_goes_out_and_comes_back(tmp_path, fails, tosloc):
         (["run.txt", "--qrels", "other.txt"], "no judgement for 1 of 2 reports, first 8"),
         (
             ["run.txt", "--qrels", "run.txt", "--repo", "repo"],
-            "labelled reports say themselves what is true",
+            "labelled reports contain their judgements",
         ),
     ],
 )

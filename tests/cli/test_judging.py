@@ -263,7 +263,7 @@ def test_rankings_that_lack_files_are_told(ask, searched, length, says):
         ("evaluate unjudged", "unjudged/qrels.jsonl: empty"),
         (
             "evaluate good worse --html x",
-            "--html: a page tells of one run, not of 2; compare runs with",
+            "--html: a page shows one run, not 2; compare runs with",
         ),
         ("compare good short", "--common compares those that both judge, here 2"),
         ("compare good other", "report 3: A.java is a fixed file for only one of good and other"),

@@ -133,7 +133,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         code = COMMAND(args=arguments, prog_name="tosloc", standalone_mode=False)
     except typer.TyperException as error:
-        # Typer has no public name for this error of a group without a command. Its text is the help.
+        # Typer has no public name for the error of a group without a command, whose text is help.
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error, file=sys.stderr)
             return WRONG_INPUT

@@ -1,4 +1,7 @@
-"""The commands that make facts, checkpoints and runs, also of other tools' results. Heavy imports wait inside."""
+"""The commands that make facts, checkpoints and runs, and exchange runs with other tools.
+
+Heavy packages are imported inside the commands, so that the command line starts quickly.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +36,10 @@ ConfigOption = Annotated[
     typer.Option(help="TOML file of settings.", show_default="the checkpoint's, or the defaults"),
 ]
 WEAK_TRAINING: Final = (
-    "most reports are commit messages, which say little about how often an answer to a user's report is right; so the"
-    " percentages stay as sure as those of the shipped weights, on average"
+    "most reports are commit messages, which say little about how often an answer to a user's"
+    " report is right; so the percentages are on average as high as with the shipped weights"
 )
-ZoneOption = Annotated[str, typer.Option(help="Time zone of opening times that carry none.")]
+ZoneOption = Annotated[str, typer.Option(help="Time zone of opening times that have none.")]
 
 
 def train(
@@ -46,7 +49,7 @@ def train(
         Path | None,
         typer.Argument(
             metavar="CONFIG",
-            help="TOML file of settings, or the name of one that TosLoc ships, as tomcat.",
+            help="TOML file of settings, or the name of one that TosLoc ships, such as tomcat.",
         ),
     ] = None,
     out: Annotated[
@@ -64,15 +67,15 @@ def train(
     keep_features: Annotated[
         bool,
         typer.Option(
-            "--keep-features", help="Leave the feature tables, for evaluate --html and lab."
+            "--keep-features", help="Keep the feature tables, for evaluate --html and lab."
         ),
     ] = False,
     stage_two: Annotated[
-        bool, typer.Option(help="Learn the second stage too, if one is configured.")
+        bool, typer.Option(help="Also train the second stage, if one is configured.")
     ] = True,
     cluster: ClusterOption = None,
 ) -> None:
-    """Learn from fixed reports.
+    """Train on fixed reports.
 
     Fits on the oldest 80 %, ranks validation and test, and saves the checkpoint and both runs.
     """
@@ -81,12 +84,13 @@ def train(
     from tosloc.storage.cache import trained_folder
     from tosloc.train import training
 
-    settings = _settings(config, stage_two)
-    reports, found_later = reports or _mined(repo), out is None
+    settings = _training_settings(config, stage_two)
+    reports = reports or _mined_reports(repo)
+    is_found_later = out is None
     with Repository(repo) as repository:
         out = out or trained_folder(repository)
     with on_cluster(cluster, {repo: ""}, resolve_revision), progress_bars() as callback:
-        learned = training.train(
+        trained = training.train(
             settings,
             repo,
             reports,
@@ -95,29 +99,28 @@ def train(
             embed_version=embed_version,
             keep_features=keep_features,
         )
-    judged = learned.provenance["splits"]["validation"]
-    if learned.choice is not None and learned.choice.sentence:
-        print_notes([learned.choice.sentence])
-    if judged:
+    if trained.choice is not None and trained.choice.sentence:
+        print_notes([trained.choice.sentence])
+    if trained.provenance["splits"]["validation"]:
         print_split(out, "validation")
     else:
         print_notes(["no report is left for validation, so there is nothing to judge by"])
-    if learned.weights.weak and learned.weights.kind == "trained":
+    if trained.weights.weak and trained.weights.kind == "trained":
         print_notes([WEAK_TRAINING])
-    used, named = f"use it with: --checkpoint {out}", f" {out}"
-    if found_later:
-        used = "localize, serve and mcp use it in this repository from now on (--checkpoint none: shipped weights)"
-        named = ""
-    print_notes(
-        [
-            f"the checkpoint is in {out}; {used}",
-            f"for the test reports, run: tosloc evaluate{named}",
-        ]
-    )
+    if is_found_later:
+        use = (
+            "localize, serve and mcp use it in this repository from now on"
+            " (--checkpoint none: shipped weights)"
+        )
+        evaluate = "tosloc evaluate"
+    else:
+        use = f"use it with: --checkpoint {out}"
+        evaluate = f"tosloc evaluate {out}"
+    print_notes([f"the checkpoint is in {out}; {use}", f"for the test reports, run: {evaluate}"])
 
 
-def _settings(config: Path | None, stage_two: bool) -> Config:
-    """Settings of a training by its options; without a second stage where its extra is missing."""
+def _training_settings(config: Path | None, stage_two: bool) -> Config:
+    """Return the settings of a training, without a second stage if its extra is missing."""
     from tosloc.core.config import Config, StageTwoSettings, load_config
     from tosloc.train import training
 
@@ -127,7 +130,7 @@ def _settings(config: Path | None, stage_two: bool) -> Config:
             training.configured_reranker(settings)
             return settings
         except MissingExtra as error:
-            print_notes([f"{error}; without it stage one is learned alone"])
+            print_notes([f"{error}; without it only stage one is trained"])
     return settings.model_copy(update={"stage_two": StageTwoSettings()})
 
 
@@ -143,7 +146,7 @@ def rank(
     functions: Annotated[
         bool,
         typer.Option(
-            "--functions", help="Rank functions, too, for: tosloc evaluate --level function."
+            "--functions", help="Also rank functions, for: tosloc evaluate --level function."
         ),
     ] = False,
     config: ConfigOption = None,
@@ -156,7 +159,7 @@ def rank(
     from tosloc.train import experiment
 
     settings = None if config is None else load_config(config)
-    reports = reports or _mined(repo)
+    reports = reports or _mined_reports(repo)
     parts = (Split.validation, Split.test) if split is None else (split,)
     with on_cluster(cluster, {repo: ""}, resolve_revision), progress_bars() as callback:
         for part in parts:
@@ -194,12 +197,12 @@ def data(
     zone: ZoneOption = "UTC",
     as_json: JsonOption = False,
 ) -> None:
-    """Count what labelled reports hold."""
+    """Count the reports and fixed files of a data set."""
     from tosloc.core.config import Config
     from tosloc.git.repository import Repository
     from tosloc.reports.labelled import describe, load_dataset, resolve_suffixes
 
-    reports = reports or _mined(repo)
+    reports = reports or _mined_reports(repo)
     with Repository(repo) as repository, progress_bars() as callback:
         settings = resolve_suffixes(Config.of({"data": {"zone": zone}}, "--zone"), reports).data
         suffixes = frozenset(settings.named_suffixes)
@@ -212,8 +215,11 @@ def data(
         print_rows(rows)
 
 
-def _mined(repo: Path) -> Path:
-    """What was mined of a repository, where no reports are named. Raises ToslocError where there is nothing."""
+def _mined_reports(repo: Path) -> Path:
+    """Return the file of reports that ``tosloc mine`` wrote for a repository.
+
+    Raises ToslocError if there is none.
+    """
     from tosloc.git.repository import Repository
 
     with Repository(repo) as repository:
@@ -228,32 +234,33 @@ def import_run(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="A run in TREC's form, or labelled reports with published ranks."
+            metavar="FILE", help="A run in TREC's format, or labelled reports with published ranks."
         ),
     ],
     out: OutOption,
     qrels: Annotated[
         Path | None,
-        typer.Option(help="What is true of a TREC run: TREC's form or ours."),
+        typer.Option(help="Judgements of a TREC run, in TREC's format or TosLoc's."),
     ] = None,
     repo: PublishedRepositoryOption = None,
     zone: ZoneOption = "UTC",
     split: Annotated[Split, typer.Option(help="Which published ranks.")] = Split.test,
 ) -> None:
-    """Make a run of another tool's results.
+    """Import a run of another tool.
 
-    From a run in TREC's form, paths percent-encoded; or, with --repo, from the ranks that the data of Ye et al.
-    publish in their column "result".
+    Without --repo from a run in TREC's format, whose paths are percent-encoded; with --repo from
+    the ranks that the data of Ye et al. publish in their column "result".
     """
     from tosloc.train.experiment import command_folder, refuse_training
 
     refuse_training(out)
     if repo is None and file.suffix in (".xlsx", ".xml"):
         raise RunError(
-            f"{file}: the ranks of labelled reports are of the files of a repository; name it with --repo"
+            f"{file}: the ranks of labelled reports are of the files of a repository;"
+            " name it with --repo"
         )
     if repo is not None and qrels is not None:
-        raise RunError(f"{file}: labelled reports say themselves what is true; leave out --qrels")
+        raise RunError(f"{file}: labelled reports contain their judgements; leave out --qrels")
     with command_folder(out, "tosloc import-run"):
         if repo is None:
             _import_trec(file, qrels, out)
@@ -274,13 +281,16 @@ def export_run(
     others: Annotated[
         bool,
         typer.Option(
-            "--others", help="Judge every other searched file as 0: large, but bpref agrees."
+            "--others",
+            help="Also write a judgement of 0 for every other searched file. The file gets large,"
+            " but then bpref agrees.",
         ),
     ] = False,
 ) -> None:
-    """Write a run and its judgements for other tools.
+    """Export a run and its judgements for other tools.
 
-    As run.trec and qrels.trec: paths percent-encoded, scores counting down so that every tool ranks alike.
+    Writes run.trec and qrels.trec. Paths are percent-encoded, and scores count down, so that every
+    tool ranks alike.
     """
     from tosloc.evaluate.run_paths import read_scored_run
     from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
@@ -288,11 +298,11 @@ def export_run(
 
     refuse_training(out)
     scored = read_scored_run(run, split, qrels)
-    if (
-        scored.evaluation().length != 1 and others
-    ):  # which also refuses what other tools would not see
+    # Computing this also refuses a run whose faults other tools would not notice.
+    ranked_share = scored.evaluation().length
+    if others and ranked_share != 1:
         raise RunError(
-            f"{run}: not every ranking is known to hold all files that were searched; leave out --others"
+            f"{run}: some rankings do not contain all files that were searched; leave out --others"
         )
     with command_folder(out, "tosloc export-run"):
         write_trec_run(out / "run.trec", scored.run, scored.name)
@@ -301,6 +311,7 @@ def export_run(
 
 
 def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
+    """Import a run in TREC's format, with its judgements if they are given."""
     from tosloc.evaluate.judgements import write_judgements
     from tosloc.evaluate.measures import evaluate
     from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_any_judgements
@@ -314,28 +325,29 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
         "tosloc": tosloc.__version__,
         "imported": {"form": "TREC", **file_provenance(file)},
     }
-    truth = {} if qrels is None else read_any_judgements(qrels)
-    if truth:
-        evaluate(run, truth)
-    (out / JUDGEMENTS_FILE).unlink(
-        missing_ok=True
-    )  # last, since a folder with judgements is a finished run
+    judgements = {} if qrels is None else read_any_judgements(qrels)
+    if judgements:
+        evaluate(run, judgements)  # Judgements that do not fit the run are refused.
+    # Judgements are written last, because a folder that contains them is a finished run.
+    (out / JUDGEMENTS_FILE).unlink(missing_ok=True)
     write_run(out / RUN_FILE, header, run.rankings())
-    if truth:
-        write_judgements(out / JUDGEMENTS_FILE, truth.values())
-    to_judge = "; to judge them, name --qrels" if qrels is None else ""
-    print_notes([f"{len(run.orders)} rankings are in {out}{to_judge}"])
+    if judgements:
+        write_judgements(out / JUDGEMENTS_FILE, judgements.values())
+    hint = "; to judge them, name --qrels" if qrels is None else ""
+    print_notes([f"{len(run.orders)} rankings are in {out}{hint}"])
 
 
 def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) -> None:
+    """Import the ranks that labelled reports publish, as a run with its judgements."""
     from tosloc.evaluate.run_paths import RUN_FILE
     from tosloc.evaluate.runs import write_known_ranks
     from tosloc.git.repository import Repository
     from tosloc.reports.labelled import chronological, load_dataset, published_ranks
     from tosloc.train.experiment import file_provenance, write_truth
 
+    # The projects whose ranks were published are written in Java.
+    suffixes = frozenset({".java"})
     with Repository(repo) as repository, progress_bars() as callback:
-        suffixes = frozenset({".java"})  # of the projects whose ranks were published
         dataset = load_dataset(repository, file, zone=zone, suffixes=suffixes, progress=callback)
         part = chronological(dataset.cases)[split]
         published = published_ranks(dataset, part)
@@ -353,13 +365,15 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
             "left out": {"reports without published ranks": len(part) - len(published)},
             "unresolved": len(dataset.unresolved),
         }
-        folder, cases = out / split, [case for case in part if case.report.id in published]
+        folder = out / split
+        cases = [case for case in part if case.report.id in published]
         write_known_ranks(folder / RUN_FILE, header, published.items())
         write_truth(folder, cases, dataset)
+    left_out = len(part) - len(cases)
     print_notes(
         [
-            f"{len(cases)} of {len(part)} {split} reports have published ranks; left out of the run and of its"
-            f" judgements: {len(part) - len(cases)}",
+            f"{len(cases)} of {len(part)} {split} reports have published ranks; left out of the run"
+            f" and of its judgements: {left_out}",
             f"now run: tosloc evaluate {out} --split {split}",
         ]
     )

@@ -1,4 +1,7 @@
-"""The commands ``evaluate`` and ``compare``. Heavy imports wait inside."""
+"""The commands ``evaluate`` and ``compare``.
+
+Heavy packages are imported inside the commands, so that the command line starts quickly.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,10 @@ from tosloc.cli.printing import (
 from tosloc.core.errors import RunError, pluralize
 
 if TYPE_CHECKING:
+    from tosloc.evaluate.compare import Comparison
     from tosloc.evaluate.measures import Measure
     from tosloc.evaluate.run_paths import ScoredRun
+    from tosloc.evaluate.tables import Results
 
 RunsArgument = Annotated[
     list[Path],
@@ -34,26 +39,26 @@ RunsArgument = Annotated[
 ]
 SplitOption = Annotated[Split, typer.Option(help="Which run of a folder.")]
 QrelsOption = Annotated[
-    Path | None, typer.Option(help="What is true.", show_default="qrels.jsonl beside the run")
+    Path | None,
+    typer.Option(help="File of judgements.", show_default="qrels.jsonl beside the run"),
 ]
 MeasuresOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="NAMES", help="Further measures, such as nDCG@10,Acc@5.", show_default="none"
+        metavar="NAMES", help="More measures, such as nDCG@10,Acc@5.", show_default="none"
     ),
 ]
 NoTestsOption = Annotated[
     bool,
-    typer.Option(
-        "--no-tests", help="Judge without test files: neither ranked nor counted as fixed."
-    ),
+    typer.Option("--no-tests", help="Leave test files out of rankings and judgements."),
 ]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
 CommonOption = Annotated[
     bool, typer.Option("--common", help="Compare only the reports that both runs judge.")
 ]
 LevelOption = Annotated[
-    Level, typer.Option(help="Files, or the functions that rank --functions ranked, beside BM25.")
+    Level,
+    typer.Option(help="Judge files, or the functions that rank --functions ranked, beside BM25."),
 ]
 
 
@@ -63,7 +68,7 @@ def evaluate(
         typer.Argument(
             metavar="RUN",
             help="Folder that train or rank wrote, a split's folder, or a run file.",
-            show_default="what train has left for the repository around the current folder",
+            show_default="the last training for the repository around the current folder",
         ),
     ] = None,
     split: SplitOption = Split.test,
@@ -75,7 +80,7 @@ def evaluate(
     as_markdown: MarkdownOption = False,
     html: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="File to write: one page with figures and every report."),
+        typer.Option(dir_okay=False, help="Write a page with figures and every report to FILE."),
     ] = None,
 ) -> None:
     """Print how good runs are.
@@ -86,28 +91,40 @@ def evaluate(
 
     form = output_form(as_json, as_markdown)
     check_drawing(html)
-    asked = parse_measures(measures, level)
-    scored = read_scored_runs(runs or [_trained()], split.value, qrels, no_tests, level)
+    extra_measures = parse_measures(measures, level)
+    scored_runs = read_scored_runs(runs or [_trained_run()], split.value, qrels, no_tests, level)
     if html is not None and level is Level.function:
         raise RunError("--html is not for --level function; leave it out")
-    if html is not None and len(scored) > 1:
+    if html is not None and len(scored_runs) > 1:
         raise RunError(
-            f"--html: a page tells of one run, not of {len(scored)}; compare runs with: tosloc compare"
+            f"--html: a page shows one run, not {len(scored_runs)};"
+            " compare runs with: tosloc compare"
         )
-    results = [Results(one, asked, level.value) for one in scored]
-    values = [one.values() for one in results]
+    results = [Results(scored, extra_measures, level.value) for scored in scored_runs]
+    values = [result.values() for result in results]
     if html is not None:
-        from tosloc.core.io import write_text
-        from tosloc.plots.page import page
-
-        write_text(html, page(results[0]))
+        _write_page(html, results[0])
     tables = [results_table(results), *map(strata_table, results)]
     print_results(form, values if len(values) > 1 else values[0], tables)
-    print_notes(dict.fromkeys(note for one in results for note in one.notes))
+    notes: dict[str, None] = {}
+    for result in results:
+        notes |= dict.fromkeys(result.notes)
+    print_notes(notes)
 
 
-def _trained() -> Path:
-    """What train has left for the repository around this folder. Raises RunError where it has left nothing."""
+def _write_page(html: Path, results: Results) -> None:
+    """Write the evaluation of a run as a page."""
+    from tosloc.core.io import write_text
+    from tosloc.plots.page import page
+
+    write_text(html, page(results))
+
+
+def _trained_run() -> Path:
+    """Return the folder of the training for the repository around the current folder.
+
+    Raises RunError if there is none.
+    """
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
     from tosloc.storage.cache import trained_folder
@@ -129,40 +146,49 @@ def compare(
     no_tests: NoTestsOption = False,
     common: CommonOption = False,
     top: Annotated[
-        int, typer.Option(min=0, help="Reports shown that rose, and that fell, most.")
+        int, typer.Option(min=0, help="Number of reports shown that rose, and that fell, most.")
     ] = 10,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
 ) -> None:
     """Compare runs with the first one.
 
-    Paired t-test and paired bootstrap on AP and RR of the same reports; differences are later run minus first. Measures
-    that are yes or no for a report (Acc@k, Hit@k) have McNemar's exact test beside.
+    Paired t-test and paired bootstrap on AP and RR of the same reports; differences are the later
+    run minus the first. Measures that are yes or no for a report (Acc@k, Hit@k) also have McNemar's
+    exact test.
     """
     from tosloc.evaluate.compare import compare_all, comparison_values
 
     form = output_form(as_json, as_markdown)
     if len(runs) < 2:
         raise RunError(f"{runs[0]}: nothing to compare it with; name two runs or more")
-    evaluations = {
-        one.name: one.evaluation() for one in read_scored_runs(runs, split.value, qrels, no_tests)
-    }
-    compared = compare_all(evaluations, common, measures=parse_measures(measures))
-    values = {"pairs": [comparison_values(one, top) for one in compared]}
-    print_results(
-        form, values, [table for one in compared for table in comparison_tables(one, top)]
-    )
-    for one in compared:
-        if one.only_a or one.only_b:
-            print_notes(
-                [
-                    f"left out: {pluralize(one.only_a, 'report')} only of {one.a}, {one.only_b} only of {one.b}"
-                ]
-            )
-        if reports := one.searched_differently:
-            number = pluralize(len(reports), "report")
-            warning = f"{one.a} and {one.b} searched different numbers of files for {number}, first {reports[0]}"
-            print_notes([f"{warning}; the larger search is the harder one"])
+    scored_runs = read_scored_runs(runs, split.value, qrels, no_tests)
+    evaluations = {scored.name: scored.evaluation() for scored in scored_runs}
+    comparisons = compare_all(evaluations, common, measures=parse_measures(measures))
+    values = {"pairs": [comparison_values(comparison, top) for comparison in comparisons]}
+    tables = []
+    for comparison in comparisons:
+        tables += comparison_tables(comparison, top)
+    print_results(form, values, tables)
+    for comparison in comparisons:
+        print_notes(_comparison_notes(comparison))
+
+
+def _comparison_notes(comparison: Comparison) -> list[str]:
+    """Return sentences about reports that one run lacks, or searched differently."""
+    a, b = comparison.a, comparison.b
+    notes = []
+    if comparison.only_a or comparison.only_b:
+        only_a = pluralize(comparison.only_a, "report")
+        notes.append(f"left out: {only_a} only of {a}, {comparison.only_b} only of {b}")
+    reports = comparison.searched_differently
+    if reports:
+        number = pluralize(len(reports), "report")
+        notes.append(
+            f"{a} and {b} searched different numbers of files for {number}, first {reports[0]};"
+            " the larger search is the harder one"
+        )
+    return notes
 
 
 def print_split(folder: Path, split: str) -> None:
@@ -170,7 +196,8 @@ def print_split(folder: Path, split: str) -> None:
     from tosloc.evaluate.run_paths import read_scored_run
     from tosloc.evaluate.tables import Results
 
-    print_table(results_table([Results(replace(read_scored_run(folder, split), name=split))]))
+    scored = replace(read_scored_run(folder, split), name=split)
+    print_table(results_table([Results(scored)]))
 
 
 def read_scored_runs(
@@ -180,31 +207,44 @@ def read_scored_runs(
     no_tests: bool = False,
     level: Level = Level.file,
 ) -> list[ScoredRun]:
-    """The runs, each under a name of its own: where two have one name, the path that was asked for. Of the level of
-    functions ours of each folder, and BM25's after it.
+    """Read runs with their judgements, each under a name of its own.
+
+    Runs that have the same name are called by their paths. At the level of functions, each folder
+    gives TosLoc's run and after it BM25's. Raises RunError for a path that is given twice, and for
+    options that are not for the level.
     """
     from tosloc.evaluate.run_paths import drop_test_files, read_function_runs, read_scored_run
 
-    if twice := [path for path, times in Counter(paths).items() if times > 1]:
-        raise RunError(f"{twice[0]}: named twice")
+    for path, times in Counter(paths).items():
+        if times > 1:
+            raise RunError(f"{path}: named twice")
     if level is Level.function:
         if qrels is not None or no_tests:
             raise RunError("--qrels and --no-tests are not for --level function; leave them out")
-        return [one for path in paths for one in read_function_runs(path, split)]
+        function_runs: list[ScoredRun] = []
+        for path in paths:
+            function_runs += read_function_runs(path, split)
+        return function_runs
     runs = [read_scored_run(path, split, qrels) for path in paths]
-    runs = [drop_test_files(one) for one in runs] if no_tests else runs
-    named = Counter(one.name for one in runs)
+    if no_tests:
+        runs = [drop_test_files(run) for run in runs]
+    name_counts = Counter(run.name for run in runs)
     return [
-        replace(one, name=str(path)) if named[one.name] > 1 else one
-        for one, path in zip(runs, paths, strict=True)
+        replace(run, name=str(path)) if name_counts[run.name] > 1 else run
+        for run, path in zip(runs, paths, strict=True)
     ]
 
 
 def parse_measures(texts: Sequence[str] | None, level: Level = Level.file) -> list[Measure]:
-    """Measures of ``--measures A,B --measures C``, each once, after those that a level always has."""
+    """Parse the values of ``--measures``, which are names with commas between them.
+
+    Each measure is returned once, after the measures that a level always has.
+    """
     from tosloc.evaluate.measures import Measure
     from tosloc.evaluate.tables import FUNCTION_MEASURES
 
-    names = [name for text in texts or () for name in text.split(",") if name.strip()]
-    always = FUNCTION_MEASURES if level is Level.function else ()
-    return list(dict.fromkeys((*always, *map(Measure.parse, names))))
+    measures = list(FUNCTION_MEASURES) if level is Level.function else []
+    for text in texts or ():
+        names = [name for name in text.split(",") if name.strip()]
+        measures += map(Measure.parse, names)
+    return list(dict.fromkeys(measures))

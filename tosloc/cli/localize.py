@@ -1,4 +1,4 @@
-"""``tosloc localize``: bug reports, and for each the files of a version that are most likely at fault."""
+"""``tosloc localize``: rank the files of a version for each of one or more bug reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import stat
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -36,36 +36,39 @@ if TYPE_CHECKING:
 
 
 _SPECIAL_IN_GLOBS: Final = re.compile(r"[\\*?\[\]]")
-ON_PAGE: Final = 100
-"""Answers of a page, at most."""
+MAX_ANSWERS_ON_PAGE: Final = 100
+_MAX_SUGGESTED_CHARACTERS: Final = 60
+"""Characters of a report in a suggested command."""
 ReportArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="REPORT",
-        help="File of a bug report (text, Markdown, JSON) or of many (JSON lines); - is standard input. Else an issue"
-        " at GitHub ('#12', OWNER/REPO#12, its address), or the text itself. A folder narrows the search to its files.",
+        help="File of a bug report (text, Markdown, JSON) or of many (JSON lines); - is standard"
+        " input. Else an issue at GitHub ('#12', OWNER/REPO#12, its address), or the text itself. A"
+        " folder narrows the search to its files.",
         show_default="standard input, if it is a pipe or a file",
     ),
 ]
 IncludeOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="GLOB", help="Name only files that match, as in .gitignore; may be given again."
+        metavar="GLOB",
+        help="Show only files matching this glob (.gitignore syntax). Repeatable.",
     ),
 ]
 ExcludeOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="GLOB", help="Name no file that matches; may be given again."),
+    typer.Option(metavar="GLOB", help="Show no files matching this glob. Repeatable."),
 ]
 ShareOption = Annotated[
     float | None,
-    typer.Option(min=0, max=1, help="Name only files with such a share, as 0.3, or more."),
+    typer.Option(min=0, max=1, help="Show only files with at least this share, such as 0.3."),
 ]
-TopOption = Annotated[int, typer.Option(min=1, help="How many files to print.")]
-FunctionsOption = Annotated[int, typer.Option(min=0, help="How many functions of a file, at most.")]
+TopOption = Annotated[int, typer.Option(min=1, help="Number of files to print.")]
+FunctionsOption = Annotated[int, typer.Option(min=0, help="Most functions to print for a file.")]
 PageOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", dir_okay=False, help="Write the answers as a page, too."),
+    typer.Option(metavar="FILE", dir_okay=False, help="Also write the answers to FILE as a page."),
 ]
 OpenOption = Annotated[
     bool, typer.Option("--open", help="Open the first file in VISUAL or EDITOR.")
@@ -73,20 +76,21 @@ OpenOption = Annotated[
 FormatOption = Annotated[
     Literal["text", "path"],
     typer.Option(
-        "--format", help="How to print; path: FILE:LINE:COLUMN, for vim -q and other editors."
+        "--format", help="Output format; path is FILE:LINE:COLUMN, for vim -q and other editors."
     ),
 ]
 BackgroundOption = Annotated[
     bool,
     typer.Option(
-        help="Tell earlier changes like the report, and people and tests of the first file."
+        help="Show similar past changes, and the first file's tests and the people who know it."
     ),
 ]
 VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print notes that ask nothing of you, too.")
+    bool, typer.Option("--verbose", "-v", help="Also print informational notes.")
 ]
 OpenedOption = Annotated[
-    str | None, typer.Option(help="When the report was opened, in UTC: nothing later is looked at.")
+    str | None,
+    typer.Option(help="Time when the report was opened, in UTC; later history is not used."),
 ]
 
 
@@ -96,14 +100,14 @@ def localize(
     commit: VersionOption = None,
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
-    tests: Annotated[bool, typer.Option("--tests", help="Name test files, too.")] = False,
+    tests: Annotated[bool, typer.Option("--tests", help="Include test files.")] = False,
     min_share: ShareOption = None,
     top: TopOption = 10,
     functions: FunctionsOption = 3,
     form: FormatOption = "text",
     as_json: JsonOption = False,
     as_lines: Annotated[
-        bool, typer.Option("--jsonl", help="Print JSON, an answer a line.")
+        bool, typer.Option("--jsonl", help="Print JSON, one answer per line.")
     ] = False,
     html: PageOption = None,
     open_file: OpenOption = False,
@@ -112,33 +116,29 @@ def localize(
     background: BackgroundOption = True,
     verbose: VerboseOption = False,
 ) -> None:
-    """Here are bug reports: which files, and which functions?"""
-    from tosloc.cli.answers import open_first, print_answer, print_locations
+    """Rank the files and functions most likely to contain the bug."""
+    from tosloc.cli.answers import open_first
     from tosloc.reports.source import time_of
 
-    form_options = {"--json": as_json, "--jsonl": as_lines, "--format path": form == "path"}
-    chosen_forms = [option for option, is_chosen in form_options.items() if is_chosen]
-    if len(chosen_forms) > 1:
-        raise ToslocError(f"{' and '.join(chosen_forms)}: choose one of them")
-    when = None if opened is None else time_of(opened, UTC, "--opened")
+    output = _choose_output(form, as_json, as_lines)
+    opening_time = None if opened is None else time_of(opened, UTC, "--opened")
     sources, folders = _sort_arguments(report or [])
     if folders and include:
         raise ToslocError(
             f"{folders[0]} and --include: choose one of them; --include 'src/**/*.py' does both"
         )
-    reports = [
-        replace(one, opened=when or one.opened) for source in sources for one in _read(source, repo)
-    ]
-    most = 1 if as_json or open_file else ON_PAGE
-    if len(reports) > most and (most == 1 or html is not None):
+    reports = _read_all(sources, opening_time, repo)
+    one_answer = as_json or open_file
+    max_reports = 1 if one_answer else MAX_ANSWERS_ON_PAGE
+    if len(reports) > max_reports and (one_answer or html is not None):
         raise ToslocError(
-            f"--json and --open are for 1 answer, --html for {ON_PAGE}, not {len(reports)}; use --jsonl"
+            f"--json and --open are for 1 answer, --html for {MAX_ANSWERS_ON_PAGE},"
+            f" not {len(reports)}; use --jsonl"
         )
     check_drawing(html, "tosloc.web.render")
-    with progress_bars() as callback, _opened(repo, checkpoint, commit) as localizer:
+    with progress_bars() as callback, _open_localizer(repo, checkpoint, commit) as localizer:
         if folders:
-            include = _globs_of(folders, localizer.repository)
-        said: set[str] = set()
+            include = _folder_globs(folders, localizer.repository)
         answers: Iterable[Answer] = localizer.localize_many(
             reports,
             commit=commit,
@@ -151,132 +151,206 @@ def localize(
             background=background,
             progress=callback,
         )
-        if html is not None:  # before anything is printed: who reads may close the pipe
+        if html is not None:
+            # The page is written before anything is printed, because a reader may close the pipe.
             answers = list(answers)
             _write_page(html, answers, localizer)
+        printed_notes: set[str] = set()
         for number, answer in enumerate(answers):
-            notes = answer.notes if verbose else answer.warnings
-            if verbose or answer.weights.kind == "trained":
-                notes = (*notes, answer.weights.sentence)
-            print_notes(note for note in notes if note not in said)
-            said.update(notes)
-            if as_json or as_lines:
-                print_json(answer.as_dict(), indent=None if as_lines else 2)
-            else:
-                here = localizer.repository
-                print_locations(answer, here) if form == "path" else print_answer(
-                    answer, here, number
-                )
+            notes = _notes(answer, verbose)
+            print_notes(note for note in notes if note not in printed_notes)
+            printed_notes.update(notes)
+            _print_answer(answer, output, localizer.repository, number)
     if commit is not None and (open_file or form == "path"):
         print_notes([f"lines are those of {commit}; in the files on disk they may be others"])
     if open_file:
         open_first(answer, localizer.repository)
 
 
+def _choose_output(form: str, as_json: bool, as_lines: bool) -> str:
+    """Return the output format: json, jsonl, path or text. Raises ToslocError for two of them."""
+    options = {"--json": as_json, "--jsonl": as_lines, "--format path": form == "path"}
+    chosen = [option for option, is_chosen in options.items() if is_chosen]
+    if len(chosen) > 1:
+        raise ToslocError(f"{' and '.join(chosen)}: choose one of them")
+    if as_json:
+        return "json"
+    return "jsonl" if as_lines else form
+
+
+def _read_all(
+    sources: Sequence[str], opening_time: datetime | None, repo: Path | None
+) -> list[BugReport]:
+    """Return the reports of all arguments, opened at ``opening_time`` if it is given."""
+    reports = []
+    for source in sources:
+        for report in _read_reports(source, repo):
+            reports.append(replace(report, opened=opening_time or report.opened))
+    return reports
+
+
+def _notes(answer: Answer, verbose: bool) -> list[str]:
+    """Return the notes to print for an answer."""
+    notes = list(answer.notes if verbose else answer.warnings)
+    if verbose or answer.weights.kind == "trained":
+        notes.append(answer.weights.sentence)
+    return notes
+
+
+def _print_answer(answer: Answer, output: str, repository: Repository | None, before: int) -> None:
+    """Print an answer on standard output; ``before`` is the number of answers above it."""
+    from tosloc.cli.answers import print_answer, print_locations
+
+    if output in ("json", "jsonl"):
+        print_json(answer.as_dict(), indent=2 if output == "json" else None)
+    elif output == "path":
+        print_locations(answer, repository)
+    else:
+        print_answer(answer, repository, before)
+
+
 def _write_page(html: Path, answers: list[Answer], localizer: Localizer) -> None:
+    """Write answers as a page."""
     from tosloc.web.render import answers_page
 
     write_text(html, answers_page(answers, localizer))
 
 
 def _sort_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return what is to be read, and the folders to search. Raises ToslocError if there is nothing to read."""
+    """Return what is to be read, and the folders to search.
+
+    Raises ToslocError if there is nothing to read, and for several words that are not quoted.
+    """
     folders = [argument for argument in arguments if os.path.isdir(argument)]
     sources = [argument for argument in arguments if argument not in folders]
-    if not sources and _is_fed():
+    if not sources and _has_piped_input():
         sources = ["-"]
     if not sources and folders:
         raise ToslocError(
-            f"{folders[0]}: is a folder to search; name a report, too: tosloc localize 'what goes wrong' {folders[0]}"
+            f"{folders[0]}: is a folder to search; name a report, too:"
+            f" tosloc localize 'what goes wrong' {folders[0]}"
         )
     if not sources:
         raise ToslocError("Missing argument 'REPORT'; see: tosloc localize --help")
     words = [source for source in sources if _is_word(source)]
     if len(words) > 1:
-        text = shlex.quote(truncate_text(" ".join(words), 60))
+        text = shlex.quote(truncate_text(" ".join(words), _MAX_SUGGESTED_CHARACTERS))
         raise ReportError(
-            f"{words[0]}: no such file; if this is the text of a report, quote it: tosloc localize {text}"
+            f"{words[0]}: no such file; if this is the text of a report, quote it:"
+            f" tosloc localize {text}"
         )
     return sources, folders
 
 
-def _is_fed() -> bool:
-    """Return whether standard input is a pipe or a file, and no terminal or null device."""
+def _has_piped_input() -> bool:
+    """Return whether standard input is a pipe or a file, not a terminal or null device."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
-    except (AttributeError, OSError):  # it is closed, or no stream of the system
+    except (AttributeError, OSError):  # It is closed, or not a stream of the system.
         return False
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)
 
 
 def _is_word(source: str) -> bool:
-    """Return whether an argument is a single word, and names neither a file nor an issue."""
+    """Return whether an argument is a single word that names neither a file nor an issue."""
     from tosloc.mine.github import REFERENCE
 
-    is_one = len(source.split()) == 1 and source != "-"
-    return is_one and not os.path.exists(source) and REFERENCE.fullmatch(source) is None
+    is_one_word = len(source.split()) == 1 and source != "-"
+    return is_one_word and not os.path.exists(source) and REFERENCE.fullmatch(source) is None
 
 
-def _globs_of(folders: Sequence[str], repository: Repository | None) -> list[str] | None:
-    """Return globs of the files below folders of a work tree; None for all. Raises ToslocError for other folders."""
-    root = None if repository is None else repository.work_tree
+def _folder_globs(folders: Sequence[str], repository: Repository | None) -> list[str] | None:
+    """Return globs of the files below folders of a work tree, None for all of its files.
+
+    Raises ToslocError for folders outside the work tree.
+    """
+    work_tree = None if repository is None else repository.work_tree
+    root = None if work_tree is None else work_tree.resolve()
     globs = []
     for folder in folders:
         path = Path(folder).resolve()
-        if root is None or not path.is_relative_to(root.resolve()):
-            where = "there is no work tree" if root is None else f"is no folder of {root}"
+        if root is None or not path.is_relative_to(root):
+            problem = "there is no work tree" if root is None else f"is no folder of {work_tree}"
             raise ToslocError(
-                f"{folder}: {where}; narrow the search with --include, as in --include 'src/**'"
+                f"{folder}: {problem}; narrow the search with --include, as in --include 'src/**'"
             )
-        if path == root.resolve():
+        if path == root:
             return None
-        inside = path.relative_to(root.resolve()).as_posix()
-        escaped = _SPECIAL_IN_GLOBS.sub(r"\\\g<0>", inside)
+        escaped = _SPECIAL_IN_GLOBS.sub(r"\\\g<0>", path.relative_to(root).as_posix())
         globs.append(f"/{escaped}/")
     return globs
 
 
-def _read(source: str, repo: Path | None) -> list[BugReport]:
-    """What an argument names or says. Raises ReportError."""
-    from tosloc.git import discovery
-    from tosloc.git.repository import Repository
+def _read_reports(source: str, repo: Path | None) -> list[BugReport]:
+    """Return the reports of an argument: a file, standard input, an issue at GitHub, or a text.
+
+    Raises ReportError.
+    """
     from tosloc.mine.github import REFERENCE, fetch_issue, read_token
     from tosloc.reports.issues import read_new_reports
 
-    if source == "-" or os.path.exists(source):
-        return read_new_reports("-" if source == "-" else Path(source))
-    if (named := REFERENCE.fullmatch(source)) is not None:
-        if (project := named["named"] or named["project"]) is None:
-            with Repository(repo or discovery.current_repository()) as repository:
-                origin = discovery.WebPages.of(repository.remote_url())
-            here = origin and REFERENCE.fullmatch(f"{origin.project}/issues/{named['number']}")
-            if not here:
-                raise ReportError(
-                    f"{source}: the remote called origin is not at github.com; give OWNER/REPO{source}"
-                )
-            project = here["project"]
-        issue = fetch_issue(project, named["number"], read_token())
+    if source == "-":
+        return read_new_reports("-")
+    if os.path.exists(source):
+        return read_new_reports(Path(source))
+    reference = REFERENCE.fullmatch(source)
+    if reference is not None:
+        project = reference["named"] or reference["project"] or _github_project(source, repo)
+        issue = fetch_issue(project, reference["number"], read_token())
         return read_new_reports(StringIO(json.dumps(issue)))
-    if len(source.split()) != 1:
-        return read_new_reports(StringIO(source))
-    what = "the text itself, of several words, or an issue at github.com: '#12', OWNER/REPO#12 or its address"
-    raise ReportError(f"{source}: no such file; check the path, or give {what}")
+    if len(source.split()) == 1:
+        raise ReportError(
+            f"{source}: no such file; check the path, or give the text itself, of several words, or"
+            " an issue at github.com: '#12', OWNER/REPO#12 or its address"
+        )
+    return read_new_reports(StringIO(source))
 
 
-def _opened(repo: Path | None, checkpoint: Path | None, commit: str | None) -> Localizer:
-    """The named repository, else the one around this folder. Else, or where that is another project than the one that
-    a checkpoint has learned of, the version that the checkpoint carries: unless a commit is asked for.
+def _github_project(source: str, repo: Path | None) -> str:
+    """Return OWNER/NAME of the repository's remote, for an issue that is named by its number.
+
+    Raises ReportError if the remote is not at github.com.
     """
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
+    from tosloc.mine.github import REFERENCE
+
+    with Repository(repo or discovery.current_repository()) as repository:
+        web_pages = discovery.WebPages.of(repository.remote_url())
+    if web_pages is not None:
+        reference = REFERENCE.fullmatch(f"{web_pages.project}/issues/1")
+        if reference is not None:
+            return reference["project"]
+    raise ReportError(
+        f"{source}: the remote called origin is not at github.com; give OWNER/REPO{source}"
+    )
+
+
+def _open_localizer(repo: Path | None, checkpoint: Path | None, commit: str | None) -> Localizer:
+    """Open the repository at ``repo``, else the one around the current folder.
+
+    Without ``repo`` and ``commit``, a checkpoint that contains a version answers from that version,
+    unless the repository around the current folder knows its commit.
+    """
+    from tosloc.git import discovery
     from tosloc.localize.localizer import Localizer
 
     if repo is None and checkpoint is not None and commit is None:
         localizer = Localizer.load(checkpoint)
-        if (carried := localizer.model.version) is not None:
-            try:
-                with Repository(discovery.current_repository()) as repository:
-                    repository.resolve(carried.snapshot.commit)
-            except RepositoryError:  # also where it does not know the commit
-                return localizer
+        version = localizer.model.version
+        if version is not None and not _is_known_here(version.snapshot.commit):
+            return localizer
     return Localizer.open(repo or discovery.current_repository(), checkpoint, ready=False)
+
+
+def _is_known_here(commit: str) -> bool:
+    """Return whether the repository around the current folder contains a commit."""
+    from tosloc.git import discovery
+    from tosloc.git.repository import Repository
+
+    try:
+        with Repository(discovery.current_repository()) as repository:
+            repository.resolve(commit)
+    except RepositoryError:  # There is no repository, or it does not know the commit.
+        return False
+    return True

@@ -1,9 +1,10 @@
-"""``tosloc mine``: issues that a project already has become labelled reports, from which ``tosloc train`` learns."""
+"""``tosloc mine``: make labelled reports of a project's own issues, for ``tosloc train``."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,31 +14,37 @@ from tosloc.cli.options import CommitOption, JsonOption, NamedRepositoryOption
 from tosloc.core.errors import ReportError, ToslocError, pluralize
 
 if TYPE_CHECKING:
+    from tosloc.core.records import Progress
     from tosloc.git.repository import Repository
+    from tosloc.mine.issues import Exports
     from tosloc.mine.links import Mined
 
 ExportsArgument = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="EXPORT",
-        help="JSON of gh issue list and gh pr list, or of GitHub, GitLab, Jira or Bugzilla; - is standard input.",
-        show_default="commit messages stand in, as weak reports",
+        help="JSON of gh issue list and gh pr list, or of GitHub, GitLab, Jira or Bugzilla; - is"
+        " standard input.",
+        show_default="commit messages, as weak reports",
     ),
 ]
 GitHubOption = Annotated[
     str | None,
-    typer.Option(metavar="OWNER/NAME", help="Read closed issues there, by $GITHUB_TOKEN or gh."),
+    typer.Option(
+        metavar="OWNER/NAME", help="Fetch closed issues from GitHub, with $GITHUB_TOKEN or gh."
+    ),
 ]
 PatternOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="REGEX", help="How commits name issues: 'Bug-Id: (\\d+)'; may be given again."
+        metavar="REGEX",
+        help="How commit messages name issues, such as 'Bug-Id: (\\d+)'. Repeatable.",
     ),
 ]
 AllLabelsOption = Annotated[
     bool,
     typer.Option(
-        "--all-labels", help="Keep issues that are labelled as something else than a bug."
+        "--all-labels", help="Also use issues that are labelled as something else than a bug."
     ),
 ]
 MinedOption = Annotated[
@@ -45,7 +52,7 @@ MinedOption = Annotated[
     typer.Option(
         metavar="FILE",
         dir_okay=False,
-        help="JSON lines to write.",
+        help="File of JSON lines to write.",
         show_default="where tosloc train finds them",
     ),
 ]
@@ -63,88 +70,104 @@ def mine(
 ) -> None:
     """Make labelled reports of a project's own issues.
 
-    Links issues with the commits that fixed them, and says how many were linked how and what was left out.
+    Links issues with the commits that fixed them, and counts the links and the issues that were
+    left out.
     """
     from tosloc.cli.printing import progress_bars
     from tosloc.core.io import write_text
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
     from tosloc.mine import links, mentions
-    from tosloc.mine.github import fetch, read_token
     from tosloc.mine.issues import Exports
-    from tosloc.reports.source import read_text
     from tosloc.storage.cache import default_store, note_use
 
-    patterns, read = [mentions.compiled(one) for one in pattern or ()], Exports(all_labels)
-    if patterns and not exports and github is None:
+    has_issues = bool(exports) or github is not None
+    patterns = [mentions.compiled(text) for text in pattern or ()]
+    if patterns and not has_issues:
         raise ToslocError(
-            "--pattern: says which issues commits name, and none are given; name an export of issues"
+            "--pattern: says which issues commits name, and none are given;"
+            " name an export of issues"
         )
+    issues = Exports(all_labels)
     with (
         Repository(repo or discovery.current_repository()) as repository,
         progress_bars() as callback,
     ):
         file = out or mined_reports_path(repository)
-        for export in exports or ():
-            read.add(*read_text("-" if str(export) == "-" else export))
-        if github is not None:
-            read.projects.add(github.lower())
-            read.add(
-                json.dumps(fetch(github, read_token(), progress=callback)), f"GitHub's {github}"
-            )
-        if pages := discovery.WebPages.of(repository.remote_url()):
-            read.projects.add(pages.project.split("/", 3)[3].lower())
-        if exports or github is not None:
-            mined = links.mine(repository, read, tip=commit, patterns=patterns)
+        _read_issues(issues, exports or (), github, callback)
+        web_pages = discovery.WebPages.of(repository.remote_url())
+        if web_pages is not None:
+            issues.projects.add(web_pages.project.split("/", 3)[3].lower())
+        if has_issues:
+            mined = links.mine(repository, issues, tip=commit, patterns=patterns)
         else:
             mined = links.mine_messages(repository, tip=commit)
         if mined.reports and out is None:
             note_use(repository, default_store(repository))
     if mined.reports:
         write_text(file, "".join(json.dumps(report) + "\n" for report in mined.reports))
-    _show(mined, file, as_json)
+    _print_counts(mined, file, as_json)
     if not mined.reports:
         what = "issues" if mined.tracker else "commits that say that they fix a bug"
         raise ReportError(
             f"none of {mined.read:,} {what} has a fix to learn from, so nothing is written"
         )
-    how = "".join(
-        f" --{name} {path}" for name, path in (("repo", repo), ("reports", out)) if path is not None
-    )
     number = pluralize(len(mined.reports), "report")
-    print(f"tosloc: {file} holds {number}; now run: tosloc train{how}", file=sys.stderr)
+    command = _training_command(repo, out)
+    print(f"tosloc: {file} holds {number}; now run: {command}", file=sys.stderr)
+
+
+def _read_issues(
+    issues: Exports, exports: Sequence[Path], github: str | None, callback: Progress
+) -> None:
+    """Add the issues of exported files and of a project at GitHub."""
+    from tosloc.mine.github import fetch, read_token
+    from tosloc.reports.source import read_text
+
+    for export in exports:
+        issues.add(*read_text("-" if str(export) == "-" else export))
+    if github is not None:
+        issues.projects.add(github.lower())
+        records = fetch(github, read_token(), progress=callback)
+        issues.add(json.dumps(records), f"GitHub's {github}")
+
+
+def _training_command(repo: Path | None, reports: Path | None) -> str:
+    """Return the command that trains on what was mined with these options."""
+    command = "tosloc train"
+    if repo is not None:
+        command += f" --repo {repo}"
+    if reports is not None:
+        command += f" --reports {reports}"
+    return command
 
 
 def mined_reports_path(repository: Repository) -> Path:
-    """Where what was mined of a repository is kept: beside its facts in the user's cache."""
+    """Return the file of a repository's mined reports, in the user's cache beside its facts."""
     from tosloc.storage.cache import default_store
 
     return default_store(repository).with_name("reports.jsonl")
 
 
-def _show(mined: Mined, file: Path, as_json: bool) -> None:
-    """Print how many reports were linked how, and how many were left out why."""
+def _print_counts(mined: Mined, file: Path, as_json: bool) -> None:
+    """Print how many reports were linked in which way, and how many were left out for what."""
     from tosloc.cli.printing import Table, count_cell, output_form, print_results
 
+    left_out = dict(mined.left_out.most_common())
     values = {
         "tracker": mined.tracker or None,
         "weak": not mined.tracker,
         "read": mined.read,
         "linked": mined.kinds,
-        "left_out": dict(mined.left_out.most_common()),
+        "left_out": left_out,
         "reports": len(mined.reports),
         "file": str(file) if mined.reports else None,
     }
-    rows = [(f"linked by {kind}", number) for kind, number in mined.kinds.items()]
-    rows += [(f"left out: {why}", number) for why, number in mined.left_out.most_common()]
-    cells = [[what, count_cell(number)] for what, number in (*rows, ("read", mined.read))]
-    note = (
-        ""
-        if mined.tracker
-        else "weak: what commits say of their own fixes, which is easier than users' words"
-    )
-    print_results(
-        output_form(as_json, False),
-        values,
-        [Table([mined.tracker or "git alone", "number"], cells, note=note)],
-    )
+    rows = [[f"linked by {kind}", count_cell(number)] for kind, number in mined.kinds.items()]
+    rows += [[f"left out: {why}", count_cell(number)] for why, number in left_out.items()]
+    rows.append(["read", count_cell(mined.read)])
+    note = ""
+    if not mined.tracker:
+        note = "weak: what commits say of their own fixes, which is easier than users' words"
+    table = Table([mined.tracker or "git alone", "number"], rows, note=note)
+    print_results(output_form(as_json, False), values, [table])
