@@ -48,6 +48,7 @@ ONLY_IMPORTERS = {
     "uvicorn": {"web"},
     "pygments": {"web"},
     "mcp": {"mcp"},
+    "openai": {"rerank"},
     "dask": {"core"},
     "distributed": {"core"},
     "bm25s": {"lab", "scripts"},

@@ -19,7 +19,7 @@ PIP = (sys.executable, "-P", "-m", "pip", "--quiet")
 EXTRAS_ONLY = set(
     "torch transformers accelerate gensim scikit-learn bm25s matplotlib jinja2 starlette uvicorn".split()
 )
-EXTRAS_ONLY |= {"mcp", "dask", "distributed", "lizard"}
+EXTRAS_ONLY |= {"mcp", "dask", "distributed", "lizard", "openai"}
 
 
 @pytest.fixture(scope="module")

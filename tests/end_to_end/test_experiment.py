@@ -115,7 +115,7 @@ def weak(project):
 def test_weak_reports_make_answers_no_surer_than_the_shipped_weights(weak, out, project, tmp_path):
     ranked = tmp_path / "shipped"
     experiment.rank_reports(
-        None, project.git.path, project.write_reports(), ranked, "validation", config=CONFIG
+        Model(configuration=CONFIG), project.git.path, project.write_reports(), ranked, "validation"
     )
     temperature = learned(weak)["temperature"]
     scored = read_scored_run(weak, "validation")
@@ -170,7 +170,7 @@ def test_a_checkpoint_says_what_it_learned_from(weak, out, project):
 def test_training_keeps_the_shipped_ranking_of_the_test_reports(out, project, tmp_path):
     ranked = tmp_path / "shipped"
     experiment.rank_reports(
-        None, project.git.path, project.write_reports(), ranked, "test", config=CONFIG
+        Model(configuration=CONFIG), project.git.path, project.write_reports(), ranked, "test"
     )
     alone, beside = read_scored_run(ranked, "test"), read_scored_run(out, "test").shipped
     assert beside.run.names == alone.run.names
@@ -247,7 +247,7 @@ def test_a_run_of_all_reports_says_how_many_taught_the_checkpoint(
     ):
         ranked = tmp_path / f"{taught}{split}"
         experiment.rank_reports(
-            checkpoint, project.git.path, project.write_reports(), ranked, split
+            Model.load(checkpoint), project.git.path, project.write_reports(), ranked, split
         )
         assert read_run(ranked / split / "run.jsonl.gz").header.get(TRAINED_ON) == taught
     assert asked == ["1000"]  # the oldest

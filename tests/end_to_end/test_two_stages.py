@@ -218,7 +218,7 @@ def test_a_run_repeats_training_and_leaves_reports_older_than_what_was_learned_t
     for checkpoint, expected in ((out / "checkpoint", out), (late, out / "stage_one")):
         ranked = tmp_path / expected.name
         experiment.rank_reports(
-            checkpoint, project.git.path, project.write_reports(), ranked, "test"
+            Model.load(checkpoint), project.git.path, project.write_reports(), ranked, "test"
         )
         again, run = (read_run(folder / "test/run.jsonl.gz") for folder in (ranked, expected))
         assert list(again.rankings()) == list(run.rankings())

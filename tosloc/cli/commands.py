@@ -6,6 +6,7 @@ Heavy packages are imported inside the commands, so that the command line starts
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -23,7 +24,9 @@ from tosloc.cli.options import (
     NamedReportsOption,
     OutOption,
     PublishedRepositoryOption,
+    RerankOption,
     Split,
+    user_language_model,
 )
 from tosloc.cli.printing import print_json, print_notes, print_rows, progress_bars
 from tosloc.core.errors import MissingExtra, ReportError, RunError, ToslocError, pluralize
@@ -151,21 +154,35 @@ def rank(
     ] = False,
     config: ConfigOption = None,
     cluster: ClusterOption = None,
+    rerank: RerankOption = None,
 ) -> None:
     """Rank labelled reports without training."""
     from tosloc.core.cluster import on_cluster
     from tosloc.core.config import load_config
     from tosloc.git.repository import resolve_revision
+    from tosloc.localize.model import Model
     from tosloc.train import experiment
 
-    settings = None if config is None else load_config(config)
+    model = Model() if checkpoint is None else Model.load(checkpoint)
+    if config is not None:
+        model = replace(model, configuration=load_config(config))
     reports = reports or _mined_reports(repo)
     parts = (Split.validation, Split.test) if split is None else (split,)
+    language_model = user_language_model(rerank)
     with on_cluster(cluster, {repo: ""}, resolve_revision), progress_bars() as callback:
         for part in parts:
             experiment.rank_reports(
-                checkpoint, repo, reports, out, part, callback, config=settings, functions=functions
+                model,
+                repo,
+                reports,
+                out,
+                part,
+                callback,
+                functions=functions,
+                rerank=language_model,
             )
+    if language_model is not None:
+        print_notes([language_model.usage.sentence])
     print_notes([f"ranked; now run: tosloc evaluate {out} --split {parts[-1]}"])
 
 

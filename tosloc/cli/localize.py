@@ -21,18 +21,22 @@ from tosloc.cli.options import (
     FoundCheckpointOption,
     JsonOption,
     NamedRepositoryOption,
+    RerankOption,
     VersionOption,
     check_drawing,
+    user_language_model,
 )
 from tosloc.cli.printing import print_json, print_notes, progress_bars
 from tosloc.core.errors import ReportError, RepositoryError, ToslocError
 from tosloc.core.io import truncate_text, write_text
 
 if TYPE_CHECKING:
-    from tosloc.core.records import BugReport
+    from tosloc.core.records import BugReport, Progress
     from tosloc.git.repository import Repository
     from tosloc.localize.answer import Answer
     from tosloc.localize.localizer import Localizer
+    from tosloc.localize.options import LocalizeOptions
+    from tosloc.rerank.llm.reranker import LanguageModelReranker
 
 
 _SPECIAL_IN_GLOBS: Final = re.compile(r"[\\*?\[\]]")
@@ -94,6 +98,12 @@ OpenedOption = Annotated[
 ]
 
 
+DryRunOption = Annotated[
+    bool,
+    typer.Option("--dry-run", help="With --rerank: print the prompt instead of sending it."),
+]
+
+
 def localize(
     report: ReportArgument = None,
     repo: NamedRepositoryOption = None,
@@ -115,6 +125,8 @@ def localize(
     opened: OpenedOption = None,
     background: BackgroundOption = True,
     verbose: VerboseOption = False,
+    rerank: RerankOption = None,
+    dry_run: DryRunOption = False,
 ) -> None:
     """Rank the files and functions most likely to contain the bug."""
     from tosloc.cli.answers import open_first
@@ -136,21 +148,29 @@ def localize(
             f" not {len(reports)}; use --jsonl"
         )
     check_drawing(html, "tosloc.web.render")
-    with progress_bars() as callback, _open_localizer(repo, checkpoint, commit) as localizer:
+    language_model = user_language_model(rerank)
+    if dry_run and language_model is None:
+        raise ToslocError("--dry-run: shows the prompt for a language model; add --rerank llm")
+    with (
+        progress_bars() as callback,
+        _open_localizer(repo, checkpoint, commit, language_model) as localizer,
+    ):
         if folders:
             include = _folder_globs(folders, localizer.repository)
-        answers: Iterable[Answer] = localizer.localize_many(
-            reports,
-            commit=commit,
-            include=include,
-            exclude=exclude,
-            tests=tests or None,
-            min_share=min_share,
-            top=top,
-            functions=functions,
-            background=background,
-            progress=callback,
-        )
+        options: LocalizeOptions = {
+            "commit": commit,
+            "include": include,
+            "exclude": exclude,
+            "tests": tests or None,
+            "min_share": min_share,
+            "top": top,
+            "functions": functions,
+            "background": background,
+        }
+        if dry_run:
+            _print_prompts(localizer, reports, options, callback)
+            return
+        answers: Iterable[Answer] = localizer.localize_many(reports, progress=callback, **options)
         if html is not None:
             # The page is written before anything is printed, because a reader may close the pipe.
             answers = list(answers)
@@ -207,6 +227,19 @@ def _print_answer(answer: Answer, output: str, repository: Repository | None, be
         print_locations(answer, repository)
     else:
         print_answer(answer, repository, before)
+
+
+def _print_prompts(
+    localizer: Localizer,
+    reports: Sequence[BugReport],
+    options: LocalizeOptions,
+    progress: Progress,
+) -> None:
+    """Print exactly what would be sent to the language model for each report."""
+    for report in reports:
+        messages = localizer.language_model_messages(report, progress=progress, **options)
+        for message in messages:
+            print(f"[{message['role']}]\n{message['content']}\n")
 
 
 def _write_page(html: Path, answers: list[Answer], localizer: Localizer) -> None:
@@ -326,7 +359,12 @@ def _github_project(source: str, repo: Path | None) -> str:
     )
 
 
-def _open_localizer(repo: Path | None, checkpoint: Path | None, commit: str | None) -> Localizer:
+def _open_localizer(
+    repo: Path | None,
+    checkpoint: Path | None,
+    commit: str | None,
+    language_model: LanguageModelReranker | None,
+) -> Localizer:
     """Open the repository at ``repo``, else the one around the current folder.
 
     Without ``repo`` and ``commit``, a checkpoint that contains a version answers from that version,
@@ -334,13 +372,15 @@ def _open_localizer(repo: Path | None, checkpoint: Path | None, commit: str | No
     """
     from tosloc.git import discovery
     from tosloc.localize.localizer import Localizer
+    from tosloc.localize.model import Model
 
     if repo is None and checkpoint is not None and commit is None:
-        localizer = Localizer.load(checkpoint)
+        localizer = Localizer(Model.load(checkpoint), rerank=language_model)
         version = localizer.model.version
         if version is not None and not _is_known_here(version.snapshot.commit):
             return localizer
-    return Localizer.open(repo or discovery.current_repository(), checkpoint, ready=False)
+    repository = repo or discovery.current_repository()
+    return Localizer.open(repository, checkpoint, rerank=language_model, ready=False)
 
 
 def _is_known_here(commit: str) -> bool:

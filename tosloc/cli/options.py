@@ -5,11 +5,16 @@ from __future__ import annotations
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tosloc.cli.printing import print_notes
+from tosloc.core.errors import require
 from tosloc.git import discovery
+
+if TYPE_CHECKING:
+    from tosloc.rerank.llm.reranker import LanguageModelReranker
 
 _AROUND = "the one around the current folder"
 _REPOSITORY = "Git repository, bare or not, or a folder in one."
@@ -75,6 +80,28 @@ FigureOption = Annotated[
     Path | None,
     typer.Option(metavar="PATH", help="Draw a figure and write it to PATH.svg and PATH.png."),
 ]
+
+
+RerankOption = Annotated[
+    Literal["llm"] | None,
+    typer.Option(
+        help="Let a language model order the first files; the report and their code are sent to it."
+    ),
+]
+
+
+def user_language_model(rerank: Literal["llm"] | None) -> LanguageModelReranker | None:
+    """Return the language model in the user's settings, if an option asks for it.
+
+    Before anything is sent, a note says where to. Raises ConfigError without settings, and
+    MissingExtra without the client library.
+    """
+    if rerank is None:
+        return None
+    require("a language model", "llm", "openai")
+    from tosloc.rerank.llm.reranker import LanguageModelReranker
+
+    return LanguageModelReranker.from_user_settings(lambda note: print_notes([note]))
 
 
 class Level(StrEnum):

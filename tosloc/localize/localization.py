@@ -11,14 +11,24 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
 from tosloc.code.languages import has_grammar, language_name
 from tosloc.core.errors import CheckpointError
-from tosloc.core.records import BoolArray, BugReport, FloatArray, Hit, Ranking, Reason, RoutineNote
+from tosloc.core.records import (
+    BoolArray,
+    BugReport,
+    FloatArray,
+    Hit,
+    Progress,
+    Ranking,
+    Reason,
+    RoutineNote,
+    ignore_progress,
+)
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository, decode_text
 from tosloc.localize.answer import Answer, SearchScope
@@ -28,16 +38,22 @@ from tosloc.paths.code_owners import owners_of
 from tosloc.paths.globs import FileSelection, match_globs, select_files
 from tosloc.rank.background import collect_background, find_other_files, read_code_owners
 from tosloc.rank.calibration import CALIBRATED_FILES, shares
+from tosloc.rank.excerpts import choose_excerpts, distinctive_terms, frame_lines
 from tosloc.rank.functions import score_functions
 from tosloc.rank.reasons import RepositoryLookups
 from tosloc.rank.stage_one import StageOne, StageOneAnswer, splice_head_above_rest
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
+from tosloc.rerank.llm.prompt import FileCard
 from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.documents import Documents
 from tosloc.retrieval.postings import top_k
 from tosloc.retrieval.query import Query
+from tosloc.storage.cache import KEPT_ANSWERS
 from tosloc.storage.prepared import PreparedVersion
 from tosloc.storage.repository import IndexedRepository
+
+if TYPE_CHECKING:
+    from tosloc.rerank.llm.reranker import LanguageModelReranker
 
 ONLY_STAGE_ONE: Final = (
     "stage two needs the files' texts, so only stage one ranked them; open a repository to use both"
@@ -49,6 +65,10 @@ TOO_GENERAL: Final = (
     "the report is too general for a confidence score; add an error message, an identifier or a"
     " file name"
 )
+
+
+MAX_FUNCTIONS_OF_CARD: Final = 5
+"""Functions of a file that a language model gets to know."""
 
 
 class OpenVersion:
@@ -219,12 +239,81 @@ class Localization:
             self.notes += (TOO_GENERAL,)
         if not np.isfinite(self.scores).all():
             raise CheckpointError("the weights give scores that are no numbers; train again")
+        self.scores_by_stages = self.scores
+        """(F,) scores before a language model changed the order, for shares and reasons."""
+        self._moved_up: dict[int, int] | None = None
+        """Files that a language model moved up, with their old ranks; None if none was asked."""
 
     @cached_property
     def ranking(self) -> Ranking:
         """Every file of the version, most suspicious first."""
         report = self.stage_one.context.query.report
         return Ranking.from_scores(report.id, self.version.snapshot.paths, self.scores)
+
+    def reorder(
+        self,
+        language_model: LanguageModelReranker,
+        selection: FileSelection,
+        progress: Progress = ignore_progress,
+    ) -> None:
+        """Let a language model order the first selected files; the other files keep their places.
+
+        The files share their old scores in the new order. They have no shares afterwards.
+        """
+        files, cards = self.cards(language_model.depth, selection)
+        if len(files) < 2:
+            return
+        report = self.stage_one.context.query.report
+        folder = None
+        if self.version.repository is not None:
+            folder = self.version.repository.store_path.with_name(KEPT_ANSWERS)
+        result = language_model.order(report, cards, folder, progress)
+        self.notes += (result.note,)
+        if result.positions is None:
+            return
+        self._moved_up = {}
+        for new_place, old_place in enumerate(result.positions):
+            if new_place < old_place:
+                self._moved_up[files[old_place]] = old_place + 1
+        scores = -np.sort(-self.scores[files])
+        for place in range(1, len(scores)):
+            # Equal scores would be ranked by path.
+            below = np.nextafter(scores[place - 1], -np.inf)
+            scores[place] = min(scores[place], below)
+        self.scores = self.scores.copy()
+        self.scores[[files[position] for position in result.positions]] = scores
+
+    def cards(self, depth: int, selection: FileSelection) -> tuple[list[int], list[FileCard]]:
+        """Return the first ``depth`` selected files, and what a language model is told of each."""
+        files, _ = self._first_files(depth, selection, None)
+        share = self._shares(selection)
+        hits = self._hits(files, 1, share, MAX_FUNCTIONS_OF_CARD)
+        lines = self._card_lines(files, hits)
+        cards = []
+        for hit, file_lines in zip(hits, lines, strict=True):
+            reasons = [reason.text for reason in hit.why]
+            cards.append(FileCard(hit.path, hit.functions, reasons, file_lines))
+        return files, cards
+
+    def _card_lines(self, files: Sequence[int], hits: Sequence[Hit]) -> list[list[tuple[int, str]]]:
+        """Return the numbered lines of each file that say most about the report."""
+        if self.version.repository is None:
+            return [[] for _ in files]
+        query = self.stage_one.context.query
+        index = self.version.index
+        terms = distinctive_terms(query, index)
+        framed = frame_lines(query, index, files)
+        blobs = [self.version.snapshot.blob(file) for file in files]
+        texts = dict(self.version.repository.repo.texts(dict.fromkeys(blobs)))
+        result = []
+        for file, blob, hit in zip(files, blobs, hits, strict=True):
+            lines = decode_text(texts.get(blob) or b"").splitlines()
+            chosen: list[int] = []
+            if lines:
+                for excerpt in choose_excerpts(lines, terms, hit.functions, framed[file]):
+                    chosen += excerpt
+            result.append([(place + 1, lines[place]) for place in chosen])
+        return result
 
     def answer(
         self,
@@ -251,6 +340,8 @@ class Localization:
         files = [file for file in first if share[file] >= min_share]
         if not files:
             notes.append(f"nothing is sure enough: no file has a share of {min_share:.0%}")
+        if self._moved_up is not None:
+            share = np.zeros(len(share))
         hits = self._hits(files, first_rank, share, functions)
         notes += _notes_on_grammars(hits)
         about = None
@@ -299,6 +390,7 @@ class Localization:
             reasons = self.stage_one.choose_reasons(
                 file, version.sources, lifted.get(file), facts[place], scored[place]
             )
+            reasons = (*reasons, *self._model_reason(file))
             hit = Hit(
                 first_rank + place,
                 version.snapshot.path(file),
@@ -309,6 +401,13 @@ class Localization:
             )
             hits.append(hit)
         return hits
+
+    def _model_reason(self, file: int) -> list[Reason]:
+        """Return a reason if a language model moved a file up."""
+        if self._moved_up is None or file not in self._moved_up:
+            return []
+        text = f"moved up from place {self._moved_up[file]} by a language model"
+        return [Reason("model", text)]
 
     def _others(self, kept: BoolArray | None) -> list[Hit]:
         """Return other files than source code that the report names or shares words with.
@@ -327,7 +426,7 @@ class Localization:
         """Return (F,) the shares of the first files; 0 for all others."""
         result = np.zeros(len(self.scores))
         if self.stage_one.context.distinguishes_files:
-            scores = np.where(selection.sharing, self.scores, -np.inf)
+            scores = np.where(selection.sharing, self.scores_by_stages, -np.inf)
             first = top_k(scores, CALIBRATED_FILES)
             result[first] = shares(scores[first], self.temperature)
         return result
@@ -337,7 +436,7 @@ class Localization:
         if self.reranked is None:
             return {}
         old_order = self.stage_one.order
-        new_order = np.argsort(-self.scores, kind="stable")
+        new_order = np.argsort(-self.scores_by_stages, kind="stable")
         reasons = {}
         for file in files:
             old_place = int(np.flatnonzero(old_order == file)[0])

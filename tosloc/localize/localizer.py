@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path, PurePosixPath
 from threading import RLock
-from typing import Any, Final, Self, Unpack
+from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from tosloc.core.errors import ToslocError
 from tosloc.core.records import BugReport, Progress, ignore_progress
@@ -28,6 +28,9 @@ from tosloc.paths.globs import FileSelection
 from tosloc.reports.issues import read_report
 from tosloc.storage.cache import trained_folder
 from tosloc.storage.repository import IndexedRepository
+
+if TYPE_CHECKING:
+    from tosloc.rerank.llm.reranker import LanguageModelReranker
 
 MAX_OPEN_VERSIONS: Final = 2
 """Versions that stay in memory: the current one, and the one before the branch moved."""
@@ -47,12 +50,18 @@ class Localizer:
     """
 
     def __init__(
-        self, model: Model | None = None, repository: IndexedRepository | None = None
+        self,
+        model: Model | None = None,
+        repository: IndexedRepository | None = None,
+        rerank: LanguageModelReranker | None = None,
     ) -> None:
         """Rank by a model (default: the shipped weights) the versions of a repository.
 
-        The localizer closes the repository. Without one it ranks the version in the model.
+        The localizer closes the repository. Without one it ranks the version in the model. With
+        ``rerank``, a language model orders the first files of each answer: the report and code of
+        these files are sent to it (see docs/guide.md).
         """
+        self.rerank = rerank
         self.model = Model() if model is None else model
         self._repository = repository
         self._closed = False
@@ -69,6 +78,7 @@ class Localizer:
         path: str | os.PathLike[str],
         checkpoint: str | os.PathLike[str] | None = None,
         *,
+        rerank: LanguageModelReranker | None = None,
         commit: str | None = None,
         ready: bool = True,
         progress: Progress = ignore_progress,
@@ -77,8 +87,9 @@ class Localizer:
 
         ``path`` is a folder in a repository, or a bare repository. ``checkpoint`` defaults to the
         one that ``tosloc train`` wrote for this repository, else to the shipped weights; "none"
-        selects the shipped weights. With ``ready``, the version that ``commit`` names (None: the
-        files on disk) is prepared now; others are prepared when a question needs them.
+        selects the shipped weights. ``rerank`` is as in the constructor. With ``ready``, the
+        version that ``commit`` names (None: the files on disk) is prepared now; others are
+        prepared when a question needs them.
 
         Raises RepositoryError, UnknownCommit, CheckpointError, StoreError, and ToslocError if the
         version contains no source file.
@@ -102,7 +113,7 @@ class Localizer:
             model = Model() if checkpoint is None else Model.load(Path(checkpoint))
             # Without a configuration the defaults are not loaded, which takes long.
             indexed = IndexedRepository.configured(repo, model.configuration)
-            localizer = cls(model, indexed)
+            localizer = cls(model, indexed, rerank)
             on_error.callback(localizer.close)
             if ready:
                 localizer.version(commit, progress)
@@ -174,15 +185,12 @@ class Localizer:
         wanted = complete_options(options)
         version = self.version(wanted["commit"], progress)
         settings, from_settings = self._with_settings(wanted)
-        selection = version.choose(
-            settings["include"],
-            settings["exclude"],
-            tests=settings["tests"],
-            may_miss=from_settings,
-        )
+        selection = _select(version, settings, from_settings)
         for report in reports:
             with self._lock:
                 localization = self.localization(_parse_report(report), version)
+                if self.rerank is not None:
+                    localization.reorder(self.rerank, selection, progress)
                 answer = localization.answer(
                     wanted["top"],
                     selection,
@@ -193,6 +201,27 @@ class Localizer:
             seconds = time.perf_counter() - started
             yield replace(answer, weights=self.model.weights, seconds=seconds)
             started = time.perf_counter()
+
+    def language_model_messages(
+        self,
+        report: BugReport | str,
+        *,
+        progress: Progress = ignore_progress,
+        **options: Unpack[LocalizeOptions],
+    ) -> list[dict[str, str]]:
+        """Return exactly what ``localize`` would send to the language model; nothing is sent.
+
+        The localizer has a ``rerank``. Raises as ``localize`` does.
+        """
+        assert self.rerank is not None
+        wanted = complete_options(options)
+        version = self.version(wanted["commit"], progress)
+        settings, from_settings = self._with_settings(wanted)
+        selection = _select(version, settings, from_settings)
+        with self._lock:
+            localization = self.localization(_parse_report(report), version)
+            _, cards = localization.cards(self.rerank.depth, selection)
+        return self.rerank.messages(localization.stage_one.context.query.report, cards)
 
     def _with_settings(self, options: LocalizeOptions) -> tuple[dict[str, Any], frozenset[str]]:
         """Return what to select files by, and which of it comes from the repository's settings."""
@@ -230,6 +259,8 @@ class Localizer:
             selection = version.choose(tests=True)
         with self._lock:
             localization = self.localization(report, version)
+            if self.rerank is not None:
+                localization.reorder(self.rerank, selection, progress)
             answer = localization.answer(1, selection, functions=functions, only=file)
         seconds = time.perf_counter() - started
         return replace(answer, weights=self.model.weights, seconds=seconds)
@@ -293,6 +324,15 @@ class Localizer:
             if self.model.stage_one is not None:
                 stage_one, temperature = self.model.stage_one, self.model.temperature
             return Localization(report, version, stage_one, self.model.reranker, temperature)
+
+
+def _select(
+    version: OpenVersion, settings: Mapping[str, Any], from_settings: frozenset[str]
+) -> FileSelection:
+    """Select the files that an answer may list."""
+    return version.choose(
+        settings["include"], settings["exclude"], tests=settings["tests"], may_miss=from_settings
+    )
 
 
 def _match_path(path: str, version: OpenVersion) -> str:

@@ -20,9 +20,11 @@ from tosloc.git.repository import Repository
 STORE_FILE: Final = "facts.sqlite"
 PLACE_FILE: Final = "place.json"
 TRAINED_FOLDER: Final = "trained"
+KEPT_ANSWERS: Final = "model-answers"
+"""Folder with the answers of language models."""
 REBUILDABLE_FILES: Final = (f"{STORE_FILE}*", "facts.versions", "facts.vectors.sqlite*")
 """Files and folders that the repository alone suffices to make again."""
-ENTRY_FILES: Final = (*REBUILDABLE_FILES, "reports.jsonl", "github", TRAINED_FOLDER)
+ENTRY_FILES: Final = (*REBUILDABLE_FILES, "reports.jsonl", "github", TRAINED_FOLDER, KEPT_ANSWERS)
 """These, what ``tosloc mine`` has gathered, and what ``tosloc train`` has learned."""
 _SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,15})?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
 

@@ -25,6 +25,7 @@ from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
 from tosloc.localize.checkpoint import WEIGHTS_FILE, shipped, write_record
 from tosloc.localize.localization import texts_of
+from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
 from tosloc.rank.calibration import TEMPERATURE_KEY
 from tosloc.rank.extraction import HISTORY_FILE, Extraction
@@ -38,6 +39,7 @@ from tosloc.reports.labelled import (
     resolve_suffixes,
 )
 from tosloc.rerank.base import RerankingContext
+from tosloc.rerank.llm.reranker import LanguageModelReranker
 from tosloc.retrieval.history_index import build_history
 from tosloc.storage.build import BuildReport
 from tosloc.storage.repository import IndexedRepository
@@ -220,25 +222,25 @@ def write_truth(folder: Path, cases: Sequence[Case], dataset: Dataset) -> None:
 
 
 def rank_reports(
-    checkpoint: str | Path | None,
+    model: Model,
     repo_path: str | Path,
     reports_path: str | Path,
     out: str | Path,
     split: str = "test",
     progress: Progress = ignore_progress,
     *,
-    config: Config | None = None,
     functions: bool = False,
+    rerank: LanguageModelReranker | None = None,
 ) -> None:
     """Rank the reports of a split (validation, test or all) without training.
 
-    ``checkpoint`` defaults to the shipped weights. With ``functions``, the functions of the first
-    files are ranked too, by us and by BM25. Raises ToslocError if there is nothing to rank.
+    With ``functions``, the functions of the first files are ranked too, by us and by BM25. With
+    ``rerank``, a language model orders the first files of each report. Raises ToslocError if there
+    is nothing to rank.
     """
     folder = Path(out).expanduser()
     refuse_training(folder)
-    model = Model() if checkpoint is None else Model.load(checkpoint)
-    config = config or model.config
+    config = model.config
     with (
         results_folder(folder, own=True) as work,
         Repository(repo_path) as repo,
@@ -258,17 +260,23 @@ def rank_reports(
                 hint="add them as 'functions' or 'methods'",
                 about="functions",
             )
-        # One choice among the shipped weights serves all reports: that of the oldest version.
-        oldest = experiment.indexed.snapshot(cases[0].version)
-        stage_one, temperature = model.stage_one_for(oldest.paths)
-        extraction = experiment.extraction(work, stage_one.features)
-        blocks = extraction.run(
-            cases, jobs=config.run.jobs, what=f"ranking {split}", progress=progress
-        )
-        candidates = experiment.candidates(stage_one, lambda _: read_blocks(blocks))
-        rankings = candidates.rankings(split, model.reranker, experiment.for_reranking(), progress)
-        header = experiment.run_header("tosloc rank")
-        header |= {"split": split, TEMPERATURE_KEY: temperature}
+        header = experiment.run_header("tosloc rank") | {"split": split}
+        if rerank is not None:
+            rankings = _rank_by_language_model(experiment, model, rerank, cases, progress)
+            header["language model"] = rerank.settings.model
+        else:
+            # One choice among the shipped weights serves all reports: that of the oldest version.
+            oldest = experiment.indexed.snapshot(cases[0].version)
+            stage_one, temperature = model.stage_one_for(oldest.paths)
+            extraction = experiment.extraction(work, stage_one.features)
+            blocks = extraction.run(
+                cases, jobs=config.run.jobs, what=f"ranking {split}", progress=progress
+            )
+            candidates = experiment.candidates(stage_one, lambda _: read_blocks(blocks))
+            rankings = candidates.rankings(
+                split, model.reranker, experiment.for_reranking(), progress
+            )
+            header[TEMPERATURE_KEY] = temperature
         learned_cases = experiment.trained_on(model.provenance, cases)
         if learned_cases:
             header[TRAINED_ON] = learned_cases
@@ -278,8 +286,31 @@ def rank_reports(
                 folder / split, header, experiment.indexed, dataset, cases, progress
             )
         provenance = experiment.provenance() | {"checkpoint": model.provenance}
+        if rerank is not None:
+            provenance["language model"] = {
+                "model": rerank.settings.model,
+                "files": rerank.settings.files,
+                **rerank.usage.as_dict(),
+            }
         write_record(folder / "provenance.json", provenance)
     shutil.rmtree(work)
+
+
+def _rank_by_language_model(
+    experiment: ExperimentContext,
+    model: Model,
+    rerank: LanguageModelReranker,
+    cases: Sequence[Case],
+    progress: Progress,
+) -> Iterator[Ranking]:
+    """Yield the rankings of cases as ``Localizer.localize`` would answer their reports."""
+    localizer = Localizer(model)
+    for number, case in enumerate(cases, start=1):
+        version = localizer.open_version(experiment.indexed, case.version)
+        localization = localizer.localization(case.report, version)
+        localization.reorder(rerank, version.choose())
+        progress("ranking by the language model", number, len(cases))
+        yield localization.ranking
 
 
 def index(

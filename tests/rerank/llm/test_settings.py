@@ -1,0 +1,72 @@
+"""The user's settings of a language model."""
+
+import pytest
+
+from tosloc.core.errors import ConfigError
+from tosloc.rerank.llm.settings import read_settings, settings_file
+
+SETTINGS = 'url = "http://127.0.0.1:11434/v1"\nmodel = "qwen"\n'
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Return a function that writes the settings file."""
+    file = tmp_path / "llm.toml"
+    monkeypatch.setenv("TOSLOC_LLM", str(file))
+    return lambda text: file.write_text(text, encoding="utf-8")
+
+
+def test_settings_have_defaults(write):
+    write(SETTINGS)
+    settings = read_settings()
+    assert settings.files == 20
+    assert settings.prompt_tokens == 8_000
+    assert settings.key == "none"
+
+
+def test_settings_are_in_the_users_configuration(tmp_path, monkeypatch):
+    monkeypatch.delenv("TOSLOC_LLM", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert settings_file() == tmp_path / "tosloc" / "llm.toml"
+
+
+def test_missing_settings_are_one_sentence_with_an_example(write):
+    with pytest.raises(ConfigError, match=r"llm.toml: no such file.*create it.*url = "):
+        read_settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("url = ", "cannot be read"),
+        ('model = "qwen"', "url: Field required"),
+        ('url = "ftp://host"\nmodel = "qwen"', "url: .*http"),
+        ('url = "http:///v1"\nmodel = "qwen"', "url: .*http"),
+        (SETTINGS + "files = 1", "files: "),
+        (SETTINGS + "colour = 1", "colour: "),
+    ],
+    ids=["no TOML", "no url", "scheme", "no host", "too few files", "unknown key"],
+)
+def test_wrong_settings_are_one_sentence(write, text, why):
+    write(text)
+    with pytest.raises(ConfigError, match=why):
+        read_settings()
+
+
+def test_key_is_read_from_the_named_variable(write, monkeypatch):
+    write(SETTINGS + 'key_variable = "MY_KEY"')
+    monkeypatch.setenv("MY_KEY", "secret")
+    assert read_settings().key == "secret"
+
+
+def test_missing_key_is_one_sentence(write, monkeypatch):
+    write(SETTINGS + 'key_variable = "MY_KEY"')
+    monkeypatch.delenv("MY_KEY", raising=False)
+    settings = read_settings()
+    with pytest.raises(ConfigError, match="MY_KEY is not set"):
+        _ = settings.key
+
+
+def test_host_does_not_show_a_password(write):
+    write(SETTINGS.replace("127.0.0.1:11434", "ann:secret@models.example.org:8000"))
+    assert read_settings().host == "models.example.org:8000"
