@@ -1,9 +1,14 @@
-"""The texts of files against a report: BM25 of fields, of the whole and of chunks, and the paper's rVSM.
+"""Score the texts of files for a report: BM25 of fields, of whole texts and of chunks, and rVSM.
 
-BM25: query weight x IDF x saturated frequency, summed over the report's terms (Robertson and Zaragoza 2009, equations
-3.15 and 3.22). The revised vector space model of BugLocator as the paper uses it (docs/method.md, section 2, feature
-1): w(t, d) = (1 + ln tf) ln(N / df_t), vectors of length 1; TextSimilarity = cos x 1 / (1 + exp(-lambda norm(#terms))).
-N and df are of the searched version.
+BM25: query weight x IDF x saturated term frequency, summed over the report's terms (Robertson and
+Zaragoza 2009, equations 3.15 and 3.22).
+
+rVSM, the revised vector space model of BugLocator as the paper uses it (docs/method.md, section 2,
+feature 1): w(t, d) = (1 + ln tf) ln(N / df_t), vectors of length 1; TextSimilarity = cos x
+1 / (1 + exp(-lambda norm(#terms))). N and df are those of the searched version.
+
+Letters in shapes: B blobs, F files, R rows, T terms of the query, V terms of a vocabulary, P
+postings.
 """
 
 from __future__ import annotations
@@ -36,8 +41,11 @@ if TYPE_CHECKING:
     from tosloc.retrieval.paths import PathTable
 
 FieldCounts: TypeAlias = npt.NDArray[np.uint16]
+"""(P, 6) counts of a term by field."""
 Formula: TypeAlias = Callable[[VersionView, npt.NDArray[Any], IntArray], Fractions]
-"""Of a version, and of postings their counts (P, ...) and rows (P,): saturated frequencies (P,)."""
+"""Function of a version, and of counts (P, ...) and rows (P,) of postings: saturated frequencies.
+
+They are (P,)."""
 
 
 @dataclass(frozen=True)
@@ -45,29 +53,36 @@ class Field:
     """BM25 of one or more columns of a file's counts."""
 
     columns: tuple[int, ...]
-    length: int  # column of its length
+    """Columns whose counts are added."""
+    length: int
+    """Column of the length."""
     b: float = 0.4
+    """Strength of the length normalisation."""
 
     def __call__(self, view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
-        """(P,) saturated frequencies of counts (P, 6) in blobs (P,)."""
+        """Return (P,) saturated frequencies of counts (P, 6) in blobs (P,)."""
         if self not in view.norms:
-            norm = length_norm(
-                view.corpus.lengths[:, self.length], view.averages[self.length], K1, self.b
-            )
+            lengths = view.corpus.lengths[:, self.length]
+            norm = length_norm(lengths, view.averages[self.length], K1, self.b)
             view.norms[self] = norm.astype(np.float32)
         total = np.sum([counts[:, column].astype(np.float32) for column in self.columns], axis=0)
         return saturate_tf(total, view.norms[self].take(rows), K1)
 
 
 CODE_FIELD: Final = Field((CODE,), CODE)
+"""BM25 of code."""
 METHOD_FIELD: Final = Field((METHOD,), METHOD)
+"""BM25 of method names."""
 TYPE_FIELD: Final = Field((TYPE,), TYPE)
+"""BM25 of type names."""
 WHOLE: Final = Field((CODE, COMMENT, STRING), ALL_TEXT, b=0.3)
+"""BM25 of the whole text."""
 FIELD_WEIGHTS: Final = ((CODE, 1.0), (COMMENT, 0.5), (STRING, 0.5), (METHOD, 4.0), (TYPE, 40.0))
+"""Weights of the fields in BM25F."""
 
 
 def bm25f(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
-    """BM25F, k1 4, b .4; code 1, comments .5, strings .5, method names 4, type names 40."""
+    """Return (P,) saturated frequencies of BM25F with ``FIELD_WEIGHTS``, k1 4 and b .4."""
     total = np.zeros(len(rows), dtype=np.float32)
     for column, weight in FIELD_WEIGHTS:
         if (column, weight) not in view.norms:
@@ -78,19 +93,23 @@ def bm25f(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Arra
 
 
 def term_coverage(_: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
-    """1 where the text holds the term at all."""
-    return ((counts[:, CODE] | counts[:, COMMENT] | counts[:, STRING]) > 0).astype(np.float32)
+    """Return (P,) 1 where the text contains the term."""
+    text_counts = counts[:, CODE] | counts[:, COMMENT] | counts[:, STRING]
+    return (text_counts > 0).astype(np.float32)
 
 
 def chunk_frequency(_: VersionView, counts: npt.NDArray[np.uint8], rows: IntArray) -> FloatArray:
-    """BM25 of chunks of 50 lines (10 lines of overlap), without length normalisation."""
+    """Return (P,) saturated frequencies in chunks, without length normalisation.
+
+    A chunk has 50 lines, 10 of which overlap.
+    """
     return saturate_tf(counts.astype(np.float64), K1, K1)
 
 
 class Hits:
-    """The postings of a report's terms, selected once and scored in several ways. R rows, T terms, P postings.
+    """The postings of a report's terms, selected once and scored in several ways.
 
-    The rows are the blobs of a version, unless other ``postings`` say what holds the terms.
+    Their rows are the blobs of a version, unless ``postings`` with ``rows`` rows are given.
     """
 
     def __init__(
@@ -100,35 +119,37 @@ class Hits:
         postings: Postings | None = None,
         rows: int | None = None,
     ) -> None:
-        self.view, self.idf, self.rows = view, view.idf(terms), rows or len(view.corpus)
+        self.view = view
+        self.idf = view.idf(terms)
+        """(T,) inverse document frequency of the terms."""
+        self.rows = rows or len(view.corpus)
+        """R, the number of rows."""
         self.selection = (postings or view.corpus.postings).select(terms)
-        self._groups = self.selection.rows.astype(
-            np.int64
-        )  # counting by other integers converts them each time
+        # np.bincount converts integers of other types at each call.
+        self._row_ids = self.selection.rows.astype(np.int64)
         self._saturated: dict[Formula, Fractions] = {}
 
     def scores(self, formula: Formula, weights: FloatArray) -> FloatArray:
-        """(R,) sum over terms of weight (T,) x IDF x saturated frequency."""
-        found = self.selection
+        """Return (R,) the sum over terms of weight (T,) x IDF x saturated frequency."""
+        selection = self.selection
         if formula not in self._saturated:
-            self._saturated[formula] = formula(self.view, found.values, found.rows)
-        return group_sum(
-            self._groups, self._saturated[formula] * found.expand(weights * self.idf), self.rows
-        )
+            self._saturated[formula] = formula(self.view, selection.values, selection.rows)
+        term_weights = selection.expand(weights * self.idf)
+        return group_sum(self._row_ids, self._saturated[formula] * term_weights, self.rows)
 
     def terms_in_row(self, row: int) -> tuple[LongArray, npt.NDArray[Any]]:
-        """Which of the terms a row holds, as places among them, and their counts in it."""
-        found = np.flatnonzero(self.selection.rows == row)
-        return np.searchsorted(
-            np.cumsum(self.selection.sizes), found, side="right"
-        ), self.selection.values[found]
+        """Return the positions of the terms that a row contains, and their counts in it."""
+        selection = self.selection
+        postings = np.flatnonzero(selection.rows == row)
+        terms = np.searchsorted(np.cumsum(selection.sizes), postings, side="right")
+        return terms, selection.values[postings]
 
 
 # ---- rVSM
 
 
 def min_max(values: FloatArray) -> FloatArray:
-    """Values moved to 0..1; all 0 when they are all equal.
+    """Scale values to 0..1; all are 0 if they are equal.
 
     >>> min_max(np.array([2.0, 4.0, 3.0])).tolist()
     [0.0, 1.0, 0.5]
@@ -139,32 +160,37 @@ def min_max(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class RevisedVectors:
-    """rVSM of one version: length-1 vectors of F files over V terms (of names, comments, file names)."""
+    """rVSM of one version: vectors of length 1 over terms of names, comments and file names."""
 
-    vectors: sparse.csc_array  # (F, V)
-    idf: FloatArray  # (V,) ln(N / df); 0 for terms of no file
-    length_scores: FloatArray  # (F,) 1 / (1 + exp(-10 norm(#terms))): long files hold more bugs
-    numbers: Mapping[str, int]  # term -> number
+    vectors: sparse.csc_array
+    """(F, V) vectors of the files."""
+    idf: FloatArray
+    """(V,) ln(N / df); 0 for terms of no file."""
+    length_scores: FloatArray
+    """(F,) 1 / (1 + exp(-10 norm(#terms))): long files have more bugs."""
+    numbers: Mapping[str, int]
+    """Term -> number."""
 
     @classmethod
     def of(cls, view: VersionView, table: PathTable) -> RevisedVectors:
-        """Vectors and length scores of a version whose paths are in the table."""
-        from scipy import sparse  # here: the default features need none of it
+        """Return the vectors of a version whose paths are in the table."""
+        from scipy import sparse  # Imported here because default features need none of it.
 
-        numbers, blobs, names = view.corpus.remember(_term_counts, table)
-        counts = sparse.csr_array(blobs[view.rows] + names[view.snapshot.path_ids])
-        terms, starts = counts.indices, counts.indptr
+        numbers, blob_counts, name_counts = view.corpus.remember(_term_counts, table)
+        counts = sparse.csr_array(blob_counts[view.rows] + name_counts[view.snapshot.path_ids])
+        terms = counts.indices
+        starts = counts.indptr
         frequency = np.bincount(terms, minlength=len(numbers))
         idf = np.log(view.files / np.maximum(frequency, 1)) * (frequency > 0)
-        lengths = 1.0 / (1.0 + np.exp(-10.0 * min_max(row_sums(counts.data, starts))))
-        weight = (1.0 + np.log(counts.data)) * idf[terms]
-        norm = np.sqrt(np.maximum(row_sums(weight**2, starts), 0.0))
-        weight = weight / np.repeat(np.where(norm > 0, norm, 1.0), np.diff(starts))
-        vectors = sparse.csr_array((weight, terms, starts), shape=counts.shape)
-        return cls(vectors.tocsc(), idf, lengths, numbers)
+        length_scores = 1.0 / (1.0 + np.exp(-10.0 * min_max(row_sums(counts.data, starts))))
+        weights = (1.0 + np.log(counts.data)) * idf[terms]
+        norms = np.sqrt(np.maximum(row_sums(weights**2, starts), 0.0))
+        weights = weights / np.repeat(np.where(norms > 0, norms, 1.0), np.diff(starts))
+        vectors = sparse.csr_array((weights, terms, starts), shape=counts.shape)
+        return cls(vectors.tocsc(), idf, length_scores, numbers)
 
     def similarity(self, weights: Mapping[str, float]) -> FloatArray:
-        """(F,) TextSimilarity of every file to a report given as term -> 1 + ln tf."""
+        """Return (F,) TextSimilarity of every file to a report given as term -> 1 + ln tf."""
         terms, values = known_terms(self.numbers, weights)
         query = values * self.idf[terms]
         length = float(np.sqrt((query**2).sum())) or 1.0
@@ -175,25 +201,34 @@ class RevisedVectors:
 def _term_counts(
     corpus: Corpus, table: PathTable
 ) -> tuple[dict[str, int], sparse.csr_array, sparse.csr_array]:
-    """Number of each term, counts (B + 1, V) of the blobs' names and comments, the last of no blob, and (N, V) of file
-    names.
+    """Return the number of each term, and the counts of terms in blobs and in file names.
+
+    Counts of blobs (B + 1, V) are those of names and comments; the last row is that of no blob.
+    Counts of file names are (N, V).
     """
+    numbers = dict(corpus.terms)
+    for term in table.term_ids:
+        numbers.setdefault(term, len(numbers))
+    path_terms = np.array([numbers[term] for term in table.term_ids], np.int64)
+    corpus_terms = np.arange(len(corpus.terms))
+    fields = corpus.postings.values[:, [COMMENT, METHOD, TYPE, FIELD]]
+    blob_counts = fields.sum(axis=1, dtype=np.float64)
+    name_counts = table.postings.values[:, 1]
+    blob_shape = (len(corpus) + 1, len(numbers))
+    name_shape = (len(table), len(numbers))
+    return (
+        numbers,
+        _sparse_counts(corpus.postings, blob_counts, corpus_terms, blob_shape),
+        _sparse_counts(table.postings, name_counts, path_terms, name_shape),
+    )
+
+
+def _sparse_counts(
+    postings: Postings, counts: npt.NDArray[Any], terms: LongArray, shape: tuple[int, int]
+) -> sparse.csr_array:
+    """Return counts (P,) of postings as a matrix; ``terms`` are the columns of their terms."""
     from scipy import sparse
 
-    numbers = dict(corpus.terms)  # then those that only paths hold
-    columns = np.array(
-        [numbers.setdefault(term, len(numbers)) for term in table.term_ids], np.int64
-    )
-    of_blobs = corpus.postings.values[:, [COMMENT, METHOD, TYPE, FIELD]].sum(
-        axis=1, dtype=np.float64
-    )
-    made = []
-    for lists, counts, terms, rows in (
-        (corpus.postings, of_blobs, np.arange(len(corpus.terms)), len(corpus) + 1),
-        (table.postings, table.postings.values[:, 1], columns, len(table)),
-    ):
-        made.append(
-            sparse.csr_array((counts, (lists.rows, terms[lists.terms])), shape=(rows, len(numbers)))
-        )
-        made[-1].eliminate_zeros()
-    return numbers, made[0], made[1]
+    matrix = sparse.csr_array((counts, (postings.rows, terms[postings.terms])), shape=shape)
+    matrix.eliminate_zeros()
+    return matrix

@@ -1,11 +1,11 @@
-"""One query asked of one version: what the features share, each part computed when first wanted and once only."""
+"""One query for one version: what the features share, each part computed once when needed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -21,27 +21,36 @@ from tosloc.retrieval.paths import PathTable, PathView
 from tosloc.retrieval.postings import known_terms
 from tosloc.retrieval.query import Query, frame_name
 
+Rows: TypeAlias = tuple[int, ...]
+"""Path rows that a name or location can mean."""
+
 EVERYDAY: Final = frozenset(
     text.terms(
-        """add app application bad behavior behaviour broken bug change click code correct crash error exception expect
-        fail failure fine fix found good great happen hello help hi incorrect instal issue know like love make need new
-        nice nothing now old open please problem program project question release report reproduce run say seem show
-        slow software someone something sometimes start still stop strange support system thank thing think time today
-        try update upgrade use user version want way weird well work wrong yesterday"""
+        """add app application bad behavior behaviour broken bug change click code correct crash
+        error exception expect fail failure fine fix found good great happen hello help hi
+        incorrect instal issue know like love make need new nice nothing now old open please
+        problem program project question release report reproduce run say seem show slow software
+        someone something sometimes start still stop strange support system thank thing think time
+        today try update upgrade use user version want way weird well work wrong yesterday"""
     )
 )
-"""Words that say no more than that something is wrong, or are polite; chosen by reading, not by any result."""
-_RARE: Final = (
-    0.25  # a word in more of the files than this part, and in more than three, is a common one
-)
-_HALF: Final = 0.5  # two words tell the files apart where each is in no more of them than this part
+"""Words that are polite, or only say that something is wrong.
+
+They were chosen by reading, not by any result."""
+_COMMON_SHARE: Final = 0.25
+"""A word that a larger share of the files has, and more than ``_MIN_FILES``, is common."""
+_HALF: Final = 0.5
+"""Two words distinguish files if no larger share of the files has either."""
+_MIN_FILES: Final = 3
+"""A word that no more files have distinguishes files, however few files there are."""
 
 
 class VersionIndex:
-    """A version made ready for queries: its texts and its paths, which the table numbers."""
+    """A version ready for queries: its texts and its paths, which the table numbers."""
 
     def __init__(self, corpus: Corpus, snapshot: Snapshot, table: PathTable) -> None:
-        self.text, self.paths = VersionView(corpus, snapshot), PathView(table, snapshot.path_ids)
+        self.text = VersionView(corpus, snapshot)
+        self.paths = PathView(table, snapshot.path_ids)
 
     @cached_property
     def revised(self) -> RevisedVectors:
@@ -51,7 +60,10 @@ class VersionIndex:
 
 @dataclass(eq=False)
 class QueryContext:
-    """A query, the version it is asked of, and the history known when the report was opened. F files, N paths."""
+    """A query, the version that is searched, and the history known when the report was opened.
+
+    Letters in shapes: F files, N paths, T terms of the query, D documents.
+    """
 
     query: Query
     version: VersionIndex
@@ -64,16 +76,16 @@ class QueryContext:
 
     @property
     def all_paths(self) -> int:
-        """N, the number of paths that the history can name, those of the version among them."""
+        """N, the number of paths of the version and its history."""
         return len(self.version.paths.table)
 
-    def to_files(self, of_paths: FloatArray) -> FloatArray:
-        """(F,) values of the version's files from values of all paths."""
-        return of_paths[self.version.paths.path_ids]
+    def to_files(self, values: FloatArray) -> FloatArray:
+        """Return (F,) values of the version's files from values (N,) of all paths."""
+        return values[self.version.paths.path_ids]
 
     @cached_property
     def text_terms(self) -> tuple[LongArray, FloatArray]:
-        """The report's terms that occur in files, and their weights."""
+        """Numbers (T,) of the report's terms that occur in files, and their weights (T,)."""
         return known_terms(self.version.text.corpus.terms, self.query.weights)
 
     @cached_property
@@ -85,45 +97,69 @@ class QueryContext:
     @property
     def shares_words(self) -> bool:
         """Whether any term of the report occurs in a file or a path."""
-        in_files, in_paths = self.version.text.corpus.terms, self.version.paths.table.term_ids
-        return any(term in in_files or term in in_paths for term in self.query.weights)
+        file_terms = self.version.text.corpus.terms
+        path_terms = self.version.paths.table.term_ids
+        return any(term in file_terms or term in path_terms for term in self.query.weights)
 
     @cached_property
     def common_words(self) -> frozenset[str]:
-        """Everyday words, and those of the report that many files have."""
-        return EVERYDAY | {
-            word for word, number in self._frequency.items() if number > max(_RARE * self.files, 3)
-        }
+        """Everyday words, and words of the report that many files have."""
+        common = set(EVERYDAY)
+        for word, files in self._files_by_word.items():
+            if files > self._few_files(_COMMON_SHARE):
+                common.add(word)
+        return frozenset(common)
+
+    def _few_files(self, share: float) -> float:
+        """Return a share of the files as a number, at least ``_MIN_FILES``."""
+        return max(share * self.files, _MIN_FILES)
 
     @cached_property
-    def _frequency(self) -> dict[str, int]:
-        """Words of the report that the version's files have, everyday ones aside, and in how many of them each is."""
-        numbers = zip(
-            self.known_words, self.version.text.frequency[self.text_terms[0]].tolist(), strict=True
-        )
-        return {word: number for word, number in numbers if number and word not in EVERYDAY}
+    def _files_by_word(self) -> dict[str, int]:
+        """Number of files with each word of the report, without everyday words and absent ones."""
+        numbers, _ = self.text_terms
+        counts = self.version.text.frequency[numbers].tolist()
+        files_by_word: dict[str, int] = {}
+        for word, files in zip(self.known_words, counts, strict=True):
+            if files and word not in EVERYDAY:
+                files_by_word[word] = files
+        return files_by_word
 
     @property
     def distinguishes_files(self) -> bool:
-        """Whether the report names a file of the version, has a word that few file names have, a name written as code
-        that few files have, or two other words that half of the files lack; everyday words aside.
+        """Whether the report has anything that distinguishes files.
 
-        The language of the words does not matter: of a text in another one only the names occur in files.
+        This is a file of the version that it names, a word that few file names have, two words
+        that at most half of the files have, or a name written as code that few files have.
+        Everyday words do not count. The language of the words does not matter: of a text in
+        another language only the names occur in files.
         """
-        if self.mentioned_rows or self.project_frames:
+        if self.mentioned_rows or self.project_frames or self._has_rare_path_word():
             return True
-        paths, few, report = self.version.paths, max(_RARE * self.files, 3), self.query.report
-        asked = (paths.table.term_ids.get(word) for word in self.query.weights.keys() - EVERYDAY)
-        if any(term is not None and 0 < paths.name_frequency[term] <= few for term in asked):
-            return True
-        if sum(number <= max(_HALF * self.files, 3) for number in self._frequency.values()) > 1:
-            return True
-        rare = self._frequency.keys() - self.common_words
+        half = self._few_files(_HALF)
+        words = [word for word, files in self._files_by_word.items() if files <= half]
+        return len(words) > 1 or self._has_rare_name()
+
+    def _has_rare_path_word(self) -> bool:
+        """Return whether a word of the report is in few file names."""
+        paths = self.version.paths
+        few = self._few_files(_COMMON_SHARE)
+        for word in self.query.weights.keys() - EVERYDAY:
+            term = paths.table.term_ids.get(word)
+            if term is not None and 0 < paths.name_frequency[term] <= few:
+                return True
+        return False
+
+    def _has_rare_name(self) -> bool:
+        """Return whether the report writes a name as code that few files have."""
+        report = self.query.report
+        rare = self._files_by_word.keys() - self.common_words
         if not rare.isdisjoint(text.compounds(f"{report.summary}\n{report.description}")):
             return True
-        return any(
-            not rare.isdisjoint(text.identifier_terms(name.written)) for name, _ in self.query.names
-        )
+        for name, _ in self.query.names:
+            if not rare.isdisjoint(text.identifier_terms(name.written)):
+                return True
+        return False
 
     @cached_property
     def hits(self) -> Hits:
@@ -131,32 +167,31 @@ class QueryContext:
         return Hits(self.version.text, self.text_terms[0])
 
     def score_files(self, formula: bm25.Formula, weights: FloatArray) -> FloatArray:
-        """(F,) BM25 of the files' texts, from weights (T,) of the terms of ``hits``."""
+        """Return (F,) BM25 of the files' texts, from weights (T,) of the terms of ``hits``."""
         return self.version.text.to_files(self.hits.scores(formula, weights))
 
     @cached_property
     def _chunk_hits(self) -> Hits:
         """Postings of the report's terms among the chunks of files."""
         view = self.version.text
-        return Hits(
-            view, self.text_terms[0], view.corpus.chunk_postings, int(view.corpus.chunk_starts[-1])
-        )
+        chunks = int(view.corpus.chunk_starts[-1])
+        return Hits(view, self.text_terms[0], view.corpus.chunk_postings, chunks)
 
     def best_chunk_scores(self, weights: FloatArray) -> FloatArray:
-        """(F,) BM25 of the best chunk of each file, from such weights."""
+        """Return (F,) BM25 of the best chunk of each file, from weights (T,) of the terms."""
         view = self.version.text
         if not len(view.corpus):
             return np.zeros(view.files)
-        of_chunks = self._chunk_hits.scores(bm25.chunk_frequency, weights)
-        return view.to_files(np.maximum.reduceat(of_chunks, view.corpus.chunk_starts[:-1]))
+        scores = self._chunk_hits.scores(bm25.chunk_frequency, weights)
+        return view.to_files(np.maximum.reduceat(scores, view.corpus.chunk_starts[:-1]))
 
     def hit_weights(self, weights: Mapping[str, float]) -> FloatArray:
-        """(T,) another weighting of the terms of ``hits``: 0 for those that it lacks."""
+        """Return (T,) other weights of the terms of ``hits``; a term without a weight has 0."""
         return np.array([weights.get(term, 0.0) for term in self.known_words], dtype=np.float64)
 
     @cached_property
     def commit_similarities(self) -> FloatArray:
-        """(D,) cosine between the report and each known commit message."""
+        """(D,) cosine of the report and each known commit message."""
         return self.history.commits.similarities(self.query.weights)
 
     @cached_property
@@ -166,7 +201,7 @@ class QueryContext:
 
     @cached_property
     def report_similarities(self) -> FloatArray:
-        """(D,) cosine between the report and each known fixed report."""
+        """(D,) cosine of the report and each known fixed report."""
         return self.history.reports.similarities(self.query.weights)
 
     @cached_property
@@ -177,37 +212,54 @@ class QueryContext:
     def aggregated_bm25(
         self, view: DocumentsView, weights: Mapping[str, float], *, by_name: bool = False
     ) -> FloatArray:
-        """(N,) BM25 of known documents of the history as one text a file, or (terms,) as one a term of file names."""
-        join = aggregate_by_name_term if by_name else aggregate_by_file
-        return view.remember(join, self.version.paths).bm25(*view.known_terms(weights))
+        """Return BM25 of known documents of the history, joined to one text for each file (N,).
+
+        With ``by_name`` there is one text for each term of file names, and one value for each term
+        of paths.
+        """
+        aggregate = aggregate_by_name_term if by_name else aggregate_by_file
+        aggregated = view.remember(aggregate, self.version.paths)
+        terms, term_weights = view.known_terms(weights)
+        return aggregated.bm25(terms, term_weights)
 
     @cached_property
-    def frame_files(self) -> tuple[tuple[str, int, tuple[int, ...]], ...]:
-        """(class, part of the trace, path rows) of each stack frame that names files of the version, in order."""
-        paths, found = self.version.paths, []
+    def frame_files(self) -> tuple[tuple[str, int, Rows], ...]:
+        """(class, part of the trace, path rows) of each stack frame that names files, in order."""
+        frames = []
         for frame in self.query.frames:
-            rows = (
-                paths.find_by_class(frame.type)
-                if frame.type
-                else paths.find_by_frame_path(frame.path or frame.file)
-            )
+            if frame.type:
+                rows = self.version.paths.find_by_class(frame.type)
+            else:
+                rows = self.version.paths.find_by_frame_path(frame.path or frame.file)
             if rows:
-                found.append((frame_name(frame), frame.cause, tuple(rows)))
-        return tuple(found)
+                frames.append((frame_name(frame), frame.cause, tuple(rows)))
+        return tuple(frames)
 
     @cached_property
     def mentioned_rows(self) -> tuple[list[int], ...]:
-        """Path rows of each file name that the report writes, in its order; a name may be that of several files."""
-        names = (word for word in self.query.mentions if word[:1].isupper() or "_" in word)
-        return tuple(rows for name in names if (rows := self.version.paths.find_by_stem(name)))
+        """Path rows of each file name that the report writes, in its order.
 
-    def frame_rows(self, frame: Frame) -> tuple[int, ...]:
-        """Path rows of the project's own files that a frame can mean."""
+        A name may be that of several files.
+        """
+        mentioned = []
+        for word in self.query.mentions:
+            if word[:1].isupper() or "_" in word:
+                rows = self.version.paths.find_by_stem(word)
+                if rows:
+                    mentioned.append(rows)
+        return tuple(mentioned)
+
+    def frame_rows(self, frame: Frame) -> Rows:
+        """Return the path rows of the project's own files that a frame can mean."""
         return tuple(self.version.paths.find_by_location(frame.place, frame.qualified))
 
     @cached_property
-    def project_frames(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
-        """Path rows of each file of the project among the frames of a trace, each file once, innermost first."""
-        traces = (map(self.frame_rows, trace) for trace in self.query.locations.traces)
-        own = (tuple(dict.fromkeys(filter(None, rows))) for rows in traces)
-        return tuple(filter(None, own))
+    def project_frames(self) -> tuple[tuple[Rows, ...], ...]:
+        """Path rows of the project's frames of each trace, each file once, innermost first."""
+        traces = []
+        for trace in self.query.locations.traces:
+            rows = map(self.frame_rows, trace)
+            frames = tuple(dict.fromkeys(filter(None, rows)))
+            if frames:
+                traces.append(frames)
+        return tuple(traces)

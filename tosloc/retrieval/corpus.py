@@ -1,7 +1,7 @@
-"""Facts of many blobs as arrays; their inverted lists; a version as a selection of them.
+"""Facts of many blobs as arrays, their inverted lists, and a version as a selection of them.
 
-Letters in shapes: B blobs, V distinct terms, P (blob, term) postings, C chunks, Q (chunk, term) postings, F files of a
-version.
+Letters in shapes: B blobs, V distinct terms, P (blob, term) postings, C chunks, Q (chunk, term)
+postings, F files of a version, T selected terms.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from tosloc.code.languages import FIELDS
 from tosloc.core.memo import Remembering
@@ -22,19 +23,22 @@ from tosloc.retrieval.payloads import pack, unpack
 from tosloc.retrieval.postings import Postings, group_starts, positions_by_name, row_sums
 
 if TYPE_CHECKING:
-    from tosloc.code.facts import Facts  # not loaded: what only reads rows needs no parser
+    # Not imported at run time, because reading rows needs no parser.
+    from tosloc.code.facts import Facts
 
 CODE, COMMENT, STRING, METHOD, TYPE, FIELD = (FIELDS.index(name) for name in FIELDS)
-ALL_TEXT = len(FIELDS)  # column of lengths and averages that stands for code + comment + string
+ALL_TEXT = len(FIELDS)
+"""Column of lengths and averages for code, comments and strings together."""
 
 
 def pack_facts(facts: Facts) -> bytes:
-    """The facts of one blob as a row's payload."""
+    """Return the facts of one blob as the payload of a row."""
+    counts = facts.counts.T.ravel()
     return pack(
         facts.terms,
-        facts.counts.T.ravel().astype(np.min_scalar_type(int(facts.counts.max(initial=0)))),
+        counts.astype(np.min_scalar_type(int(facts.counts.max(initial=0)))),
         np.diff(facts.chunk_starts),
-        np.diff(facts.chunk_terms, prepend=np.int32(0)),  # packs better
+        np.diff(facts.chunk_terms, prepend=np.int32(0)),  # Differences compress better.
         facts.chunk_counts,
         np.array([facts.lines, facts.complexity, facts.parsed], dtype=np.int32),
     )
@@ -42,93 +46,105 @@ def pack_facts(facts: Facts) -> bytes:
 
 _NONE: Final = np.zeros(0, dtype=np.uint8)
 NO_FACTS: Final = pack([], _NONE, np.array([0]), _NONE, _NONE, np.zeros(3, dtype=np.int32))
-"""The payload of a blob that was not read: no terms and one empty chunk."""
+"""Payload of a blob that was not read: no terms and one empty chunk."""
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus(Remembering):
-    """Facts of B blobs as inverted lists; made once, shared by all versions of them."""
+    """Facts of B blobs as inverted lists, shared by all versions that contain the blobs."""
 
-    blobs: Sequence[str]  # (B,) blob ids, in the order asked
-    terms: Mapping[
-        str, int
-    ]  # number of each of the V distinct terms; sorted, but for those that followed later
-    postings: Postings  # blobs of each term, with (P, 6) counts by FIELDS, at most 65,535
+    blobs: Sequence[str]
+    """(B,) blob ids, in the order asked."""
+    terms: Mapping[str, int]
+    """Number of each of the V terms; sorted, except for terms that ``concatenate`` added."""
+    postings: Postings
+    """Blobs of each term, with (P, 6) counts by FIELDS, at most 65,535."""
     chunk_postings: Postings
-    """Chunks of each term, with (Q,) counts of code, comments and strings together, at most 255."""
-    chunk_starts: LongArray  # (B + 1,) blob b has chunks chunk_starts[b]:chunk_starts[b + 1]
-    complexity: IntArray  # (B,) by lizard; 0 where it was not asked for
+    """Chunks of each term, with (Q,) counts in code, comments and strings, at most 255."""
+    chunk_starts: LongArray
+    """(B + 1,) blob b has the chunks chunk_starts[b]:chunk_starts[b + 1]."""
+    complexity: IntArray
+    """(B,) cyclomatic complexity by lizard; 0 if it was not measured."""
     lines: IntArray
-    parsed: BoolArray  # (B,) False where the lexer read the blob
-    lengths: FloatArray  # (B, 7) terms of each blob by field, then in all of its text
+    """(B,) number of lines."""
+    parsed: BoolArray
+    """(B,) whether a parser read the blob, not the lexer."""
+    lengths: FloatArray
+    """(B, 7) number of terms of each blob by field, then in all of its text."""
 
     @classmethod
     def from_rows(cls, blobs: Sequence[str], payloads: Iterable[bytes | None]) -> Corpus:
-        """The facts of ``blobs`` from what ``pack_facts`` made of each, read once; None has one empty chunk."""
+        """Return the facts of ``blobs`` from the payload of each, made by ``pack_facts``.
+
+        Payloads are read once. A blob whose payload is None has one empty chunk.
+        """
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
-        kinds = (np.int32, np.uint16, np.int64, np.int32, np.uint8, np.int32)
-        rows = [[np.zeros((0, len(FIELDS)) if kind is np.uint16 else 0, kind)] for kind in kinds]
+        # Each column starts with an empty part, so that a corpus without blobs has its types.
+        terms: list[npt.NDArray[Any]] = [np.zeros(0, np.int32)]
+        counts: list[npt.NDArray[Any]] = [np.zeros((0, len(FIELDS)), np.uint16)]
+        chunk_sizes: list[npt.NDArray[Any]] = [np.zeros(0, np.int64)]
+        chunk_terms: list[npt.NDArray[Any]] = [np.zeros(0, np.int32)]
+        chunk_counts: list[npt.NDArray[Any]] = [np.zeros(0, np.uint8)]
+        heads: list[npt.NDArray[Any]] = [np.zeros(0, np.int32)]
         for payload in payloads:
-            words, counts, sizes, steps, in_chunk, head = unpack(
-                NO_FACTS if payload is None else payload
-            )
-            own = np.fromiter(map(numbers.__getitem__, words), dtype=np.int32, count=len(words))
-            columns = (
-                own,
-                counts.reshape(len(FIELDS), -1).T.astype(np.uint16),
-                sizes,
-                own[np.cumsum(steps)],
-                in_chunk,
-                head,
-            )
-            for column, part in zip(rows, columns, strict=True):
-                column.append(part)
-        order = sorted(numbers)
-        place_of_number = np.zeros(len(order), dtype=np.int32)
-        place_of_number[[numbers[term] for term in order]] = np.arange(len(order), dtype=np.int32)
-        starts, chunk_starts = (
-            group_starts([len(part) for part in rows[place][1:]]) for place in (0, 2)
+            facts = unpack(NO_FACTS if payload is None else payload)
+            words, packed_counts, sizes, steps, in_chunks, head = facts
+            numbered = map(numbers.__getitem__, words)
+            blob_terms = np.fromiter(numbered, dtype=np.int32, count=len(words))
+            terms.append(blob_terms)
+            counts.append(packed_counts.reshape(len(FIELDS), -1).T.astype(np.uint16))
+            chunk_sizes.append(sizes)
+            chunk_terms.append(blob_terms[np.cumsum(steps)])
+            chunk_counts.append(in_chunks)
+            heads.append(head)
+        vocabulary = sorted(numbers)
+        sorted_numbers = np.zeros(len(vocabulary), dtype=np.int32)
+        first_numbers = [numbers[term] for term in vocabulary]
+        sorted_numbers[first_numbers] = np.arange(len(vocabulary), dtype=np.int32)
+        starts = group_starts([len(blob_terms) for blob_terms in terms[1:]])
+        chunk_starts = group_starts([len(sizes) for sizes in chunk_sizes[1:]])
+        all_counts = _join_and_clear(counts)
+        all_heads = _join_and_clear(heads)
+        rows = Postings(starts, sorted_numbers[_join_and_clear(terms)], all_counts)
+        chunk_rows = Postings(
+            group_starts(_join_and_clear(chunk_sizes)),
+            sorted_numbers[_join_and_clear(chunk_terms)],
+            _join_and_clear(chunk_counts),
         )
-        # so that the parts of each array go as soon as it is made
-        terms, counts, sizes, chunk_terms, chunk_counts, heads = (
-            np.concatenate(rows.pop(0)) for _ in kinds
-        )
-        by_field = [row_sums(column, starts) for column in counts.T]
+        by_field = [row_sums(column, starts) for column in all_counts.T]
+        all_text = by_field[CODE] + by_field[COMMENT] + by_field[STRING]
         return cls(
             blobs=tuple(blobs),
-            terms=positions_by_name(order),
-            postings=Postings(starts, place_of_number[terms], counts).invert(len(order)),
-            chunk_postings=Postings(
-                group_starts(sizes), place_of_number[chunk_terms], chunk_counts
-            ).invert(len(order)),
+            terms=positions_by_name(vocabulary),
+            postings=rows.invert(len(vocabulary)),
+            chunk_postings=chunk_rows.invert(len(vocabulary)),
             chunk_starts=chunk_starts,
-            lines=heads[0::3],
-            complexity=heads[1::3],
-            parsed=heads[2::3] > 0,
-            lengths=np.stack(
-                [*by_field, by_field[CODE] + by_field[COMMENT] + by_field[STRING]], axis=1
-            ),
+            lines=all_heads[0::3],
+            complexity=all_heads[1::3],
+            parsed=all_heads[2::3] > 0,
+            lengths=np.stack([*by_field, all_text], axis=1),
         )
 
     def __len__(self) -> int:
         return len(self.blobs)
 
     def concatenate(self, other: Corpus) -> Corpus:
-        """Lists of these blobs, and of others after them, with their new terms after these."""
-        terms, chunks = dict(self.terms), int(self.chunk_starts[-1])
-        numbers = np.array(
-            [terms.setdefault(term, len(terms)) for term in other.terms], dtype=np.int32
-        )
+        """Return these blobs followed by those of ``other``; new terms follow the known ones."""
+        terms = dict(self.terms)
+        for term in other.terms:
+            terms.setdefault(term, len(terms))
+        numbers = np.array([terms[term] for term in other.terms], dtype=np.int32)
+        chunks = int(self.chunk_starts[-1])
         return Corpus(
-            (*self.blobs, *other.blobs),
-            terms,
-            self.postings.concatenate(other.postings, numbers, len(self)),
-            self.chunk_postings.concatenate(other.chunk_postings, numbers, chunks),
-            np.concatenate((self.chunk_starts, other.chunk_starts[1:] + chunks)),
-            *(
-                np.concatenate((getattr(self, name), getattr(other, name)))
-                for name in ("complexity", "lines", "parsed", "lengths")
-            ),
+            blobs=(*self.blobs, *other.blobs),
+            terms=terms,
+            postings=self.postings.concatenate(other.postings, numbers, len(self)),
+            chunk_postings=self.chunk_postings.concatenate(other.chunk_postings, numbers, chunks),
+            chunk_starts=np.concatenate((self.chunk_starts, other.chunk_starts[1:] + chunks)),
+            complexity=np.concatenate((self.complexity, other.complexity)),
+            lines=np.concatenate((self.lines, other.lines)),
+            parsed=np.concatenate((self.parsed, other.parsed)),
+            lengths=np.concatenate((self.lengths, other.lengths)),
         )
 
     @cached_property
@@ -142,24 +158,35 @@ class Corpus(Remembering):
         return positions_by_name(self.blobs)
 
 
+def _join_and_clear(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Return the parts of a column as one array, and remove them.
+
+    The parts of all columns take as much memory as the joined arrays, and need not exist beside
+    them.
+    """
+    joined = np.concatenate(parts)
+    parts.clear()
+    return joined
+
+
 class VersionView:
-    """One version of a corpus: which blob each file is, and the statistics of exactly these files."""
+    """One version of a corpus: the blob of each file, and statistics of exactly these files."""
 
     def __init__(self, corpus: Corpus, snapshot: Snapshot) -> None:
-        self.corpus, self.snapshot = corpus, snapshot
-        rows, lists = corpus.row_by_blob, corpus.postings
-        self.rows: IntArray = np.array(
-            [rows.get(blob, -1) for blob in snapshot.blobs], dtype=np.int32
-        )
-        """(F,) corpus row of each file, -1 where the blob could not be read."""
-        self.multiplicity: LongArray = np.bincount(
-            self.rows[self.rows >= 0], minlength=len(corpus)
-        ).astype(np.int64)
-        """(B,) in how many files each blob stands."""
-        self.frequency = row_sums(self.multiplicity[lists.rows], lists.starts).astype(np.int64)
-        """(V,) number of files that hold each term."""
+        self.corpus = corpus
+        self.snapshot = snapshot
+        rows = [corpus.row_by_blob.get(blob, -1) for blob in snapshot.blobs]
+        self.rows: IntArray = np.array(rows, dtype=np.int32)
+        """(F,) corpus row of each file, -1 if the blob could not be read."""
+        counts = np.bincount(self.rows[self.rows >= 0], minlength=len(corpus))
+        self.multiplicity: LongArray = counts.astype(np.int64)
+        """(B,) number of files with each blob."""
+        postings = corpus.postings
+        file_counts = row_sums(self.multiplicity[postings.rows], postings.starts)
+        self.frequency = file_counts.astype(np.int64)
+        """(V,) number of files that contain each term."""
         self.norms: dict[Hashable, Float32Array] = {}
-        """Of formulas: (B,) what the length of a blob does to its frequencies."""
+        """Formula -> (B,) length normalisation of each blob."""
 
     @property
     def files(self) -> int:
@@ -173,9 +200,13 @@ class VersionView:
         return np.maximum(total / max(self.files, 1), 1e-9)
 
     def idf(self, terms: LongArray) -> FloatArray:
-        """(T,) BM25's inverse document frequency over the version's files."""
+        """Return (T,) BM25's inverse document frequency over the version's files."""
         return idf(self.files, self.frequency[terms])
 
-    def to_files(self, of_rows: FloatArray) -> FloatArray:
-        """(F,) values of the files from values of the blobs; 0 for a file whose blob could not be read."""
-        return np.append(of_rows, 0.0)[self.rows]  # -1 is the last
+    def to_files(self, values: FloatArray) -> FloatArray:
+        """Return (F,) the values of the files from values (B,) of the blobs.
+
+        A file whose blob could not be read has 0.
+        """
+        # Row -1 of such a file is the appended last one.
+        return np.append(values, 0.0)[self.rows]

@@ -22,7 +22,7 @@ B: Final = 0.5
 
 
 def idf(documents: int, frequency: npt.NDArray[np.integer[Any]]) -> FloatArray:
-    """Return ln(1 + (n - df + .5) / (df + .5)) for terms that ``frequency`` of n documents contain."""
+    """Return ln(1 + (n - df + .5) / (df + .5)) of terms in df, ``frequency``, of n documents."""
     return np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
 
 
