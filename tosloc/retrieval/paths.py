@@ -104,8 +104,8 @@ class PathTable:
             language=_number_equal(map(language_name, names)),
             test=which_are_tests(paths),
             compound_stem=_truth_values(text.compounds(stem) for stem in stems),
-            examples=_truth_values(map(_folder_matcher(_EXAMPLE), folders)),
-            vendored=_truth_values(map(_folder_matcher(_VENDORED), folders)),
+            examples=_match_folders(_EXAMPLE.search, folders),
+            vendored=_match_folders(_VENDORED.search, folders),
             setup=_truth_values(name in _SETUP or ".config." in name for name in names),
             term_ids=term_ids,
             postings=postings,
@@ -157,9 +157,10 @@ def _index_paths(folders: Sequence[str], stems: Sequence[str]) -> tuple[dict[str
     return dict(numbers), Postings(starts, row.astype(np.int32), counts)
 
 
-def _folder_matcher(pattern: re.Pattern[str]) -> Callable[[str], bool]:
-    """Return a function that remembers of each folder whether the pattern matches in it."""
-    return cache(lambda folder: pattern.search(f"{folder}/") is not None)
+def _match_folders(search: Callable[[str], object], folders: Sequence[str]) -> BoolArray:
+    """Return (N,) whether a pattern's search finds anything in each folder; each is read once."""
+    matches = {folder: bool(search(f"{folder}/")) for folder in set(folders)}
+    return _truth_values(matches[folder] for folder in folders)
 
 
 def _number_equal(names: Iterable[str]) -> IntArray:
