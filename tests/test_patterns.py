@@ -11,7 +11,7 @@ from tests.patterns import literal_calls, methods_of, module_patterns, slow_text
 from tosloc.core.records import BugReport
 from tosloc.git.fixes import bug_ids, first_issue, is_fix_message
 from tosloc.mine.links import _FILLER
-from tosloc.mine.mentions import mentions
+from tosloc.mine.mentions import find_mentions
 from tosloc.paths.classify import which_are_tests
 from tosloc.reports import text, traces
 from tosloc.reports.issues import read_report
@@ -93,7 +93,7 @@ READERS = {
     "is_fix_message": is_fix_message,
     "bug_ids": bug_ids,
     "first_issue": first_issue,
-    "mentions": lambda said: mentions(said, {"1"}, set()),
+    "mentions": lambda said: find_mentions(said, {"1"}, set()),
     "filler": lambda said: _FILLER.sub("", said),
     "tests": lambda said: which_are_tests([f"a/{said}/b.java", f"{said}.py"]),
 }

@@ -11,7 +11,7 @@ from tests.stubs import StubServer
 from tests.trackers import GITHUB_CLI
 from tosloc.cli import main
 from tosloc.core.errors import ReportError, ToslocError
-from tosloc.mine.github import fetch, fetch_issue, read_token
+from tosloc.mine.github import fetch_issue, fetch_issues, read_token
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ NOT_FOUND = {
 def test_what_github_refuses_is_one_sentence(stub, answer, sentence):
     stub.answers = lambda _: answer
     with pytest.raises(ToslocError) as error:
-        fetch("ann/one", "secret")
+        fetch_issues("ann/one", "secret")
     assert str(error.value) == f"ann/one: {sentence}"
 
 
@@ -119,7 +119,7 @@ def test_what_github_refuses_is_one_sentence(stub, answer, sentence):
 def test_who_cannot_be_asked_is_not(stub, monkeypatch, name, address, sentence):
     monkeypatch.setenv("GITHUB_API_URL", address or stub.url)
     with pytest.raises(ToslocError, match=sentence.replace("(", r"\(")):
-        fetch(name, "secret")
+        fetch_issues(name, "secret")
     assert stub.asked == []
 
 
@@ -128,7 +128,7 @@ def test_tokens(stub, monkeypatch):
         ToslocError,
         match="a token that may read the repository is needed; put one into GITHUB_TOKEN",
     ):
-        fetch("ann/one", "")
+        fetch_issues("ann/one", "")
     monkeypatch.setenv("GITHUB_TOKEN", " ")
     assert read_token() == ""  # gh knows no token of this server
     monkeypatch.delenv("GITHUB_API_URL")

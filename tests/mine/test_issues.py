@@ -9,7 +9,7 @@ import pytest
 from tests.trackers import BUGZILLA, GITHUB_CLI, GITHUB_REST, GITLAB, JIRA, JIRA_FIELDS
 from tosloc.core.errors import ConfigError, ReportError
 from tosloc.mine.issues import Closing, Exports
-from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, compiled, mentions
+from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, compile_pattern, find_mentions
 
 
 def exports(*values):
@@ -160,15 +160,15 @@ KNOWN = {"1", "12", "34", "567", "58522", "LANG-9"}
     ],
 )
 def test_what_a_message_names(message, found):
-    assert mentions(message, KNOWN, {"ann/one"}) == found
+    assert find_mentions(message, KNOWN, {"ann/one"}) == found
 
 
 def test_numbers_alone_are_issues_of_bugzilla_and_a_pattern_names_the_id_in_a_group():
-    assert mentions("58522: mind the gap", KNOWN, ()) == {}
+    assert find_mentions("58522: mind the gap", KNOWN, ()) == {}
     for message in ("58522: mind the gap", "PR 58522: mind the gap", "[58522] mind the gap\n58522"):
-        assert mentions(message, KNOWN, (), bare=True) == {"58522": NAMES}
+        assert find_mentions(message, KNOWN, (), bare=True) == {"58522": NAMES}
     with pytest.raises(ConfigError, match="has no group; put the issue's id in a group"):
-        compiled(r"Bug-Id: \d+")
+        compile_pattern(r"Bug-Id: \d+")
 
 
 @pytest.mark.parametrize(
@@ -176,5 +176,5 @@ def test_numbers_alone_are_issues_of_bugzilla_and_a_pattern_names_the_id_in_a_gr
 )
 def test_long_texts_take_no_long_time(text):
     began = time.process_time()
-    mentions(text, KNOWN, ())
+    find_mentions(text, KNOWN, ())
     assert time.process_time() - began < 0.5

@@ -11,7 +11,7 @@ from tosloc.core.errors import ReportError
 from tosloc.git.repository import Repository
 from tosloc.mine.issues import Exports
 from tosloc.mine.links import KINDS, mine, mine_messages
-from tosloc.mine.mentions import compiled
+from tosloc.mine.mentions import compile_pattern
 
 
 def when(hours):
@@ -93,7 +93,7 @@ def test_each_kind_of_link_and_the_files_that_a_fix_changed(miner):
     closing = pull(50, merged, closingIssuesReferences=[{"number": 1}])
     says = pull(51, "f" * 40, body="Fixes #8")
     records = (*map(issue, range(1, 10)), closing, says, closed_by(2, fixes["closing commit"]))
-    found, left_out = miner.found(*records, patterns=[compiled(r"Task (\d+)!")])
+    found, left_out = miner.found(*records, patterns=[compile_pattern(r"Task (\d+)!")])
     assert found == {str(number): fix for number, fix in enumerate(fixes.items(), start=1)}
     assert left_out == {"no fix is known": 1}
     result = miner.mine(*records)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tosloc.core.records import Progress
     from tosloc.git.repository import Repository
     from tosloc.mine.issues import Exports
-    from tosloc.mine.links import Mined
+    from tosloc.mine.links import MiningResult
 
 ExportsArgument = Annotated[
     list[Path] | None,
@@ -82,7 +82,7 @@ def mine(
     from tosloc.storage.cache import default_store, note_use
 
     has_issues = bool(exports) or github is not None
-    patterns = [mentions.compiled(text) for text in pattern or ()]
+    patterns = [mentions.compile_pattern(text) for text in pattern or ()]
     if patterns and not has_issues:
         raise ToslocError(
             "--pattern: says which issues commits name, and none are given;"
@@ -121,14 +121,14 @@ def _read_issues(
     issues: Exports, exports: Sequence[Path], github: str | None, callback: Progress
 ) -> None:
     """Add the issues of exported files and of a project at GitHub."""
-    from tosloc.mine.github import fetch, read_token
+    from tosloc.mine.github import fetch_issues, read_token
     from tosloc.reports.source import read_text
 
     for export in exports:
         issues.add(*read_text("-" if str(export) == "-" else export))
     if github is not None:
         issues.projects.add(github.lower())
-        records = fetch(github, read_token(), progress=callback)
+        records = fetch_issues(github, read_token(), progress=callback)
         issues.add(json.dumps(records), f"GitHub's {github}")
 
 
@@ -149,7 +149,7 @@ def mined_reports_path(repository: Repository) -> Path:
     return default_store(repository).with_name("reports.jsonl")
 
 
-def _print_counts(mined: Mined, file: Path, as_json: bool) -> None:
+def _print_counts(mined: MiningResult, file: Path, as_json: bool) -> None:
     """Print how many reports were linked in which way, and how many were left out for what."""
     from tosloc.cli.printing import Table, count_cell, output_form, print_results
 

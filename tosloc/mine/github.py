@@ -1,4 +1,4 @@
-"""Issues of GitHub: all closed ones of a repository with who closed them, or one with what its reporter said."""
+"""Issues of GitHub: all closed ones of a repository, or one with what its reporter wrote."""
 
 from __future__ import annotations
 
@@ -18,14 +18,20 @@ from urllib.request import Request, urlopen
 from tosloc.core.errors import ReportError, ToslocError
 from tosloc.core.records import Progress, ignore_progress
 
-TRIES: Final = 5  # how often a page of issues is asked for while the server fails or is silent, each time later
+MAX_TRIES: Final = 5
+"""Requests of a page of issues while the server fails or is silent, each after a longer pause."""
 REFERENCE: Final = re.compile(
-    r"(?:(?P<named>[\w.-]+/[\w.-]+)?#|(?:https?://)?(?:www\.)?github\.com/(?P<project>[\w.-]+/[\w.-]+)/(?:issues|pull)/)"
+    r"(?:(?P<named>[\w.-]+/[\w.-]+)?#"
+    r"|(?:https?://)?(?:www\.)?github\.com/(?P<project>[\w.-]+/[\w.-]+)/(?:issues|pull)/)"
     r"(?P<number>\d{1,9})(?:[/?#]\S*)?",
     re.ASCII,
 )
 """#12, OWNER/NAME#12, or the address of an issue or a pull request."""
-_NAME: Final = re.compile(r"(?!\.)[\w.-]{1,100}/(?!\.\.?\Z)[\w.-]{1,100}", re.ASCII)
+_PROJECT_NAME: Final = re.compile(r"(?!\.)[\w.-]{1,100}/(?!\.\.?\Z)[\w.-]{1,100}", re.ASCII)
+_TOKEN: Final = re.compile(r"[\x21-\x7e]+")
+_COMMENTS_PER_PAGE: Final = 100
+_TIMEOUT_SECONDS: Final = 60
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _QUERY: Final = """
 query($owner: String!, $name: String!, $after: String) {
   repository(owner: $owner, name: $name) {
@@ -50,120 +56,159 @@ query($owner: String!, $name: String!, $after: String) {
 
 
 def read_token() -> str:
-    """The token in GITHUB_TOKEN or GH_TOKEN, else that of ``gh``, where it is installed; else empty.
+    """Return the token in GITHUB_TOKEN or GH_TOKEN, or else that of ``gh``; "" if there is none.
 
-    Raises ToslocError for what is none.
+    Raises ToslocError for text that cannot be a token.
     """
     token = os.environ.get("GITHUB_TOKEN", "").strip() or os.environ.get("GH_TOKEN", "").strip()
     if not token:
-        host = (urlsplit(_api()).hostname or "").removeprefix("api.")
-        with suppress(OSError, subprocess.TimeoutExpired):
-            asked = ["gh", "auth", "token", "--hostname", host]
-            done = subprocess.run(
-                asked, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False
-            )
-            token = done.stdout.decode("ascii", "replace").strip()
-    if token and not re.fullmatch(r"[\x21-\x7e]+", token):
+        token = _token_of_gh()
+    if token and not _TOKEN.fullmatch(token):
         raise ToslocError("GITHUB_TOKEN: holds no token; a token is one word")
     return token
 
 
-def fetch(
+def _token_of_gh() -> str:
+    """Return the token that ``gh`` has for the server, "" without ``gh`` or token."""
+    host = (urlsplit(_api_address()).hostname or "").removeprefix("api.")
+    try:
+        result = subprocess.run(
+            ["gh", "auth", "token", "--hostname", host],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return result.stdout.decode("ascii", "replace").strip()
+
+
+def fetch_issues(
     project: str, token: str, *, progress: Progress = ignore_progress
 ) -> list[dict[str, Any]]:
-    """Closed issues of OWNER/NAME, as GraphQL gives them, which ``Exports`` reads.
+    """Return the closed issues of OWNER/NAME in the form of GraphQL, which ``Exports`` reads.
 
-    GITHUB_API_URL may name another interface than the public one. Raises ReportError for what GitHub refuses or does
-    not answer, ToslocError without a token.
+    GITHUB_API_URL may name another server than the public one. Raises ReportError for what GitHub
+    refuses or does not answer, and ToslocError without a token.
     """
     if not token:
-        hint = "put one into GITHUB_TOKEN or GH_TOKEN, or run: gh auth login"
         raise ToslocError(
-            "a token that may read the repository is needed", hint=hint, about="github"
+            "a token that may read the repository is needed",
+            hint="put one into GITHUB_TOKEN or GH_TOKEN, or run: gh auth login",
+            about="github",
         )
     issues: list[dict[str, Any]] = []
-    more: dict[str, Any] = {"hasNextPage": True, "endCursor": None}
-    with _asking(project, project):
-        variables = dict(zip(("owner", "name"), project.split("/"), strict=True))
-        while more["hasNextPage"]:
-            query = {"query": _QUERY, "variables": variables | {"after": more["endCursor"]}}
-            found = _ask(project, "/graphql", token, query)["data"]["repository"]["issues"]
-            issues += found["nodes"]
-            more = found["pageInfo"]
-            progress("reading issues", len(issues), found["totalCount"])
+    with _readable_answers(project, project):
+        owner, name = project.split("/")
+        cursor = None
+        has_next_page = True
+        while has_next_page:
+            variables = {"owner": owner, "name": name, "after": cursor}
+            query = {"query": _QUERY, "variables": variables}
+            answer = _request(project, "/graphql", token, query)
+            page = answer["data"]["repository"]["issues"]
+            issues += page["nodes"]
+            cursor = page["pageInfo"]["endCursor"]
+            has_next_page = page["pageInfo"]["hasNextPage"]
+            progress("reading issues", len(issues), page["totalCount"])
     return issues
 
 
 def fetch_issue(project: str, number: str, token: str) -> dict[str, Any]:
-    """Number, title, body and opening of an issue or pull request of OWNER/NAME, as the REST interface gives them.
+    """Return number, title, body and opening of an issue or pull request in the form of REST.
 
-    What its reporter said of it later stands at the end of the body; others are left out: they may know the fix. Of a
-    public project it needs no ``token``. Raises as ``fetch`` does.
+    The body ends with the reporter's own comments. Those of others are left out, because they may
+    know the fix. Issues of a public project need no ``token``. Raises as ``fetch_issues`` does.
     """
-    asked, page = f"{project}#{number}", f"/repos/{project}/issues/{number}"
-    with _asking(project, asked):
-        issue = _ask(asked, page, token)
-        reporter, said = issue["user"], [issue["body"] or ""]  # None where the account is gone
-        for place in range(1, -(-issue["comments"] // 100) + 1):
-            comments = _ask(asked, f"{page}/comments?per_page=100&page={place}", token)
-            own = [
-                one
-                for one in comments
-                if reporter and one["user"] and one["user"]["login"] == reporter["login"]
-            ]
-            said += [one["body"] or "" for one in own]
-        return {key: issue[key] for key in ("number", "title", "created_at")} | {
-            "body": "\n\n".join(said)
+    reference = f"{project}#{number}"
+    path = f"/repos/{project}/issues/{number}"
+    with _readable_answers(project, reference):
+        issue = _request(reference, path, token)
+        reporter = issue["user"]  # None where the account is gone
+        texts = [issue["body"] or ""]
+        pages = -(-issue["comments"] // _COMMENTS_PER_PAGE)
+        for page in range(1, pages + 1):
+            address = f"{path}/comments?per_page={_COMMENTS_PER_PAGE}&page={page}"
+            for comment in _request(reference, address, token):
+                author = comment["user"]
+                if reporter and author and author["login"] == reporter["login"]:
+                    texts.append(comment["body"] or "")
+        return {
+            "number": issue["number"],
+            "title": issue["title"],
+            "created_at": issue["created_at"],
+            "body": "\n\n".join(texts),
         }
 
 
-def _api() -> str:
+def _api_address() -> str:
     return os.environ.get("GITHUB_API_URL") or "https://api.github.com"
 
 
 @contextmanager
-def _asking(project: str, asked: str) -> Iterator[None]:
-    """Raise ReportError for what cannot be a project's name, and for an answer that lacks what is read."""
-    if not _NAME.fullmatch(project):
-        raise ReportError(f"{asked}: is no OWNER/NAME, such as pallets/flask")
+def _readable_answers(project: str, reference: str) -> Iterator[None]:
+    """Raise ReportError for a bad project name, and for an answer that lacks what is read of it."""
+    if not _PROJECT_NAME.fullmatch(project):
+        raise ReportError(f"{reference}: is no OWNER/NAME, such as pallets/flask")
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        what = f"GitHub's answer cannot be read ({type(error).__name__})"
-        raise ReportError(f"{asked}: {what}; try again later") from None
+        problem = f"GitHub's answer cannot be read ({type(error).__name__})"
+        raise ReportError(f"{reference}: {problem}; try again later") from None
 
 
-def _ask(asked: str, place: str, token: str, query: dict[str, Any] | None = None) -> Any:
-    """GitHub's answer, to a query if there is one; what goes wrong becomes a sentence, with what GitHub says of it."""
-    api = urlsplit(_api())
-    if api.scheme != "https" and not (
-        api.scheme == "http" and api.hostname in ("localhost", "127.0.0.1", "::1")
-    ):
-        raise ToslocError(
-            f"{_api()}: the token would be sent for all to read; give an address that begins with https"
-        )
-    base = _api().removesuffix("/v3") if query else _api()
-    request = Request(
-        base + place, json.dumps(query).encode() if query else None, {"User-Agent": "tosloc"}
-    )
-    if token:  # a repository that was renamed is found; but another host must not get the token
-        request.add_unredirected_header("Authorization", f"token {token}")
-    for tried in range(TRIES if query else 1):
-        time.sleep(tried**2)
+def _request(reference: str, path: str, token: str, query: dict[str, Any] | None = None) -> Any:
+    """Return GitHub's answer, to a GraphQL query if there is one, which is tried several times.
+
+    Raises ReportError with GitHub's message for an error.
+    """
+    request = _make_request(path, token, query)
+    problem = ""
+    for tries in range(MAX_TRIES if query else 1):
+        time.sleep(tries**2)
         try:
-            with urlopen(request, timeout=60) as response:
+            with urlopen(request, timeout=_TIMEOUT_SECONDS) as response:
                 answer = json.load(response)
             if "errors" not in answer:
                 return answer
-            why = f"refuses it ({answer['errors'][0]['message']})"
+            problem = f"refuses it ({answer['errors'][0]['message']})"
             break
         except HTTPError as error:
-            why = f"answers {error.code}"
-            with error, suppress(AttributeError, ValueError):
-                why += f" ({json.load(error).get('message')})"
-            why += "" if token else "; a token in GITHUB_TOKEN may read more"
+            problem = f"answers {error.code}{_message(error)}"
+            if not token:
+                problem += "; a token in GITHUB_TOKEN may read more"
             if error.code < 500:
                 break
         except (OSError, HTTPException) as error:
-            why = f"does not answer ({getattr(error, 'reason', error)})"
-    raise ReportError(f"{asked}: GitHub {why}")
+            problem = f"does not answer ({getattr(error, 'reason', error)})"
+    raise ReportError(f"{reference}: GitHub {problem}")
+
+
+def _make_request(path: str, token: str, query: dict[str, Any] | None) -> Request:
+    """Return a request of a path. Raises ToslocError if the token would be sent unencrypted."""
+    address = _api_address()
+    parts = urlsplit(address)
+    is_local = parts.scheme == "http" and parts.hostname in _LOOPBACK
+    if parts.scheme != "https" and not is_local:
+        raise ToslocError(
+            f"{address}: the token would be sent for all to read; "
+            "give an address that begins with https"
+        )
+    data = None
+    if query:
+        address = address.removesuffix("/v3")  # a GitHub server has GraphQL beside REST
+        data = json.dumps(query).encode()
+    request = Request(address + path, data, {"User-Agent": "tosloc"})
+    if token:
+        # A redirect, as of a renamed repository, is followed, but another host must not get the
+        # token.
+        request.add_unredirected_header("Authorization", f"token {token}")
+    return request
+
+
+def _message(error: HTTPError) -> str:
+    """Return the message of GitHub's answer in parentheses, "" if it has none; close the answer."""
+    with error, suppress(AttributeError, ValueError):
+        return f" ({json.load(error).get('message')})"
+    return ""

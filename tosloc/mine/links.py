@@ -1,4 +1,7 @@
-"""From issues to the commits that fixed them: of all links the surest is taken, what is left out is counted."""
+"""Links from issues to the commits that fixed them.
+
+Of all links of an issue the surest one is taken; issues that are left out are counted by reason.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from math import inf
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.core.errors import ReportError
@@ -18,35 +21,78 @@ from tosloc.git.history import list_parents_first
 from tosloc.git.process import CommitInfo
 from tosloc.git.repository import Repository, suffix_matcher
 from tosloc.mine.issues import GITHUB_ISSUES, Exports, Issue
-from tosloc.mine.mentions import BODY, CLOSES, LONGEST_TEXT, NAMES, NUMBER, mentions
+from tosloc.mine.mentions import (
+    BODY,
+    CLOSES,
+    MAX_TEXT_LENGTH,
+    NAMES,
+    NUMBER,
+    find_mentions,
+)
 from tosloc.paths.classify import which_are_tests
 
 CLOSED_BY_PULL: Final = "closing pull request"
 CLOSED_BY_COMMIT: Final = "closing commit"
 PULL_TEXT: Final = "pull request's text"
 PATTERN: Final = "pattern"
-WEAK: Final = (
-    "commit message"  # the kind of a report that is no report: what a commit says of its fix
-)
+WEAK: Final = "commit message"
+"""Kind of a weak report: what a commit says of its fix, for lack of a report."""
+
+
+class LinkKind(NamedTuple):
+    """What a kind of link tells about a commit.
+
+    A commit later than ``max_days`` after the closing of the issue follows up, or means an issue of
+    another project. A commit that ``only_names`` the issue, and does not say that it is closed, may
+    as well add a test for it.
+    """
+
+    max_days: float
+    only_names: bool = False
+
+
 KINDS: Final = {
-    CLOSED_BY_PULL: inf,
-    CLOSED_BY_COMMIT: inf,
-    CLOSES: 365,
-    PULL_TEXT: 365,
-    PATTERN: 365,
-    NAMES: 30,
-    NUMBER: 30,
-    BODY: 30,
-    WEAK: inf,
+    CLOSED_BY_PULL: LinkKind(inf),
+    CLOSED_BY_COMMIT: LinkKind(inf),
+    CLOSES: LinkKind(365),
+    PULL_TEXT: LinkKind(365),
+    PATTERN: LinkKind(365),
+    NAMES: LinkKind(30, only_names=True),
+    NUMBER: LinkKind(30, only_names=True),
+    BODY: LinkKind(30, only_names=True),
+    WEAK: LinkKind(inf),
 }
-"""Kinds of links in order of trust: what the tracker recorded, what people wrote to close it, what names it. For each
-the days after the closing in which a commit may fix an issue: a later one follows up, or means another project's.
-"""
-_NAMED_ALONE: Final = 30  # days of the kinds that do not say that the issue is closed: it may as well add a test for it
-MOST_FILES: Final = 30  # source files of a fix: one that touches more says little about any of them
-MOST_NAMED: Final = (
-    5  # issues that one commit names: more are the list of a release, or of what a merge holds
+"""Kinds of links, surest first.
+
+First is what the tracker recorded, then what people wrote to close an issue, then what names it."""
+_RANK_BY_KIND: Final = {kind: rank for rank, kind in enumerate(KINDS)}
+MAX_FIXED_FILES: Final = 30
+"""Source files of a fix: one that touches more says little about any of them."""
+MAX_ISSUES_PER_COMMIT: Final = 5
+"""Issues that a commit names: more are the list of a release, or of what a merge contains."""
+_SECONDS_PER_DAY: Final = 86_400
+
+NO_LINK: Final = "no fix is known"
+NOT_IN_HISTORY: Final = "its fix is not in this history"
+OLDER_THAN_REPORT: Final = "its fix is older than the report"
+LONG_AFTER_CLOSING: Final = "what names it came long after it was closed"
+REVERTED: Final = "its fix was reverted"
+NO_VERSION_BEFORE: Final = "nothing is known of the version before its fix"
+NO_SOURCE_FILE: Final = "its fix changed no source file that was there before"
+ONLY_TESTS: Final = "what names it changed tests alone"
+TOO_MANY_FILES: Final = f"its fix changed more than {MAX_FIXED_FILES} source files"
+_PROBLEMS: Final = (
+    NOT_IN_HISTORY,
+    OLDER_THAN_REPORT,
+    LONG_AFTER_CLOSING,
+    REVERTED,
+    NO_VERSION_BEFORE,
+    NO_SOURCE_FILE,
+    ONLY_TESTS,
 )
+"""Why a link cannot be used, in the order of the checks."""
+_SAYS_TOO_LITTLE: Final = "the message says too little"
+_NOT_ABOUT_A_FAULT: Final = "the message speaks of formatting, typing, tests or a version"
 
 _REVERTS: Final = re.compile(r"(?i)\bthis reverts commit ([0-9a-f]{40,64})\b")
 _REVERT_OF: Final = re.compile(
@@ -61,50 +107,72 @@ _TRAILER: Final = re.compile(
     r"(?im)^(?:git-svn-id|change-id|[a-z-]{3,30}-by|cc|bug|closes?|fix(?:es)?|refs?):.*$"
 )
 _LEADING_NUMBER: Final = re.compile(
-    r"(?i)\A(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?)?[\s:(\[]*(?:(?:issue|bug|bz|pr)\s*)?(?:#?\d{2,9}|[A-Z][A-Z0-9]+-\d+)[\s:)\].,-]*"
+    r"(?i)\A(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?)?[\s:(\[]*(?:(?:issue|bug|bz|pr)\s*)?"
+    r"(?:#?\d{2,9}|[A-Z][A-Z0-9]+-\d+)[\s:)\].,-]*"
 )
 _FILLER: Final = re.compile(
-    r"""(?ix)\b(?:(?:bug|hot)?fix(?:e[ds]|ing)? | bugs? | issues? | errors? | problems? | updated? | a | an | the | for
-      | in | of | some | more | small | minor | stuff | [\w./-]{1,250}\.[a-z]\w{0,5} )\b | \#?\d+"""
+    r"""(?ix)\b(?:(?:bug|hot)?fix(?:e[ds]|ing)? | bugs? | issues? | errors? | problems? | updated?
+      | a | an | the | for | in | of | some | more | small | minor | stuff
+      | [\w./-]{1,250}\.[a-z]\w{0,5} )\b | \#?\d+"""
 )
-"""What says nothing of a fault: words of fixing, numbers, names of files."""
-_OF_FORM: Final = re.compile(
-    r"""(?ix)\b(?: typos? | spelling | grammar | wording | white-?spaces? | spac(?:e|es|ing) | indent\w* | format\w*
-      | long[ ]lines? | styles? | nits? | lint\w* | (?:auto)?pep-?8\w* | flake8 | py(?:lint|flakes|right) | mypy
-      | typing | type[ ]?hints? | annotations? | warnings? | doc(?:s|strings?|umentation)? | comments? | read-?me
-      | change-?log | copyright | licen[cs]es? | versions? | bump\w* | releases? | refactor\w* | clean-?ups? | reviews?
+"""Words that say nothing about a fault: words of fixing, numbers, names of files."""
+_ABOUT_FORM: Final = re.compile(
+    r"""(?ix)\b(?: typos? | spelling | grammar | wording | white-?spaces? | spac(?:e|es|ing)
+      | indent\w* | format\w* | long[ ]lines? | styles? | nits? | lint\w* | (?:auto)?pep-?8\w*
+      | flake8 | py(?:lint|flakes|right) | mypy | typing | type[ ]?hints? | annotations?
+      | warnings? | doc(?:s|strings?|umentation)? | comments? | read-?me | change-?log | copyright
+      | licen[cs]es? | versions? | bump\w* | releases? | refactor\w* | clean-?ups? | reviews?
       | tests? | testing | travis | ci | coverage | examples? | merge )\b"""
 )
+"""Words of changes of form, and of tests, documentation and releases."""
+_MIN_SUMMARY_WORDS: Final = 3
+"""Words of a message's first line that says enough without further lines."""
+_MIN_WORDS_BESIDE_FORM: Final = 4
+"""Words, without filler, of a first line that is about a fault although it has words of form."""
 
-Link: TypeAlias = tuple[str, str]  # kind, and a commit that may have fixed an issue
-Changes: TypeAlias = Mapping[
-    str, Sequence[str]
-]  # commit -> the source files that it changed, "" for each new one
+
+class Link(NamedTuple):
+    """A link of an issue to a commit that may have fixed it."""
+
+    kind: str
+    commit: str
 
 
 @dataclass(slots=True)
-class Mined:
-    """Labelled reports, and what was left out."""
+class FileChanges:
+    """The source files that a commit changed against its first parent."""
 
-    read: int  # issues read, or commits that say that they fix a bug
-    tracker: str  # "" where commit messages stood in for reports
+    paths: list[str] = field(default_factory=list)
+    """Files that were there before."""
+    count: int = 0
+    """Number of all changed files, new ones included."""
+
+
+@dataclass(slots=True)
+class MiningResult:
+    """Labelled reports, and what was left out.
+
+    ``read`` counts the issues read, or the commits that say that they fix a bug. ``tracker`` is ""
+    where commit messages stood in for reports. ``reports`` are lines as ``tosloc train`` reads
+    them, by the time of their fix, each with its kind of link. ``left_out`` counts reasons.
+    """
+
+    read: int
+    tracker: str
     reports: list[dict[str, Any]] = field(default_factory=list)
-    """Lines as ``tosloc train`` reads them, in the order of their fixes' times, with the kind of link of each."""
-    left_out: Counter[str] = field(default_factory=Counter)  # why -> how many
+    left_out: Counter[str] = field(default_factory=Counter)
 
     @property
     def kinds(self) -> dict[str, int]:
-        """Kind of link -> reports linked so, surest first."""
+        """Number of reports by their kind of link, surest first."""
         counts = Counter(report["link"] for report in self.reports)
         return {kind: counts[kind] for kind in KINDS if counts[kind]}
 
 
-def history(repository: Repository, tip: str) -> dict[str, CommitInfo]:
-    """The commits of a version by id, parents first. Raises UnknownCommit."""
-    return {
-        info.id: info
-        for info in repository.commits(list_parents_first(repository, [repository.resolve(tip)]))
-    }
+def read_history(repository: Repository, tip: str) -> dict[str, CommitInfo]:
+    """Return the commits of a version by id, parents first. Raises UnknownCommit."""
+    ids = list_parents_first(repository, [repository.resolve(tip)])
+    return {info.id: info for info in repository.commits(ids)}
 
 
 def mine(
@@ -113,183 +181,266 @@ def mine(
     *,
     tip: str = "HEAD",
     patterns: Sequence[re.Pattern[str]] = (),
-) -> Mined:
-    """Reports of the exports with the commits that fixed them. Raises ReportError when the exports hold no issue,
-    UnknownCommit for a tip that is none.
+) -> MiningResult:
+    """Return reports of the exports with the commits that fixed them.
+
+    ``patterns`` find ids of issues in commit messages. Raises ReportError if the exports contain no
+    issue, and UnknownCommit for an unknown ``tip``.
     """
     if not exports.issues:
         raise ReportError(
             f"the exports hold no issue; export closed ones, as: {GITHUB_ISSUES} > issues.json"
         )
-    infos = history(repository, tip)
-    return _mined(
-        repository, infos, exports.tracker, exports.issues, _links(infos, exports, patterns)
-    )
+    infos = read_history(repository, tip)
+    links = _find_links(infos, exports, patterns)
+    return _label_issues(repository, infos, exports.tracker, exports.issues, links)
 
 
-def mine_messages(repository: Repository, *, tip: str = "HEAD") -> Mined:
-    """Weak reports, from git alone: what commits say of the bugs that they fix, as if it had been reported so.
+def mine_messages(repository: Repository, *, tip: str = "HEAD") -> MiningResult:
+    """Return weak reports, from git alone: commit messages as if users had reported the bugs.
 
-    Each is as old as its fix, and called by its id. They are easier than what users write, who do not know the fix.
+    Each is as old as its fix and named by the commit's id. They are easier than what users write,
+    who do not know the fix.
     """
-    infos, issues = history(repository, tip), {}
+    infos = read_history(repository, tip)
+    issues = {}
     for info in infos.values():
-        if len(info.parents) > 1 or not is_fix_message(info.message):
-            continue
-        subject, _, body = _TRAILER.sub("", info.message).strip().partition("\n")
-        summary, description = (
-            _LEADING_NUMBER.sub("", subject).strip() or subject.strip(),
-            body.strip(),
-        )
-        words = len(_FILLER.sub("", summary).split())
-        why = ""
-        if not (description or (words and len(summary.split()) >= 3)):
-            why = "the message says too little"
-        elif words < 4 and _OF_FORM.search(summary):
-            why = "the message speaks of formatting, typing, tests or a version"
-        when = datetime.fromtimestamp(info.committed_at, UTC)
-        issues[info.id] = Issue(BugReport(info.id[:12], summary, description, when), None, why, "")
-    return _mined(repository, infos, "", issues, {commit: [(WEAK, commit)] for commit in issues})
+        if len(info.parents) <= 1 and is_fix_message(info.message):
+            issues[info.id] = _issue_of_message(info)
+    links = {commit: [Link(WEAK, commit)] for commit in issues}
+    return _label_issues(repository, infos, "", issues, links)
 
 
-def _mined(
+def _issue_of_message(info: CommitInfo) -> Issue:
+    """Return a commit's message as an issue, without trailers and a leading number."""
+    subject, _, body = _TRAILER.sub("", info.message).strip().partition("\n")
+    summary = _LEADING_NUMBER.sub("", subject).strip() or subject.strip()
+    description = body.strip()
+    telling_words = len(_FILLER.sub("", summary).split())
+    is_long = telling_words > 0 and len(summary.split()) >= _MIN_SUMMARY_WORDS
+    if not description and not is_long:
+        left_out = _SAYS_TOO_LITTLE
+    elif telling_words < _MIN_WORDS_BESIDE_FORM and _ABOUT_FORM.search(summary):
+        left_out = _NOT_ABOUT_A_FAULT
+    else:
+        left_out = ""
+    opened = datetime.fromtimestamp(info.committed_at, UTC)
+    report = BugReport(info.id[:12], summary, description, opened)
+    return Issue(report, None, left_out, "")
+
+
+def _label_issues(
     repository: Repository,
     infos: Mapping[str, CommitInfo],
     tracker: str,
     issues: Mapping[str, Issue],
     links: Mapping[str, Sequence[Link]],
-) -> Mined:
-    """The issues by their surest links."""
-    # what each commit changed of the source against its first parent; those without a parent are left out
-    named = (infos[commit] for some in links.values() for _, commit in some if commit in infos)
-    changes: dict[str, list[str]] = {info.id: [] for info in named if info.parents}
-    is_source = suffix_matcher(SOURCE_SUFFIXES)
-    for commit, kinds, path in repository.changes(
-        f"{commit} {infos[commit].parents[0]}" for commit in changes
-    ):
-        if b"100" in kinds and is_source(path):
-            changes[commit].append(
-                path.decode("utf-8", "surrogateescape") if kinds[0] == b"100" else ""
-            )
-    mined, gone = Mined(len(issues), tracker), reverted(infos)
+) -> MiningResult:
+    """Return the issues with the commits of their surest links."""
+    changes = _read_changes(repository, infos, links)
+    reverted = reverted_commits(infos)
+    result = MiningResult(len(issues), tracker)
     for number, issue in issues.items():
-        fix = issue.left_out or _fix_of(issue, links.get(number, ()), infos, changes, gone)
-        if isinstance(fix, str):
-            mined.left_out[fix] += 1
+        if issue.left_out:
+            result.left_out[issue.left_out] += 1
+            continue
+        fix = _choose_fix(issue, links.get(number, ()), infos, changes, reverted)
+        if isinstance(fix, Link):
+            result.reports.append(_report_line(issue, fix, changes[fix.commit]))
         else:
-            kind, commit = fix
-            assert issue.report.opened is not None
-            line = asdict(issue.report) | {
-                "opened": issue.report.opened.isoformat(),
-                "fix_commit": commit,
-            }
-            more = {
-                "fixed": list(filter(None, changes[commit])),
-                "link": kind,
-                "weak": kind == WEAK,
-                "url": issue.url,
-            }
-            mined.reports.append(line | {key: said for key, said in more.items() if said})
-    mined.reports.sort(
-        key=lambda one: (infos[one["fix_commit"]].committed_at, one["fix_commit"], one["id"])
-    )
-    return mined
+            result.left_out[fix] += 1
+
+    def fix_time(report: Mapping[str, Any]) -> tuple[int, str, str]:
+        commit = report["fix_commit"]
+        return infos[commit].committed_at, commit, report["id"]
+
+    result.reports.sort(key=fix_time)
+    return result
 
 
-def _links(
+def _read_changes(
+    repository: Repository,
+    infos: Mapping[str, CommitInfo],
+    links: Mapping[str, Sequence[Link]],
+) -> dict[str, FileChanges]:
+    """Return the changes of each linked commit of the history that has a parent."""
+    changes = {}
+    for issue_links in links.values():
+        for link in issue_links:
+            if link.commit in infos and infos[link.commit].parents:
+                changes[link.commit] = FileChanges()
+    is_source = suffix_matcher(SOURCE_SUFFIXES)
+    pairs = (f"{commit} {infos[commit].parents[0]}" for commit in changes)
+    for commit, kinds, path in repository.changes(pairs):
+        # 100 begins the mode of a regular file, before or after the change
+        if b"100" in kinds and is_source(path):
+            changes[commit].count += 1
+            if kinds[0] == b"100":
+                changes[commit].paths.append(path.decode("utf-8", "surrogateescape"))
+    return changes
+
+
+def _report_line(issue: Issue, link: Link, changes: FileChanges) -> dict[str, Any]:
+    """Return a labelled report as a line of a file; keys without a value are left out."""
+    assert issue.report.opened is not None
+    line = asdict(issue.report)
+    line["opened"] = issue.report.opened.isoformat()
+    line["fix_commit"] = link.commit
+    line["fixed"] = changes.paths
+    line["link"] = link.kind
+    if link.kind == WEAK:
+        line["weak"] = True
+    if issue.url:
+        line["url"] = issue.url
+    return line
+
+
+def _find_links(
     infos: Mapping[str, CommitInfo], exports: Exports, patterns: Sequence[re.Pattern[str]]
 ) -> dict[str, list[Link]]:
-    """Everything that links an issue with a commit; commits that the history lacks among them."""
-    issues = {number for number, issue in exports.issues.items() if not issue.left_out}
+    """Return all links of each issue, also those to commits that the history does not contain."""
+    ids = {number for number, issue in exports.issues.items() if not issue.left_out}
     links: defaultdict[str, list[Link]] = defaultdict(list)
-    by_pull: defaultdict[str, list[str]] = defaultdict(list)
+    commits_by_pull: defaultdict[str, list[str]] = defaultdict(list)
     bare = exports.tracker in ("Bugzilla", "lines")
     for info in infos.values():
-        is_revert = _IS_REVERT.match(info.message)
-        said = (
-            info.message.partition("\n")[2] if is_revert else info.message
-        )  # else it names what it takes back
-        found = mentions(said, issues, exports.projects, bare=bare)
-        for number, kind in found.items():
-            if kind == CLOSES or (len(found) <= MOST_NAMED and not is_revert):
-                links[number].append((kind, info.id))
-        message = info.message[:LONGEST_TEXT]
+        is_revert = _IS_REVERT.match(info.message) is not None
+        # The first line of a revert names what it takes back.
+        text = info.message.partition("\n")[2] if is_revert else info.message
+        mentions = find_mentions(text, ids, exports.projects, bare=bare)
+        names_few = len(mentions) <= MAX_ISSUES_PER_COMMIT and not is_revert
+        for number, kind in mentions.items():
+            if kind == CLOSES or names_few:
+                links[number].append(Link(kind, info.id))
         for pattern in patterns:
-            numbers = {
-                match[1].strip().lstrip("#") for match in pattern.finditer(message) if match[1]
-            }
-            for number in numbers & issues if len(numbers) <= MOST_NAMED else ():
-                links[number].append((PATTERN, info.id))
-        if not is_revert and (pull := _PULL_NUMBER.search(info.message.strip().partition("\n")[0])):
-            by_pull[pull[1]].append(info.id)
+            for number in _ids_by_pattern(info.message, pattern, ids):
+                links[number].append(Link(PATTERN, info.id))
+        first_line = info.message.strip().partition("\n")[0]
+        pull = _PULL_NUMBER.search(first_line)
+        if pull is not None and not is_revert:
+            commits_by_pull[pull[1]].append(info.id)
     for closing in exports.closings:
-        said_by = CLOSED_BY_PULL if closing.pull else CLOSED_BY_COMMIT
-        written = mentions(closing.text, issues, exports.projects)
-        closed = {number: PULL_TEXT for number, kind in written.items() if kind == CLOSES}
-        closed |= dict.fromkeys(issues.intersection(closing.issues), said_by)
-        # what merging it left: the commit that the tracker names, else those of the history that name it
-        named = [closing.commit]
-        left = named if closing.commit in infos else by_pull.get(closing.pull, named)
-        for number, kind in closed.items():
-            links[number] += [(kind, commit) for commit in left]
+        kinds = {}
+        for number, kind in find_mentions(closing.text, ids, exports.projects).items():
+            if kind == CLOSES:
+                kinds[number] = PULL_TEXT
+        for number in ids.intersection(closing.issues):
+            kinds[number] = CLOSED_BY_PULL if closing.pull else CLOSED_BY_COMMIT
+        # Merging left the commit that the tracker names, else those that name the pull request.
+        commits = [closing.commit]
+        if closing.commit not in infos:
+            commits = commits_by_pull.get(closing.pull, commits)
+        for number, kind in kinds.items():
+            for commit in commits:
+                links[number].append(Link(kind, commit))
     return links
 
 
-def _fix_of(
+def _ids_by_pattern(message: str, pattern: re.Pattern[str], ids: Collection[str]) -> list[str]:
+    """Return the issues that a pattern finds in a message; none if it finds too many."""
+    numbers = set()
+    for match in pattern.finditer(message[:MAX_TEXT_LENGTH]):
+        if match[1]:
+            numbers.add(match[1].strip().lstrip("#"))
+    if len(numbers) > MAX_ISSUES_PER_COMMIT:
+        return []
+    return [number for number in numbers if number in ids]
+
+
+def _choose_fix(
     issue: Issue,
     links: Sequence[Link],
     infos: Mapping[str, CommitInfo],
-    changes: Changes,
-    gone: Collection[str],
+    changes: Mapping[str, FileChanges],
+    reverted: Collection[str],
 ) -> Link | str:
-    """The surest link of an issue whose commit can be learned from; else why there is none.
+    """Return the surest link of an issue from whose commit can be learned, else why there is none.
 
-    By trust, then product code before tests, the nearest to the closing, the first.
+    Of links of the same kind the one that changes product code is surer than one that only changes
+    tests, then the one nearest to the closing, then the earliest. If no link can be used, the
+    reason is that of the link that passes most checks.
     """
-    closed = None if issue.closed is None else issue.closed.timestamp()
-
-    def rating(link: Link) -> tuple[Any, ...]:
-        """At which of the tests it fails, negative, and why; then what goes first of those that pass all."""
-        kind, commit = link
-        if (info := infos.get(commit)) is None:
-            return -1, "its fix is not in this history"
-        if info.committed_at < int(issue.report.opened_seconds):
-            return -2, "its fix is older than the report"
-        away = 0.0 if closed is None else info.committed_at - closed
-        if away > KINDS[kind] * 86_400:
-            return -3, "what names it came long after it was closed"
-        if commit in gone:
-            return -4, "its fix was reverted"
-        if commit not in changes:
-            return -5, "nothing is known of the version before its fix"
-        if not (paths := [*filter(None, changes[commit])]):
-            return -6, "its fix changed no source file that was there before"
-        only_tests = bool(which_are_tests(paths).all())
-        if only_tests and KINDS[kind] == _NAMED_ALONE:
-            return -7, "what names it changed tests alone"
-        return -8, "", list(KINDS).index(kind), only_tests, abs(away), info.committed_at
-
     if not links:
-        return "no fix is known"
-    best = min(links, key=rating)
-    _, why, *_ = rating(best)
-    if not why and len(changes[best[1]]) > MOST_FILES:
-        return f"its fix changed more than {MOST_FILES} source files"
-    return why or best
+        return NO_LINK
+    usable = []
+    problems = []
+    for link in links:
+        problem = _problem(link, issue, infos, changes, reverted)
+        if problem:
+            problems.append(problem)
+        else:
+            usable.append(link)
+    if not usable:
+        return max(problems, key=_PROBLEMS.index)
+
+    def trust(link: Link) -> tuple[int, bool, float, int]:
+        info = infos[link.commit]
+        distance = abs(_seconds_after_closing(issue, info))
+        only_tests = _only_tests(changes[link.commit])
+        return _RANK_BY_KIND[link.kind], only_tests, distance, info.committed_at
+
+    surest = min(usable, key=trust)
+    if changes[surest.commit].count > MAX_FIXED_FILES:
+        return TOO_MANY_FILES
+    return surest
 
 
-def reverted(infos: Mapping[str, CommitInfo]) -> set[str]:
-    """Ids of the commits that were taken back and not brought again, by what messages say; parents come first."""
-    by_subject: dict[str, str] = {}
-    taken: set[str] = set()
-    undone: dict[str, set[str]] = {}
+def _problem(
+    link: Link,
+    issue: Issue,
+    infos: Mapping[str, CommitInfo],
+    changes: Mapping[str, FileChanges],
+    reverted: Collection[str],
+) -> str:
+    """Return why nothing can be learned from the commit of a link, "" if something can."""
+    info = infos.get(link.commit)
+    kind = KINDS[link.kind]
+    if info is None:
+        return NOT_IN_HISTORY
+    if info.committed_at < int(issue.report.opened_seconds):
+        return OLDER_THAN_REPORT
+    if _seconds_after_closing(issue, info) > kind.max_days * _SECONDS_PER_DAY:
+        return LONG_AFTER_CLOSING
+    if link.commit in reverted:
+        return REVERTED
+    if link.commit not in changes:
+        return NO_VERSION_BEFORE
+    if not changes[link.commit].paths:
+        return NO_SOURCE_FILE
+    if kind.only_names and _only_tests(changes[link.commit]):
+        return ONLY_TESTS
+    return ""
+
+
+def _seconds_after_closing(issue: Issue, info: CommitInfo) -> float:
+    """Return how long after the closing of the issue a commit was made, 0 if that is unknown."""
+    if issue.closed is None:
+        return 0.0
+    return info.committed_at - issue.closed.timestamp()
+
+
+def _only_tests(changes: FileChanges) -> bool:
+    return bool(which_are_tests(changes.paths).all())
+
+
+def reverted_commits(infos: Mapping[str, CommitInfo]) -> set[str]:
+    """Return the ids of commits that were reverted and not restored, according to messages.
+
+    ``infos`` has parents first. A reverted revert restores its commits.
+    """
+    id_by_subject: dict[str, str] = {}
+    reverted: set[str] = set()
+    targets_by_revert: dict[str, set[str]] = {}
     for info in infos.values():
         subject = info.message.strip().partition("\n")[0].strip()
-        gone = {name.lower() for name in _REVERTS.findall(info.message)} & infos.keys()
-        if not gone and (named := _REVERT_OF.match(subject)):
-            gone = {by_subject.get(named["subject"].rstrip('"').strip(), "")}
-        taken |= gone
-        for one in gone:  # a revert that is reverted brings its commit again
-            taken -= undone.get(one, set())
-        undone[info.id], by_subject[subject] = gone, info.id
-    return taken
+        targets = {name.lower() for name in _REVERTS.findall(info.message)} & infos.keys()
+        named = _REVERT_OF.match(subject)
+        if not targets and named is not None:
+            target = id_by_subject.get(named["subject"].rstrip('"').strip(), "")
+            targets = {target}
+        reverted |= targets
+        for target in targets:
+            reverted -= targets_by_revert.get(target, set())
+        targets_by_revert[info.id] = targets
+        id_by_subject[subject] = info.id
+    return reverted
