@@ -1,10 +1,11 @@
-"""What is known as of one time in one version, and what it says about files; every number worked by hand."""
+"""What is known as of a time in a version, and documents of commits and labelled reports."""
 
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
+import pytest
 
 from tosloc.core.records import BugReport, Case
 from tosloc.git.history import read_history
@@ -22,123 +23,210 @@ from tosloc.retrieval.history_index import (
 NOW = 1000 * DAY
 
 
-def commit(days_ago, files, number=0, words="a", classes=()):
+def make_commit(days_ago, files, number=0, words="a"):
+    """Return a commit as document; the letters of ``words`` are its terms."""
     return Document(
-        f"at {days_ago} {number}",
-        int(NOW - days_ago * DAY),
-        number,
-        f"c{number}",
-        Counter(words),
-        files,
-        classes,
+        id=f"at {days_ago} {number}",
+        at=int(NOW - days_ago * DAY),
+        commit=number,
+        commit_id=f"c{number}",
+        terms=Counter(words),
+        paths=files,
     )
 
 
-def history_of(commits, reports=()):
+def make_history(commits, reports=()):
     return HistoryIndex(Documents.collect(commits), Documents.collect(reports))
 
 
-def test_what_is_known_as_of_a_time_in_a_version():
-    history = history_of([commit(1, (0,), 0, "ab"), commit(0, (1,), 0, "bc")], [commit(0, (2,))])
-    for at, commits, reports, frequency in (
-        (NOW, [True, False], [False], [1, 1, 0]),
-        (NOW + 0.5, [True, True], [True], [1, 2, 1]),
-        (NOW, [True, False], [False], [1, 1, 0]),  # looking back again forgets what came later
-    ):
-        found = history.as_of(at)
-        assert (found.commits.known.tolist(), found.reports.known.tolist()) == (commits, reports)
-        assert found.commits.frequency.tolist() == frequency
-    # commit 2 is oldest by its clock, but the version does not hold it; a mask from packed bits is longer
-    history = history_of(
-        [commit(9, (0,), 2), commit(5, (0,), 0), commit(3, (1,), 1)], [commit(2, (1,), 2)]
-    )
-    at = history.as_of(NOW, np.unpackbits(np.packbits([True, True, False])).astype(bool))
-    assert (at.commits.known.tolist(), at.reports.known.tolist()) == ([False, True, True], [False])
-    assert at.fixes(2).tolist() == [0.0, 0.0]
+# What is known
 
 
-def test_what_rounding_leaves_of_a_share_does_not_pass_for_co_change():
+@pytest.fixture
+def growing():
+    """Return a history with a commit yesterday, and a commit and a fixed report now."""
+    commits = [make_commit(1, (0,), 0, "ab"), make_commit(0, (1,), 0, "bc")]
+    return make_history(commits, [make_commit(0, (2,))])
+
+
+def test_what_happens_at_the_opening_is_not_known(growing):
+    at_opening = growing.as_of(NOW)
+    assert at_opening.commits.known.tolist() == [True, False]
+    assert at_opening.reports.known.tolist() == [False]
+    assert at_opening.commits.frequency.tolist() == [1, 1, 0]
+
+
+def test_what_happened_before_the_opening_is_known(growing):
+    later = growing.as_of(NOW + 0.5)
+    assert later.commits.known.tolist() == [True, True]
+    assert later.reports.known.tolist() == [True]
+    assert later.commits.frequency.tolist() == [1, 2, 1]
+
+
+def test_looking_back_again_forgets_what_came_later(growing):
+    growing.as_of(NOW + 0.5)
+    back = growing.as_of(NOW)
+    assert back.commits.known.tolist() == [True, False]
+    assert back.commits.frequency.tolist() == [1, 1, 0]
+
+
+def test_what_the_version_does_not_contain_is_not_known():
+    """Commit 2 is the oldest by its clock, but the version does not contain it.
+
+    The mask comes from packed bits, so that it is longer than the history.
+    """
+    commits = [make_commit(9, (0,), 2), make_commit(5, (0,), 0), make_commit(3, (1,), 1)]
+    history = make_history(commits, [make_commit(2, (1,), 2)])
+    contained = np.unpackbits(np.packbits([True, True, False])).astype(bool)
+    known = history.as_of(NOW, contained)
+    assert known.commits.known.tolist() == [False, True, True]
+    assert known.reports.known.tolist() == [False]
+    assert known.fixes(2).tolist() == [0.0, 0.0]
+
+
+def test_what_rounding_leaves_of_a_share_is_no_co_change():
+    """Every commit touches one file, so that no two files change together."""
     ages = np.random.default_rng(3).uniform(1, 900, 40).tolist()
-    at = history_of([commit(age, (n % 3,), n) for n, age in enumerate(ages)]).as_of(
-        NOW
-    )  # of one file each
-    assert at.co_change(np.arange(3), np.array([0.31, 0.23, 0.46]), 4).tolist() == [0.0] * 4
+    commits = [make_commit(age, (number % 3,), number) for number, age in enumerate(ages)]
+    shares = np.array([0.31, 0.23, 0.46])
+    values = make_history(commits).as_of(NOW).co_change(np.arange(3), shares, 4)
+    assert values.tolist() == [0.0] * 4
 
+
+# Documents of commits and labelled reports
 
 JAVA = frozenset({".java"})
 
 
-def told(documents, names):
-    """Of each document its words with their counts, and the paths that it touched."""
-    words, files = documents.starts, documents.file_starts
-    pairs = zip(documents.terms.tolist(), documents.counts.tolist(), strict=True)
-    counts = [(documents.vocabulary[term], count) for term, count in pairs]
-    paths = [names.names[file] for file in documents.files]
-    each = range(len(documents))
-    return [
-        (dict(counts[words[d] : words[d + 1]]), {*paths[files[d] : files[d + 1]]}) for d in each
-    ]
+def contents(documents, names):
+    """Return the term counts of each document, and the paths that it touched."""
+    result = []
+    for document in range(len(documents)):
+        terms = slice(*documents.starts[document : document + 2])
+        words = [documents.vocabulary[term] for term in documents.terms[terms]]
+        counts = dict(zip(words, documents.counts[terms].tolist(), strict=True))
+        files = slice(*documents.file_starts[document : document + 2])
+        paths = {names.names[file] for file in documents.files[files]}
+        result.append((counts, paths))
+    return result
 
 
-def test_commits_and_labelled_reports(repository):
-    root = repository.commit(
-        {"a/Tree.java": "1", "a/Leaf.java": "1", "x.txt": "1"},
-        "Grow trees\n\nChange-Id: Iabc",
-        when=100,
-    )
-    repository.commit({"x.txt": "2"}, "Only text", when=200)
-    before = repository.commit({f"many/F{n}.java": "1" for n in range(31)}, "Import", when=300)
-    fix = repository.commit({"a/Tree.java": "2", "a/New.java": "1"}, "Fix tree bug 7", when=400)
-    traces = "at a.Tree.grow(Tree.java:1) at a.Tree.x(Tree.java:2) node"
-    report = BugReport("7", "Tree tree breaks", traces, datetime.fromtimestamp(350, UTC))
-    case = Case(report, fix, before, 400, ("a/New.java", "a/Tree.java"), ("a/Tree.java",))
-    with Repository(repository.path) as opened:
-        names, history = opened.path_names, read_history(opened, fix, JAVA)
-    index = build_history(history, [case], names)
-    said = {"bug": 1, "fix": 1, "tree": 1}
-    # neither the commit without a source file nor the one of more than thirty
-    assert (index.commits.ids, index.commits.times.tolist()) == ([root, fix], [100, 400])
-    assert told(index.commits, names) == [
+class Project:
+    """A repository with a labelled report: four commits, the last of which fixes the report."""
+
+    def __init__(self, repository):
+        files = {"a/Tree.java": "1", "a/Leaf.java": "1", "x.txt": "1"}
+        message = "Grow trees\n\nChange-Id: Iabc"
+        self.root = repository.commit(files, message, when=100)
+        repository.commit({"x.txt": "2"}, "Only text", when=200)
+        many_files = {f"many/F{number}.java": "1" for number in range(31)}
+        self.before = repository.commit(many_files, "Import", when=300)
+        fixed = {"a/Tree.java": "2", "a/New.java": "1"}
+        self.fix = repository.commit(fixed, "Fix tree bug 7", when=400)
+        frames = "at a.Tree.grow(Tree.java:1) at a.Tree.x(Tree.java:2) node"
+        opened = datetime.fromtimestamp(350, UTC)
+        self.case = Case(
+            report=BugReport("7", "Tree tree breaks", frames, opened),
+            fix_commit=self.fix,
+            version=self.before,
+            fixed_at=400,
+            listed=("a/New.java", "a/Tree.java"),
+            fixed=("a/Tree.java",),
+        )
+        with Repository(repository.path) as opened_repository:
+            self.names = opened_repository.path_names
+            self.history = read_history(opened_repository, self.fix, JAVA)
+
+    def index(self, cases):
+        return build_history(self.history, cases, self.names)
+
+
+@pytest.fixture
+def project(repository):
+    return Project(repository)
+
+
+FIX_TERMS = {"bug": 1, "fix": 1, "tree": 1}
+
+
+def test_commits_of_one_to_thirty_source_files_are_documents(project):
+    """Neither the commit of a text alone nor the one of 31 files is."""
+    commits = project.index([project.case]).commits
+    assert commits.ids == [project.root, project.fix]
+    assert commits.times.tolist() == [100, 400]
+    assert contents(commits, project.names) == [
         ({"grow": 1, "tree": 1}, {"a/Leaf.java", "a/Tree.java"}),
-        (said, {"a/New.java", "a/Tree.java"}),
+        (FIX_TERMS, {"a/New.java", "a/Tree.java"}),
     ]
-    reports = index.reports
-    assert (reports.ids, reports.commit_ids, reports.times.tolist()) == (["7"], [fix], [400])
-    # all listed files: the fix was also about the one that it added
-    assert told(reports, names) == [
-        ({"tree": 2, "break": 1, "node": 1}, {"a/New.java", "a/Tree.java"})
-    ]
+
+
+def test_a_labelled_report_is_known_from_its_fix_on(project):
+    reports = project.index([project.case]).reports
+    assert reports.ids == ["7"]
+    assert reports.commit_ids == [project.fix]
+    assert reports.times.tolist() == [400]
+
+
+def test_a_labelled_report_touches_all_files_that_its_fix_changed(project):
+    """Also the file that the fix added. Stack frames are no terms, but name a class."""
+    reports = project.index([project.case]).reports
+    expected = ({"tree": 2, "break": 1, "node": 1}, {"a/New.java", "a/Tree.java"})
+    assert contents(reports, project.names) == [expected]
     assert reports.classes == ["a.Tree"]
-    # its own fix is never in the history of the version, even when the report was opened later by the clock
-    late = index.as_of(9999, history.ancestors(before))
-    assert (late.reports.known.tolist(), late.commits.known.tolist()) == ([False], [True, False])
-    # where no fix is known commits that fix bugs stand in for reports
-    searched = build_history(history, [replace(case, fix_commit="", version=fix)], names).reports
-    assert searched.ids == searched.commit_ids == [fix]
-    assert told(searched, names)[0][0] == said
-    assert build_history(history, [], names).reports.ids == []
 
 
-def test_what_this_version_of_history_documents_is(repository):
-    """Kept histories are found by HISTORY_VERSION: raise it, and write it here, when this test has to change."""
-    message = "Fix crash of XMLParser in parse_all\n\nThe buffer's size was read twice, see Größe.\n\nChange-Id: I1"
-    repository.commit(
-        {f"src/F{n}.java": "1" for n in range(30)}, message
-    )  # of more nothing is kept
+def test_a_fix_is_not_known_in_the_version_before_it(project):
+    """Even if the report was opened later by the clock."""
+    contained = project.history.ancestors(project.before)
+    late = project.index([project.case]).as_of(9999, contained)
+    assert late.reports.known.tolist() == [False]
+    assert late.commits.known.tolist() == [True, False]
+
+
+def test_without_known_fixes_commits_that_fix_stand_in_for_reports(project):
+    case = replace(project.case, fix_commit="", version=project.fix)
+    reports = project.index([case]).reports
+    assert reports.ids == [project.fix]
+    assert reports.commit_ids == [project.fix]
+    [(terms, _)] = contents(reports, project.names)
+    assert terms == FIX_TERMS
+
+
+def test_without_labelled_reports_there_are_no_reports(project):
+    assert project.index([]).reports.ids == []
+
+
+def test_stored_documents_are_those_of_this_history_version(repository):
+    """Stored histories are found by HISTORY_VERSION.
+
+    If this test has to change, raise the version, and write it here.
+    """
+    message = (
+        "Fix crash of XMLParser in parse_all\n\n"
+        "The buffer's size was read twice, see Größe.\n\nChange-Id: I1"
+    )
+    repository.commit({f"src/F{n}.java": "1" for n in range(30)}, message)
     with Repository(repository.path) as opened:
         history = read_history(opened, "main", JAVA)
-    made = index_commits(history.ids, commit_payloads(history), history.path_names)
-    said = "buffer crash fix größe pars parseall parser read size twice xml xmlparser".split()
+    index = index_commits(history.ids, commit_payloads(history), history.path_names)
+    terms = "buffer crash fix größe pars parseall parser read size twice xml xmlparser".split()
     assert HISTORY_VERSION == 4
-    assert (
-        told(made.commits, history.path_names)[0][0] == told(made.reports, history.path_names)[0][0]
-    )
-    assert (made.commits.vocabulary, made.commits.counts.tolist()) == (said, [1] * len(said))
-    for trailer in (
+    assert index.commits.vocabulary == terms
+    assert index.commits.counts.tolist() == [1] * len(terms)
+    [commit] = contents(index.commits, history.path_names)
+    [report] = contents(index.reports, history.path_names)
+    assert commit == report
+
+
+@pytest.mark.parametrize(
+    "trailer",
+    [
         "Signed-off-by: A <a@b>",
         "git-svn-id: https://x@1",
         "Co-Authored-By: B",
         "Reviewed-on: http://x",
-    ):
-        assert strip_trailers(f"Fix it\n\n{trailer}\n").strip() == "Fix it"
-        assert trailer in strip_trailers(f"Fix it: {trailer}")
+    ],
+)
+def test_trailers_are_lines_of_their_own(trailer):
+    assert strip_trailers(f"Fix it\n\n{trailer}\n").strip() == "Fix it"
+    assert trailer in strip_trailers(f"Fix it: {trailer}")

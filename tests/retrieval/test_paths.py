@@ -1,6 +1,7 @@
-"""What paths alone say: tests, test counterparts, classes, BM25 of their words."""
+"""What paths show by themselves: tests, test counterparts, and files that names mean."""
 
 import numpy as np
+import pytest
 
 from tosloc.retrieval.paths import PathTable, PathView
 
@@ -14,23 +15,40 @@ PATHS = (
 )
 
 
-def view_of(paths, present=None):
-    table = PathTable.of(paths)
+def make_view(paths, present=None):
+    """Return a version with the rows ``present`` of some paths, by default with all."""
     rows = range(len(paths)) if present is None else present
-    return PathView(table, np.array(list(rows), dtype=np.int32))
+    return PathView(PathTable.of(paths), np.array(list(rows), dtype=np.int32))
 
 
-def test_files_and_their_tests_share_a_group():
-    names = "Foo.java FooTest.java FooTests.java FooTestCase.java TestFoo.java x/Foo.test.ts y/Foo_test.go".split()
-    assert len(set(PathTable.of((*names, "z/Test_Foo.py")).counterpart_group.tolist())) == 1
-    groups = PathTable.of(PATHS).counterpart_group
-    assert groups[1] == groups[3] == groups[4]
-    assert len({int(groups[row]) for row in (0, 1, 2, 5)}) == 4
+@pytest.mark.parametrize(
+    "name",
+    [
+        "FooTest.java",
+        "FooTests.java",
+        "FooTestCase.java",
+        "TestFoo.java",
+        "x/Foo.test.ts",
+        "y/Foo_test.go",
+        "z/Test_Foo.py",
+    ],
+)
+def test_a_file_and_its_test_share_a_group(name):
+    file_group, test_group = PathTable.of(("Foo.java", name)).counterpart_group
+    assert file_group == test_group
 
 
-def test_rows_of_a_qualified_class():
-    view = view_of(PATHS)
-    for spelled, rows in (
+def test_only_files_with_the_same_name_share_a_group():
+    """The three files of StandardContext do; each other file has a group of its own."""
+    groups = PathTable.of(PATHS).counterpart_group.tolist()
+    assert groups[1] == groups[3]
+    assert groups[1] == groups[4]
+    assert len({groups[0], groups[1], groups[2], groups[5]}) == 4
+
+
+@pytest.mark.parametrize(
+    ("qualified", "rows"),
+    [
         ("org.apache.core.StandardContext", [1]),
         ("org.apache.core.StandardContext$Inner$1", [1]),
         ("org.apache.core.StandardContext.Inner", [1]),
@@ -43,27 +61,41 @@ def test_rows_of_a_qualified_class():
         ("org.Root", []),
         ("", []),
         (".", []),
-    ):
-        assert view.find_by_class(spelled) == rows, spelled
-    # Inner.java of another version must not hide that Outer.Inner is part of Outer.java
-    paths = ("org/x/Outer.java", "org/x/Inner.java", "org/x/Outer/Inner.java")
-    assert view_of(paths, [0]).find_by_class("org.x.Outer.Inner") == [0]
-    assert view_of(paths).find_by_class("org.x.Outer.Inner") == [2]
+    ],
+)
+def test_a_class_name_means_the_files_whose_folders_end_with_its_packages(qualified, rows):
+    assert make_view(PATHS).find_by_class(qualified) == rows
 
 
-def test_rows_of_a_file_that_a_frame_spells():
-    view = view_of(("app/core/views.py", "app/admin/views.py", "lib/app/core/views.py"), [0, 1])
-    for spelled, rows in {
-        "/usr/lib/app/core/views.py": [0],
-        "C:\\app\\admin\\views.py": [1],
-        "other/views.py": [0, 1],
-        "core/views.js": [],
-        "": [],
-    }.items():
-        assert view.find_by_frame_path(spelled) == rows, spelled
+NESTED = ("org/x/Outer.java", "org/x/Inner.java", "org/x/Outer/Inner.java")
 
 
-OWN = (
+def test_files_of_other_versions_do_not_hide_an_inner_class():
+    """Inner.java is not in the version, so that Outer.Inner is a part of Outer.java."""
+    assert make_view(NESTED, [0]).find_by_class("org.x.Outer.Inner") == [0]
+
+
+def test_a_file_comes_before_an_inner_class_of_the_same_name():
+    assert make_view(NESTED).find_by_class("org.x.Outer.Inner") == [2]
+
+
+@pytest.mark.parametrize(
+    ("path", "rows"),
+    [
+        ("/usr/lib/app/core/views.py", [0]),
+        ("C:\\app\\admin\\views.py", [1]),
+        ("other/views.py", [0, 1]),
+        ("core/views.js", []),
+        ("", []),
+    ],
+)
+def test_a_path_in_a_frame_means_the_files_that_share_most_folders(path, rows):
+    """The third file would share more folders, but is not in the version."""
+    paths = ("app/core/views.py", "app/admin/views.py", "lib/app/core/views.py")
+    assert make_view(paths, [0, 1]).find_by_frame_path(path) == rows
+
+
+PROJECT_PATHS = (
     "python/shop/door.py",
     "python/shop/old/door.py",
     "setup.py",
@@ -73,9 +105,9 @@ OWN = (
 )
 
 
-def test_rows_of_a_written_place():
-    view = view_of(OWN)
-    for spelled, rows in (
+@pytest.mark.parametrize(
+    ("path", "rows"),
+    [
         ("/home/me/python/shop/door.py", [0]),
         ("shop/door.py", [0]),
         ("door.py", [0, 1]),
@@ -93,7 +125,12 @@ def test_rows_of_a_written_place():
         ("door.cpp", []),
         ("", []),
         ("/..", []),
-    ):
-        assert view.find_by_location(spelled) == rows, spelled
-    assert view.find_by_location("shop/Door.java", qualified=True) == [3]
-    assert view.find_by_location("other/Door.java", qualified=True) == []
+    ],
+)
+def test_a_location_means_the_files_that_agree_with_it_from_the_end(path, rows):
+    assert make_view(PROJECT_PATHS).find_by_location(path) == rows
+
+
+@pytest.mark.parametrize(("path", "rows"), [("shop/Door.java", [3]), ("other/Door.java", [])])
+def test_a_qualified_location_agrees_in_all_its_folders(path, rows):
+    assert make_view(PROJECT_PATHS).find_by_location(path, qualified=True) == rows
