@@ -1,4 +1,4 @@
-"""Facts, versions and query contexts written down by hand."""
+"""Facts, versions and query contexts written by hand."""
 
 import os
 from collections import Counter
@@ -19,90 +19,103 @@ from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.postings import group_starts
 from tosloc.retrieval.query import Query
 
-# trees on tables this small gain nothing from a second thread, and wait for it where others use the processor
+# Trees on tables this small gain nothing from a second thread, and wait for it on a busy machine.
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
 
+DAY = 86_400
+REPORT_DAY = 1000
+"""Day, counted from 1970, on which every report is opened."""
 
-def packed(fields, complexity):
-    """The facts of a blob, of field -> words; "/" parts chunks in code, comments and strings stand in the first one."""
+
+def make_facts(words_by_field, complexity):
+    """Return the packed facts of a blob.
+
+    ``words_by_field``: name of a field -> its words. "/" separates the chunks of the code; comments
+    and strings belong to the first chunk.
+    """
     counts = {}
-    for name, words in fields.items():
+    for field, words in words_by_field.items():
         for term in words.replace("/", " ").split():
-            counts.setdefault(term, [0] * len(FIELDS))[FIELDS.index(name)] += 1
+            counts.setdefault(term, [0] * len(FIELDS))[FIELDS.index(field)] += 1
     terms = sorted(counts)
-    chunks = [Counter(piece.split()) for piece in fields.get("code", "").split("/")]
-    chunks[0] += Counter(fields.get("comment", "").split()) + Counter(
-        fields.get("string", "").split()
+    chunks = [Counter(piece.split()) for piece in words_by_field.get("code", "").split("/")]
+    for field in ("comment", "string"):
+        chunks[0] += Counter(words_by_field.get(field, "").split())
+    chunk_terms = []
+    chunk_counts = []
+    for chunk in chunks:
+        for term, count in sorted(chunk.items()):
+            chunk_terms.append(terms.index(term))
+            chunk_counts.append(count)
+    rows = np.array([counts[term] for term in terms], dtype=np.uint16)
+    facts = Facts(
+        terms,
+        rows.reshape(len(terms), len(FIELDS)),
+        group_starts([len(chunk) for chunk in chunks]),
+        np.array(chunk_terms, dtype=np.int32),
+        np.array(chunk_counts, dtype=np.uint8),
+        complexity=complexity,
     )
-    pairs = [
-        (terms.index(term), count) for chunk in chunks for term, count in sorted(chunk.items())
-    ]
-    of_chunks = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
-    rows = np.array([counts[term] for term in terms], dtype=np.uint16).reshape(
-        len(terms), len(FIELDS)
-    )
-    starts = group_starts([len(chunk) for chunk in chunks])
-    return pack_facts(
-        Facts(
-            terms, rows, starts, of_chunks[0], of_chunks[1].astype(np.uint8), complexity=complexity
-        )
-    )
+    return pack_facts(facts)
 
 
 @pytest.fixture(scope="session")
 def make_corpus():
-    """Function (blob -> field -> words, complexity={}) -> Corpus."""
+    """Return a function (blob -> field -> words, blob -> complexity) -> Corpus."""
 
     def make(blobs, complexity=None):
-        payloads = (
-            packed(fields, (complexity or {}).get(blob, 0)) for blob, fields in blobs.items()
-        )
+        complexity_by_blob = complexity or {}
+        payloads = []
+        for blob, words_by_field in blobs.items():
+            payloads.append(make_facts(words_by_field, complexity_by_blob.get(blob, 0)))
         return Corpus.from_rows(list(blobs), payloads)
 
     return make
 
 
-def report_of(summary="", description="", opened=1000 * 86_400):
-    """A report opened on day 1000."""
-    return BugReport("r", summary, description, datetime.fromtimestamp(opened, UTC))
-
-
-DAY = 86_400
-
-
 @pytest.fixture(scope="session")
 def make_context(make_corpus):
-    """Function (files, summary, description, commits, reports, complexity, gone) -> QueryContext on day 1000.
+    """Return a function that makes the query context of a report opened on day ``REPORT_DAY``.
 
-    ``files``: path -> field -> words, in path order. ``commits`` and ``reports``: (days before it, words, paths)
-    or (days, words, paths, classes of stack frames). ``gone``: paths that the version lacks.
+    Its arguments are (files, summary, description, commits, reports, complexity, gone):
+
+    - ``files``: path -> field -> words, in path order, or a list of paths;
+    - ``commits`` and ``reports``: tuples (days before the report, words, paths), of reports also
+      with the classes of their stack frames as a fourth value;
+    - ``complexity``: path -> complexity;
+    - ``gone``: paths that the version no longer has.
     """
 
     def make(files, summary="", description="", commits=(), reports=(), complexity=None, gone=()):
         texts = files if isinstance(files, Mapping) else {path: {} for path in files}
         snapshot = Snapshot.of("v", 0, {path: f"blob of {path}" for path in texts})
-        blobs = {f"blob of {path}": fields for path, fields in texts.items()}
-        table = make_corpus(
-            blobs, {f"blob of {path}": value for path, value in (complexity or {}).items()}
-        )
+        blobs = {f"blob of {path}": words_by_field for path, words_by_field in texts.items()}
+        complexity_by_blob = {
+            f"blob of {path}": value for path, value in (complexity or {}).items()
+        }
+        corpus = make_corpus(blobs, complexity_by_blob)
         paths = [*snapshot.paths, *gone]
-        number = {path: place for place, path in enumerate(paths)}
-
-        def documents(entries):
-            made = []
-            for place, (days, words, touched, *classes) in enumerate(entries):
-                ids = tuple(number[path] for path in touched)
-                at = int((1000 - days) * DAY)
-                frames = tuple(classes[0]) if classes else ()
-                made.append(
-                    Document(
-                        f"d{place}", at, place, f"c{place}", Counter(words.split()), ids, frames
-                    )
-                )
-            return Documents.collect(made)
-
-        version = VersionIndex(table, snapshot, PathTable.of(paths))
-        history = HistoryIndex(documents(commits), documents(reports)).as_of(1000.0 * DAY)
-        return QueryContext(Query(report_of(summary, description)), version, history)
+        version = VersionIndex(corpus, snapshot, PathTable.of(paths))
+        index = HistoryIndex(collect_documents(commits, paths), collect_documents(reports, paths))
+        opened = REPORT_DAY * DAY
+        report = BugReport("r", summary, description, datetime.fromtimestamp(opened, UTC))
+        return QueryContext(Query(report), version, index.as_of(float(opened)))
 
     return make
+
+
+def collect_documents(entries, paths):
+    """Return the documents of commits or reports, in the form that ``make_context`` describes."""
+    documents = []
+    for number, (days, words, touched, *classes) in enumerate(entries):
+        document = Document(
+            id=f"d{number}",
+            at=int((REPORT_DAY - days) * DAY),
+            commit=number,
+            commit_id=f"c{number}",
+            terms=Counter(words.split()),
+            paths=tuple(paths.index(path) for path in touched),
+            classes=tuple(classes[0]) if classes else (),
+        )
+        documents.append(document)
+    return Documents.collect(documents)

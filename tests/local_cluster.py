@@ -1,4 +1,4 @@
-"""A Dask cluster of separate processes on this machine; and what two results have that differs."""
+"""A Dask cluster of separate processes on this machine, and a comparison of two result folders."""
 
 import filecmp
 import os
@@ -10,83 +10,88 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+TIMEOUT_SECONDS = 60
 
 
 class LocalCluster:
-    """A scheduler and two workers, each a process of its own. Close it."""
+    """A scheduler and two workers, each a process of its own. Close it after use."""
 
     def __init__(self, folder):
-        self.folder, self.processes = folder, list[subprocess.Popen[bytes]]()
+        self.folder = folder
+        self.processes: list[subprocess.Popen[bytes]] = []
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            here = free.getsockname()
-        self.address = f"tcp://127.0.0.1:{here[1]}"
-        self.scheduler = self._start(
-            "scheduler", "--host", here[0], "--port", str(here[1]), "--no-show"
-        )
-        with socket.socket() as asking:
-            wait_until(lambda: asking.connect_ex(here) == 0)
+            host, port = free.getsockname()
+        self.address = f"tcp://{host}:{port}"
+        options = ("--host", host, "--port", str(port), "--no-show")
+        self.scheduler = self._start("scheduler", *options)
+        with socket.socket() as connection:
+            wait_until(lambda: connection.connect_ex((host, port)) == 0)
         self.workers = [self.start_worker(), self.start_worker()]
 
     def start_worker(self, *more):
-        """A worker of one thread, without a nanny unless ``more`` options say otherwise, once it is registered."""
-        log, options = self.folder / "worker.log", more or ("--no-nanny",)
+        """Start a worker of one thread, and return its process once the worker is registered.
+
+        It has no nanny unless ``more`` options say otherwise.
+        """
+        log = self.folder / "worker.log"
         log.touch()
-        before = log.read_text().count("Registered to")
-        worker = self._start(
-            "worker",
-            self.address,
-            "--nthreads",
-            "1",
-            "--local-directory",
-            str(self.folder),
-            *options,
-        )
-        wait_until(lambda: log.read_text(errors="replace").count("Registered to") > before)
+        registered_before = log.read_text().count("Registered to")
+        options = ("--nthreads", "1", "--local-directory", str(self.folder))
+        worker = self._start("worker", self.address, *options, *(more or ["--no-nanny"]))
+
+        def is_registered():
+            return log.read_text(errors="replace").count("Registered to") > registered_before
+
+        wait_until(is_registered)
         return worker
 
-    def _start(self, *words):
-        own = {"PYTHONPATH": str(ROOT), "DASK_TEMPORARY_DIRECTORY": str(self.folder)}
-        command = [sys.executable, "-m", "dask", *words, "--no-dashboard"]
-        with (self.folder / f"{words[0]}.log").open("ab") as log:
-            options = {"stdout": subprocess.DEVNULL, "stderr": log, "start_new_session": True}
-            self.processes.append(
-                subprocess.Popen(command, env=os.environ | own, cwd=self.folder, **options)
+    def _start(self, *arguments):
+        """Start a Dask process whose output goes to a log named after its first argument."""
+        settings = {"PYTHONPATH": str(ROOT), "DASK_TEMPORARY_DIRECTORY": str(self.folder)}
+        command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
+        with (self.folder / f"{arguments[0]}.log").open("ab") as log:
+            process = subprocess.Popen(
+                command,
+                env=os.environ | settings,
+                cwd=self.folder,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
             )
-        return self.processes[-1]
+        self.processes.append(process)
+        return process
 
     def close(self):
-        """End all of them."""
+        """Kill all processes, with those that they started."""
         for process in self.processes:
             if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)  # also what is stopped
+                os.killpg(process.pid, signal.SIGKILL)  # ends stopped processes, too
             process.wait()
 
 
-def wait_until(seen):
-    """Wait for something, a minute at most. Raises TimeoutError."""
-    end = time.monotonic() + 60
-    while not seen():
+def wait_until(condition):
+    """Wait until ``condition()`` is true. Raise TimeoutError after a minute."""
+    end = time.monotonic() + TIMEOUT_SECONDS
+    while not condition():
         if time.monotonic() > end:
             raise TimeoutError
         time.sleep(0.05)
 
 
-def differing_files(one, other):
-    """Names of files that differ or stand on one side alone, but for what a kill has left."""
-    names = {
-        path.relative_to(folder)
-        for folder in (one, other)
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-    names = {name for name in names if not name.name.startswith(".tosloc-unfinished.")}
-    return [
-        str(name)
-        for name in sorted(names)
-        if not (
-            (one / name).exists()
-            and (other / name).exists()
-            and filecmp.cmp(one / name, other / name, False)
-        )
-    ]
+def differing_files(first, second):
+    """Return the names of files that differ between two folders or exist in only one of them.
+
+    Unfinished files that a kill has left are ignored.
+    """
+    names = set()
+    for folder in (first, second):
+        for path in folder.rglob("*"):
+            if path.is_file() and not path.name.startswith(".tosloc-unfinished."):
+                names.add(path.relative_to(folder))
+    return [str(name) for name in sorted(names) if not are_equal(first / name, second / name)]
+
+
+def are_equal(first, second):
+    """Return whether two files exist and have the same content."""
+    return first.exists() and second.exists() and filecmp.cmp(first, second, shallow=False)

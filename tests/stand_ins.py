@@ -17,7 +17,7 @@ BEGUN_FILE = "TOSLOC_TEST_BEGUN"
 
 
 def never_return(how):
-    """Block for ten minutes: "seized" in C code that never releases the interpreter, else asleep."""
+    """Block for ten minutes: "seized" in C code that does not let Python run, else asleep."""
     Path(os.environ[BEGUN_FILE]).touch()
     if how == "seized":
         re.match("(a+)+$", "a" * 60 + "b")

@@ -1,8 +1,8 @@
-"""What every ranker keeps to: all files of the version, each once, ties by path, the same answer each time.
+"""The contract of rankers: all files once, ties by path, repeatable, and blind to the future.
 
-Stage one, both stages with each reranker, and the published techniques: ``tests.rankers`` lists them, and a new one
-joins there. All of them keep all of it; what the public code of a technique does otherwise, its upstream profile, is
-tested with the techniques.
+It holds for stage one, for both stages with each reranker, and for the published techniques; a new
+ranker joins them in ``tests/rankers.py``. Where the public code of a technique behaves otherwise,
+its upstream profile is tested with the techniques.
 """
 
 from contextlib import ExitStack
@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from tests import rankers, toy
-from tests.rankers import OLD, new_report, open_world, opened
-from tests.toy import INSIDE, KINDS, plant
+from tests.rankers import PAST_BUG, new_report, open_ranker, open_world
+from tests.toy import INSIDE_VERSION, PLANT_KINDS, plant_evidence
 
-REPORTS = {
+TEXTS = {
     "usual": (
         "Parser breaks",
         "The openSocket of a cookie at org.app.p1.SocketService.openSocket(SocketService.java:6)",
@@ -27,124 +27,165 @@ REPORTS = {
     "odd": ("\udce9 ü \x00 😀 parser", "a" * 5000 + " $$$ ... at at. at x.(y)"),
     "trace alone": ("", "at org.app.p0.ParserService.openParser(ParserService.java:6)"),
 }
+"""Name of a report -> its summary and its description."""
 
 
-def report_of(name):
-    """One of REPORTS."""
-    return new_report(name, *REPORTS[name])
+def make_report(name):
+    """Return the report with the ``TEXTS`` of this name."""
+    return new_report(name, *TEXTS[name])
 
 
-@pytest.fixture(scope="module", params=rankers.NAMES)
+@pytest.fixture(scope="module", params=rankers.RANKERS)
 def ranker(request):
-    """The name of each ranker."""
+    """Return the name of each ranker."""
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def answer(world, ranker):
-    """Each ranker on the newest version."""
-    return opened(world, ranker, world.newest)
+def rank(world, ranker):
+    """Return a function from a report to the ranking of the newest version by each ranker."""
+    return open_ranker(world, ranker, world.newest_version)
 
 
-@pytest.mark.parametrize("name", REPORTS)
-def test_every_file_once_by_falling_scores_the_same_each_time(world, answer, name):
-    listed = world.project.git.git("ls-tree", "-r", "-z", "--name-only", world.newest).split("\0")
-    ranking = answer(report_of(name))
+@pytest.fixture(scope="module", params=TEXTS)
+def report(request):
+    """Return each report of ``TEXTS``."""
+    return make_report(request.param)
+
+
+@pytest.fixture(scope="module")
+def ranking(rank, report):
+    """Return the ranking by each ranker for each report."""
+    return rank(report)
+
+
+def test_every_source_file_is_ranked_once(world, ranking):
+    git = world.project.git
+    listed = git.git("ls-tree", "-r", "-z", "--name-only", world.newest_version).split("\0")
     assert sorted(ranking.paths) == sorted(path for path in listed if path.endswith(".java"))
     assert len(ranking.paths) == 25
-    assert ranking.report == name
+
+
+def test_ranking_names_its_report(ranking, report):
+    assert ranking.report == report.id
+
+
+def test_scores_are_finite(ranking):
     assert np.isfinite(ranking.scores).all()
-    places = zip(ranking.paths, ranking.scores.tolist(), strict=True)
-    keys = [(-score, path.encode("utf-8", "surrogateescape")) for path, score in places]
-    assert keys == sorted(keys)  # ties in path order
-    answer(report_of("usual"))
-    assert answer(report_of(name)) == ranking
-    renamed = answer(replace(report_of(name), id="Parser 7"))  # the name of a report is no evidence
+
+
+def test_scores_fall_and_ties_are_in_path_order(ranking):
+    keys = []
+    for path, score in zip(ranking.paths, ranking.scores.tolist(), strict=True):
+        keys.append((-score, path.encode("utf-8", "surrogateescape")))
+    assert keys == sorted(keys)
+
+
+def test_a_report_is_ranked_the_same_after_another_one(rank, ranking, report):
+    rank(make_report("usual"))
+    assert rank(report) == ranking
+
+
+def test_the_id_of_a_report_is_no_evidence(rank, ranking, report):
+    renamed = rank(replace(report, id="Parser 7"))
     assert renamed == replace(ranking, report="Parser 7")
 
 
-def test_files_without_any_difference_are_a_tie(answer):
-    ranking = answer(report_of("usual"))
-    score = dict(zip(ranking.paths, ranking.scores.tolist(), strict=True))
-    assert score["Twin1.java"] == score["Twin2.java"]
+def test_files_without_any_difference_are_a_tie(rank):
+    ranking = rank(make_report("usual"))
+    scores = dict(zip(ranking.paths, ranking.scores.tolist(), strict=True))
+    assert scores["Twin1.java"] == scores["Twin2.java"]
     assert ranking.paths.index("Twin2.java") == ranking.paths.index("Twin1.java") + 1
 
 
-def test_words_matter(ranker, answer):
-    """So that the answers above are answers: all but the constant one hear what a report says."""
-    said = answer(report_of("usual"))
-    other = answer(
-        replace(report_of("usual"), summary="Widget planet", description="WidgetService")
-    )
-    assert (said.paths == other.paths) == (ranker == "constant")
+def test_words_of_the_report_change_the_ranking(ranker, rank):
+    """All rankers but the constant one read the report, so the rankings above mean something."""
+    usual = make_report("usual")
+    other = replace(usual, summary="Widget planet", description="WidgetService")
+    if ranker == "constant":
+        assert rank(other).paths == rank(usual).paths
+    else:
+        assert rank(other).paths != rank(usual).paths
 
+
+# What must not matter: the future, the report's own label, and the order in which paths are read
 
 LABELS = {
     "own label of another file": toy.class_path("Widget"),
     "own label of no file": "not/there.java",
 }
-PAST = "another fix in the past"
+"""Name of a world -> the file that its asked report is labelled with."""
 RENUMBERED = "paths known in another order"
+OTHER_PAST = "another fix in the past"
 
 
 @pytest.fixture(scope="module")
-def other(world, tmp_path_factory):
-    """Function (kind) -> the world in which something was planted or is labelled or numbered otherwise."""
-    report, _ = world.old
-    said = {
-        "summary": report.summary,
-        "description": report.description,
-        "fixed": [toy.class_path("Falcon")],
-    }
-    with ExitStack() as opened_worlds:
+def make_world(world, tmp_path_factory):
+    """Return a function (kind) -> a world with planted evidence, other labels or other numbers."""
+    asked = world.past_case.report
+    with ExitStack() as open_worlds:
 
         @cache
-        def of(kind):
-            project, known = world.project, ()
+        def make(kind):
+            project = world.project
             records = [dict(record) for record in project.records]
-            if kind in KINDS:
+            first_paths = ()
+            if kind in PLANT_KINDS:
                 project = rankers.make_project(tmp_path_factory.mktemp("planted"))
-                records = plant(project, kind, int(report.opened_seconds), report.description)
-            elif kind == RENUMBERED:  # by reading other versions first
-                known = (
-                    "zzz.java",
-                    *reversed(world.experiment.indexed.snapshot(world.newest).paths),
-                )
-            elif kind == PAST:
-                records[2] |= said
+                opened = int(asked.opened_seconds)
+                records = plant_evidence(project, kind, opened, asked.description)
+            elif kind == RENUMBERED:  # as if other versions had been read before
+                newest = world.experiment.indexed.snapshot(world.newest_version)
+                first_paths = ("zzz.java", *reversed(newest.paths))
+            elif kind == OTHER_PAST:
+                records[2] |= {
+                    "summary": asked.summary,
+                    "description": asked.description,
+                    "fixed": [toy.class_path("Falcon")],
+                }
             else:
-                records[OLD] |= {"fixed": [LABELS[kind]]}
-            made = open_world(project, world.learned, records=records, name=kind, known=known)
-            return opened_worlds.enter_context(made)
+                records[PAST_BUG] |= {"fixed": [LABELS[kind]]}
+            opening = open_world(
+                project, world.model_folder, records=records, name=kind, first_paths=first_paths
+            )
+            return open_worlds.enter_context(opening)
 
-        yield of
+        yield make
 
 
 @pytest.fixture(scope="module")
-def before(world, ranker):
-    """What each ranker says of a report of the past."""
-    report, version = world.old
-    return opened(world, ranker, version)(report)
+def past_ranking(world, ranker):
+    """Return the ranking of the past report in its version by each ranker."""
+    case = world.past_case
+    return open_ranker(world, ranker, case.version)(case.report)
 
 
-def same(after, before):
-    assert after.paths == before.paths
-    assert after.scores == pytest.approx(before.scores, rel=1e-5, abs=1e-6)
+@pytest.mark.parametrize("kind", [*PLANT_KINDS, *LABELS, RENUMBERED])
+def test_other_worlds_have_the_same_report(world, make_world, kind):
+    """Evidence that is planted inside the version makes it another commit with the same files."""
+    case = make_world(kind).past_case
+    assert case.report == world.past_case.report
+    if kind == INSIDE_VERSION:
+        assert case.version != world.past_case.version
+    else:
+        assert case.version == world.past_case.version
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *LABELS, RENUMBERED])
-def test_what_must_not_matter(ranker, world, before, other, kind):
-    """What the future brings, the report's own label, and the order in which paths became known."""
-    (report, version), (planted_report, planted_version) = world.old, other(kind).old
-    assert report == planted_report
-    # what is planted inside the version makes it another commit, of the same files
-    assert (version == planted_version) == (kind != INSIDE)
-    same(opened(other(kind), ranker, planted_version)(report), before)
+@pytest.mark.parametrize("kind", [*PLANT_KINDS, *LABELS, RENUMBERED])
+def test_what_must_not_matter_changes_no_ranking(ranker, past_ranking, make_world, kind):
+    other_world = make_world(kind)
+    case = other_world.past_case
+    ranking = open_ranker(other_world, ranker, case.version)(case.report)
+    assert ranking.paths == past_ranking.paths
+    assert ranking.scores == pytest.approx(past_ranking.scores, rel=1e-5, abs=1e-6)
 
 
-def test_the_past_does(ranker, world, before, other):
-    """So that the test above can fail: another early fix changes the answers of all that read history."""
-    report, version = world.old
-    after = opened(other(PAST), ranker, version)(report)
-    # BLUiR reads earlier fixes only as an option of the paper, which its settings leave out
-    assert (before == after) == (ranker in {"constant", "bluir"})
+def test_the_past_changes_rankings(ranker, world, past_ranking, make_world):
+    """Another early fix changes the answers of all that read history: the test above can fail."""
+    case = world.past_case
+    ranking = open_ranker(make_world(OTHER_PAST), ranker, case.version)(case.report)
+    # BLUiR reads earlier fixes only as an option of the paper, which its settings leave out.
+    if ranker in {"constant", "bluir"}:
+        assert ranking == past_ranking
+    else:
+        assert ranking != past_ranking

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests import toy
-from tests.toy import INSIDE, KINDS, SECRET, plant
+from tests.toy import INSIDE_VERSION, PLANT_KINDS, PLANTED_TEXT, plant_evidence
 from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.git.repository import Repository
 from tosloc.rank import features
@@ -62,7 +62,7 @@ def before(project):
 def planted(made, kind):
     """With something planted that must not matter."""
     return extracted(
-        made, plant(made, kind, FIXED_AT - toy.DAY, made.records[ASKED]["description"])
+        made, plant_evidence(made, kind, FIXED_AT - toy.DAY, made.records[ASKED]["description"])
     )
 
 
@@ -82,7 +82,7 @@ def same(one, two):
         assert two[path] == pytest.approx(values, rel=1e-5, abs=1e-6), path
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PLANT_KINDS)
 def test_what_is_planted_later_does_not_matter(project, before, kind):
     same(planted(project, kind), before)
 
@@ -95,13 +95,13 @@ def test_without_the_rule_of_time_the_plant_inside_the_version_is_seen(project, 
         return replace(as_of(self, math.inf, contained), opened=opened)
 
     monkeypatch.setattr(HistoryIndex, "as_of", timeless)
-    seen = changed(extracted(project, project.records), planted(project, INSIDE))
+    seen = changed(extracted(project, project.records), planted(project, INSIDE_VERSION))
     assert {"file_documents", "near_reports", "near_commits", "history"} <= seen
 
 
 def test_the_same_planted_earlier_does_matter(project, before):
     """So that the test above can fail: an early fix in the version's own line changes history and texts."""
-    early = project.records[2] | {"id": "9", "summary": SECRET, "description": SECRET}
+    early = project.records[2] | {"id": "9", "summary": PLANTED_TEXT, "description": PLANTED_TEXT}
     seen = changed(before, extracted(project, [*project.records, early]))
     assert {"file_documents", "near_reports", "history"} <= seen
 

@@ -42,7 +42,7 @@ def validation(training_set):
 @pytest.fixture(scope="module", params=RERANKERS)
 def reranker(request, world):
     """Return each reranker after training."""
-    return reranker_class(request.param).load(world.learned / request.param)
+    return reranker_class(request.param).load(world.model_folder / request.param)
 
 
 def scores(reranker, all_candidates, context):
@@ -58,7 +58,7 @@ def scores(reranker, all_candidates, context):
 def refitted(reranker, world, training_set, tmp_path_factory):
     """Return the reranker trained once more, in another folder."""
     folder = tmp_path_factory.mktemp("again")
-    return rankers.fit_reranker(replace(world, learned=folder), reranker.name, training_set)
+    return rankers.fit_reranker(replace(world, model_folder=folder), reranker.name, training_set)
 
 
 def check_same_reranker(one, other, validation, context):
@@ -152,7 +152,7 @@ def test_an_early_report_is_left_to_stage_one_without_reading_anything(reranker,
 
 
 def test_a_reranker_without_weight_may_not_score(reranker, world):
-    other = type(reranker).load(world.learned / reranker.name)
+    other = type(reranker).load(world.model_folder / reranker.name)
     other.weight = 0.0
     assert not other.may_score(LATER)
 
@@ -202,7 +202,7 @@ def test_training_without_reports_is_refused_in_one_sentence(name, world, contex
 
     reranker = reranker_class(name).from_config(world.experiment.config)
     with pytest.raises(ToslocError, match=r"\A[^\n]+\Z"):
-        reranker.fit(EmptyTrainingSet(), context, world.learned / "no", seed=1)
+        reranker.fit(EmptyTrainingSet(), context, world.model_folder / "no", seed=1)
 
 
 FOUR = candidates("a b c d", "0101", missed_ranks=(10,))

@@ -103,7 +103,7 @@ def check_damaged(folder):
 @pytest.fixture
 def saved(world, tmp_path):
     """Return a copy of a saved term reranker."""
-    return shutil.copytree(world.learned / "terms", tmp_path / "terms")
+    return shutil.copytree(world.model_folder / "terms", tmp_path / "terms")
 
 
 @pytest.mark.parametrize(
