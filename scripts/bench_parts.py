@@ -281,7 +281,7 @@ def one_commit_more(bench: Bench) -> list[Row]:
 
     def made(revision: str, folder: Path) -> float:
         with closing(IndexedRepository(bench.repo, folder / "facts.sqlite", jobs=1)) as project:
-            return in_turns([partial(project.prepared, revision)], rounds=1)[0]
+            return in_turns([partial(project.prepare, revision)], rounds=1)[0]
 
     say("making the parent's version from nothing, and the version from what it left")
     whole, times = made(parents[0], bench.work / "parent"), []

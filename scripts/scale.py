@@ -56,9 +56,9 @@ def work(part: str, path: Path) -> None:
         return
     with Repository(path) as repo, closing(IndexedRepository(repo, jobs=1)) as indexed:
         if part == "facts":
-            indexed.index([indexed.source_snapshot("HEAD~1")])
+            indexed.build_facts([indexed.source_snapshot("HEAD~1")])
         else:
-            indexed.prepared("HEAD~1" if part == "version" else "HEAD")
+            indexed.prepare("HEAD~1" if part == "version" else "HEAD")
 
 
 def ask(path: Path, number: int) -> None:

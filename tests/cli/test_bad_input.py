@@ -30,7 +30,7 @@ def checkpoint(project):
     model = Model(stage_one, configuration=toy.small_config())
     with Repository(project.git.path) as repo:
         opened = IndexedRepository.configured(repo, model.config)
-        model = model.with_version(opened.prepared("HEAD"))
+        model = model.with_version(opened.prepare("HEAD"))
         opened.close()
     model.save(project.folder / "checkpoint")
     return project.folder / "checkpoint"

@@ -51,7 +51,7 @@ def made(project, tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     with Repository(project.git.path) as repo:
         opened = IndexedRepository(repo, None, (".java",), 1)
-        model.with_version(opened.prepared("HEAD")).save(folder)
+        model.with_version(opened.prepare("HEAD")).save(folder)
         opened.close()
     return folder
 

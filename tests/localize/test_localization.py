@@ -152,7 +152,7 @@ def answer(localizer, experiment, case):
 
 
 def test_a_carried_version_answers_the_same(localizer, experiment, answer, case, tmp_path):
-    prepared = experiment.indexed.prepared(case.version)
+    prepared = experiment.indexed.prepare(case.version)
     localizer.model.with_version(prepared).save(tmp_path / "checkpoint")
     carried = Localizer.load(tmp_path / "checkpoint").localization(case.report)
     assert carried.ranking == answer.ranking

@@ -109,7 +109,7 @@ def test_a_localizer_that_does_not_open_has_no_open_file(grown, tmp_path, monkey
         assert self.store.find_missing({}) == []
         raise ToslocError("no room left on the disk")
 
-    monkeypatch.setattr("tosloc.storage.repository.IndexedRepository.prepared", fail)
+    monkeypatch.setattr("tosloc.storage.repository.IndexedRepository.prepare", fail)
     with pytest.raises(ToslocError, match="no room left") as error:
         Localizer.open(grown.path)
     assert open_files(tmp_path) == []

@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import FIRST_TIME, HOUR
 from tosloc import Localizer
 from tosloc.core.records import Background, BugReport, Person
-from tosloc.storage.repository import LARGEST_OTHER
+from tosloc.storage.repository import MAX_OTHER_BYTES
 
 CART = "def add_item(cart, item):\n    cart.append(item)\n"
 REPORT = "The cart forgets an item\n\nadd_item forgets an item that is equal to another."
@@ -116,7 +116,7 @@ FILES = {
     "shop/templates/checkout.html": "<button class='voucher'>Redeem voucher</button> or an error\n",
     "shop/static/site.css": "nav { colour: red }\n",
     "tests/data/voucher.json": '{"checkout": "voucher redeem button"}\n',
-    "shop/prices.json": '{"voucher": "redeem checkout button"}' + " " * LARGEST_OTHER,
+    "shop/prices.json": '{"voucher": "redeem checkout button"}' + " " * MAX_OTHER_BYTES,
     **{f"locale/{number}/messages.properties": "title=Hello\n" for number in range(4)},
 }
 WORDS = "No voucher can be redeemed by the checkout button"

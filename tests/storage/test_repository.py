@@ -92,7 +92,7 @@ def not_again(*_, **__):
 
 def test_a_version_is_made_once(project, grown, monkeypatch):
     grown.commit({b"src/caf\xe9.java": "class C { }"}, "A name that is no UTF-8")
-    first = project.prepared("HEAD")
+    first = project.prepare("HEAD")
     assert first.snapshot.commit == project.repo.resolve("HEAD")
     assert [len(first.history.commits), len(first.history.reports), len(first.commit_ids)] == [
         15,
@@ -100,10 +100,10 @@ def test_a_version_is_made_once(project, grown, monkeypatch):
         15,
     ]
     assert "src/caf\udce9.java" in first.snapshot.paths
-    for name in ("index", "snapshot", "facts"):
+    for name in ("build_facts", "snapshot", "load_facts"):
         monkeypatch.setattr(IndexedRepository, name, not_again)
     monkeypatch.setattr(Git, "objects", not_again)
-    again = project.prepared("HEAD")
+    again = project.prepare("HEAD")
     assert same(first, again)
     assert (again.snapshot.paths, again.snapshot.blobs) == (
         first.snapshot.paths,
@@ -114,7 +114,7 @@ def test_a_version_is_made_once(project, grown, monkeypatch):
 
 @pytest.mark.parametrize("what", ["version", "suffixes", "code", "shallow", "analyser"])
 def test_another_query_has_another_version(project, monkeypatch, what):
-    project.prepared("HEAD")
+    project.prepare("HEAD")
     if what == "suffixes":
         project.suffixes = frozenset({".java", ".py"})
     elif what == "code":
@@ -125,13 +125,13 @@ def test_another_query_has_another_version(project, monkeypatch, what):
         monkeypatch.setattr(
             module, "with_grammar_release", lambda language, lizard: f"{language} of another time"
         )
-    project.prepared("HEAD~1" if what == "version" else "HEAD")
+    project.prepare("HEAD~1" if what == "version" else "HEAD")
     assert len(kept(project)) == 2
 
 
 @pytest.mark.parametrize("damage", ["cut", "no arrays", "pipe"])
 def test_a_damaged_file_is_made_again(project, damage):
-    first = project.prepared("HEAD")
+    first = project.prepare("HEAD")
     [path] = kept(project)
     whole = path.read_bytes()
     path.unlink()  # what is mapped is not written to
@@ -139,7 +139,7 @@ def test_a_damaged_file_is_made_again(project, damage):
         os.mkfifo(path)
     else:
         path.write_bytes(whole[: len(whole) // 2] if damage == "cut" else b"no archive")
-    assert same(first, project.prepared("HEAD"))
+    assert same(first, project.prepare("HEAD"))
     assert path.read_bytes() == whole
 
 
@@ -158,8 +158,8 @@ def test_only_the_last_used_are_kept(project, grown, monkeypatch):
     monkeypatch.setattr(module, "KEPT_FILES", 3)
     for number in range(5):
         grown.commit({"src/Reader.java": f"class Reader {{ int c{number}; }}"}, "One more")
-        project.prepared(grown.commits[-1])
-        project.prepared(grown.commits[0])  # used all the time
+        project.prepare(grown.commits[-1])
+        project.prepare(grown.commits[0])  # used all the time
     assert len(kept(project)) == 3
     assert any(grown.commits[0] in path.name for path in kept(project))
 
@@ -169,7 +169,7 @@ def test_kept_versions_are_bounded_by_their_size(project, grown, monkeypatch, mo
     monkeypatch.setattr(module, "ALWAYS_KEPT", 2)
     monkeypatch.setattr(module, "KEPT_BYTES", most)
     for number in range(5):
-        project.prepared(f"HEAD~{number}")
+        project.prepare(f"HEAD~{number}")
     assert len(kept(project)) == left
 
 
@@ -188,8 +188,8 @@ def test_eight_work_trees_keep_their_versions_at_once(make_repository, tmp_path,
         for tree in trees:
             with Repository(tree) as repo, closing(IndexedRepository(repo, jobs=1)) as indexed:
                 commit = repo.resolve("HEAD")
-                indexed.prepared(commit)
-                indexed.other_files(commit)
+                indexed.prepare(commit)
+                indexed.prepare_other_files(commit)
 
     ask()
     monkeypatch.setattr(IndexedRepository, "snapshot", not_again)
@@ -202,13 +202,13 @@ def test_without_room_a_version_is_only_not_kept(project, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(module, "write_mapped", full)
-    assert len(project.prepared("HEAD").history.commits) == 14
+    assert len(project.prepare("HEAD").history.commits) == 14
     assert kept(project) == []
 
 
 def test_a_version_with_files_that_cannot_be_read_is_not_kept(project, grown):
     grown.lose("HEAD:src/org/app/p1/WriterService.java")
-    made = project.prepared("HEAD")
+    made = project.prepare("HEAD")
     assert (len(made.snapshot), made.notes) == (15, ())
     assert kept(project) == []
 
@@ -238,12 +238,12 @@ def test_a_version_made_where_another_is_known_read_and_made_from_nothing(
     if moved := after == "moved":
         files = {gone: None, "src/org/app/p1/SocketService.java": None}
         after = grown.commit(files | {"a/Socket.java": source(1), "z.java": source(1)}, "Move")
-    project.prepared(before)
-    made, read = project.prepared(after), project.prepared(after)
+    project.prepare(before)
+    made, read = project.prepare(after), project.prepare(after)
     with closing(
         IndexedRepository(project.repo, tmp_path / "cold.sqlite", {".java"}, jobs=1)
     ) as cold:
-        whole = cold.prepared(after)
+        whole = cold.prepare(after)
     for one in (made, read):
         assert (one.snapshot.paths, one.snapshot.blobs) == (
             whole.snapshot.paths,
@@ -256,16 +256,16 @@ def test_a_version_made_where_another_is_known_read_and_made_from_nothing(
 
 
 def test_only_what_is_new_is_read(project, grown, monkeypatch):
-    project.prepared("HEAD")
+    project.prepare("HEAD")
     grown.commit({"src/New.java": source(77, "New")}, "One more")
     asked, read = [], module.read_commits
     monkeypatch.setattr(
         module, "read_commits", lambda repo, ids, *rest: asked.extend(ids) or read(repo, ids, *rest)
     )
-    assert len(project.prepared("HEAD").commit_ids) == 15
+    assert len(project.prepare("HEAD").commit_ids) == 15
     assert asked == grown.commits[-1:]
     project.suffixes |= {".py"}
-    project.prepared("HEAD")
+    project.prepare("HEAD")
     assert asked[1:] == grown.commits
 
 
@@ -275,9 +275,9 @@ def test_what_was_cut_off_is_read_once_the_clone_is_whole(grown, tmp_path):
         Repository(tmp_path / "clone") as repo,
         closing(IndexedRepository(repo, tmp_path / "facts.sqlite", {".java"}, jobs=1)) as shallow,
     ):
-        assert len(shallow.prepared("HEAD").history.commits) == 0
+        assert len(shallow.prepare("HEAD").history.commits) == 0
         grown.git(f"--git-dir={tmp_path}/clone", "fetch", "-q", "--unshallow")
-        assert len(shallow.prepared("HEAD").history.commits) == 14
+        assert len(shallow.prepare("HEAD").history.commits) == 14
 
 
 def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):
@@ -285,7 +285,7 @@ def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):
     reports = Documents.collect(
         Document(str(n), n, n, commit, Counter(a=1), (0, 1)) for n, commit in fixed
     )
-    found = project.prepared("HEAD~2").with_reports(
+    found = project.prepare("HEAD~2").with_reports(
         reports, ["gone.java", "src/org/app/p0/ParserService.java"]
     )
     assert found.as_of(9.0).reports.known.tolist() == [True, True, False, False]
@@ -305,5 +305,5 @@ def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):
 )
 def test_submodules_are_counted_in_a_note(project, grown, paths, note):
     grown.commit({path: ("160000", b"1" * 40) for path in paths}, "Add submodules")
-    assert note in project.prepared("HEAD").notes
-    assert note in project.prepared("HEAD").notes, "also of a version that is kept"
+    assert note in project.prepare("HEAD").notes
+    assert note in project.prepare("HEAD").notes, "also of a version that is kept"

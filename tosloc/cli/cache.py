@@ -47,7 +47,7 @@ def list_command(repo: RepositoriesOption = None) -> None:
         print_notes([f"the cache is empty: {cache_folder()}"])
         return
     rows = [_row(entry) for entry in entries]
-    total_size = decimal(sum(entry.bytes() for entry in entries))
+    total_size = decimal(sum(entry.disk_usage() for entry in entries))
     rows.append([f"all {len(entries):,}", total_size, "", str(cache_folder())])
     print_table(Table(["folder", "size", "last used", "repository"], rows, left=(0, 3)))
 
@@ -60,7 +60,7 @@ def _row(entry: CacheEntry) -> list[str]:
     if entry.repository_is_gone:
         repository += " (gone)"
     last_used = f"{entry.last_used:%Y-%m-%d %H:%M}"
-    return [entry.folder.name, decimal(entry.bytes()), last_used, repository]
+    return [entry.folder.name, decimal(entry.disk_usage()), last_used, repository]
 
 
 def _find_all(repositories: Sequence[str]) -> list[CacheEntry]:

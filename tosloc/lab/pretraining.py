@@ -172,7 +172,9 @@ class Pretraining:
                     f"{project.reports}: none of its {number} falls to {project.judged}"
                 )
             versions = dict.fromkeys(case.version for case in (*learned, *judged))
-            experiment.indexed.index([experiment.indexed.snapshot(version) for version in versions])
+            experiment.indexed.build_facts(
+                [experiment.indexed.snapshot(version) for version in versions]
+            )
             extraction = experiment.extraction(folder, names)
 
             def blocks(cases: Sequence[Case], sampled: int) -> list[Path]:

@@ -292,7 +292,7 @@ class Localizer:
             key = (resolved, changes)
             if key not in self._versions:
                 version = self.open_version(indexed, resolved, progress, changes)
-                version.others = indexed.other_files(resolved, progress, changes)
+                version.others = indexed.prepare_other_files(resolved, progress, changes)
                 if commit is None:
                     version.notes += tuple(describe_sparse_checkout(indexed.repo, indexed.suffixes))
                 newest = [*self._versions.items(), (key, version)]
@@ -307,7 +307,7 @@ class Localizer:
         changes: frozenset[Change] = frozenset(),
     ) -> OpenVersion:
         """Prepare a version with uncommitted changes; the caller keeps the repository open."""
-        prepared = indexed.prepared(revision, progress, changes)
+        prepared = indexed.prepare(revision, progress, changes)
         version = OpenVersion(indexed, prepared, self.model.known_reports, self.model.reranker)
         version.uncommitted = len(changes)
         return version

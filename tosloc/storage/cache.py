@@ -100,7 +100,7 @@ class CacheEntry:
         """Its files and folders of these names."""
         return [path for pattern in patterns for path in self.folder.glob(pattern)]
 
-    def bytes(self, patterns: Sequence[str] = ENTRY_FILES) -> int:
+    def disk_usage(self, patterns: Sequence[str] = ENTRY_FILES) -> int:
         """Of these, and of all in them."""
         found = 0
         for path in self.files(patterns):
@@ -119,7 +119,7 @@ class CacheEntry:
 
     def remove(self, patterns: Sequence[str] = ENTRY_FILES) -> int:
         """Remove these, the folder with the last of its files; the bytes of them. Files of others stay."""
-        size, ours = self.bytes(patterns), self.files(patterns)
+        size, ours = self.disk_usage(patterns), self.files(patterns)
         for path in (
             ours if {*self.folder.iterdir()} - {*ours, self.folder / PLACE_FILE} else [self.folder]
         ):
@@ -177,9 +177,9 @@ def parse_size(text: str, what: str) -> int:
 
 def choose_least_used(everything: Sequence[CacheEntry], most: int) -> list[CacheEntry]:
     """Those to remove, of entries that stand last used first, so that at most so many bytes are left."""
-    found, total = [], sum(entry.bytes() for entry in everything)
+    found, total = [], sum(entry.disk_usage() for entry in everything)
     for entry in reversed(everything):
-        size = entry.bytes(REBUILDABLE_FILES)
+        size = entry.disk_usage(REBUILDABLE_FILES)
         if size and total > most:
             found.append(entry)
             total -= size

@@ -52,7 +52,7 @@ KEPT_BYTES: Final = 4 * 10**9
 ALWAYS_KEPT: Final = 6
 """Files that are kept whatever their size."""
 PREPARED_VERSION: Final = 8  # of the arrays below: raise it with whatever changes them
-LARGEST_OTHER: Final = (
+MAX_OTHER_BYTES: Final = (
     200_000  # bytes of a file that is no source and whose words are searched: larger ones are data
 )
 
@@ -136,7 +136,7 @@ class IndexedRepository:
         """What the work tree has otherwise than a commit, of the files whose words are searched."""
         return self.repo.uncommitted(commit, self.suffixes | OTHER_SUFFIXES)
 
-    def index(
+    def build_facts(
         self, snapshots: Sequence[Snapshot], progress: Progress = ignore_progress
     ) -> BuildReport:
         """Make the facts that the versions' files lack."""
@@ -147,7 +147,7 @@ class IndexedRepository:
 
         return build(self.repo, self.store, blobs, self.jobs, progress, lizard=self.lizard)
 
-    def facts(self, blobs: Mapping[str, str], progress: Progress = ignore_progress) -> Corpus:
+    def load_facts(self, blobs: Mapping[str, str], progress: Progress = ignore_progress) -> Corpus:
         """Facts of blobs (id -> path), in their order; those that are missing are made."""
         if self.store.find_missing(analysers_by_blob(blobs, lizard=self.lizard)):
             self._index(blobs, progress)
@@ -155,7 +155,7 @@ class IndexedRepository:
 
     # ---- versions ready for queries
 
-    def prepared(
+    def prepare(
         self, revision: str, progress: Progress = ignore_progress, changes: Collection[Change] = ()
     ) -> PreparedVersion:
         """Return the version that ``revision`` names, ready for queries, with fixes by commit messages.
@@ -172,7 +172,7 @@ class IndexedRepository:
 
         def make() -> PreparedVersion:
             listed = self._files(commit, self.suffixes) if changes else self.source_snapshot(commit)
-            missing = self.index([listed], progress).missing
+            missing = self.build_facts([listed], progress).missing
             files = dict(zip(listed.paths, listed.blobs, strict=True))
             snapshot = Snapshot.of(
                 commit, listed.committed_at, files
@@ -182,7 +182,7 @@ class IndexedRepository:
             submodules = () if unborn else self.repo.submodules(commit)
             history = self._history_of(order, snapshot.path_names, progress)
             table = PathTable.of(snapshot.path_names.names)
-            index = VersionIndex(self.facts(first_path_by_blob([listed])), snapshot, table)
+            index = VersionIndex(self.load_facts(first_path_by_blob([listed])), snapshot, table)
             return PreparedVersion(index, history, order, missing, submodules)
 
         # a clone that was cut off has another history once it is made whole
@@ -190,7 +190,7 @@ class IndexedRepository:
         if not changes and len(made.snapshot):
             return made
         new = {blob: path for path, blob in changes if blob}
-        version = made.with_changes(changes, self.facts(new, progress))
+        version = made.with_changes(changes, self.load_facts(new, progress))
         if not len(version.snapshot):
             raise self._nothing_on_disk()
         return version
@@ -207,7 +207,7 @@ class IndexedRepository:
             " searched; name a commit, or the repository of the linked folder"
         )
 
-    def other_files(
+    def prepare_other_files(
         self, commit: str, progress: Progress = ignore_progress, changes: Collection[Change] = ()
     ) -> PreparedVersion:
         """All files of a version that are no sources, without a history; templates, styles and configuration with their
@@ -225,8 +225,8 @@ class IndexedRepository:
                 if not test
             }
             sizes = self.repo.sizes(found)
-            return self.facts(
-                {blob: path for blob, path in found.items() if sizes[blob] <= LARGEST_OTHER},
+            return self.load_facts(
+                {blob: path for blob, path in found.items() if sizes[blob] <= MAX_OTHER_BYTES},
                 progress,
             )
 

@@ -91,7 +91,7 @@ class ExperimentContext:
         self.parts = chronological(cases, data.train, data.validation)
         if facts:
             versions = dict.fromkeys(case.version for case in cases)
-            indexed.index([indexed.snapshot(version) for version in versions], progress)
+            indexed.build_facts([indexed.snapshot(version) for version in versions], progress)
         tips = dict.fromkeys(case.fix_commit or case.version for case in cases)
         self.history = read_history(repo, list(tips), indexed.suffixes, progress)
         self.history_index = build_history(self.history, cases, repo.path_names)
@@ -123,7 +123,7 @@ class ExperimentContext:
         Of the history each report sees only the part before its opening.
         """
         return RerankingContext(
-            self.indexed.facts,
+            self.indexed.load_facts,
             self.history_index,
             self.history.ancestors,
             texts_of(self.repo),
@@ -324,7 +324,7 @@ def index(
         Repository(repo_path) as repo,
         closing(IndexedRepository.configured(repo, config)) as indexed,
     ):
-        return indexed.index([indexed.source_snapshot(revision)], progress)
+        return indexed.build_facts([indexed.source_snapshot(revision)], progress)
 
 
 def refuse_training(folder: Path) -> None:

@@ -138,7 +138,7 @@ def _versions(
     for start in range(0, len(cases), BLOCK_REPORTS):
         block = cases[start : start + BLOCK_REPORTS]
         snapshots = [indexed.snapshot(case.version) for case in block]
-        corpus = indexed.facts(first_path_by_blob(snapshots))
+        corpus = indexed.load_facts(first_path_by_blob(snapshots))
         table = PathTable.of(indexed.repo.path_names.names)
         blobs_by_path: list[dict[str, str]] = []
         path_of_blob: dict[str, str] = {}

@@ -114,7 +114,7 @@ def train(
         model = _finish(experiment, model, shipped, tables, folder, progress)
         if embed_version:
             newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at)
-            prepared = experiment.indexed.prepared(newest.version, progress)
+            prepared = experiment.indexed.prepare(newest.version, progress)
             model = model.with_version(prepared)
         model.save(folder / "checkpoint")
         shutil.rmtree(_reranker_work(folder), ignore_errors=True)
