@@ -474,3 +474,21 @@ def test_a_shallow_and_a_partial_clone_say_what_to_do(project, place, answered):
         for note in answered("bug.md", "--repo", place / "partial")["notes"]
         if "partial" in note
     ]
+
+
+def test_lines_of_code_are_shown_below_the_reasons(project, printed):
+    lines, _ = printed("bug.md")
+    assert any(re.fullmatch(r" +\d+: \S.*", line) for line in lines)
+
+
+def test_lines_of_code_can_be_left_out(project, printed):
+    lines, _ = printed("bug.md", "--no-code")
+    assert not any(re.fullmatch(r" +\d+: \S.*", line) for line in lines)
+
+
+def test_line_of_code_is_what_the_file_contains(project, answered):
+    hit = answered("bug.md")["hits"][0]
+    text = project.git("show", f"HEAD:{hit['path']}").splitlines()
+    assert hit["code"]
+    for code_line in hit["code"]:
+        assert text[code_line["line"] - 1] == code_line["text"]

@@ -8,13 +8,30 @@ from pathlib import Path
 import pytest
 
 import tosloc
-from tosloc.core.records import Background, BugReport, EarlierChange, Function, Hit, Person, Reason
+from tosloc.core.records import (
+    Background,
+    BugReport,
+    CodeLine,
+    EarlierChange,
+    Function,
+    Hit,
+    Person,
+    Reason,
+)
 from tosloc.localize.answer import SCHEMA, Answer, SearchScope, Weights, background_lines, schema
 
 WHEN = datetime(2014, 1, 15, 8, 30, 17, 999, tzinfo=timezone(timedelta(hours=1)))
 FRAME = Reason("frame", "stack frame App.run, line 4", lines=(4, 4))
 FIX = Reason("fix", "earlier fix", "a" * 40, "#7", url="https://github.com/a/b/commit/aa")
-HIT = Hit(1, "src/caf\udce9.py", -2.5, 0.75, (Function("App.run", 3, 9, 1.5),), (FRAME, FIX))
+HIT = Hit(
+    1,
+    "src/caf\udce9.py",
+    -2.5,
+    0.75,
+    (Function("App.run", 3, 9, 1.5),),
+    (FRAME, FIX),
+    (CodeLine(4, "    run(app)"),),
+)
 REPORT = BugReport("#12", "It fails", "all of it", WHEN)
 EARLIER = EarlierChange("b" * 40, "2013-02-01", "#7", "Mend it", ("a.py", "b.py", "c.py", "d.py"))
 PAST = Background(
@@ -74,6 +91,7 @@ def test_an_answer_in_plain_values():
                 "share": 0.75,
                 "functions": functions,
                 "why": why,
+                "code": [{"line": 4, "text": "    run(app)"}],
             }
         ],
         "others": [{"path": HIT.path, "why": why}],

@@ -25,6 +25,8 @@ BAR_CELLS: Final = 8
 """Cells of a full bar."""
 MAX_TEXT_CHARACTERS: Final = 240
 """Characters of a heading or a reason that are printed."""
+MAX_CODE_CHARACTERS: Final = 100
+"""Characters of a line of code that are printed."""
 _MIN_WRAPPED_COLUMNS: Final = 20
 """Columns that a wrapped line has at least, whatever its indentation."""
 
@@ -92,6 +94,11 @@ def _print_hit(console: Console, hit: Hit, rank_width: int, repository: Reposito
         _print_wrapped(console, Text("  ").join(functions), indent)
     for reason in hit.why:
         _print_wrapped(console, _dim(reason.text), indent)
+    for code_line in hit.code:
+        # Code is not wrapped, so that it stays readable.
+        code = truncate_text(escape_unprintable(code_line.text.strip()), MAX_CODE_CHARACTERS)
+        number = Text(f"{' ' * indent}{code_line.line}: ", "dim")
+        console.print(number.append(code, "default"), soft_wrap=True)
 
 
 def _print_wrapped(console: Console, text: Text, indent: int = 0) -> None:

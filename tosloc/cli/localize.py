@@ -98,6 +98,9 @@ OpenedOption = Annotated[
 ]
 
 
+CodeOption = Annotated[
+    bool, typer.Option(help="Show the lines of code that say most, for the first files.")
+]
 DryRunOption = Annotated[
     bool,
     typer.Option("--dry-run", help="With --rerank: print the prompt instead of sending it."),
@@ -124,6 +127,7 @@ def localize(
     checkpoint: FoundCheckpointOption = None,
     opened: OpenedOption = None,
     background: BackgroundOption = True,
+    code: CodeOption = True,
     verbose: VerboseOption = False,
     rerank: RerankOption = None,
     dry_run: DryRunOption = False,
@@ -166,6 +170,7 @@ def localize(
             "top": top,
             "functions": functions,
             "background": background,
+            "code": code,
         }
         if dry_run:
             _print_prompts(localizer, reports, options, callback)

@@ -199,6 +199,15 @@ class RoutineNote(str):
 
 
 @dataclass(frozen=True, slots=True)
+class CodeLine:
+    """A line of a file that shows why the file is listed."""
+
+    line: int
+    """Its number, from 1."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One place of a ranking."""
 
@@ -208,6 +217,8 @@ class Hit:
     share: float  # how sure the answer is, from 0 to 1; see tosloc.rank.calibration
     functions: tuple[Function, ...] = ()
     why: tuple[Reason, ...] = ()
+    code: tuple[CodeLine, ...] = ()
+    """Lines that say most about the report, of the first files."""
 
 
 @dataclass(frozen=True, slots=True)

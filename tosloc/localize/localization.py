@@ -6,7 +6,7 @@ gives them new scores.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -21,6 +21,7 @@ from tosloc.core.errors import CheckpointError
 from tosloc.core.records import (
     BoolArray,
     BugReport,
+    CodeLine,
     FloatArray,
     Hit,
     Progress,
@@ -38,7 +39,7 @@ from tosloc.paths.code_owners import owners_of
 from tosloc.paths.globs import FileSelection, match_globs, select_files
 from tosloc.rank.background import collect_background, find_other_files, read_code_owners
 from tosloc.rank.calibration import CALIBRATED_FILES, shares
-from tosloc.rank.excerpts import choose_excerpts, distinctive_terms, frame_lines
+from tosloc.rank.excerpts import choose_excerpts, choose_lines, distinctive_terms, frame_lines
 from tosloc.rank.functions import score_functions
 from tosloc.rank.reasons import RepositoryLookups
 from tosloc.rank.stage_one import StageOne, StageOneAnswer, splice_head_above_rest
@@ -67,6 +68,8 @@ TOO_GENERAL: Final = (
 )
 
 
+FILES_WITH_CODE: Final = 5
+"""First files of an answer that have lines of code."""
 MAX_FUNCTIONS_OF_CARD: Final = 5
 """Functions of a file that a language model gets to know."""
 
@@ -191,6 +194,27 @@ def texts_of(repo: Repository) -> TextSource:
     )
 
 
+class _Evidence:
+    """The texts of some files, and what to look for in them."""
+
+    def __init__(self, version: OpenVersion, query: Query, files: Sequence[int]) -> None:
+        self.terms: Mapping[str, float] = {}
+        self.framed: Mapping[int, Sequence[int]] = dict.fromkeys(files, ())
+        self._blobs: dict[int, str] = {}
+        self._texts: dict[str, bytes | None] = {}
+        if version.repository is not None:
+            self.terms = distinctive_terms(query, version.index)
+            self.framed = frame_lines(query, version.index, files)
+            self._blobs = {file: version.snapshot.blob(file) for file in files}
+            blobs = list(dict.fromkeys(self._blobs.values()))
+            self._texts = dict(version.repository.repo.texts(blobs))
+
+    def lines(self, file: int) -> list[str]:
+        """Return the lines of a file; none if it cannot be read, or without a repository."""
+        data = self._texts.get(self._blobs.get(file, ""))
+        return decode_text(data or b"").splitlines()
+
+
 class Localization:
     """The scores of all files of a version for one report, and the answer that is cut from them."""
 
@@ -296,24 +320,33 @@ class Localization:
         return files, cards
 
     def _card_lines(self, files: Sequence[int], hits: Sequence[Hit]) -> list[list[tuple[int, str]]]:
-        """Return the numbered lines of each file that say most about the report."""
-        if self.version.repository is None:
-            return [[] for _ in files]
-        query = self.stage_one.context.query
-        index = self.version.index
-        terms = distinctive_terms(query, index)
-        framed = frame_lines(query, index, files)
-        blobs = [self.version.snapshot.blob(file) for file in files]
-        texts = dict(self.version.repository.repo.texts(dict.fromkeys(blobs)))
-        result = []
-        for file, blob, hit in zip(files, blobs, hits, strict=True):
-            lines = decode_text(texts.get(blob) or b"").splitlines()
+        """Return the numbered lines of each file that say most about the report, in excerpts."""
+        evidence = _Evidence(self.version, self.stage_one.context.query, files)
+        cards: list[list[tuple[int, str]]] = []
+        for file, hit in zip(files, hits, strict=True):
+            lines = evidence.lines(file)
             chosen: list[int] = []
             if lines:
-                for excerpt in choose_excerpts(lines, terms, hit.functions, framed[file]):
+                framed = evidence.framed[file]
+                for excerpt in choose_excerpts(lines, evidence.terms, hit.functions, framed):
                     chosen += excerpt
-            result.append([(place + 1, lines[place]) for place in chosen])
-        return result
+            cards.append([(place + 1, lines[place]) for place in chosen])
+        return cards
+
+    def _with_code(self, files: Sequence[int], hits: Sequence[Hit]) -> list[Hit]:
+        """Return the hits, the first of them with the lines of code that say most."""
+        shown = files[:FILES_WITH_CODE]
+        evidence = _Evidence(self.version, self.stage_one.context.query, shown)
+        result = []
+        for file, hit in zip(shown, hits, strict=False):
+            lines = evidence.lines(file)
+            spans = [reason.lines for reason in hit.why if reason.lines and reason.kind != "frame"]
+            places = choose_lines(
+                lines, evidence.terms, hit.functions, evidence.framed[file], spans
+            )
+            code = tuple(CodeLine(place + 1, lines[place]) for place in places)
+            result.append(replace(hit, code=code))
+        return [*result, *hits[len(shown) :]]
 
     def answer(
         self,
@@ -324,13 +357,14 @@ class Localization:
         min_share: float = 0.0,
         only: int | None = None,
         background: bool = False,
+        code: bool = False,
     ) -> Answer:
         """Return the answer with the first ``number`` selected files.
 
         Files with a share below ``min_share`` are left out. Each file has at most ``functions``
         functions. With ``only``, the answer lists that one file, at its rank among the selected
         ones. With ``background`` it has similar past changes, and tests and people of the first
-        file.
+        file. With ``code`` the first files have the lines of code that say most.
         """
         version = self.version
         context = self.stage_one.context
@@ -343,6 +377,8 @@ class Localization:
         if self._moved_up is not None:
             share = np.zeros(len(share))
         hits = self._hits(files, first_rank, share, functions)
+        if code:
+            hits = self._with_code(files, hits)
         notes += _notes_on_grammars(hits)
         about = None
         if background:

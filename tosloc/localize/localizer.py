@@ -197,6 +197,7 @@ class Localizer:
                     functions=wanted["functions"],
                     min_share=settings["min_share"],
                     background=wanted["background"],
+                    code=wanted["code"],
                 )
             seconds = time.perf_counter() - started
             yield replace(answer, weights=self.model.weights, seconds=seconds)
@@ -261,7 +262,7 @@ class Localizer:
             localization = self.localization(report, version)
             if self.rerank is not None:
                 localization.reorder(self.rerank, selection, progress)
-            answer = localization.answer(1, selection, functions=functions, only=file)
+            answer = localization.answer(1, selection, functions=functions, only=file, code=True)
         seconds = time.perf_counter() - started
         return replace(answer, weights=self.model.weights, seconds=seconds)
 

@@ -29,6 +29,8 @@ class LocalizeOptions(TypedDict, total=False):
     """Largest number of functions for each file; at least 0."""
     background: bool
     """Whether the answer has similar past changes, and tests and people of its first file."""
+    code: bool
+    """Whether the first files have the lines of code that say most."""
 
 
 DEFAULTS: Final = LocalizeOptions(
@@ -40,6 +42,7 @@ DEFAULTS: Final = LocalizeOptions(
     top=10,
     functions=3,
     background=True,
+    code=True,
 )
 
 

@@ -43,6 +43,10 @@ MAX_FREQUENCY: Final = 0.25
 """Words that a larger share of the files contains are not marked."""
 MAX_FREQUENCY_OF_SUMMARY: Final = 0.5
 """The same bound for words of the summary."""
+EVIDENCE_LINES: Final = 3
+"""Most single lines that are shown as evidence for a file."""
+MIN_GAIN_OF_LINE: Final = 0.6
+"""A single line that is worth less than this share of the best one is left out."""
 MAX_LINES: Final = 50_000
 """Lines of a file that are searched. A longer file was made by a program."""
 
@@ -118,6 +122,43 @@ def choose_excerpts(
         written = [position for position in run.tolist() if lines[position].strip()]
         if written:
             yield list(range(written[0], written[-1] + 1))
+
+
+def choose_lines(
+    lines: Sequence[str],
+    terms: Mapping[str, float],
+    functions: Sequence[Function] = (),
+    framed: Sequence[int] = (),
+    spans: Sequence[tuple[int, int]] = (),
+    number: int = EVIDENCE_LINES,
+) -> list[int]:
+    """Return the positions of up to ``number`` lines that say most about a report, in file order.
+
+    The arguments are those of ``choose_excerpts``. Lines that stack frames name come first, then
+    those with the report's rarest words, in any spelling of these words.
+
+    >>> code = ["import http", "def health_headers(self):", "    return self.headers"]
+    >>> choose_lines(code, {"health": 2.0, "header": 1.5})
+    [1]
+    """
+    lines = lines[:MAX_LINES]
+    chosen = [place - 1 for place in framed if 1 <= place <= len(lines)][:number]
+    if terms and lines:
+        contained = _contained_terms(lines, terms)
+        gains = np.array([*terms.values()])
+        worth_of_term = contained * _line_weights(len(lines), functions, spans) * gains
+        worth_of_term[chosen] = 0.0
+        most = 0.0
+        while len(chosen) < number:
+            worth = worth_of_term.sum(axis=1).round(9)  # of equal lines the first wins
+            best = int(worth.argmax())
+            if not worth[best] or worth[best] < MIN_GAIN_OF_LINE * most:
+                break
+            most = most or float(worth[best])
+            chosen.append(best)
+            worth_of_term[:, contained[best]] *= REPEATED_WORD
+            worth_of_term[best] = 0.0
+    return sorted(set(chosen))
 
 
 def _contained_terms(lines: Sequence[str], terms: Mapping[str, float]) -> Any:

@@ -1,0 +1,65 @@
+"""The single lines of code that show why a file is listed."""
+
+import pytest
+
+from tosloc.core.records import Function
+from tosloc.rank.excerpts import MAX_LINES, choose_lines
+
+CODE = [
+    "import http",
+    "",
+    "def health_headers(self):",
+    "    return self.headers",
+    "",
+    "def body(self):",
+    "    return self.health",
+]
+TERMS = {"health": 2.0, "header": 1.5}
+
+
+def test_line_with_the_rarest_words_is_chosen():
+    assert choose_lines(CODE, TERMS, number=1) == [2]
+
+
+@pytest.mark.parametrize("spelling", ["health-headers", "healthHeaders", "HEALTH_HEADER", "health"])
+def test_words_are_found_in_any_spelling(spelling):
+    assert choose_lines(["x = 1", f"case '{spelling}':", "y = 2"], TERMS) == [1]
+
+
+def test_line_that_adds_little_is_left_out():
+    assert choose_lines(CODE, TERMS) == [2]
+
+
+def test_line_in_a_listed_function_is_preferred():
+    function = Function("body", 6, 7, 1.0)
+    assert choose_lines(CODE, {"health": 2.0}, number=1) == [2]
+    assert choose_lines(CODE, {"health": 2.0}, [function], number=1) == [6]
+
+
+def test_line_of_a_frame_comes_first():
+    assert choose_lines(CODE, TERMS, framed=[7], number=1) == [6]
+
+
+def test_frame_outside_the_file_is_ignored():
+    assert choose_lines(CODE, TERMS, framed=[0, 99], number=1) == [2]
+
+
+def test_lines_are_in_the_order_of_the_file():
+    lines = ["header = 1", "x", "health = 1"]
+    assert choose_lines(lines, TERMS) == [0, 2]
+
+
+def test_no_word_gives_no_line():
+    assert choose_lines(CODE, {"cookie": 1.0}) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "terms"), [([], TERMS), (CODE, {})], ids=["no lines", "no terms"]
+)
+def test_nothing_to_choose_from_gives_no_line(lines, terms):
+    assert choose_lines(lines, terms) == []
+
+
+def test_beginning_of_a_very_long_file_is_searched():
+    lines = ["x"] * MAX_LINES + ["health header"]
+    assert choose_lines(lines, TERMS) == []
