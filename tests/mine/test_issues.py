@@ -1,4 +1,4 @@
-"""Exports of trackers, as they print them, and how messages name issues."""
+"""Exports of trackers, as trackers print them, and how messages mention issues."""
 
 import json
 import time
@@ -12,59 +12,86 @@ from tosloc.mine.issues import Closing, Exports
 from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, compile_pattern, find_mentions
 
 
-def exports(*values):
-    read = Exports()
+def read_exports(*values):
+    """Return exports of texts, or of values that are written as JSON."""
+    exports = Exports()
     for value in values:
-        read.add(value if isinstance(value, str) else json.dumps(value), "x.json")
-    return read
+        exports.add(value if isinstance(value, str) else json.dumps(value), "x.json")
+    return exports
 
 
-def test_github_as_gh_prints_it_and_as_rest_answers_it():
-    read = exports([GITHUB_CLI], [GITHUB_REST])
-    assert (read.tracker, read.projects) == ("GitHub", {"ann/one"})
-    first, second = read.issues["12"], read.issues["13"]
-    assert (first.report.summary, first.left_out) == ("Crash", "")
-    assert first.closed == datetime(2020, 1, 3, tzinfo=UTC)
-    assert (second.left_out, second.closed) == ("still open", None)
-    pulls = exports(
-        [
-            GITHUB_CLI | {"url": "https://github.com/Ann/One/pull/12"},
-            GITHUB_REST | {"pull_request": {"merged_at": None}},
-        ]
-    )
-    assert {one.left_out for one in pulls.issues.values()} == {"a pull request, listed as an issue"}
-    assert exports([GITLAB]).projects == {"g/sub/one"}
-    # one answer after the other, our own lines
-    assert exports(json.dumps([GITHUB_CLI]) + json.dumps([GITHUB_REST])).issues == read.issues
-    lines = exports('{"id": "a-1", "summary": "Crash", "opened": "2020-01-01"}\n')
-    assert (lines.tracker, list(lines.issues)) == ("lines", ["a-1"])
+@pytest.fixture(scope="module")
+def github():
+    """Return exports of issue 12 as gh prints it, and of issue 13 as REST answers it."""
+    return read_exports([GITHUB_CLI], [GITHUB_REST])
+
+
+def test_exports_know_their_tracker_and_project(github):
+    assert github.tracker == "GitHub"
+    assert github.projects == {"ann/one"}
+
+
+def test_a_closed_issue_as_gh_prints_it(github):
+    issue = github.issues["12"]
+    assert issue.report.summary == "Crash"
+    assert issue.left_out == ""
+    assert issue.closed == datetime(2020, 1, 3, tzinfo=UTC)
+
+
+def test_an_open_issue_as_rest_answers_it(github):
+    issue = github.issues["13"]
+    assert issue.left_out == "still open"
+    assert issue.closed is None
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        GITHUB_CLI | {"url": "https://github.com/Ann/One/pull/12"},
+        GITHUB_REST | {"pull_request": {"merged_at": None}},
+    ],
+    ids=["by its address", "by its key"],
+)
+def test_a_pull_request_among_issues_is_left_out(record):
+    [issue] = read_exports([record]).issues.values()
+    assert issue.left_out == "a pull request, listed as an issue"
+
+
+def test_a_project_of_gitlab_may_have_several_groups():
+    assert read_exports([GITLAB]).projects == {"g/sub/one"}
+
+
+def test_one_answer_may_follow_the_other(github):
+    text = json.dumps([GITHUB_CLI]) + json.dumps([GITHUB_REST])
+    assert read_exports(text).issues == github.issues
+
+
+def test_our_own_lines_are_read():
+    lines = read_exports('{"id": "a-1", "summary": "Crash", "opened": "2020-01-01"}\n')
+    assert lines.tracker == "lines"
+    assert list(lines.issues) == ["a-1"]
 
 
 PULLS = """
-[{"number": 20, "title": "Fix", "body": "Fixes #13", "mergedAt": "2020-01-03T00:00:00Z", "mergeCommit": {"oid": "a1"},
-  "url": "https://github.com/Ann/One/pull/20", "closingIssuesReferences": [
+[{"number": 20, "title": "Fix", "body": "Fixes #13", "mergedAt": "2020-01-03T00:00:00Z",
+  "mergeCommit": {"oid": "a1"}, "url": "https://github.com/Ann/One/pull/20",
+  "closingIssuesReferences": [
     {"number": 12, "url": "https://github.com/Ann/One/issues/12"},
     {"number": 12, "url": "https://github.com/bob/two/issues/12"}]},
- {"number": 21, "title": "Graph", "body": "", "mergedAt": "2020-01-03T00:00:00Z", "mergeCommit": null,
-  "url": "https://github.com/Ann/One/pull/21", "closingIssuesReferences": {"nodes": [{"number": 12}]}},
+ {"number": 21, "title": "Graph", "body": "", "mergedAt": "2020-01-03T00:00:00Z",
+  "mergeCommit": null, "url": "https://github.com/Ann/One/pull/21",
+  "closingIssuesReferences": {"nodes": [{"number": 12}]}},
  {"number": 22, "title": "Open", "body": "", "mergeCommit": null, "mergedAt": null}]
-{"number": 23, "title": "Rest", "body": null, "merged_at": "2020-01-03T00:00:00Z", "merge_commit_sha": "b2"}
+{"number": 23, "title": "Rest", "body": null, "merged_at": "2020-01-03T00:00:00Z",
+ "merge_commit_sha": "b2"}
 {"number": 24, "title": "Rest, open", "body": null, "merged_at": null, "merge_commit_sha": "b3"}
-{"iid": 3, "title": "Lab", "description": "Closes #7", "merged_at": "2020-01-03T00:00:00Z", "merge_commit_sha": "c3"}
-"""
-CLOSED = """
-{"event": "closed", "commit_id": "a1", "issue": {"number": 12}}
-{"event": "closed", "commit_id": null, "issue": {"number": 12}}
-{"event": "referenced", "commit_id": "a2", "issue": {"number": 12}}
-{"event": "closed", "commit_id": "b2", "issue_url": "https://api.github.com/repos/a/b/issues/12"}
-{"nodes": [{"number": 13, "title": "Crash", "createdAt": "2020-01-01T00:00:00Z", "labels": {"nodes": [{"name": "bug"}]},
-  "timelineItems": {"nodes": [
-    {"closer": {"oid": "c3"}}, {"closer": {"number": 20, "mergeCommit": {"oid": "d4"}}}, {"closer": null}]}}]}
+{"iid": 3, "title": "Lab", "description": "Closes #7", "merged_at": "2020-01-03T00:00:00Z",
+ "merge_commit_sha": "c3"}
 """
 
 
-def test_pull_requests_of_gh_rest_and_gitlab_that_were_merged():
-    assert exports(PULLS).closings == [
+def test_merged_pull_requests_of_gh_rest_and_gitlab_are_closings():
+    assert read_exports(PULLS).closings == [
         Closing("20", "a1", ("12",), "Fix\n\nFixes #13"),
         Closing("21", "", ("12",), "Graph\n\n"),
         Closing("23", "b2", (), "Rest\n\n"),
@@ -72,40 +99,70 @@ def test_pull_requests_of_gh_rest_and_gitlab_that_were_merged():
     ]
 
 
-def test_what_closed_an_issue_by_events_and_as_graphql_says():
-    read = exports(CLOSED)
-    events = [("", "a1", ("12",)), ("", "b2", ("12",)), ("", "c3", ("13",)), ("20", "d4", ("13",))]
-    assert [closing[:3] for closing in read.closings] == events
+EVENTS = """
+{"event": "closed", "commit_id": "a1", "issue": {"number": 12}}
+{"event": "closed", "commit_id": null, "issue": {"number": 12}}
+{"event": "referenced", "commit_id": "a2", "issue": {"number": 12}}
+{"event": "closed", "commit_id": "b2", "issue_url": "https://api.github.com/repos/a/b/issues/12"}
+"""
+GRAPHQL_ISSUE = """
+{"nodes": [{"number": 13, "title": "Crash", "createdAt": "2020-01-01T00:00:00Z",
+  "labels": {"nodes": [{"name": "bug"}]},
+  "timelineItems": {"nodes": [
+    {"closer": {"oid": "c3"}}, {"closer": {"number": 20, "mergeCommit": {"oid": "d4"}}},
+    {"closer": null}]}}]}
+"""
 
 
-NOT_PLANNED = "closed without a fix (not planned, duplicate, not reproduced)"
-OTHER = "labelled as something else than a bug"
+def test_events_in_which_a_commit_closed_an_issue_are_closings():
+    closings = [Closing("", "a1", ("12",)), Closing("", "b2", ("12",))]
+    assert read_exports(EVENTS).closings == closings
+
+
+def test_closers_of_graphql_are_closings():
+    closings = [Closing("", "c3", ("13",)), Closing("20", "d4", ("13",))]
+    assert read_exports(GRAPHQL_ISSUE).closings == closings
+
+
+NOT_FIXED = "closed without a fix (not planned, duplicate, not reproduced)"
+NOT_A_BUG = "labelled as something else than a bug"
 
 
 @pytest.mark.parametrize(
     ("record", "left_out"),
     [
-        (GITHUB_REST | {"state": "closed"}, OTHER),
+        (GITHUB_REST | {"state": "closed"}, NOT_A_BUG),
         (GITLAB, ""),
-        (JIRA, NOT_PLANNED),
+        (JIRA, NOT_FIXED),
         (
             JIRA | {"fields": JIRA_FIELDS | {"resolution": None, "resolutiondate": None}},
             "still open",
         ),
-        (JIRA | {"fields": JIRA_FIELDS | {"resolution": {"name": "Fixed"}}}, OTHER),
-        (BUGZILLA, OTHER),
+        (JIRA | {"fields": JIRA_FIELDS | {"resolution": {"name": "Fixed"}}}, NOT_A_BUG),
+        (BUGZILLA, NOT_A_BUG),
         (BUGZILLA | {"severity": "major"}, ""),
-        (BUGZILLA | {"resolution": "WORKSFORME"}, NOT_PLANNED),
+        (BUGZILLA | {"resolution": "WORKSFORME"}, NOT_FIXED),
         (BUGZILLA | {"resolution": "", "is_open": True}, "still open"),
     ],
+    ids=[
+        "GitHub, question",
+        "GitLab, bug",
+        "Jira, won't fix",
+        "Jira, without resolution",
+        "Jira, improvement",
+        "Bugzilla, enhancement",
+        "Bugzilla, bug",
+        "Bugzilla, works for me",
+        "Bugzilla, open",
+    ],
 )
-def test_what_is_left_out(record, left_out):
-    [issue] = exports({"total": 1, "issues": [record]}).issues.values()
+def test_the_reason_for_which_an_issue_is_left_out(record, left_out):
+    [issue] = read_exports({"total": 1, "issues": [record]}).issues.values()
     assert issue.left_out == left_out
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "sentence"),
     [
         ("number,title\n12,Crash", "x.json: malformed JSON in line 1"),
         ('[{"a": 1}]', r"x.json, record 1: JSON of no known kind \(keys: a\)"),
@@ -119,20 +176,21 @@ def test_what_is_left_out(record, left_out):
             "record 2: is of GitLab, and others are of GitHub; mine one tracker at a time",
         ),
     ],
+    ids=["not JSON", "unknown keys", "without time", "bad time", "two trackers"],
 )
-def test_what_is_no_export(text, says):
-    with pytest.raises(ReportError, match=says):
-        exports(text)
+def test_a_bad_export_is_refused(text, sentence):
+    with pytest.raises(ReportError, match=sentence):
+        read_exports(text)
 
 
-# How messages name issues
+# How messages mention issues
 
 
 KNOWN = {"1", "12", "34", "567", "58522", "LANG-9"}
 
 
 @pytest.mark.parametrize(
-    ("message", "found"),
+    ("message", "expected"),
     [
         ("fix: crash, closes #12, #34 and #567", {"12": CLOSES, "34": CLOSES, "567": CLOSES}),
         ("Crash\n\nCloses https://github.com/Ann/One/issues/12.", {"12": CLOSES}),
@@ -147,7 +205,7 @@ KNOWN = {"1", "12", "34", "567", "58522", "LANG-9"}
         ("Mind the gap\n\n#12 was wide.", {"12": BODY}),
         ("Mind the gap\n\nIssue 12 was wide.", {"12": NAMES}),
         ("Mind the gap\n\n- LANG-9 was wide", {"LANG-9": NAMES}),
-        # a list goes on with bare numbers where it began with a word such as issue, or where they are long
+        # a list goes on with bare numbers if it began with a word such as issue, or with long ones
         ("Fixes issue 12 and 567", {"12": CLOSES, "567": CLOSES}),
         ("Fixes #12, 58522", {"12": CLOSES, "58522": CLOSES}),
         ("Fixes #12 and 567 failures", {"12": CLOSES}),
@@ -159,22 +217,33 @@ KNOWN = {"1", "12", "34", "567", "58522", "LANG-9"}
         ("Add a failing test for #12", {}),
     ],
 )
-def test_what_a_message_names(message, found):
-    assert find_mentions(message, KNOWN, {"ann/one"}) == found
+def test_the_issues_that_a_message_mentions(message, expected):
+    assert find_mentions(message, KNOWN, {"ann/one"}) == expected
 
 
-def test_numbers_alone_are_issues_of_bugzilla_and_a_pattern_names_the_id_in_a_group():
+def test_a_number_alone_is_no_issue_of_github():
     assert find_mentions("58522: mind the gap", KNOWN, ()) == {}
-    for message in ("58522: mind the gap", "PR 58522: mind the gap", "[58522] mind the gap\n58522"):
-        assert find_mentions(message, KNOWN, (), bare=True) == {"58522": NAMES}
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["58522: mind the gap", "PR 58522: mind the gap", "[58522] mind the gap\n58522"],
+)
+def test_a_number_alone_at_the_beginning_is_an_issue_of_bugzilla(message):
+    assert find_mentions(message, KNOWN, (), bare=True) == {"58522": NAMES}
+
+
+def test_a_pattern_without_a_group_is_refused():
     with pytest.raises(ConfigError, match="has no group; put the issue's id in a group"):
         compile_pattern(r"Bug-Id: \d+")
 
 
 @pytest.mark.parametrize(
-    "text", ["fix " * 5000, "https://a" + "/b" * 9000, "a" * 19000 + "/", "#1," * 6000]
+    "text",
+    ["fix " * 5000, "https://a" + "/b" * 9000, "a" * 19000 + "/", "#1," * 6000],
+    ids=["closing words", "long address", "long word", "long list"],
 )
-def test_long_texts_take_no_long_time(text):
+def test_long_texts_are_read_in_little_time(text):
     began = time.process_time()
     find_mentions(text, KNOWN, ())
     assert time.process_time() - began < 0.5

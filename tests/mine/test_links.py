@@ -1,4 +1,4 @@
-"""From issues to commits, in real repositories."""
+"""Links from issues to commits, in real repositories."""
 
 import json
 from datetime import UTC, datetime
@@ -14,66 +14,77 @@ from tosloc.mine.links import KINDS, mine, mine_messages
 from tosloc.mine.mentions import compile_pattern
 
 
-def when(hours):
+def hours_after_first(hours):
+    """Return the time this many hours after the first commit."""
     return datetime.fromtimestamp(FIRST_TIME + HOUR * hours, UTC).isoformat()
 
 
-def issue(number, opened=0, **more):
-    return {
+def make_issue(number, opened=0, **fields):
+    """Return an issue of GitHub that was opened ``opened`` hours after the first commit."""
+    issue = {
         "number": number,
         "title": f"Crash {number}",
         "body": "On save",
-        "createdAt": when(opened),
-    } | more
+        "createdAt": hours_after_first(opened),
+    }
+    return issue | fields
 
 
-def closed_by(number, commit):
+def make_closing_event(number, commit):
     return {"event": "closed", "commit_id": commit, "issue": {"number": number}}
 
 
-def pull(number, commit, **more):
-    return {
+def make_pull(number, commit, **fields):
+    """Return a merged pull request."""
+    pull = {
         "number": number,
         "title": "B",
         "body": "",
-        "mergedAt": when(2),
+        "mergedAt": hours_after_first(2),
         "mergeCommit": {"oid": commit},
-    } | more
+    }
+    return pull | fields
 
 
 class Miner:
-    """A repository, and what is mined of it."""
+    """A repository from which reports are mined."""
 
     def __init__(self, repository):
         self.repository = repository
 
-    def commit(self, message, *more, path="a.py", when=None):
-        """Change one file, and others."""
+    def commit(self, message, *paths, path="a.py", when=None):
+        """Commit a change of ``path`` and of further ``paths``."""
         text = f"{len(self.repository.commits)}\n"
-        return self.repository.commit(dict.fromkeys((path, *more), text), message, when=when)
+        return self.repository.commit(dict.fromkeys((path, *paths), text), message, when=when)
 
     def mine(self, *records, all_labels=False, **options):
-        read = Exports(all_labels)
-        read.add(json.dumps(records), "x.json")
-        with Repository(self.repository.path) as repo:
-            return mine(repo, read, **options)
+        """Return the result of mining an export with these records."""
+        exports = Exports(all_labels)
+        exports.add(json.dumps(records), "x.json")
+        with Repository(self.repository.path) as repository:
+            return mine(repository, exports, **options)
 
-    def found(self, *records, **options):
-        """id -> kind of link, commit; and what is left out."""
-        mined = self.mine(*records, **options)
-        return {one["id"]: (one["link"], one["fix_commit"]) for one in mined.reports}, dict(
-            mined.left_out
-        )
+    def links(self, *records, **options):
+        """Return id -> kind of link and commit; and the number of issues left out by reason."""
+        result = self.mine(*records, **options)
+        links = {report["id"]: (report["link"], report["fix_commit"]) for report in result.reports}
+        return links, dict(result.left_out)
 
 
 @pytest.fixture
 def miner(repository):
-    made = Miner(repository)
-    made.commit("Begin", "b.py", "test_a.py", "README")
-    return made
+    """Return a miner whose first commit has two source files, a test and a README."""
+    miner = Miner(repository)
+    miner.commit("Begin", "b.py", "test_a.py", "README")
+    return miner
 
 
-def test_each_kind_of_link_and_the_files_that_a_fix_changed(miner):
+@pytest.fixture
+def all_kinds(miner):
+    """Return records of nine issues, and kind of link -> the commit that is linked so.
+
+    Issues 1 to 8 have the kinds in this order; issue 9 has no link.
+    """
     merged = miner.repository.commit(
         {"a.py": "x\n", "new.py": "", "README": "y", "b.py": None}, "Better (#50)"
     )
@@ -86,167 +97,275 @@ def test_each_kind_of_link_and_the_files_that_a_fix_changed(miner):
         "pattern": "Good\n\nTask 7!",
         "pull request's text": "Good again (#51)",
     }
-    miner.commit("Prepare (#51) well")  # the number at the end is a pull request's own
-    fixes = {"closing pull request": merged} | {
-        kind: miner.commit(message) for kind, message in messages.items()
-    }
-    closing = pull(50, merged, closingIssuesReferences=[{"number": 1}])
-    says = pull(51, "f" * 40, body="Fixes #8")
-    records = (*map(issue, range(1, 10)), closing, says, closed_by(2, fixes["closing commit"]))
-    found, left_out = miner.found(*records, patterns=[compile_pattern(r"Task (\d+)!")])
-    assert found == {str(number): fix for number, fix in enumerate(fixes.items(), start=1)}
-    assert left_out == {"no fix is known": 1}
-    result = miner.mine(*records)
-    assert result.reports[0]["fixed"] == ["a.py", "b.py"]  # what was there before
-    assert (result.read, result.tracker) == (9, "GitHub")
-    assert list(result.kinds) == [
-        kind for kind in KINDS if kind not in ("pattern", "commit message")
+    # only the number at the end of a first line is that of a pull request
+    miner.commit("Prepare (#51) well")
+    fixes = {"closing pull request": merged}
+    for kind, message in messages.items():
+        fixes[kind] = miner.commit(message)
+    records = [
+        *[make_issue(number) for number in range(1, 10)],
+        make_pull(50, merged, closingIssuesReferences=[{"number": 1}]),
+        make_pull(51, "f" * 40, body="Fixes #8"),
+        make_closing_event(2, fixes["closing commit"]),
     ]
+    return records, fixes
 
 
-def test_the_surest_link_then_the_one_nearest_to_the_closing_else_the_first(miner):
-    said = "Fixes #1, fixes #2, fixes #3"
-    miner.commit(f"A test for it\n\n{said}", path="test_a.py")
-    first, second, event = (miner.commit(said) for _ in range(3))
-    found, _ = miner.found(issue(1), issue(2, closedAt=when(3.2)), issue(3), closed_by(3, event))
-    assert found == {
+def test_each_kind_of_link_is_found(miner, all_kinds):
+    records, fixes = all_kinds
+    links, left_out = miner.links(*records, patterns=[compile_pattern(r"Task (\d+)!")])
+    assert links == {str(number): fix for number, fix in enumerate(fixes.items(), start=1)}
+    assert left_out == {"no fix is known": 1}
+
+
+def test_fixed_files_are_the_source_files_that_were_there_before(miner, all_kinds):
+    records, _ = all_kinds
+    assert miner.mine(*records).reports[0]["fixed"] == ["a.py", "b.py"]
+
+
+def test_a_result_counts_issues_and_kinds_surest_first(miner, all_kinds):
+    records, _ = all_kinds
+    result = miner.mine(*records)
+    assert result.read == 9
+    assert result.tracker == "GitHub"
+    without_pattern = [kind for kind in KINDS if kind not in ("pattern", "commit message")]
+    assert list(result.kinds) == without_pattern
+
+
+def test_the_surest_link_is_chosen_then_the_nearest_to_the_closing(miner):
+    closes_three = "Fixes #1, fixes #2, fixes #3"
+    miner.commit(f"A test for it\n\n{closes_three}", path="test_a.py")
+    first = miner.commit(closes_three)
+    second = miner.commit(closes_three)
+    third = miner.commit(closes_three)
+    links, _ = miner.links(
+        make_issue(1),
+        make_issue(2, closedAt=hours_after_first(3.2)),
+        make_issue(3),
+        make_closing_event(3, third),
+    )
+    assert links == {
         "1": ("closing keyword", first),
         "2": ("closing keyword", second),
-        "3": ("closing commit", event),
+        "3": ("closing commit", third),
     }
 
 
-def test_what_came_long_after_the_closing_means_something_else(miner):
+@pytest.mark.parametrize(
+    ("number", "days", "kind"),
+    [
+        (1, 40, "closing keyword"),
+        (2, 30, None),
+        (3, 380, "number further down"),
+        (4, 360, None),
+        (5, 1, "closing commit"),
+    ],
+    ids=[
+        "a keyword less than a year after it",
+        "a keyword more than a year after it",
+        "a number less than a month after it",
+        "a number more than a month after it",
+        "the tracker says so, at any time",
+    ],
+)
+def test_a_commit_long_after_the_closing_means_something_else(miner, number, days, kind):
     message = "Fixes #1, fixes #2\n\nThe story of #3, #4."
     late = miner.commit(message, when=FIRST_TIME + 400 * 24 * HOUR)
-    days = {1: 40, 2: 30, 3: 380, 4: 360, 5: 1}
-    records = [issue(number, closedAt=when(24 * day)) for number, day in days.items()]
-    found, left_out = miner.found(*records, closed_by(5, late))
-    links = {"1": "closing keyword", "3": "number further down", "5": "closing commit"}
-    assert found == {number: (link, late) for number, link in links.items()}
-    assert left_out == {"what names it came long after it was closed": 2}
+    links, left_out = miner.links(
+        make_issue(number, closedAt=hours_after_first(24 * days)), make_closing_event(5, late)
+    )
+    if kind is None:
+        assert links == {}
+        assert left_out == {"what names it came long after it was closed": 1}
+    else:
+        assert links == {str(number): (kind, late)}
 
 
-def test_what_is_left_out_is_counted(miner):
+@pytest.fixture
+def issues_to_leave_out(miner):
+    """Return records of nine issues that are left out for nine reasons, and of three others."""
     miner.commit("\n".join(f"Fixes #{number}" for number in (*range(1, 9), 11)))
     miner.commit("Fixes #9", path="README")
     miner.commit("Fixes #10", *(f"{number}.py" for number in range(40)))
-    records = (
-        issue(1, url="https://github.com/a/b/pull/1"),
-        issue(2, state="OPEN"),
-        issue(3, stateReason="NOT_PLANNED"),
-        issue(4, labels=[{"name": "enhancement"}]),
-        issue(5, title="Bug report", body="### Steps to reproduce"),
-        issue(6, opened=1.5),
-        *map(issue, range(7, 13)),
-        closed_by(12, "f" * 40),
-    )
-    found, reasons = miner.found(*records)
-    assert reasons == dict.fromkeys(
-        (
-            "a pull request, listed as an issue",
-            "still open",
-            "closed without a fix (not planned, duplicate, not reproduced)",
-            "labelled as something else than a bug",
-            "says nothing beside the form",
-            "its fix is older than the report",
-            "its fix changed no source file that was there before",
-            "its fix changed more than 30 source files",
-            "its fix is not in this history",
-        ),
-        1,
-    )
-    assert found.keys() == {"11", "7", "8"}
-    assert "4" in miner.found(*records, all_labels=True)[0]
+    return [
+        make_issue(1, url="https://github.com/a/b/pull/1"),
+        make_issue(2, state="OPEN"),
+        make_issue(3, stateReason="NOT_PLANNED"),
+        make_issue(4, labels=[{"name": "enhancement"}]),
+        make_issue(5, title="Bug report", body="### Steps to reproduce"),
+        make_issue(6, opened=1.5),
+        *[make_issue(number) for number in range(7, 13)],
+        make_closing_event(12, "f" * 40),
+    ]
 
 
-def test_a_fix_that_was_reverted_is_none_unless_it_came_again(miner):
-    gone, back, _ = (miner.commit(f"Fixes #{number}") for number in (1, 2, 3))
-    miner.commit(f'Revert "Fixes #1"\n\nThis reverts commit {gone}.')
-    revert = miner.commit(f'Revert "Fixes #2"\n\nThis reverts commit {back}.')
-    miner.commit(f'Revert "Revert "Fixes #2""\n\nThis reverts commit {revert}.')
+def test_each_reason_for_leaving_out_is_counted(miner, issues_to_leave_out):
+    links, left_out = miner.links(*issues_to_leave_out)
+    assert left_out == {
+        "a pull request, listed as an issue": 1,
+        "still open": 1,
+        "closed without a fix (not planned, duplicate, not reproduced)": 1,
+        "labelled as something else than a bug": 1,
+        "says nothing beside the form": 1,
+        "its fix is older than the report": 1,
+        "its fix changed no source file that was there before": 1,
+        "its fix changed more than 30 source files": 1,
+        "its fix is not in this history": 1,
+    }
+    assert links.keys() == {"11", "7", "8"}
+
+
+def test_labels_can_be_ignored(miner, issues_to_leave_out):
+    links, _ = miner.links(*issues_to_leave_out, all_labels=True)
+    assert "4" in links
+
+
+def revert(subject, commit):
+    return f'Revert "{subject}"\n\nThis reverts commit {commit}.'
+
+
+def test_a_reverted_fix_is_left_out(miner):
+    fix = miner.commit("Fixes #1")
+    miner.commit(revert("Fixes #1", fix))
+    assert miner.links(make_issue(1)) == ({}, {"its fix was reverted": 1})
+
+
+def test_a_fix_whose_revert_is_reverted_counts(miner):
+    fix = miner.commit("Fixes #2")
+    first_revert = miner.commit(revert("Fixes #2", fix))
+    miner.commit(revert('Revert "Fixes #2"', first_revert))
+    links, _ = miner.links(make_issue(2))
+    assert links == {"2": ("closing keyword", fix)}
+
+
+def test_a_fix_that_is_reverted_by_its_subject_and_made_again_counts(miner):
+    miner.commit("Fixes #3")
     miner.commit('Revert "Fixes #3"')
     again = miner.commit("Take it out again\n\nThis reverts commit 1234567. Fixes #4, fixes #3")
-    found, left_out = miner.found(*map(issue, (1, 2, 3, 4)))
-    assert found == {
-        number: ("closing keyword", fix)
-        for number, fix in zip("234", (back, again, again), strict=True)
-    }
-    assert left_out == {"its fix was reverted": 1}
+    links, left_out = miner.links(make_issue(3), make_issue(4))
+    assert links == {"3": ("closing keyword", again), "4": ("closing keyword", again)}
+    assert left_out == {}
 
 
-def test_a_merge_counts_by_all_that_it_brings_a_test_and_a_list_of_many_do_not(miner):
+def test_a_merge_counts_by_all_that_it_brings(miner):
     [root] = miner.repository.commits
     main = miner.commit("Other work")
     side = miner.repository.commit({"b.py": "2\n"}, "Part", parents=[root])
-    merge = miner.repository.commit({"b.py": "2\n"}, "Merge of x\n\nFixes #1", parents=[main, side])
-    assert miner.mine(issue(1)).reports[0]["fixed"] == ["b.py"]
+    message = "Merge of x\n\nFixes #1"
+    merge = miner.repository.commit({"b.py": "2\n"}, message, parents=[main, side])
+    [report] = miner.mine(make_issue(1)).reports
+    assert report["fix_commit"] == merge
+    assert report["fixed"] == ["b.py"]
+
+
+def test_a_change_of_tests_counts_only_if_it_closes_the_issue(miner):
     miner.commit("Watch over #2", path="test_a.py")
     fix = miner.commit("Fix the test, closes #3", path="test_a.py")
+    links, left_out = miner.links(make_issue(2), make_issue(3))
+    assert links == {"3": ("closing keyword", fix)}
+    assert left_out == {"what names it changed tests alone": 1}
+
+
+def test_a_commit_that_names_many_issues_is_no_link(miner):
     miner.commit("Release\n\n" + "\n".join(f"- #{number}" for number in range(4, 11)))
-    found, left_out = miner.found(*map(issue, range(1, 11)))
-    assert found == {"1": ("closing keyword", merge), "3": ("closing keyword", fix)}
-    assert left_out == {"what names it changed tests alone": 1, "no fix is known": 7}
+    links, left_out = miner.links(*[make_issue(number) for number in range(4, 11)])
+    assert links == {}
+    assert left_out == {"no fix is known": 7}
 
 
-def test_the_root_and_the_end_of_a_shallow_clone_are_no_fixes(make_repository, repository):
+@pytest.fixture
+def shallow_miner(make_repository, repository):
+    """Return a miner of a shallow clone that contains the last of two fixes."""
     for number in (1, 2):
         Miner(repository).commit(f"Fixes #{number}")
     shallow = make_repository("shallow")
     shallow.git("fetch", "-q", "--depth=1", f"file://{repository.path}", "main:other")
     shallow.git("symbolic-ref", "HEAD", "refs/heads/other")
-    left_out = {"no fix is known": 1, "nothing is known of the version before its fix": 1}
-    assert Miner(shallow).found(issue(1), issue(2)) == ({}, left_out)
+    return Miner(shallow)
+
+
+def test_the_end_of_a_shallow_clone_is_no_fix(shallow_miner):
+    links, left_out = shallow_miner.links(make_issue(1), make_issue(2))
+    assert links == {}
+    assert left_out == {
+        "no fix is known": 1,
+        "nothing is known of the version before its fix": 1,
+    }
+
+
+def test_exports_without_issues_are_refused(miner):
     with pytest.raises(ReportError, match="hold no issue"):
-        Miner(shallow).mine(closed_by(1, "f" * 40))
+        miner.mine(make_closing_event(1, "f" * 40))
 
 
 def test_a_bare_number_at_the_beginning_names_an_issue_of_bugzilla(miner):
     fix = miner.commit("58522: mind the gap")
-    links, _ = miner.found(BUGZILLA | {"severity": "major", "creation_time": when(0)})
+    links, _ = miner.links(BUGZILLA | {"severity": "major", "creation_time": hours_after_first(0)})
     assert links == {"58522": ("issue named", fix)}
 
 
 def test_a_bare_number_at_the_beginning_names_no_issue_of_github(miner):
     miner.commit("58522: mind the gap")
-    links, left_out = miner.found(issue(58522))
+    links, left_out = miner.links(make_issue(58522))
     assert links == {}
     assert left_out == {"no fix is known": 1}
 
 
-def test_git_alone_gives_weak_reports(miner):
+# Weak reports, from git alone
+
+
+def mine_repository(repository):
+    with Repository(repository.path) as opened:
+        return mine_messages(opened)
+
+
+def test_a_message_is_a_weak_report_without_number_and_trailers(miner):
     fix = miner.commit("Fix #12: crash on saving twice\n\nIt closed too early.\n\nReviewed-by: B")
-    for message in (
-        "Fix typo",
-        "Fix it",
-        "Whitespace fixes for PEP8.",
-        "Hotfix: bump version",
-        "Fix mypy errors",
-    ):
-        miner.commit(message)
-    miner.commit("Fix a crash of readers", path="README")
-    bad = miner.commit("Fix the other crash, too")
-    miner.commit(f'Revert "Fix the other crash, too"\n\nThis reverts commit {bad}.')
-    with Repository(miner.repository.path) as repo:
-        result = mine_messages(repo)
-    [report] = result.reports
-    said = {
+    [report] = mine_repository(miner.repository).reports
+    assert report == {
         "id": fix[:12],
         "summary": "crash on saving twice",
         "description": "It closed too early.",
-    }
-    learned = {
-        "opened": when(1),
+        "opened": hours_after_first(1),
         "fix_commit": fix,
         "fixed": ["a.py"],
         "link": "commit message",
         "weak": True,
     }
-    assert report == said | learned
-    assert (result.tracker, result.read) == ("", 7)
-    assert result.left_out == {
-        "its fix changed no source file that was there before": 1,
-        "its fix was reverted": 1,
-        "the message says too little": 1,
-        "the message speaks of formatting, typing, tests or a version": 3,
-    }
+
+
+@pytest.mark.parametrize(
+    ("message", "left_out"),
+    [
+        ("Fix it", "the message says too little"),
+        (
+            "Whitespace fixes for PEP8.",
+            "the message speaks of formatting, typing, tests or a version",
+        ),
+        ("Hotfix: bump version", "the message speaks of formatting, typing, tests or a version"),
+        ("Fix mypy errors", "the message speaks of formatting, typing, tests or a version"),
+    ],
+)
+def test_a_message_that_is_about_no_fault_is_left_out(miner, message, left_out):
+    miner.commit(message)
+    assert mine_repository(miner.repository).left_out == {left_out: 1}
+
+
+def test_a_message_about_a_typo_is_not_read(miner):
+    miner.commit("Fix typo")
+    assert mine_repository(miner.repository).read == 0
+
+
+def test_a_message_of_a_fix_without_source_files_is_left_out(miner):
+    miner.commit("Fix a crash of readers", path="README")
+    left_out = {"its fix changed no source file that was there before": 1}
+    assert mine_repository(miner.repository).left_out == left_out
+
+
+def test_a_message_of_a_reverted_fix_is_left_out(miner):
+    fix = miner.commit("Fix the other crash, too")
+    miner.commit(revert("Fix the other crash, too", fix))
+    result = mine_repository(miner.repository)
+    assert result.left_out == {"its fix was reverted": 1}
+    assert result.tracker == ""
+    assert result.read == 1
