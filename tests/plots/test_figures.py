@@ -7,45 +7,61 @@ from tosloc.evaluate.measures import Evaluation, ReportScores
 from tosloc.plots.figures import coverage_figure, first_hit_figure, save_figure, svg
 
 
-def evaluation(*ranks):
-    judged = Judgement("1", ("A", "B"), ("A", "B"), 2000)
-    return Evaluation(tuple(ReportScores(judged, found, 2000) for found in ranks))
+def make_evaluation(*ranks_by_report):
+    """Return an evaluation of reports with two fixed files each, some of which are ranked."""
+    judgement = Judgement("1", ("A", "B"), ("A", "B"), 2000)
+    return Evaluation(tuple(ReportScores(judgement, ranks, 2000) for ranks in ranks_by_report))
 
 
-ONE = evaluation((1, 3), (2,), (40, 900), ())
+FOUR_REPORTS = make_evaluation((1, 3), (2,), (40, 900), ())
+EVALUATIONS = pytest.mark.parametrize(
+    "evaluation", [FOUR_REPORTS, make_evaluation(())], ids=["some found", "nothing found"]
+)
+FIGURES = pytest.mark.parametrize("draw", [coverage_figure, first_hit_figure])
 
 
-@pytest.mark.parametrize("draw", [coverage_figure, first_hit_figure])
-@pytest.mark.parametrize("run", [ONE, evaluation(())], ids=["some", "nothing found"])
-def test_every_axis_says_what_it_is_and_bytes_repeat(draw, run):
-    figure = draw(run)
-    assert all(axes.get_xlabel() and axes.get_ylabel() for axes in figure.axes)
-    assert svg(figure) == svg(draw(run))
+@FIGURES
+@EVALUATIONS
+def test_every_axis_has_a_label(draw, evaluation):
+    for axes in draw(evaluation).axes:
+        assert axes.get_xlabel()
+        assert axes.get_ylabel()
 
 
-def test_what_is_drawn_by_hand():
-    """Of eight fixed files five are ranked: two in the first 2, three in the first 3; of four reports two, and two."""
-    for line, expected in zip(
-        coverage_figure(ONE).axes[0].get_lines(), ((2, 3, 5), (2, 2, 3)), strict=True
-    ):
-        drawn = dict(line.get_xydata().tolist())
-        whole = 8 if "fixed files" in str(line.get_label()) else 4
-        assert [drawn[k] for k in (2, 3, 900)] == pytest.approx(
-            [number / whole for number in expected]
-        )
-    assert [one.get_text() for one in first_hit_figure(ONE).axes[0].texts] == [*"11010001"]
+@FIGURES
+@EVALUATIONS
+def test_a_figure_has_the_same_bytes_each_time(draw, evaluation):
+    assert svg(draw(evaluation)) == svg(draw(evaluation))
+
+
+@pytest.mark.parametrize(
+    ("line", "label", "total", "within"),
+    [(0, "fixed files", 8, {2: 2, 3: 3, 900: 5}), (1, "reports", 4, {2: 2, 3: 2, 900: 3})],
+    ids=["coverage", "any"],
+)
+def test_the_curves_of_coverage_by_hand(line, label, total, within):
+    curve = coverage_figure(FOUR_REPORTS).axes[0].get_lines()[line]
+    shares = dict(curve.get_xydata().tolist())
+    assert label in str(curve.get_label())
+    for k, number in within.items():
+        assert shares[k] == pytest.approx(number / total)
+
+
+def test_the_bars_of_first_hits_by_hand():
+    texts = first_hit_figure(FOUR_REPORTS).axes[0].texts
+    assert [text.get_text() for text in texts] == ["1", "1", "0", "1", "0", "0", "0", "1"]
 
 
 def test_the_curves_of_coverage_have_different_styles():
-    first, second = coverage_figure(ONE).axes[0].get_lines()
+    first, second = coverage_figure(FOUR_REPORTS).axes[0].get_lines()
     assert first.get_color() != second.get_color()
-    assert first.get_marker() == second.get_marker() == ""
+    assert first.get_marker() == ""
+    assert second.get_marker() == ""
 
 
 @pytest.mark.slow
 def test_a_saved_figure_has_the_same_bytes_each_time(tmp_path):
-    made, again = (
-        save_figure(coverage_figure(ONE), tmp_path / name) for name in ("coverage-1.0", "again")
-    )
-    assert [path.name for path in made] == ["coverage-1.0.svg", "coverage-1.0.png"]
-    assert [path.read_bytes() for path in made] == [path.read_bytes() for path in again]
+    first = save_figure(coverage_figure(FOUR_REPORTS), tmp_path / "coverage-1.0")
+    second = save_figure(coverage_figure(FOUR_REPORTS), tmp_path / "again")
+    assert [path.name for path in first] == ["coverage-1.0.svg", "coverage-1.0.png"]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]

@@ -1,4 +1,4 @@
-"""The page: whole without a network, safe with any path, the same each time."""
+"""The evaluation page: complete without a network, safe with any path, the same each time."""
 
 import re
 from dataclasses import replace
@@ -16,8 +16,8 @@ from tosloc.evaluate.runs import Order, Run
 from tosloc.evaluate.tables import Results
 from tosloc.plots.page import page
 
-EVIL = "src/<script>alert('x')</script>&\"/caf\udce9\x1b.java"
-FILES = (EVIL, *[f"src/F{number:03}.java" for number in range(1, 400)])
+EVIL_PATH = "src/<script>alert('x')</script>&\"/caf\udce9\x1b.java"
+FILES = (EVIL_PATH, *[f"src/F{number:03}.java" for number in range(1, 400)])
 HEADER = {
     "config": {"run": {"seed": 7}, "data": {"suffixes": [".java"]}},
     "command": "tosloc train <b>",
@@ -27,22 +27,28 @@ QRELS = to_qrels(
     [
         Judgement(
             "1",
-            (EVIL, "src/F011.java"),
-            (EVIL, "src/F011.java"),
-            400,
-            None,
-            ReportAttributes(True, True, 2),
+            fixed=(EVIL_PATH, "src/F011.java"),
+            listed=(EVIL_PATH, "src/F011.java"),
+            searched=400,
+            attributes=ReportAttributes(True, True, 2),
         ),
         Judgement(
-            *("2", ("src/F399.java",), ("src/F399.java", "src/<i>New.java"), 400),
+            "2",
+            fixed=("src/F399.java",),
+            listed=("src/F399.java", "src/<i>New.java"),
+            searched=400,
             attributes=ReportAttributes(False, False, 0),
             summary="It <b>fails</b>",
         ),
-        Judgement("<3>", (), ("Gone.java",), 400, None, ReportAttributes(True, False, 0)),
+        Judgement(
+            "<3>",
+            fixed=(),
+            listed=("Gone.java",),
+            searched=400,
+            attributes=ReportAttributes(True, False, 0),
+        ),
     ]
 )
-
-
 RUN = make_run([Ranking(report, FILES, -np.arange(400.0)) for report in QRELS], HEADER)
 
 
@@ -51,13 +57,20 @@ def text():
     return page(Results(ScoredRun("a <name>", RUN, QRELS), [Measure("nDCG", 10)]))
 
 
-def test_it_is_well_formed_and_nothing_comes_from_elsewhere(text):
-    reader = ParsedPage(text)
-    ids = [attributes["id"] for _, attributes in reader.elements if "id" in attributes]
+@pytest.fixture(scope="module")
+def parsed(text):
+    return ParsedPage(text)
+
+
+def test_ids_are_unique_and_links_lead_to_them(parsed):
+    ids = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
     assert len(set(ids)) == len(ids)
-    links = [attributes["href"] for tag, attributes in reader.elements if tag == "a"]
-    assert {str(link).removeprefix("#") for link in links} <= set(map(str, ids))
-    for tag, attributes in reader.elements:
+    links = [attributes["href"] for tag, attributes in parsed.elements if tag == "a"]
+    assert {link.removeprefix("#") for link in links} <= set(ids)
+
+
+def test_nothing_is_loaded_from_elsewhere(text, parsed):
+    for tag, attributes in parsed.elements:
         assert tag not in {"link", "iframe", "base"}
         assert (attributes.get("src") or "data:").startswith("data:")
         for name in ("href", "xlink:href"):
@@ -66,59 +79,97 @@ def test_it_is_well_formed_and_nothing_comes_from_elsewhere(text):
     assert "@import" not in text
 
 
-def test_foreign_text_stays_text(text):
-    reader = ParsedPage(text)
-    assert [tag for tag, _ in reader.elements if tag in ("script", "i", "b")] == ["script"]
-    assert r"src/<script>alert('x')</script>&\"/caf\xe9\x1b.java".replace('\\"', '"') in reader.text
-    assert all(foreign in reader.text for foreign in ("src/<i>New.java", "<3>", "tosloc train <b>"))
-    text.encode("utf-8")
+def test_foreign_text_becomes_no_element(parsed):
+    tags = [tag for tag, _ in parsed.elements if tag in ("script", "i", "b")]
+    assert tags == ["script"]
 
 
-def test_the_worst_reports_come_first_with_ranks_kinds_and_what_stands_above(text):
-    rows = re.findall(
-        r'<tr><th scope="row">(.*?)</th><td class="n short" data-name="AP">(.*?)</td>', text
-    )
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        r"""src/<script>alert('x')</script>&"/caf\xe9\x1b.java""",
+        "src/<i>New.java",
+        "<3>",
+        "tosloc train <b>",
+    ],
+    ids=["ranked path", "listed path", "report id", "header"],
+)
+def test_foreign_text_is_shown(parsed, foreign):
+    assert foreign in parsed.text
+
+
+def test_a_page_can_be_written_as_utf_8(text):
+    assert text.encode("utf-8")
+
+
+def test_the_worst_reports_come_first(text):
+    row = r'<tr><th scope="row">(.*?)</th><td class="n short" data-name="AP">(.*?)</td>'
     second = '2 <span class="title">It &lt;b&gt;fails&lt;/b&gt;</span>'
-    assert rows == [("&lt;3&gt;", "0.000"), (second, "0.003"), ("1", "0.583")]
+    assert re.findall(row, text) == [("&lt;3&gt;", "0.000"), (second, "0.003"), ("1", "0.583")]
+
+
+def test_a_row_has_ranks_missing_files_and_kinds(text):
     assert '<span class="rank">400</span><span class="path">src/F399.java</span>' in text
     assert '<s class="path">Gone.java</s>' in text
     assert "stack trace, names 2" in text
+
+
+def test_a_row_names_the_first_files_above_the_fixed_ones(text):
     assert text.count('<details class="above">') == 1
     above = text.partition("above: 399 files")[2].partition("and 396 more")[0]
     assert above.count('<span class="path">') == 3
     assert "F002.java" in above
 
 
-def test_the_headline_has_intervals_and_the_parts_are_there(text):
-    reader = ParsedPage(text)
-    assert re.search(
-        r'<th scope="row">map</th><td class="n">0\.195</td><td class="n">0\.\d{3} to 0\.\d{3}</td>',
-        text,
-    )
+def test_the_headline_has_intervals(text):
+    value = r'<th scope="row">map</th><td class="n">0\.195</td>'
+    assert re.search(value + r'<td class="n">0\.\d{3} to 0\.\d{3}</td>', text)
     assert re.search(r'<th scope="row">length</th><td class="n">1\.000</td>', text)
     assert '<th scope="row">nDCG@10</th>' in text
-    assert [attributes["alt"] for tag, attributes in reader.elements if tag == "img"] == [
-        "coverage at k and any at k",
-        "rank of the first fixed file",
-    ]
-    assert '"seed": 7' in reader.text
 
 
-def test_rows_that_say_nothing_are_left_out():
-    fewer = make_run([Ranking(report, FILES[:60], -np.arange(60.0)) for report in "12"], HEADER)
-    small = to_qrels(Judgement(report, (EVIL,), (EVIL,), 60) for report in "12")
-    text = page(Results(ScoredRun("small", fewer, small)))
-    assert '<th scope="row">any50</th>' in text
-    assert '<th scope="row">any100</th>' not in text
-    assert '<th scope="row">1 fixed file</th>' not in text  # each report is one
-    assert '<a href="#kinds">' not in text
+def test_both_figures_are_there(parsed):
+    images = [attributes["alt"] for tag, attributes in parsed.elements if tag == "img"]
+    assert images == ["coverage at k and any at k", "rank of the first fixed file"]
 
 
-def test_what_is_not_known_is_said():
-    known = {
-        one: Order(of.files[:1], of.scores[:0], of.files[:1] + 1) for one, of in RUN.orders.items()
-    }
-    unknown = to_qrels(replace(one, searched=None) for one in QRELS.values())
-    text = page(Results(ScoredRun("known ranks", Run({}, RUN.names, known), unknown)))
-    assert "The run's file does not say." in ParsedPage(text).text
-    assert re.search(r'<th scope="row">length</th><td class="n">not known</td>', text)
+def test_the_header_of_the_run_is_there(parsed):
+    assert '"seed": 7' in parsed.text
+
+
+@pytest.fixture(scope="module")
+def small_text():
+    """Return the page of two reports with one fixed file each, searched in 60 files."""
+    run = make_run([Ranking(report, FILES[:60], -np.arange(60.0)) for report in "12"], HEADER)
+    qrels = to_qrels(Judgement(report, (EVIL_PATH,), (EVIL_PATH,), 60) for report in "12")
+    return page(Results(ScoredRun("small", run, qrels)))
+
+
+def test_measures_that_are_1_of_necessity_are_left_out(small_text):
+    assert '<th scope="row">any50</th>' in small_text
+    assert '<th scope="row">any100</th>' not in small_text
+
+
+def test_kinds_that_every_report_is_of_are_left_out(small_text):
+    assert '<th scope="row">1 fixed file</th>' not in small_text
+    assert '<a href="#kinds">' not in small_text
+
+
+@pytest.fixture(scope="module")
+def text_of_known_ranks():
+    """Return the page of a run without header, of which only one rank a report is known."""
+    orders = {}
+    for report, order in RUN.orders.items():
+        first = order.files[:1]
+        orders[report] = Order(first, order.scores[:0], known_ranks=first + 1)
+    qrels = to_qrels(replace(judgement, searched=None) for judgement in QRELS.values())
+    return page(Results(ScoredRun("known ranks", Run({}, RUN.names, orders), qrels)))
+
+
+def test_a_run_without_header_has_no_origin(text_of_known_ranks):
+    assert "The run's file does not say." in ParsedPage(text_of_known_ranks).text
+
+
+def test_an_unknown_length_is_said(text_of_known_ranks):
+    row = r'<th scope="row">length</th><td class="n">not known</td>'
+    assert re.search(row, text_of_known_ranks)

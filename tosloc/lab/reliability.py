@@ -104,7 +104,7 @@ def reliability_figure(found: Mapping[str, Reliability]) -> Figure:
     """How often the first file is right against its share, in ten bins; how many answers each bin has below."""
     from matplotlib.ticker import PercentFormatter
 
-    from tosloc.plots.figures import drawing, style
+    from tosloc.plots.figures import drawing, series_style
 
     with drawing(4.6, 4.6) as (figure, axes):
         axes.remove()
@@ -119,10 +119,12 @@ def reliability_figure(found: Mapping[str, Reliability]) -> Figure:
                 [row.share for row in bins],
                 [row.right for row in bins],
                 label=label,
-                **style(number),
+                **series_style(number),
             )
             parts = [row.answers / max(one.answers, 1) for row in one.bins]
-            lower.plot([(row.low + row.high) / 2 for row in one.bins], parts, **style(number))
+            lower.plot(
+                [(row.low + row.high) / 2 for row in one.bins], parts, **series_style(number)
+            )
         upper.set(ylabel="first file right", ylim=(-0.02, 1.02))
         upper.legend(handlelength=3.5)
         lower.set(xlabel="share of the first file", ylabel="answers", xlim=(0, 1))

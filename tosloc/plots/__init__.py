@@ -12,5 +12,6 @@ from pathlib import Path
 from tosloc.core.errors import require
 
 require("a figure or page", "report", "matplotlib", "jinja2")
-with chdir(Path(__file__).parent):  # not where a stranger's repository may keep a matplotlibrc
+# Matplotlib reads a matplotlibrc of the current folder, which may be a stranger's repository.
+with chdir(Path(__file__).parent):
     import_module("matplotlib")

@@ -1,4 +1,8 @@
-"""Figures: readable when printed in grey, their axes tell the denominator, the same bytes for the same numbers."""
+"""Figures of an evaluation.
+
+They are readable when printed in grey, their axes name the denominator, and the same numbers give
+the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +33,10 @@ STROKES: Final = (
     ((0, (5, 1, 1, 1, 1, 1)), "v"),
     ((0, (1, 3)), "P"),
 )
-"""Line style and marker of each series: they tell series apart without any colour."""
-GREYS: Final = ("#000000", "#1f5fa8", "#b3541e", "#5a5a5a", "#2f7d4f", "#8a4f9e")
+"""Line style and marker of each series, which distinguish series without any colour."""
+COLOURS: Final = ("#000000", "#1f5fa8", "#b3541e", "#5a5a5a", "#2f7d4f", "#8a4f9e")
 """Colours of the series, dark enough on white and of different lightness."""
+BAR_COLOUR: Final = "#8c8c8c"
 
 _STYLE: Final[Any] = {
     "axes.spines.top": False,
@@ -42,14 +47,19 @@ _STYLE: Final[Any] = {
     "font.size": 9,
     "svg.hashsalt": "tosloc",
 }
-MARKS: Final = (1, 10, *COVERAGE_CUTS)
-BIN_ENDS: Final = (1, 5, 10, 50, 100, 300, sys.maxsize)  # last rank of each bin
+_NO_DATE: Final[Any] = {"Date": None, "Creator": None}
+"""Metadata of an SVG file, so that the same figure has the same bytes."""
+_SAVE_OPTIONS: Final[Any] = {".svg": {"metadata": _NO_DATE}, ".png": {"dpi": 150}}
+TICKS: Final = (1, 10, *COVERAGE_CUTS)
+CURVE_POINTS: Final = 100
+BIN_ENDS: Final = (1, 5, 10, 50, 100, 300, sys.maxsize)
+"""Last rank of each bin."""
 BIN_NAMES: Final = ("1", "2–5", "6–10", "11–50", "51–100", "101–300", ">300", "not\nranked")
 
 
 @contextmanager
 def drawing(width: float = 5.2, height: float = 3.4) -> Iterator[tuple[Figure, Axes]]:
-    """A figure of so many inches with one pair of axes, in the common style."""
+    """Yield a figure with one pair of axes, in the common style; its size is in inches."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
@@ -57,50 +67,50 @@ def drawing(width: float = 5.2, height: float = 3.4) -> Iterator[tuple[Figure, A
 
 
 def svg(figure: Figure) -> str:
-    """The figure as an SVG document, without its XML header, to stand in a page."""
+    """Return the figure as an SVG document for a page, without its XML header."""
     buffer = BytesIO()
     with mpl.rc_context(_STYLE):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(buffer, format="svg", metadata=_NO_DATE)
     text = buffer.getvalue().decode()
     return text[text.index("<svg") :]
 
 
 def save_figure(figure: Figure, path: Path) -> list[Path]:
-    """Write the figure as ``path``, which may have one of the two endings, .svg and .png; the files written."""
-    if path.suffix in (".svg", ".png"):
+    """Write the figure as SVG and PNG, and return the two paths.
+
+    Each path is ``path`` with the ending .svg or .png, instead of one of these if it has one.
+    """
+    if path.suffix in _SAVE_OPTIONS:
         path = path.with_suffix("")
-    made = []
-    for ending, options in (
-        (".svg", {"metadata": {"Date": None, "Creator": None}}),
-        (".png", {"dpi": 150}),
-    ):
+    targets = []
+    for ending, options in _SAVE_OPTIONS.items():
         target = path.with_name(path.name + ending)
         with mpl.rc_context(_STYLE), atomic_write(target) as temporary:
-            figure.savefig(temporary, format=ending[1:], **options)
-        made.append(target)
-    return made
+            figure.savefig(temporary, format=ending.removeprefix("."), **options)
+        targets.append(target)
+    return targets
 
 
 def coverage_figure(evaluation: Evaluation) -> Figure:
-    """Coverage@k, of fixed files, and any@k, of reports, against k on a logarithmic axis."""
-    end = max([MARKS[-1], *(one.ranks[-1] for one in evaluation.per_report if one.ranks)])
-    cuts = np.unique(np.round(np.geomspace(1, end, 100)).astype(int)).tolist()
+    """Draw coverage@k, of fixed files, and any@k, of reports, against k on a logarithmic axis."""
+    last_ranks = [scores.ranks[-1] for scores in evaluation.per_report if scores.ranks]
+    end = max([TICKS[-1], *last_ranks])
+    cuts = np.unique(np.round(np.geomspace(1, end, CURVE_POINTS)).astype(int)).tolist()
     curves = {
         "coverage@k: fixed files within": [evaluation.coverage(k) for k in cuts],
         "any@k: reports with any within": [evaluation.mean(Measure("Hit", k)) for k in cuts],
     }
     with drawing() as (figure, axes):
         for number, (label, values) in enumerate(curves.items()):
-            axes.plot(
-                cuts, values, drawstyle="steps-post", label=label, **{**style(number), "marker": ""}
-            )
+            line_style = series_style(number) | {"marker": ""}
+            axes.plot(cuts, values, drawstyle="steps-post", label=label, **line_style)
         axes.set(
             xscale="log",
             xlabel="k (ranks, logarithmic)",
             ylabel="share within the first k",
             ylim=(0, 1.03),
         )
-        axes.set_xticks(MARKS, map(str, MARKS))
+        axes.set_xticks(TICKS, map(str, TICKS))
         axes.set_xticks([], minor=True)
         axes.yaxis.set_major_formatter(PercentFormatter(1))
         axes.legend(loc="lower right")
@@ -108,19 +118,25 @@ def coverage_figure(evaluation: Evaluation) -> Figure:
 
 
 def first_hit_figure(evaluation: Evaluation) -> Figure:
-    """Share of the reports whose first fixed file stands in each range of ranks, their number on the bars."""
-    first = [one.ranks[0] if one.ranks else math.inf for one in evaluation.per_report]
-    counts = np.bincount(np.searchsorted(BIN_ENDS, first), minlength=len(BIN_NAMES))
+    """Draw the share of reports by the range of ranks of their first fixed file.
+
+    The bars show the number of reports.
+    """
+    first_ranks = []
+    for scores in evaluation.per_report:
+        first_ranks.append(scores.ranks[0] if scores.ranks else math.inf)
+    counts = np.bincount(np.searchsorted(BIN_ENDS, first_ranks), minlength=len(BIN_NAMES))
+    shares = counts / (len(first_ranks) or 1)
     with drawing() as (figure, axes):
         bars = axes.bar(
             range(len(counts)),
-            counts / (len(first) or 1),
+            shares,
             0.79,
-            facecolor="#8c8c8c",
-            edgecolor=GREYS[0],
+            facecolor=BAR_COLOUR,
+            edgecolor=COLOURS[0],
             linewidth=0.8,
         )
-        axes.bar_label(bars, labels=[*map(str, counts)], padding=1.5, fontsize=8)
+        axes.bar_label(bars, labels=[str(count) for count in counts], padding=1.5, fontsize=8)
         axes.set_xticks(range(len(BIN_NAMES)), BIN_NAMES, fontsize=8)
         axes.set_axisbelow(True)
         axes.grid(visible=False, axis="x")
@@ -129,10 +145,10 @@ def first_hit_figure(evaluation: Evaluation) -> Figure:
     return figure
 
 
-def style(number: int) -> dict[str, Any]:
-    """How the series of a number is drawn."""
+def series_style(number: int) -> dict[str, Any]:
+    """Return the line and marker of the series with this number, from 0, for ``Axes.plot``."""
     line, marker = STROKES[number % len(STROKES)]
-    color = GREYS[number % len(GREYS)]
+    color = COLOURS[number % len(COLOURS)]
     return {
         "color": color,
         "linestyle": line,

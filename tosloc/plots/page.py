@@ -1,26 +1,28 @@
-"""One evaluation as one HTML page that needs nothing else: no network, no script, no other file."""
+"""One evaluation as an HTML page that needs no network, no script and no other file."""
 
 from __future__ import annotations
 
 import json
 import math
 from base64 import b64encode
-from collections.abc import Iterator
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
 from tosloc.core.io import escape_unprintable
-from tosloc.evaluate.measures import MEASURES, RR
+from tosloc.evaluate.measures import MEASURES, RR, ReportScores
+from tosloc.evaluate.runs import Run
+from tosloc.evaluate.statistics import Interval
 from tosloc.evaluate.tables import COUNT_MEANINGS, Results
 from tosloc.plots.figures import coverage_figure, first_hit_figure, svg
 
-ABOVE: Final = 3  # files above the first fixed one that are named
+MAX_FILES_ABOVE: Final = 3
+"""Files above the first fixed one that the page names."""
 
 
 def page(results: Results) -> str:
-    """The page of a run's results: the same text for the same results."""
+    """Return the page of a run's results, which is the same text for the same results."""
     environment = Environment(
         loader=PackageLoader("tosloc.plots"),
         autoescape=True,
@@ -29,52 +31,62 @@ def page(results: Results) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {
-        "printable": lambda value: escape_unprintable(str(value)),
-        "number": _number,
-        "interval": lambda one: "–" if one is None else f"{one.low:.3f} to {one.high:.3f}",
-    }
-    header, evaluation = results.scored.run.header, results.evaluation
+    environment.filters["printable"] = lambda value: escape_unprintable(str(value))
+    environment.filters["number"] = _format_number
+    environment.filters["interval"] = _format_interval
+    header = results.scored.run.header
+    reports = sorted(results.evaluation.per_report, key=_worst_first)
     return environment.get_template("evaluation.html").render(
         results=results,
-        origin=header and json.dumps(header, indent=1, sort_keys=True),
+        origin=json.dumps(header, indent=1, sort_keys=True) if header else "",
         counts=COUNT_MEANINGS,
-        coverage=_data(coverage_figure(evaluation)),
-        first=_data(first_hit_figure(evaluation)),
-        reports=list(_reports(results)),
+        coverage=_data_address(coverage_figure(results.evaluation)),
+        first=_data_address(first_hit_figure(results.evaluation)),
+        reports=[_report_row(results.scored.run, scores) for scores in reports],
         meanings={name: row.meaning for name, row in MEASURES.items()},
     )
 
 
-def _data(figure: Figure) -> str:
-    """A figure as an address that holds it."""
+def _data_address(figure: Figure) -> str:
+    """Return an address that contains the figure itself."""
     return f"data:image/svg+xml;base64,{b64encode(svg(figure).encode()).decode()}"
 
 
-def _reports(results: Results) -> Iterator[dict[str, Any]]:
-    """Every report, the worst answered first, with the ranks of its fixed files and with what stands above them."""
-    run, worst = (
-        results.scored.run,
-        lambda one: (one.average_precision, -min(one.ranks, default=0), one.report),
-    )
-    for one in sorted(results.evaluation.per_report, key=worst):
-        order = run.orders[one.report]
-        ranks = dict(zip(order.files.tolist(), order.ranks.tolist(), strict=True))
-        before = one.ranks[0] - 1 if one.ranks and one.ranked is not None else 0
-        yield {
-            "scores": one,
-            "reciprocal_rank": RR(one),
-            "files": sorted(
-                (ranks.get(run.number_by_path.get(path, -1), math.inf), path)
-                for path in one.judgement.fixed
-            ),
-            "above": run.paths(one.report, min(before, ABOVE)),
-            "before": before,
-        }
+def _worst_first(scores: ReportScores) -> tuple[float, int, str]:
+    """Return a sort key: lowest average precision, then lowest ranked fixed file, then id."""
+    return scores.average_precision, -min(scores.ranks, default=0), scores.report
 
 
-def _number(value: float | int | None) -> str:
-    """A count, or a mean to three digits."""
+def _report_row(run: Run, scores: ReportScores) -> dict[str, Any]:
+    """Return what the page shows of one report.
+
+    ``files`` has the rank of each fixed file, infinite if it is not ranked, and its path. ``above``
+    are the first of the ``before`` files that are ranked above all fixed ones.
+    """
+    order = run.orders[scores.report]
+    rank_by_number = dict(zip(order.files.tolist(), order.ranks.tolist(), strict=True))
+    files = []
+    for path in scores.judgement.fixed:
+        number = run.number_by_path.get(path, -1)
+        files.append((rank_by_number.get(number, math.inf), path))
+    before = 0
+    if scores.ranks and scores.ranked is not None:
+        before = scores.ranks[0] - 1
+    return {
+        "scores": scores,
+        "reciprocal_rank": RR(scores),
+        "files": sorted(files),
+        "above": run.paths(scores.report, min(before, MAX_FILES_ABOVE)),
+        "before": before,
+    }
+
+
+def _format_number(value: float | int | None) -> str:
+    """Return a count with thousands separated, or a mean with three digits."""
     if value is None:
         return "not known"
     return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+
+
+def _format_interval(interval: Interval | None) -> str:
+    return "–" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}"

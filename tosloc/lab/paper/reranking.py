@@ -182,14 +182,14 @@ def _figure(
 
 def candidates_figure(projects: Mapping[str, Curves], label: str) -> Figure:
     """A panel for each project, all of the same series and on one scale, over a logarithmic axis."""
-    from tosloc.plots.figures import GREYS, STROKES, drawing
+    from tosloc.plots.figures import COLOURS, STROKES, drawing
 
     with drawing(WIDTH * len(projects), WIDTH) as (figure, only):
         only.remove()
         panels = figure.subplots(1, len(projects), sharey=True, squeeze=False)[0]
         for axes, (project, series) in zip(panels, projects.items(), strict=True):
             for (line, marker), color, (name, values) in zip(
-                STROKES, GREYS, series.items(), strict=False
+                STROKES, COLOURS, series.items(), strict=False
             ):
                 how = {
                     "color": color,
