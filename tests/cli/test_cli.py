@@ -1,4 +1,4 @@
-"""What every command keeps to: exit codes, one sentence for what is wrong, help, progress, what cannot be written."""
+"""What all commands have in common: exit codes, error sentences, help, progress, broken output."""
 
 import errno
 import io
@@ -25,11 +25,12 @@ from tosloc.core.errors import Interrupted, ToslocError
 from tosloc.core.records import BugReport, Hit, Reason
 from tosloc.localize.answer import Answer, SearchScope
 
-FULL = "no room left on the disk; make room and run the same command again to go on"
+DISK_FULL = "no room left on the disk; make room and run the same command again to go on"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["index", "--stor", "x"], "No such option: --stor"),
         (["nope"], "No such command 'nope'; see: tosloc --help"),
@@ -44,16 +45,31 @@ FULL = "no room left on the disk; make room and run the same command again to go
         ),
         (["lab", "reproduce-check", "--depth", "9" * 5000], "Invalid value for '--depth'"),
     ],
+    ids=[
+        "unknown option",
+        "unknown command",
+        "wrong choice",
+        "too small",
+        "folder as file",
+        "file as folder",
+        "missing argument",
+        "missing file",
+        "huge number",
+    ],
 )
-def test_options_that_do_not_fit(words, says, fails):
-    line = fails(*words)
-    assert (line[: len(says)], len(line) < 2_100) == (says, True)
+def test_a_wrong_option_is_one_short_sentence(words, message, fails):
+    sentence = fails(*words)
+    assert sentence.startswith(message)
+    assert len(sentence) < 2_100
 
 
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (OSError(errno.ENOSPC, "No space left on device", "/x/facts.db"), f"/x/facts.db: {FULL}"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "/x/facts.db"),
+            f"/x/facts.db: {DISK_FULL}",
+        ),
         (PermissionError(errno.EACCES, "Permission denied", "/x"), "/x: Permission denied"),
         (ToslocError("a\x1b[31mb\r\nb\x0bc\u2028d \ud800"), r"a\x1b[31mb b c d \ud800"),
         (
@@ -62,31 +78,34 @@ def test_options_that_do_not_fit(words, says, fails):
         ),
         (MemoryError(), "the memory is not enough for this; free some, or ask for less at once"),
     ],
+    ids=["disk full", "permission", "control characters", "killed worker", "memory"],
 )
 def test_an_error_is_one_sentence(capsys, error, sentence):
     def run():
         raise error
 
     assert run_guarded(run) == 2
-    printed = capsys.readouterr()
-    [line] = printed.err.splitlines()
-    assert (printed.out, line.startswith(f"tosloc: {sentence}"), line.isprintable()) == (
-        "",
-        True,
-        True,
-    )
-    with pytest.raises(ZeroDivisionError):  # our own mistakes are not hidden
+    out, err = capsys.readouterr()
+    assert out == ""
+    [line] = err.splitlines()
+    assert line.startswith(f"tosloc: {sentence}")
+    assert line.isprintable()
+
+
+def test_an_error_in_the_program_is_not_hidden():
+    with pytest.raises(ZeroDivisionError):
         run_guarded(lambda: 1 // 0)
 
 
-def raised(number=signal.SIGINT):
+def interrupt(number=signal.SIGINT):
     signal.raise_signal(number)
     return 0
 
 
-def swallowed(then=None):
+def swallow_interruption(then=None):
+    """Interrupt a library that prints something, or raises another error."""
     try:
-        return raised()
+        return interrupt()
     except Interrupted:
         if then is not None:
             raise then from None
@@ -97,123 +116,174 @@ def swallowed(then=None):
 @pytest.mark.parametrize(
     ("run", "code"),
     [
-        (partial(raised, signal.SIGTERM), 143),
-        (swallowed, 130),
-        (partial(swallowed, ImportError("cut short")), 130),
+        (partial(interrupt, signal.SIGTERM), 143),
+        (swallow_interruption, 130),
+        (partial(swallow_interruption, ImportError("cut short")), 130),
     ],
+    ids=["raised", "swallowed", "replaced"],
 )
-def test_a_signal_is_a_sentence_whatever_becomes_of_it(run, code, capsys):
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+def test_a_signal_is_one_sentence_whatever_becomes_of_it(run, code, capsys):
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    handlers = [signal.getsignal(number) for number in numbers]
     assert run_guarded(run) == code
-    assert capsys.readouterr() == ("", INTERRUPTED_SENTENCE + "\n")
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    assert capsys.readouterr() == ("", f"{INTERRUPTED_SENTENCE}\n")
+    assert [signal.getsignal(number) for number in numbers] == handlers
+
+
+INTERRUPTED_TWICE = """
+import signal, sys
+from tosloc.cli.guard import run_guarded
+def run():
+    try:
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.raise_signal(signal.SIGTERM)
+sys.exit(run_guarded(run))
+"""
+IGNORES_SIGNALS = """
+import signal, sys
+from tosloc.cli.guard import run_guarded
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+def run():
+    signal.raise_signal(signal.SIGINT)
+    return 0
+sys.exit(run_guarded(run))
+"""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("before", "body", "code"),
-    [
-        (
-            "",
-            "try:\n        signal.raise_signal(2)\n    finally:\n        signal.raise_signal(15)",
-            143,
-        ),
-        ("signal.signal(2, signal.SIG_IGN)", "signal.raise_signal(2)", 0),
-    ],
-    ids=["a second one on the way out", "what outlives its terminal"],
+    ("program", "code", "err"),
+    [(INTERRUPTED_TWICE, 143, f"{INTERRUPTED_SENTENCE}\n"), (IGNORES_SIGNALS, 0, "")],
+    ids=["a second one on the way out", "an ignored one"],
 )
-def test_in_a_process(before, body, code):
-    text = f"import signal, sys\nfrom tosloc.cli.guard import run_guarded\n{before}\ndef run():\n    {body}\n    return 0\n"
-    command = [sys.executable, "-c", f"{text}sys.exit(run_guarded(run))"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (
-        code,
-        "",
-        INTERRUPTED_SENTENCE + "\n" if code else "",
-    )
+def test_a_signal_in_a_process(program, code, err):
+    command = [sys.executable, "-c", program]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert process.returncode == code
+    assert process.stdout == ""
+    assert process.stderr == err
 
 
-def test_an_answer_keeps_paths_whole_and_controls_out(capsys):
-    long, when = (
-        f"java/org/{'deeply/nested/' * 9}StandardContext.java",
-        datetime(2014, 1, 15, tzinfo=UTC),
-    )
+def test_an_answer_has_whole_paths_and_no_control_characters(capsys):
+    path = f"java/org/{'deeply/nested/' * 9}StandardContext.java"
     hits = (
-        Hit(1, long, 2.5, 0.9, why=(Reason("words", "start " * 20),)),
+        Hit(1, path, 2.5, 0.9, why=(Reason("words", "start " * 20),)),
         Hit(2, "caf\udce9/[bold]\x1b.java", 0.25, 0.1),
     )
     report = BugReport("bug", "Context\x1b does not start", "", None)
-    print_answer(Answer("there", "c" * 40, when, report, SearchScope(2, 1), hits))
+    committed = datetime(2014, 1, 15, tzinfo=UTC)
+    print_answer(Answer("there", "c" * 40, committed, report, SearchScope(2, 1), hits))
     assert capsys.readouterr().out.splitlines() == [
         "bug: Context\\x1b does not start",
         "2 files of cccccccccc, 2014-01-15; 1 test file hidden (--tests)",
-        f"1   90%  {long}",
+        f"1   90%  {path}",
         f"    {'start ' * 20}".rstrip(),
         "2   10%  caf\\xe9/[bold]\\x1b.java",
     ]
 
 
-def test_index_and_data_print_counts(repository, tmp_path, tosloc, monkeypatch):
+@pytest.fixture
+def two_commits(repository, tmp_path, monkeypatch):
+    """Make a repository with a fix the current one; return the options that name its report."""
     repository.commit({"src/A.java": "class A {}"})
     fix = repository.commit({"src/A.java": "class A { int x; }", "B.java": "class B {}"})
-    line = {
+    record = {
         "id": "1",
         "summary": "s",
         "description": "d",
         "opened": "2001-01-01T00:00:00Z",
         "fix_commit": fix,
+        "fixed": ["src/A.java", "B.java"],
     }
-    (tmp_path / "bugs.jsonl").write_text(
-        json.dumps({**line, "fixed": ["src/A.java", "B.java"]}) + "\n"
-    )
-    monkeypatch.chdir(repository.path / "src")  # the repository around the folder
-    data = f"data --reports {tmp_path}/bugs.jsonl"
-    first = json.loads(tosloc(*f"{data} --json".split())[0])[0]
-    assert (first["part"], first["reports"], first["listed"], first["existing"]) == ("all", 1, 2, 1)
-    table = rows(tosloc(*data.split())[0])
+    (tmp_path / "bugs.jsonl").write_text(json.dumps(record) + "\n")
+    monkeypatch.chdir(repository.path / "src")
+    return ["--reports", tmp_path / "bugs.jsonl"]
+
+
+def test_data_prints_counts_as_json(two_commits, tosloc):
+    counts = json.loads(tosloc("data", *two_commits, "--json")[0])[0]
+    assert counts["part"] == "all"
+    assert counts["reports"] == 1
+    assert counts["listed"] == 2
+    assert counts["existing"] == 1
+
+
+def test_data_prints_counts_as_a_table(two_commits, tosloc):
+    table = rows(tosloc("data", *two_commits)[0])
     assert table[1] == ["part", "all", "train", "validation", "test"]
     assert ["listed", "2"] in [row[:2] for row in table]
-    assert json.loads(tosloc(*"index --commit HEAD~1 --json".split())[0])["added"] == 1
-    assert ["added", "2"] in rows(tosloc(*"index".split())[0])
 
 
-def test_version_and_help(tosloc):
+@pytest.mark.usefixtures("two_commits")
+def test_index_prints_counts(tosloc):
+    assert json.loads(tosloc("index", "--commit", "HEAD~1", "--json")[0])["added"] == 1
+    assert ["added", "2"] in rows(tosloc("index")[0])
+
+
+def test_version_is_printed(tosloc):
     assert tosloc("--version")[0] == "tosloc 0.1.0\n"
-    listed = tosloc("--help")[0]
-    headings = [line for line in listed.splitlines() if line.endswith(":")]
+
+
+COMMANDS = ("localize", "index", "train", "rank", "evaluate", "compare", "data")
+
+
+def test_help_lists_commands_under_headings(tosloc):
+    text = tosloc("--help")[0]
+    headings = [line for line in text.splitlines() if line.endswith(":")]
     assert headings[1:4] == ["Localize:", "Learn from your project:", "Judge and compare:"]
-    for name in ("localize", "index", "train", "rank", "evaluate", "compare", "data", "lab"):
-        assert f"\n  {name} " in listed
-        assert name == "lab" or "\n  Example: tosloc" in tosloc(name, "--help")[0]
+    for name in (*COMMANDS, "lab"):
+        assert f"\n  {name} " in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_has_an_example(tosloc, name):
+    assert "\n  Example: tosloc" in tosloc(name, "--help")[0]
+
+
+def test_a_group_without_a_command_prints_its_commands(tosloc):
     assert "reproduce-check" in tosloc("lab", code=2)[1]
 
 
-@pytest.mark.slow
-def test_output_that_cannot_be_written(tmp_path):
+def run_evaluate(tmp_path, standard_output):
+    """Run ``evaluate`` with a file descriptor as standard output, and close that."""
     write_split(tmp_path / "test", GOOD)
     command = [sys.executable, "-m", "tosloc", "evaluate", str(tmp_path), "--json"]
+    process = subprocess.run(
+        command, stdout=standard_output, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(standard_output)
+    return process
+
+
+@pytest.mark.slow
+def test_a_closed_pipe_ends_a_command_without_a_word(tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
-    for descriptor, code, says in (
-        (writer, 1, ""),
-        (os.open("/dev/full", os.O_WRONLY), 2, f"tosloc: {FULL}\n"),
-    ):
-        done = subprocess.run(
-            command, stdout=descriptor, stderr=subprocess.PIPE, text=True, check=False
-        )
-        os.close(descriptor)
-        assert (done.returncode, done.stderr) == (code, says)
+    process = run_evaluate(tmp_path, writer)
+    assert process.returncode == 1
+    assert process.stderr == ""
 
 
-def screen_of(monkeypatch):
-    """What standard error shows from now on."""
+@pytest.mark.slow
+def test_output_to_a_full_disk_is_one_sentence(tmp_path):
+    process = run_evaluate(tmp_path, os.open("/dev/full", os.O_WRONLY))
+    assert process.returncode == 2
+    assert process.stderr == f"tosloc: {DISK_FULL}\n"
+
+
+def replace_stderr(monkeypatch):
+    """Replace standard error and return the new one.
+
+    A fixture cannot do that, because pytest replaces standard error again when the test begins.
+    """
     text = io.StringIO()
     monkeypatch.setattr(sys, "stderr", text)
     return text
 
 
 def test_progress_is_bars_on_a_terminal(monkeypatch):
-    screen = screen_of(monkeypatch)
+    screen = replace_stderr(monkeypatch)
     screen.isatty = lambda: True
     with progress_bars() as callback:
         callback("facts", 0, 7)
@@ -223,15 +293,15 @@ def test_progress_is_bars_on_a_terminal(monkeypatch):
     assert "100%" in screen.getvalue()
 
 
-def test_short_work_says_nothing_elsewhere(monkeypatch):
-    screen = screen_of(monkeypatch)
+def test_short_work_prints_no_progress_elsewhere(monkeypatch):
+    screen = replace_stderr(monkeypatch)
     with progress_bars() as callback:
         callback("facts", 7, 7)
     assert screen.getvalue() == ""
 
 
-def test_long_work_says_elsewhere_how_far_it_is(monkeypatch):
-    screen = screen_of(monkeypatch)
+def test_long_work_prints_progress_lines_elsewhere(monkeypatch):
+    screen = replace_stderr(monkeypatch)
     monkeypatch.setattr(printing, "SECONDS_BETWEEN_PROGRESS_LINES", 0.05)
 
     def wait_for(line):
@@ -241,36 +311,45 @@ def test_long_work_says_elsewhere_how_far_it_is(monkeypatch):
         assert f"tosloc: {line}\n" in screen.getvalue()
 
     with progress_bars() as callback:
-        wait_for("still at work")  # before a step has said anything
+        wait_for("still at work")
         callback("analysing", 1_300, 2_600)
         wait_for("analysing, 1,300 of 2,600")
         callback("reading\x1b", 3, 0)
         wait_for("reading\\x1b, 3")
-    said = screen.getvalue()
+    text = screen.getvalue()
     time.sleep(0.2)
-    assert screen.getvalue() == said
+    assert screen.getvalue() == text
 
 
-def run_localize(place, before="", after="", **environment):
-    """Output of ``tosloc localize`` in a shell that closes streams, or sets the environment."""
-    command = f"{before} {shlex.quote(sys.executable)} -m tosloc localize 'parse_header drops the café' {after}"
-    known = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])} | environment
-    done = subprocess.run(
-        ["sh", "-c", command], cwd=place, env=known, capture_output=True, check=False
+def run_localize(folder, redirections="", **environment):
+    """Return the output of ``tosloc localize`` in a shell, with redirections and variables."""
+    program = f"{shlex.quote(sys.executable)} -m tosloc"
+    command = f"{program} localize 'parse_header drops the café' {redirections}"
+    process = subprocess.run(
+        ["sh", "-c", command],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        capture_output=True,
+        check=False,
     )
-    assert b"Traceback" not in done.stderr
-    assert done.returncode == 0
-    return done.stdout.decode()
+    assert b"Traceback" not in process.stderr
+    assert process.returncode == 0
+    return process.stdout.decode()
 
 
 @pytest.fixture
 def small_project(repository, plain_folder):
+    """Create a repository of two files and return its path."""
     repository.commit({"parser.py": "def parse_header(): pass\n", "café.py": "x = 1\n"}, "Begin")
     return repository.path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("columns", ["0", "1", "-3", "9" * 12, "9" * 5_000, "\u00b2", "wide"])
+@pytest.mark.parametrize(
+    "columns",
+    ["0", "1", "-3", "9" * 12, "9" * 5_000, "\u00b2", "wide"],
+    ids=["0", "1", "negative", "12 digits", "5,000 digits", "superscript", "word"],
+)
 def test_an_answer_is_printed_whatever_the_width(small_project, columns):
     assert "parser.py" in run_localize(small_project, COLUMNS=columns, LINES=columns)
 
@@ -287,37 +366,41 @@ def test_a_console_is_never_too_narrow(monkeypatch, columns, width):
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", ["2>&-", "<&-", "<&- 2>&-"])
 def test_an_answer_is_printed_without_the_other_streams(small_project, closed):
-    assert "parser.py" in run_localize(small_project, after=closed)
+    assert "parser.py" in run_localize(small_project, closed)
 
 
 @pytest.mark.slow
-def test_nothing_is_printed_into_a_file_without_standard_streams(small_project, tmp_path):
-    assert (
-        run_localize(small_project, after="<&- >&- 2>&-", TOSLOC_CACHE=str(tmp_path / "new")) == ""
-    )
-    assert not [
-        path
-        for path in tmp_path.glob("new/**/*")
-        if path.is_file() and b"parser.py  " in path.read_bytes()
-    ]
-    assert "parser.py" in run_localize(small_project, TOSLOC_CACHE=str(tmp_path / "new"))
+def test_without_standard_streams_no_file_gets_the_answer(small_project, tmp_path):
+    cache = str(tmp_path / "new")
+    assert run_localize(small_project, "<&- >&- 2>&-", TOSLOC_CACHE=cache) == ""
+    files = [path for path in tmp_path.glob("new/**/*") if path.is_file()]
+    assert files
+    for path in files:
+        assert b"parser.py  " not in path.read_bytes()
+    assert "parser.py" in run_localize(small_project, TOSLOC_CACHE=cache)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "environment",
     [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}],
+    ids=["encoding", "locale"],
 )
-def test_what_an_encoding_lacks_is_escaped(small_project, environment):
-    lines = run_localize(small_project, after="--include 'caf*'", **environment)
+def test_characters_that_an_encoding_lacks_are_escaped(small_project, environment):
+    lines = run_localize(small_project, "--include 'caf*'", **environment)
     assert "caf\\xe9.py" in lines
     assert lines.isascii()
 
 
+WARNS = """
+import warnings
+from tosloc.cli.guard import run_guarded
+run_guarded(lambda: warnings.warn('mended') or 0)
+"""
+
+
 @pytest.mark.slow
 def test_a_warning_is_one_sentence():
-    said = "import warnings; from tosloc.cli.guard import run_guarded; run_guarded(lambda: warnings.warn('mended') or 0)"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", said], capture_output=True, text=True, check=True
-    )
-    assert done.stderr == "tosloc: mended\n"
+    command = [sys.executable, "-P", "-c", WARNS]
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert process.stderr == "tosloc: mended\n"

@@ -1,4 +1,4 @@
-"""``import-run`` and ``export-run``, through the real commands."""
+"""``import-run`` and ``export-run`` as people type them."""
 
 from pathlib import Path
 
@@ -19,87 +19,156 @@ QRELS = "7 0 c.java 1\n8 0 c.java 1\n"
 
 @pytest.fixture
 def trec(tmp_path):
+    """Write a run and its judgements in TREC's format; return the path of the run."""
     (tmp_path / "run.txt").write_text(RUN)
     (tmp_path / "qrels.txt").write_text(QRELS)
     return tmp_path / "run.txt"
 
 
-def test_a_trec_run_becomes_ours(trec, tmp_path, tosloc):
+@pytest.fixture
+def imported(trec, tmp_path, tosloc):
+    """Import that run and return its folder."""
+    tosloc("import-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", tmp_path / "ours")
+    return tmp_path / "ours"
+
+
+def test_a_trec_run_is_imported_with_its_judgements(imported):
+    scored = read_scored_run(imported)
+    assert scored.run.header["method"] == "bm25"
+    assert scored.run.header["imported"]["name"] == "run.txt"
+    assert scored.run.ranking("7").paths == ("a b.java", "c.java")
+    assert scored.evaluation().mrr == 0.75
+
+
+def test_an_import_counts_rankings(trec, tmp_path, tosloc):
     out = tmp_path / "ours"
-    assert tosloc("import-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", out)[1] == (
-        f"tosloc: 2 rankings are in {out}\n"
-    )
-    judged = read_scored_run(out)
-    assert judged.run.header["method"] == "bm25"
-    assert judged.run.header["imported"]["name"] == "run.txt"
-    assert judged.run.ranking("7").paths == ("a b.java", "c.java")
-    assert judged.evaluation().mrr == 0.75
-    assert "to judge them, name --qrels" in tosloc("import-run", trec, "--out", out)[1]
-    left = sorted(file.name for file in out.iterdir())
-    assert left == ["provenance.json", "run.jsonl.gz"]  # judgements of another run are gone
+    _, err = tosloc("import-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", out)
+    assert err == f"tosloc: 2 rankings are in {out}\n"
 
 
-def test_published_ranks_become_a_run(repository, tmp_path, fails, tosloc):
-    reports, out = (
-        write_spreadsheet(tmp_path / "reports.xlsx", commit_fixes(repository), PUBLISHED_RANKS),
-        tmp_path / "ltr",
+def test_an_import_without_judgements_removes_those_of_another_run(imported, trec, tosloc):
+    _, err = tosloc("import-run", trec, "--out", imported)
+    assert "to judge them, name --qrels" in err
+    files = sorted(file.name for file in imported.iterdir())
+    assert files == ["provenance.json", "run.jsonl.gz"]
+
+
+@pytest.fixture
+def published(repository, tmp_path, tosloc):
+    """Import the published ranks of all reports; return the command, output and folder."""
+    reports = write_spreadsheet(
+        tmp_path / "reports.xlsx", commit_fixes(repository), PUBLISHED_RANKS
     )
+    out = tmp_path / "ltr"
     command = ["import-run", reports, "--repo", repository.path, "--out", out]
-    said = "tosloc: 3 of 4 all reports have published ranks; left out of the run and of its judgements: 1\n"
-    assert tosloc(*command, "--split", "all")[1].startswith(said)
-    judged = read_scored_run(out, "all")
-    assert judged.run.header["left out"] == {"reports without published ranks": 1}
-    one = judged.qrels["2"]
-    assert (one.fixed, one.listed, one.searched) == ((WIDGET_PATH,), ("New.java", WIDGET_PATH), 3)
-    assert one.attributes == ReportAttributes(True, False, 1)
-    evaluation = judged.evaluation()
-    assert [one.ranks for one in evaluation.per_report] == [(2,), (4,), ()]
+    return command, tosloc(*command, "--split", "all")[1], out
+
+
+def test_reports_without_published_ranks_are_counted(published):
+    _, err, out = published
+    assert err.startswith(
+        "tosloc: 3 of 4 all reports have published ranks;"
+        " left out of the run and of its judgements: 1\n"
+    )
+    header = read_scored_run(out, "all").run.header
+    assert header["left out"] == {"reports without published ranks": 1}
+
+
+def test_published_ranks_have_judgements(published):
+    judgement = read_scored_run(published[2], "all").qrels["2"]
+    assert judgement.fixed == (WIDGET_PATH,)
+    assert judgement.listed == ("New.java", WIDGET_PATH)
+    assert judgement.searched == 3
+    assert judgement.attributes == ReportAttributes(True, False, 1)
+
+
+def test_published_ranks_are_evaluated(published):
+    evaluation = read_scored_run(published[2], "all").evaluation()
+    assert [scores.ranks for scores in evaluation.per_report] == [(2,), (4,), ()]
     assert evaluation.values(Measure("bpref")).tolist() == [0, 0, 0]
     assert evaluation.length is None
+
+
+def test_published_ranks_of_the_test_split_are_the_default(published, tosloc):
+    command, _, out = published
     tosloc(*command)
     assert list(read_run(out / "test/run.jsonl.gz").orders) == ["4"]
-    assert "only the ranks of some files are known" in fails(
-        "export-run", out, "--out", tmp_path / "trec"
-    )
 
 
-def test_a_run_goes_out_and_comes_back(tmp_path, fails, tosloc):
-    paths, linear, out, back = (
-        ("a b.java", "c%.java", "caf\udce9.java"),
-        *(tmp_path / one for one in ("linear", "trec", "back")),
-    )
-    rankings = [Ranking(report, paths, np.array([2.0, 2.0, 1.0])) for report in ("7", "8")]
-    write_run(linear / "test/run.jsonl.gz", {}, rankings)
+def test_published_ranks_are_not_exported(published, tosloc, fails, tmp_path):
+    command, _, out = published
+    tosloc(*command)
+    message = "only the ranks of some files are known"
+    assert message in fails("export-run", out, "--out", tmp_path / "trec")
+
+
+PATHS = ("a b.java", "c%.java", "caf\udce9.java")
+
+
+@pytest.fixture
+def linear(tmp_path):
+    """Write a run of two reports with its judgements; return its folder."""
+    rankings = [Ranking(report, PATHS, np.array([2.0, 2.0, 1.0])) for report in ("7", "8")]
+    folder = tmp_path / "linear"
+    write_run(folder / "test/run.jsonl.gz", {}, rankings)
     judgements = [
-        Judgement("7", paths[2:], paths[2:], 3, "v"),
+        Judgement("7", PATHS[2:], PATHS[2:], 3, "v"),
         Judgement("8", (), ("New.java",), 3, "v"),
     ]
-    write_judgements(linear / "test/qrels.jsonl", judgements)
-    tosloc("export-run", linear, "--out", out)
-    assert (out / "qrels.trec").read_text() == "7 0 caf%E9.java 1\n8 0 - 0\n"
-    assert (out / "run.trec").read_text().splitlines()[:3] == [
+    write_judgements(folder / "test/qrels.jsonl", judgements)
+    return folder
+
+
+@pytest.fixture
+def exported(linear, tmp_path, tosloc):
+    """Export that run and return the folder of its files."""
+    tosloc("export-run", linear, "--out", tmp_path / "trec")
+    return tmp_path / "trec"
+
+
+def test_an_exported_run_has_encoded_paths_and_falling_scores(exported):
+    assert (exported / "run.trec").read_text().splitlines()[:3] == [
         "7 Q0 a%20b.java 1 3 linear",
         "7 Q0 c%25.java 2 2 linear",
         "7 Q0 caf%E9.java 3 1 linear",
     ]
-    tosloc("import-run", out / "run.trec", "--qrels", out / "qrels.trec", "--out", back)
-    for name in ("AP", "RR", "nDCG", "bpref"):
-        before, after = (
-            read_scored_run(place).evaluation().values(Measure(name)) for place in (linear, back)
-        )
-        assert before.tolist() == after.tolist()
-    # every other file is judged as not fixed, where the rankings are known to hold every file
-    tosloc("export-run", linear, "--out", out, "--others")
-    judged = (out / "qrels.trec").read_text().splitlines()[:3]
-    assert judged == ["7 0 a%20b.java 0", "7 0 c%25.java 0", "7 0 caf%E9.java 1"]
-    assert "leave out --others" in fails("export-run", back, "--out", out, "--others")
-    truth = linear / "test/qrels.jsonl"  # our own judgements tell what was searched
-    tosloc("import-run", out / "run.trec", "--qrels", truth, "--out", back)
-    assert read_scored_run(back).qrels == read_scored_run(linear).qrels
+
+
+def test_exported_judgements_have_a_line_for_each_fixed_file(exported):
+    assert (exported / "qrels.trec").read_text() == "7 0 caf%E9.java 1\n8 0 - 0\n"
+
+
+def import_back(tosloc, exported, qrels, out):
+    tosloc("import-run", exported / "run.trec", "--qrels", qrels, "--out", out)
+
+
+@pytest.mark.parametrize("name", ["AP", "RR", "nDCG", "bpref"])
+def test_a_run_that_comes_back_has_the_same_values(linear, exported, tmp_path, tosloc, name):
+    import_back(tosloc, exported, exported / "qrels.trec", tmp_path / "back")
+    values = read_scored_run(tmp_path / "back").evaluation().values(Measure(name))
+    expected = read_scored_run(linear).evaluation().values(Measure(name))
+    assert values.tolist() == expected.tolist()
+
+
+def test_a_run_that_comes_back_may_have_our_judgements(linear, exported, tmp_path, tosloc):
+    import_back(tosloc, exported, linear / "test/qrels.jsonl", tmp_path / "back")
+    assert read_scored_run(tmp_path / "back").qrels == read_scored_run(linear).qrels
+
+
+def test_others_judges_every_other_file_as_not_fixed(linear, tmp_path, tosloc):
+    tosloc("export-run", linear, "--out", tmp_path / "trec", "--others")
+    lines = (tmp_path / "trec/qrels.trec").read_text().splitlines()[:3]
+    assert lines == ["7 0 a%20b.java 0", "7 0 c%25.java 0", "7 0 caf%E9.java 1"]
+
+
+def test_others_is_refused_if_rankings_may_lack_files(exported, tmp_path, tosloc, fails):
+    import_back(tosloc, exported, exported / "qrels.trec", tmp_path / "back")
+    sentence = fails("export-run", tmp_path / "back", "--out", exported, "--others")
+    assert "leave out --others" in sentence
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["qrels.txt"], "qrels.txt line 1: '7 0 c.java 1' is not report Q0 path rank score tag"),
         (["nowhere"], "nowhere: cannot read it"),
@@ -109,35 +178,30 @@ def test_a_run_goes_out_and_comes_back(tmp_path, fails, tosloc):
             "labelled reports contain their judgements",
         ),
     ],
+    ids=["judgements", "missing file", "judgements of other reports", "judgements twice"],
 )
-@pytest.mark.usefixtures("repository")
-def test_what_is_no_run_is_one_sentence(trec, tmp_path, monkeypatch, fails, words, says):
+@pytest.mark.usefixtures("repository", "trec")
+def test_a_wrong_run_is_one_sentence(tmp_path, monkeypatch, fails, words, message):
     monkeypatch.chdir(tmp_path)
     Path("other.txt").write_text("7 0 c.java 1\n")
-    assert says in fails("import-run", *words, "--out", "out")
+    assert message in fails("import-run", *words, "--out", "out")
 
 
 @pytest.mark.parametrize(
     ("command", "name"), [("import-run", "qrels.jsonl"), ("export-run", "run.trec")]
 )
-def test_a_folder_with_other_things_is_refused_and_stays(
-    trec, tmp_path, fails, tosloc, command, name
-):
-    tosloc("import-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", tmp_path / "ours")
-    source = trec if command == "import-run" else tmp_path / "ours"
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / name).write_text("mine")
-    said = fails(command, source, "--out", tmp_path / "thesis")
-    assert (
-        said
-        == f"{tmp_path}/thesis holds other things, such as {name!r}; name a new folder for the results"
-    )
+def test_a_folder_with_other_files_is_refused(trec, imported, tmp_path, fails, command, name):
+    source = trec if command == "import-run" else imported
+    out = tmp_path / "thesis"
+    out.mkdir()
+    (out / name).write_text("mine")
+    message = f"holds other things, such as {name!r}; name a new folder for the results"
+    assert fails(command, source, "--out", out) == f"{out} {message}"
 
 
 @pytest.mark.parametrize("command", ["import-run", "export-run"])
-def test_a_folder_of_results_is_written_again(trec, tmp_path, tosloc, command):
-    tosloc("import-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", tmp_path / "ours")
-    source = trec if command == "import-run" else tmp_path / "ours"
+def test_a_folder_of_results_is_written_again(trec, imported, tmp_path, tosloc, command):
+    source = trec if command == "import-run" else imported
     (tmp_path / "out").mkdir()
     for _ in range(2):
         tosloc(command, source, "--out", tmp_path / "out")
@@ -145,33 +209,32 @@ def test_a_folder_of_results_is_written_again(trec, tmp_path, tosloc, command):
         assert not (tmp_path / "out/.tosloc-work").exists()
 
 
-def test_an_import_that_was_cut_short_is_made_again(trec, tmp_path, tosloc, monkeypatch):
-    def cut_short(*_):
+def test_an_import_that_was_cut_short_is_made_again(trec, tmp_path, monkeypatch):
+    def fail(*_):
         raise ZeroDivisionError
 
+    out = tmp_path / "out"
+    words = ["import-run", str(trec), "--qrels", str(tmp_path / "qrels.txt"), "--out", str(out)]
     with monkeypatch.context() as patch:
-        patch.setattr("tosloc.evaluate.judgements.write_judgements", cut_short)
+        patch.setattr("tosloc.evaluate.judgements.write_judgements", fail)
         with pytest.raises(ZeroDivisionError):
-            main(
-                [
-                    "import-run",
-                    str(trec),
-                    "--qrels",
-                    str(tmp_path / "qrels.txt"),
-                    "--out",
-                    str(tmp_path / "out"),
-                ]
-            )
-    assert (tmp_path / "out/run.jsonl.gz").is_file()
-    tosloc("import-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", tmp_path / "out")
-    assert (tmp_path / "out/qrels.jsonl").is_file()
-    assert not (tmp_path / "out/.tosloc-work").exists()
+            main(words)
+    assert (out / "run.jsonl.gz").is_file()
+    assert main(words) == 0
+    assert (out / "qrels.jsonl").is_file()
+    assert not (out / ".tosloc-work").exists()
 
 
-def test_where_nothing_can_be_written_or_judged_is_one_sentence(trec, repository, tmp_path, fails):
-    for command in ("import-run", "export-run"):
-        assert "run.txt' is a file" in fails(command, trec, "--out", trec)
+@pytest.mark.parametrize("command", ["import-run", "export-run"])
+def test_a_file_as_folder_of_results_is_one_sentence(trec, fails, command):
+    assert "run.txt' is a file" in fails(command, trec, "--out", trec)
+
+
+def test_a_run_without_judgements_is_not_exported(trec, tmp_path, fails):
     assert "no judgements beside the run" in fails("export-run", trec, "--out", tmp_path / "out")
+
+
+def test_reports_without_any_published_rank_are_one_sentence(repository, tmp_path, fails):
     reports = write_spreadsheet(tmp_path / "reports.xlsx", commit_fixes(repository), [None] * 4)
     command = ["import-run", reports, "--repo", repository.path, "--out", tmp_path / "ltr"]
     assert "reports.xlsx: split test: none of 1 report has published ranks" in fails(*command)

@@ -18,8 +18,11 @@ import pytest
 from tosloc.localize.answer import Weights
 from tosloc.localize.model import Model
 
+ROOT = Path(__file__).parents[2]
 FILES = {
-    "src/parser.py": "class Parser:\n    def parse_header(self, line):\n        return line.split(':')\n",
+    "src/parser.py": (
+        "class Parser:\n    def parse_header(self, line):\n        return line.split(':')\n"
+    ),
     "src/cookies.py": "def read_cookie(header):\n    return header\n",
     "src/deep/folder/pool.py": "class Pool:\n    def close(self):\n        pass\n",
     "tests/test_parser.py": "def test_parse_header():\n    assert parse_header\n",
@@ -29,8 +32,11 @@ REPORT = "Parser drops the header\n\nparse_header loses everything after the sec
 
 
 @pytest.fixture(autouse=True)
-def place(plain_folder):
-    """Every command begins outside of a repository, beside a report, and one of whose words no file has any."""
+def folder(plain_folder):
+    """Make a folder outside of a repository the current one, with two reports; return it.
+
+    No file contains a word of the report ``odd.md``.
+    """
     (plain_folder / "bug.md").write_text(REPORT)
     (plain_folder / "odd.md").write_text("xyzzy plugh\n")
     return plain_folder
@@ -38,6 +44,7 @@ def place(plain_folder):
 
 @pytest.fixture
 def project(repository):
+    """Create a repository of FILES with a fixed bug."""
     repository.commit(FILES, "Begin")
     repository.commit(
         {"src/parser.py": FILES["src/parser.py"] + "\n"}, "Fix #7: the header lost its colon"
@@ -45,32 +52,32 @@ def project(repository):
     return repository
 
 
-def test_before_the_first_commit_the_files_on_disk_are_searched(repository, tosloc):
-    (repository.path / "parser.py").write_text(FILES["src/parser.py"])
-    out, err = tosloc("localize", "bug.md", "--repo", repository.path)
-    assert out.splitlines()[1] == "1 file on disk, nothing is committed yet"
-    assert "nothing is committed yet: the files on disk are searched" in err
-
-
 @pytest.fixture
-def printed(repository, tosloc):
-    """Function (*arguments) -> lines on standard output and standard error, asked of the repository."""
+def localize(repository, tosloc):
+    """Return a function (*arguments) -> lines of (out, err), asked about the repository."""
 
     def run(*arguments):
-        given = [] if "--repo" in arguments else ["--repo", repository.path]
-        return [text.splitlines() for text in tosloc("localize", *arguments, *given)]
+        options = [] if "--repo" in arguments else ["--repo", repository.path]
+        out, err = tosloc("localize", *arguments, *options)
+        return out.splitlines(), err.splitlines()
 
     return run
 
 
 @pytest.fixture
-def answered(printed):
-    """Function (*arguments) -> the answer, as JSON."""
-    return lambda *arguments: json.loads("\n".join(printed(*arguments, "--json")[0]))
+def localize_json(localize):
+    """Return a function (*arguments) -> the answer, read from JSON."""
+
+    def run(*arguments):
+        out, _ = localize(*arguments, "--json")
+        return json.loads("\n".join(out))
+
+    return run
 
 
 @pytest.fixture
 def fails(fails):
+    """Return a function (*arguments) -> the sentence of ``localize`` about wrong input."""
     return partial(fails, "localize")
 
 
@@ -81,34 +88,55 @@ def paths(answer):
 # Which repository
 
 
-def test_the_repository_around_the_current_folder(
-    make_repository, project, place, tosloc, monkeypatch
-):
-    project.git("worktree", "add", "-q", str(place / "linked"), "HEAD~1")
+@pytest.fixture
+def repositories(make_repository, project, folder):
+    """Return folder -> root and commit, for folders in and around a repository's files."""
+    project.git("worktree", "add", "-q", str(folder / "linked"), "HEAD~1")
     bare = make_repository("bare.git", bare=True)
     bare.commit(FILES)
-    for folder, root, commit in (
-        (project.path / "src/deep/folder", project.path, project.commits[-1]),
-        (project.path / ".git", project.path, project.commits[-1]),
-        (place / "linked/src", place / "linked", project.commits[0]),
-        (bare.path, bare.path, bare.commits[-1]),
-    ):
-        monkeypatch.chdir(folder)
-        answer = json.loads(tosloc("localize", place / "bug.md", "--top", "1", "--json")[0])
-        assert (answer["commit"], Path(answer["repository"])) == (commit, root)
-        assert paths(answer) == ["src/parser.py"]
+    return {
+        "in the work tree": (project.path / "src/deep/folder", project.path, project.commits[-1]),
+        "git directory": (project.path / ".git", project.path, project.commits[-1]),
+        "linked work tree": (folder / "linked/src", folder / "linked", project.commits[0]),
+        "bare repository": (bare.path, bare.path, bare.commits[-1]),
+    }
 
 
-def test_what_cannot_be_searched_is_one_sentence(fails, place, make_repository):
-    assert (
-        fails("bug.md")
-        == f"{place}: not in a git repository; change to one, or name it with --repo"
-    )
+@pytest.mark.parametrize(
+    "where", ["in the work tree", "git directory", "linked work tree", "bare repository"]
+)
+def test_the_repository_around_the_folder_is_searched(
+    repositories, folder, tosloc, monkeypatch, where
+):
+    current_folder, root, commit = repositories[where]
+    monkeypatch.chdir(current_folder)
+    answer = json.loads(tosloc("localize", folder / "bug.md", "--top", "1", "--json")[0])
+    assert answer["commit"] == commit
+    assert Path(answer["repository"]) == root
+    assert paths(answer) == ["src/parser.py"]
+
+
+def test_before_the_first_commit_the_files_on_disk_are_searched(repository, tosloc):
+    (repository.path / "parser.py").write_text(FILES["src/parser.py"])
+    out, err = tosloc("localize", "bug.md", "--repo", repository.path)
+    assert out.splitlines()[1] == "1 file on disk, nothing is committed yet"
+    assert "nothing is committed yet: the files on disk are searched" in err
+
+
+def test_outside_of_a_repository_the_message_says_what_to_do(fails, folder):
+    message = f"{folder}: not in a git repository; change to one, or name it with --repo"
+    assert fails("bug.md") == message
+
+
+def test_an_empty_repository_is_one_sentence(fails, make_repository):
     repository = make_repository("empty")
-    assert "no source file" in fails("bug.md", "--repo", repository.path)
-    assert "no commit 'HEAD': its branch is empty" in fails(
-        "bug.md", "--repo", repository.path, "--commit", "HEAD"
-    )
+    options = ["--repo", repository.path]
+    assert "no source file" in fails("bug.md", *options)
+    assert "no commit 'HEAD': its branch is empty" in fails("bug.md", *options, "--commit", "HEAD")
+
+
+def test_a_repository_without_source_files_is_one_sentence(fails, make_repository):
+    repository = make_repository("empty")
     repository.commit({"README": "text"})
     assert "contains no source file" in fails("bug.md", "--repo", repository.path)
 
@@ -116,131 +144,196 @@ def test_what_cannot_be_searched_is_one_sentence(fails, place, make_repository):
 # Which files
 
 
-def test_options_choose_files(project, answered, fails):
-    answer, shown = answered("bug.md"), answered("bug.md", "--tests", "--functions", "0")
-    assert answer["searched"] == {"files": 4, "hidden_tests": 1, "uncommitted": 0}
-    assert {*paths(shown)} - {*paths(answer)} == {"tests/test_parser.py"}
-    assert [bool(of["hits"][0]["functions"]) for of in (answer, shown)] == [True, False]
-    chosen = answered(
-        "bug.md", "--include", "docs", "--include", "/src/*.py", "--exclude", "parse*"
-    )
-    assert paths(chosen) == ["src/cookies.py", "docs/conf.py"]
+@pytest.mark.usefixtures("project")
+def test_test_files_are_hidden(localize_json):
+    assert localize_json("bug.md")["searched"] == {"files": 4, "hidden_tests": 1, "uncommitted": 0}
+
+
+@pytest.mark.usefixtures("project")
+def test_tests_includes_test_files(localize_json):
+    with_tests = paths(localize_json("bug.md", "--tests"))
+    assert set(with_tests) - set(paths(localize_json("bug.md"))) == {"tests/test_parser.py"}
+
+
+@pytest.mark.usefixtures("project")
+def test_functions_bounds_the_listed_functions(localize_json):
+    assert localize_json("bug.md")["hits"][0]["functions"]
+    assert not localize_json("bug.md", "--functions", "0")["hits"][0]["functions"]
+
+
+@pytest.mark.usefixtures("project")
+def test_include_and_exclude_choose_files(localize_json):
+    options = ["--include", "docs", "--include", "/src/*.py", "--exclude", "parse*"]
+    assert paths(localize_json("bug.md", *options)) == ["src/cookies.py", "docs/conf.py"]
+
+
+@pytest.mark.usefixtures("project")
+def test_min_share_leaves_out_files(localize_json):
+    answer = localize_json("bug.md")
     sure = [hit["path"] for hit in answer["hits"] if hit["share"] >= 0.1]
-    assert paths(answered("bug.md", "--min-share", "0.1")) == sure != paths(answer)
-    assert fails("bug.md", "--repo", project.path, "--exclude", "*.java").startswith(
-        "--exclude: '*.java' matches none"
-    )
+    assert paths(localize_json("bug.md", "--min-share", "0.1")) == sure
+    assert sure != paths(answer)
 
 
-def test_a_language_without_a_grammar_is_noted(repository, answered):
+def test_a_glob_that_matches_no_file_is_refused(project, fails):
+    sentence = fails("bug.md", "--repo", project.path, "--exclude", "*.java")
+    assert sentence.startswith("--exclude: '*.java' matches none")
+
+
+NO_GRAMMAR = (
+    "there is no grammar for .lua files: they are searched by their words, and have no functions"
+)
+
+
+def test_a_repository_in_a_language_without_a_grammar_has_a_note(repository, localize_json):
     repository.commit({"a.lua": "function parse_header() end", "b.lua": "x = 1"})
-    note = "there is no grammar for .lua files: they are searched by their words, and have no functions"
-    assert note in answered("bug.md")["notes"]
+    assert NO_GRAMMAR in localize_json("bug.md")["notes"]
+
+
+def test_a_few_files_in_a_language_without_a_grammar_have_no_note(repository, localize_json):
+    repository.commit({"a.lua": "function parse_header() end", "b.lua": "x = 1"})
     repository.commit({"c.py": "def parse_header(): pass"})
-    assert note not in answered("bug.md")["notes"]
+    assert NO_GRAMMAR not in localize_json("bug.md")["notes"]
 
 
 # Which reports
 
 
-def test_reports_of_all_kinds_and_many_of_them(project, place, printed, monkeypatch):
-    issues = [{"number": n, "title": f"Pool {n}", "body": "close fails"} for n in (1, 2)]
-    (place / "issues.json").write_text(json.dumps(issues))
-    (place / "lines.jsonl").write_text(
-        '{"summary": "cookie"}\n\n{"id": "L2", "summary": "header"}\n'
-    )
-    (place / "jira.json").write_text(
-        json.dumps({"issues": [{"key": "A-1", "fields": {"summary": "S"}}]})
-    )
+@pytest.fixture
+def reports_of_all_kinds(folder, monkeypatch):
+    """Write reports in several formats, and return the arguments that name them."""
+    issues = [{"number": number, "title": f"Pool {number}", "body": "x"} for number in (1, 2)]
+    (folder / "issues.json").write_text(json.dumps(issues))
+    lines = '{"summary": "cookie"}\n\n{"id": "L2", "summary": "header"}\n'
+    (folder / "lines.jsonl").write_text(lines)
+    jira = {"issues": [{"key": "A-1", "fields": {"summary": "S"}}]}
+    (folder / "jira.json").write_text(json.dumps(jira))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Pool does not close\n")))
-    given = ["bug.md", "issues.json", "lines.jsonl", "jira.json", "-"]
-    answers = [json.loads(line) for line in printed(*given, "--jsonl", "--top", "1")[0]]
-    assert [answer["report"]["id"] for answer in answers] == [
-        "bug",
-        "1",
-        "2",
-        "lines:1",
-        "L2",
-        "A-1",
-        "report",
-    ]
-    lines = printed(*given[:2], "--top", "1")[0]
-    assert {"bug: Parser drops the header", "1: Pool 1", "2: Pool 2"} <= {*lines}
+    return ["bug.md", "issues.json", "lines.jsonl", "jira.json", "-"]
 
 
-def test_a_file_comes_first_then_a_text(project, answered, place):
-    text, file = answered(REPORT), answered("bug.md")
-    assert text["report"] == file["report"] | {"id": "report"}
-    assert text["hits"] == file["hits"]
-    for name in ("#7", "read_cookie fails"):
-        (place / name).write_text("Pool does not close\n")
-        assert paths(answered(name))[0] == "src/deep/folder/pool.py"
-    assert paths(answered("read_cookie breaks"))[0] == "src/cookies.py"
+@pytest.mark.usefixtures("project")
+def test_reports_of_all_kinds_are_answered_in_order(localize, reports_of_all_kinds):
+    lines, _ = localize(*reports_of_all_kinds, "--jsonl", "--top", "1")
+    ids = [json.loads(line)["report"]["id"] for line in lines]
+    assert ids == ["bug", "1", "2", "lines:1", "L2", "A-1", "report"]
 
 
-def test_when_a_report_was_opened(project, answered, fails):
-    report = answered("bug.md", "--opened", "2014-01-15 07:30")["report"]
-    assert (report["id"], report["opened"]) == ("bug", "2014-01-15T07:30:00Z")
+@pytest.mark.usefixtures("project")
+def test_each_answer_has_a_heading(localize, reports_of_all_kinds):
+    lines, _ = localize(*reports_of_all_kinds[:2], "--top", "1")
+    assert "bug: Parser drops the header" in lines
+    assert "1: Pool 1" in lines
+    assert "2: Pool 2" in lines
+
+
+@pytest.mark.usefixtures("project")
+def test_a_text_gets_the_answer_of_a_file_with_that_text(localize_json):
+    text_answer = localize_json(REPORT)
+    file_answer = localize_json("bug.md")
+    assert text_answer["report"] == file_answer["report"] | {"id": "report"}
+    assert text_answer["hits"] == file_answer["hits"]
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("name", ["#7", "read_cookie fails"])
+def test_an_existing_file_is_read_whatever_its_name(localize_json, folder, name):
+    (folder / name).write_text("Pool does not close\n")
+    assert paths(localize_json(name))[0] == "src/deep/folder/pool.py"
+
+
+@pytest.mark.usefixtures("project")
+def test_several_words_that_name_no_file_are_a_report(localize_json):
+    assert paths(localize_json("read_cookie breaks"))[0] == "src/cookies.py"
+
+
+@pytest.mark.usefixtures("project")
+def test_opened_dates_a_report(localize_json):
+    report = localize_json("bug.md", "--opened", "2014-01-15 07:30")["report"]
+    assert report["id"] == "bug"
+    assert report["opened"] == "2014-01-15T07:30:00Z"
+
+
+def test_opened_that_is_no_time_is_refused(fails):
     assert "--opened: 'soon' is no time" in fails("bug.md", "--opened", "soon")
 
 
-def test_reports_that_say_nothing(fails, project, place):
+def test_no_report_is_refused(fails):
     assert fails() == "Missing argument 'REPORT'; see: tosloc localize --help"
-    assert "bug.txt: no such file; check the path, or give the text itself" in fails(
-        "bug.txt", "--repo", project.path
-    )
-    many = "--json and --open are for 1 answer, --html for 100, not 2; use --jsonl"
-    assert fails("bug.md", "bug.md", "--json") == fails("bug.md", "bug.md", "--open") == many
-    (place / "bad.md").write_text("### Describe the bug\n<!-- what -->\n\n- [ ] I searched\n")
+
+
+def test_a_missing_file_is_refused(fails, project):
+    message = "bug.txt: no such file; check the path, or give the text itself"
+    assert message in fails("bug.txt", "--repo", project.path)
+
+
+@pytest.mark.parametrize("option", ["--json", "--open"])
+def test_two_reports_are_too_many_for_one_answer(fails, option):
+    message = "--json and --open are for 1 answer, --html for 100, not 2; use --jsonl"
+    assert fails("bug.md", "bug.md", option) == message
+
+
+def test_an_empty_template_is_refused(fails, project, folder):
+    (folder / "bad.md").write_text("### Describe the bug\n<!-- what -->\n\n- [ ] I searched\n")
     assert "empty template" in fails("bad.md", "--repo", project.path)
 
 
-def test_words_that_are_not_quoted_are_named_with_the_quotes(fails):
-    said = "session: no such file; if this is the text of a report, quote it: tosloc localize 'session cookie lost'"
-    assert fails("session", "cookie", "lost") == said
+def test_words_without_quotes_are_suggested_with_quotes(fails):
+    assert fails("session", "cookie", "lost") == (
+        "session: no such file; if this is the text of a report, quote it:"
+        " tosloc localize 'session cookie lost'"
+    )
+
+
+def test_existing_files_are_no_words_of_a_report(fails):
     assert fails("session", "bug.md", "cookie").endswith("tosloc localize 'session cookie'")
 
 
-@pytest.mark.parametrize("given", ["pipe", "file"])
-def test_standard_input_is_read_if_no_report_is_named(project, place, given):
-    command = [sys.executable, "-m", "tosloc", "localize", "--json", "--repo", str(project.path)]
-    known = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    if given == "pipe":
-        done = subprocess.run(
-            command, input=REPORT.encode(), capture_output=True, env=known, check=True
-        )
-    else:
-        with (place / "bug.md").open("rb") as file:
-            done = subprocess.run(command, stdin=file, capture_output=True, env=known, check=True)
-    assert json.loads(done.stdout)["report"]["summary"] == "Parser drops the header"
-
-
-def test_a_null_device_is_no_report(project):
-    command = [sys.executable, "-m", "tosloc", "localize"]
-    known = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, env=known, check=False, text=True
+def run_process(*arguments, **options):
+    """Run ``tosloc localize`` in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "tosloc", "localize", *arguments],
+        capture_output=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        check=False,
+        **options,
     )
-    assert done.returncode == 2
-    assert done.stderr == "tosloc: Missing argument 'REPORT'; see: tosloc localize --help\n"
 
 
-def test_a_note_on_a_general_text_and_its_reasons_do_not_contradict_each_other(
-    project, printed, place
-):
-    project.commit(
-        {f"src/{name}.py": "x = 1\n" for name in "abcdef"} | {"src/one.py": "# the banner\n"}
-    )
-    out, err = printed("Das Banner fehlt", "--no-background", "--top", "1")
+def test_a_pipe_is_read_if_no_report_is_named(project):
+    process = run_process("--json", "--repo", str(project.path), input=REPORT.encode())
+    assert process.returncode == 0
+    assert json.loads(process.stdout)["report"]["summary"] == "Parser drops the header"
+
+
+def test_a_redirected_file_is_read_if_no_report_is_named(project, folder):
+    with (folder / "bug.md").open("rb") as file:
+        process = run_process("--json", "--repo", str(project.path), stdin=file)
+    assert process.returncode == 0
+    assert json.loads(process.stdout)["report"]["summary"] == "Parser drops the header"
+
+
+def test_a_null_device_is_no_report():
+    process = run_process(stdin=subprocess.DEVNULL, text=True)
+    assert process.returncode == 2
+    assert process.stderr == "tosloc: Missing argument 'REPORT'; see: tosloc localize --help\n"
+
+
+def test_a_general_report_has_a_note_and_no_shares(project, localize):
+    files = {f"src/{name}.py": "x = 1\n" for name in "abcdef"}
+    project.commit(files | {"src/one.py": "# the banner\n"})
+    out, err = localize("Das Banner fehlt", "--no-background", "--top", "1")
     assert err == [
-        "tosloc: the report is too general for a confidence score; add an error message, an identifier or a file name"
+        "tosloc: the report is too general for a confidence score; add an error message,"
+        " an identifier or a file name"
     ]
     assert re.match(r"1 +-  src/one\.py", out[2])
     assert any(line.strip() == "words Banner" for line in out)
 
 
-def test_a_name_in_a_text_of_another_language_counts(project, printed):
-    out, err = printed("Das Feld `header` fehlt nach dem Klick", "--no-background", "--top", "1")
+@pytest.mark.usefixtures("project")
+def test_a_name_in_a_text_of_another_language_counts(localize):
+    out, err = localize("Das Feld `header` fehlt nach dem Klick", "--no-background", "--top", "1")
     assert err == []
     assert re.match(r"1 +\d+%  src/", out[2])
 
@@ -248,247 +341,307 @@ def test_a_name_in_a_text_of_another_language_counts(project, printed):
 # Folders
 
 
-def test_a_folder_narrows_the_search_to_its_files(project, answered, monkeypatch):
+def test_a_folder_narrows_the_search_to_its_files(project, localize_json):
+    assert paths(localize_json("bug.md", project.path / "docs")) == ["docs/conf.py"]
+
+
+def test_several_folders_are_searched(project, localize_json):
+    folders = [project.path / "docs", project.path / "src/deep"]
+    found = set(paths(localize_json("bug.md", *folders)))
+    assert found == {"docs/conf.py", "src/deep/folder/pool.py"}
+
+
+def test_a_name_of_a_folder_is_no_pattern(project, localize_json):
     (project.path / "src/[a]*").mkdir()
     (project.path / "src/[a]*/odd.py").write_text("def parse_header(): pass\n")
-    assert paths(answered("bug.md", project.path / "docs")) == ["docs/conf.py"]
-    assert set(paths(answered("bug.md", project.path / "docs", project.path / "src/deep"))) == {
-        "docs/conf.py",
-        "src/deep/folder/pool.py",
-    }
-    assert paths(answered(REPORT, project.path / "src/[a]*")) == ["src/[a]*/odd.py"]
+    assert paths(localize_json(REPORT, project.path / "src/[a]*")) == ["src/[a]*/odd.py"]
+
+
+def test_a_folder_is_relative_to_the_current_one(project, localize_json, monkeypatch):
     monkeypatch.chdir(project.path / "src")
-    assert paths(answered(REPORT, "deep/")) == ["src/deep/folder/pool.py"]
-    assert paths(answered(REPORT, "..")) == paths(answered(REPORT))
+    assert paths(localize_json(REPORT, "deep/")) == ["src/deep/folder/pool.py"]
 
 
-def test_a_folder_that_cannot_be_searched_is_refused(project, place, fails, make_repository):
-    where = ["--repo", project.path]
-    assert fails("bug.md", place, *where) == (
-        f"{place}: is no folder of {project.path}; narrow the search with --include, as in --include 'src/**'"
+def test_the_root_does_not_narrow_the_search(project, localize_json, monkeypatch):
+    monkeypatch.chdir(project.path / "src")
+    assert paths(localize_json(REPORT, "..")) == paths(localize_json(REPORT))
+
+
+def test_a_folder_outside_of_the_repository_is_refused(project, folder, fails):
+    assert fails("bug.md", folder, "--repo", project.path) == (
+        f"{folder}: is no folder of {project.path};"
+        " narrow the search with --include, as in --include 'src/**'"
     )
-    said = fails("bug.md", project.path / "src", "--include", "*.py", *where)
-    assert (
-        said
-        == f"{project.path}/src and --include: choose one of them; --include 'src/**/*.py' does both"
-    )
+
+
+def test_a_folder_and_include_are_refused(project, fails):
+    source = project.path / "src"
+    message = f"{source} and --include: choose one of them; --include 'src/**/*.py' does both"
+    assert fails("bug.md", source, "--include", "*.py", "--repo", project.path) == message
+
+
+def test_a_folder_of_a_bare_repository_is_refused(folder, fails, make_repository):
     bare = make_repository("bare.git", bare=True)
     bare.commit(FILES)
-    assert "there is no work tree; narrow the search with --include" in fails(
-        "bug.md", place, "--repo", bare.path
-    )
+    message = "there is no work tree; narrow the search with --include"
+    assert message in fails("bug.md", folder, "--repo", bare.path)
 
 
 # What is printed
 
 
 @pytest.mark.parametrize(
-    ("options", "named"),
+    ("options", "names"),
     [
         (["--json", "--format", "path"], "--json and --format path"),
         (["--jsonl", "--format", "path"], "--jsonl and --format path"),
         (["--json", "--jsonl"], "--json and --jsonl"),
     ],
 )
-def test_one_form_is_chosen(project, fails, options, named):
-    assert fails("bug.md", "--repo", project.path, *options) == f"{named}: choose one of them"
+def test_two_output_formats_are_refused(project, fails, options, names):
+    assert fails("bug.md", "--repo", project.path, *options) == f"{names}: choose one of them"
 
 
-def test_an_answer_tells_a_fix_with_its_page_and_no_password(project, answered):
+def test_a_past_fix_has_its_web_address_without_a_password(project, localize_json):
     project.git("remote", "add", "origin", "https://me:secret@github.com/a/toy.git")
-    answer = answered("bug.md")
-    commit = project.commits[-1]
-    [fix] = [why for why in answer["hits"][0]["why"] if why["kind"] == "fix"]
-    assert (fix["commit"], fix["issue"], fix["url"]) == (
-        commit,
-        "#7",
-        f"https://github.com/a/toy/commit/{commit}",
-    )
+    hit = localize_json("bug.md")["hits"][0]
+    [fix] = [reason for reason in hit["why"] if reason["kind"] == "fix"]
+    assert fix["commit"] == project.commits[-1]
+    assert fix["issue"] == "#7"
+    assert fix["url"] == f"https://github.com/a/toy/commit/{project.commits[-1]}"
 
 
-def test_a_pipe_gets_plain_text_and_nothing_overlong(project, place, printed, answered):
-    lines = printed("bug.md", "--top", "2")[0]
+@pytest.mark.usefixtures("project")
+def test_a_pipe_gets_plain_text(localize):
+    lines, _ = localize("bug.md", "--top", "2")
     assert lines[0] == "bug: Parser drops the header"
-    assert re.fullmatch(
-        r"4 files of [0-9a-f]{10}, \d{4}-\d\d-\d\d; 1 test file hidden \(--tests\)", lines[1]
-    )
+    scope = r"4 files of [0-9a-f]{10}, \d{4}-\d\d-\d\d; 1 test file hidden \(--tests\)"
+    assert re.fullmatch(scope, lines[1])
     assert re.fullmatch(r"1  +\d+%  src/parser\.py", lines[2])
-    assert not any("\x1b" in line or "\u2588" in line for line in lines)
-    (place / "long.md").write_text("parse_header " * 5_000)
-    heading = printed("long.md")[0][0]
-    assert (len(heading), heading[-3:]) == (240, "...")
-    assert len(answered("long.md")["report"]["summary"]) == 64_999
+    assert "\x1b" not in "".join(lines)
+    assert "\u2588" not in "".join(lines)
 
 
-def test_notes_that_ask_nothing_are_for_those_who_want_them(project, printed, answered):
-    words = "tosloc: no word of the report occurs in any file; the order says only which files change most"
-    assert printed("odd.md", "odd.md")[1] == [words]  # once for both
-    notes = printed("odd.md", "-v")[1]
-    assert words in notes
-    assert any(
-        note.startswith("tosloc: the report has no date; it is asked as if opened at ")
-        for note in notes
-    )
-    assert [f"tosloc: {note}" for note in answered("odd.md")["notes"]] == notes[:-1]
+@pytest.mark.usefixtures("project")
+def test_a_long_heading_is_cut_and_the_summary_is_not(folder, localize, localize_json):
+    (folder / "long.md").write_text("parse_header " * 5_000)
+    heading = localize("long.md")[0][0]
+    assert len(heading) == 240
+    assert heading.endswith("...")
+    assert len(localize_json("long.md")["report"]["summary"]) == 64_999
 
 
-def test_shipped_weights_are_named_to_those_who_want_all_notes(project, printed, answered):
-    assert printed("bug.md", "bug.md", "-v")[1].count("tosloc: weights: shipped") == 1
-    assert not any("weights" in note for note in printed("bug.md")[1])
-    assert answered("bug.md")["weights"] == {"kind": "shipped"}
+NO_WORD = (
+    "tosloc: no word of the report occurs in any file; the order says only which files change most"
+)
 
 
-def test_trained_weights_are_always_named(project, printed, answered, monkeypatch):
+@pytest.mark.usefixtures("project")
+def test_a_note_is_printed_once_for_several_answers(localize):
+    assert localize("odd.md", "odd.md")[1] == [NO_WORD]
+
+
+@pytest.mark.usefixtures("project")
+def test_verbose_prints_informational_notes(localize, localize_json):
+    notes = localize("odd.md", "-v")[1]
+    assert NO_WORD in notes
+    no_date = "tosloc: the report has no date; it is asked as if opened at "
+    assert [note for note in notes if note.startswith(no_date)]
+    assert [f"tosloc: {note}" for note in localize_json("odd.md")["notes"]] == notes[:-1]
+
+
+@pytest.mark.usefixtures("project")
+def test_shipped_weights_are_named_only_by_verbose(localize):
+    assert localize("bug.md", "bug.md", "-v")[1].count("tosloc: weights: shipped") == 1
+    assert not [note for note in localize("bug.md")[1] if "weights" in note]
+
+
+@pytest.mark.usefixtures("project")
+def test_json_names_shipped_weights(localize_json):
+    assert localize_json("bug.md")["weights"] == {"kind": "shipped"}
+
+
+@pytest.mark.usefixtures("project")
+def test_trained_weights_are_always_named(localize, localize_json, monkeypatch):
     trained = Model(weights=Weights("trained", date(2026, 11, 26), 269, weak=True))
     monkeypatch.setattr("tosloc.localize.localizer.Model", lambda: trained)
-    said = "tosloc: weights: trained 2026-11-26 on 269 commit messages"
-    assert printed("bug.md", "bug.md")[1].count(said) == 1
-    assert answered("bug.md")["weights"] == {
-        "kind": "trained",
-        "date": "2026-11-26",
-        "reports": 269,
-        "weak": True,
-    }
+    note = "tosloc: weights: trained 2026-11-26 on 269 commit messages"
+    assert localize("bug.md", "bug.md")[1].count(note) == 1
+    values = {"kind": "trained", "date": "2026-11-26", "reports": 269, "weak": True}
+    assert localize_json("bug.md")["weights"] == values
 
 
 @pytest.mark.parametrize(
-    ("editor", "expected"),
-    [("vi -n", ["-n", "+2", "FILE"]), ("code -w", ["-w", "--goto", "FILE:2"])],
+    ("editor", "arguments"),
+    [("vi -n", ["-n", "+2", "{file}"]), ("code -w", ["-w", "--goto", "{file}:2"])],
 )
-def test_the_first_place_is_opened(project, place, printed, monkeypatch, editor, expected):
-    script = place / editor.split()[0]
-    script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {place}/opened\n')
+def test_open_runs_the_editor(project, folder, localize, monkeypatch, editor, arguments):
+    script = folder / editor.split()[0]
+    script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {folder}/arguments\n')
     script.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{place}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", editor)
-    printed(place / "bug.md", "--open")
-    assert (place / "opened").read_text().replace(
-        str(project.path / "src/parser.py"), "FILE"
-    ).split() == expected
+    localize(folder / "bug.md", "--open")
+    file = project.path / "src/parser.py"
+    expected = [argument.format(file=file) for argument in arguments]
+    assert (folder / "arguments").read_text().split() == expected
 
 
-def test_what_cannot_be_opened(project, place, tosloc, monkeypatch):
-    given = ["localize", place / "bug.md", "--open", "--repo", project.path]
-    assert (
-        "--open: no file of the work tree can be named"
-        in tosloc(*given, "--min-share", "1", code=2).err
-    )
-    for editor in ("nowhere", "vim 'open"):
-        monkeypatch.setenv("VISUAL", editor)
-        assert "--open: VISUAL or EDITOR must name an editor" in tosloc(*given, code=2).err
+def test_open_without_an_answer_is_refused(project, tosloc):
+    options = ["--open", "--repo", project.path, "--min-share", "1"]
+    _, err = tosloc("localize", "bug.md", *options, code=2)
+    assert "--open: no file of the work tree can be named" in err
 
 
-def test_places_for_editors(project, place, printed, monkeypatch):
-    for folder in (project.path / "src", place):
-        monkeypatch.chdir(folder)
-        found = [line.split(":", 3) for line in printed(place / "bug.md", "--format", "path")[0]]
-        assert found[0][:3] == [os.path.relpath(project.path / "src/parser.py"), "2", "1"]
-        assert re.fullmatch(r" Parser\.parse_header, \d+%", found[0][3])
-        assert all(Path(path).is_file() for path, *_ in found)
+@pytest.mark.parametrize("editor", ["nowhere", "vim 'open"], ids=["missing", "open quotation"])
+def test_open_without_an_editor_is_refused(project, tosloc, monkeypatch, editor):
+    monkeypatch.setenv("VISUAL", editor)
+    _, err = tosloc("localize", "bug.md", "--open", "--repo", project.path, code=2)
+    assert "--open: VISUAL or EDITOR must name an editor" in err
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["in the work tree", "elsewhere"])
+def test_format_path_prints_locations_from_the_current_folder(
+    project, folder, localize, monkeypatch, inside
+):
+    monkeypatch.chdir(project.path / "src" if inside else folder)
+    lines, _ = localize(folder / "bug.md", "--format", "path")
+    locations = [line.split(":", 3) for line in lines]
+    assert locations[0][:3] == [os.path.relpath(project.path / "src/parser.py"), "2", "1"]
+    assert re.fullmatch(r" Parser\.parse_header, \d+%", locations[0][3])
+    assert all(Path(location[0]).is_file() for location in locations)
+
+
+def test_format_path_prints_a_missing_file_from_the_root(project, localize):
     (project.path / "src/parser.py").unlink()
-    first = printed(place / "bug.md", "--format", "path", "--commit", "HEAD")[0][0]
-    assert first.startswith("src/parser.py:2:1: ")  # as the version has it
+    lines, _ = localize("bug.md", "--format", "path", "--commit", "HEAD")
+    assert lines[0].startswith("src/parser.py:2:1: ")
 
 
-def drawn(command, columns, folder, errors=subprocess.DEVNULL, **environment):
-    """What a command writes to a terminal; with its errors, if they are standard output's."""
-    (own, theirs), null = pty.openpty(), subprocess.DEVNULL
-    termios.tcsetwinsize(own, (40, columns))
-    known = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("NO_COLOR", "COLUMNS", "TERM")
-    }
-    known |= {"TERM": "xterm-256color", "PYTHONPATH": str(Path(__file__).parents[2])} | environment
+LOCALIZE = [sys.executable, "-m", "tosloc", "localize"]
+ESCAPE_SEQUENCE = re.compile(r"\x1b\][^\x1b]*\x1b\\|\x1b\[[0-9;]*m")
+
+
+def terminal_text(command, columns, folder, stderr=subprocess.DEVNULL, **environment):
+    """Return what a command writes to a terminal of this width."""
+    own_end, its_end = pty.openpty()
+    termios.tcsetwinsize(own_end, (40, columns))
+    variables = dict(os.environ)
+    for name in ("NO_COLOR", "COLUMNS", "TERM"):
+        variables.pop(name, None)
+    variables |= {"TERM": "xterm-256color", "PYTHONPATH": str(ROOT)} | environment
     with subprocess.Popen(
-        command, stdin=null, stdout=theirs, stderr=errors, cwd=folder, env=known
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=its_end,
+        stderr=stderr,
+        cwd=folder,
+        env=variables,
     ) as process:
-        os.close(theirs)
+        os.close(its_end)
         written = b""
-        with suppress(OSError):  # closed on the other side
-            while block := os.read(own, 65536):
+        with suppress(OSError):  # The other end is closed.
+            while block := os.read(own_end, 65536):
                 written += block
-    os.close(own)
+    os.close(own_end)
     assert process.returncode == 0
     return written.decode()
 
 
 @pytest.mark.slow
-def test_a_terminal_gets_bars_colours_and_links(project, place):
-    command = [sys.executable, "-m", "tosloc", "localize", str(place / "bug.md"), "--top", "2"]
-    for columns in (50, 120):
-        text = drawn(command, columns, project.path / "src")
-        assert f"{(project.path / 'src/parser.py').as_uri()}\x1b\\" in text
-        assert "\u2588" in text
-        plain = (
-            re.sub(r"\x1b\][^\x1b]*\x1b\\|\x1b\[[0-9;]*m", "", text).replace("\r", "").splitlines()
-        )
-        assert all(len(line) <= columns and line == line.rstrip() for line in plain[2:])
-        assert any(line.endswith("src/parser.py") for line in plain)
-    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", drawn(command, 80, project.path, NO_COLOR="1"))
-    assert "\x1b" not in drawn(command, 80, project.path, TERM="dumb")
+@pytest.mark.parametrize("columns", [50, 120])
+def test_a_terminal_gets_bars_colours_and_links(project, folder, columns):
+    command = [*LOCALIZE, str(folder / "bug.md"), "--top", "2"]
+    text = terminal_text(command, columns, project.path / "src")
+    assert f"{(project.path / 'src/parser.py').as_uri()}\x1b\\" in text
+    assert "\u2588" in text
+    lines = ESCAPE_SEQUENCE.sub("", text).replace("\r", "").splitlines()
+    assert any(line.endswith("src/parser.py") for line in lines)
+    for line in lines[2:]:
+        assert len(line) <= columns
+        assert line == line.rstrip()
 
 
 @pytest.mark.slow
-def test_bars_are_gone_before_an_answer_is_printed(project, place):
-    command = [sys.executable, "-m", "tosloc", "localize", str(place / "bug.md"), "--top", "1"]
-    text = drawn(command, 100, project.path, subprocess.STDOUT, TOSLOC_CACHE=str(place / "new"))
+def test_no_color_turns_colours_off(project, folder):
+    command = [*LOCALIZE, str(folder / "bug.md"), "--top", "2"]
+    text = terminal_text(command, 80, project.path, NO_COLOR="1")
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", text)
+
+
+@pytest.mark.slow
+def test_a_dumb_terminal_gets_no_escape_sequences(project, folder):
+    command = [*LOCALIZE, str(folder / "bug.md"), "--top", "2"]
+    assert "\x1b" not in terminal_text(command, 80, project.path, TERM="dumb")
+
+
+@pytest.mark.slow
+def test_bars_are_gone_before_an_answer_is_printed(project, folder):
+    command = [*LOCALIZE, str(folder / "bug.md"), "--top", "1"]
+    cache = str(folder / "new")
+    text = terminal_text(command, 100, project.path, subprocess.STDOUT, TOSLOC_CACHE=cache)
     bars, answer = text.split("bug: Parser drops", 1)
     assert "reading history" in bars
     assert "reading history" not in answer
-    assert re.search(r"\x1b\[2K(\x1b\[[0-9;?]*[a-zA-Z])*$", bars)  # in a line that was wiped
+    # The answer begins in a line that was wiped.
+    assert re.search(r"\x1b\[2K(\x1b\[[0-9;?]*[a-zA-Z])*$", bars)
+
+
+# Lines of code
+
+
+@pytest.mark.usefixtures("project")
+def test_lines_of_code_are_shown_below_the_reasons(localize):
+    lines, _ = localize("bug.md")
+    assert any(re.fullmatch(r" +\d+: \S.*", line) for line in lines)
+
+
+@pytest.mark.usefixtures("project")
+def test_lines_of_code_can_be_left_out(localize):
+    lines, _ = localize("bug.md", "--no-code")
+    assert not any(re.fullmatch(r" +\d+: \S.*", line) for line in lines)
+
+
+def test_a_line_of_code_is_what_the_file_contains(project, localize_json):
+    hit = localize_json("bug.md")["hits"][0]
+    text = project.git("show", f"HEAD:{hit['path']}").splitlines()
+    assert hit["code"]
+    for code_line in hit["code"]:
+        assert text[code_line["line"] - 1] == code_line["text"]
 
 
 # Clones that lack something
 
 
-@pytest.mark.slow
-def test_a_shallow_and_a_partial_clone_say_what_to_do(project, place, answered):
-    url = f"file://{project.path}"
+def clone(project, path, *options):
     project.git("config", "uploadpack.allowFilter", "true")
-    for name, options in (
-        ("shallow", ["--depth", "1"]),
-        ("partial", ["--bare", "--filter=blob:none"]),
-    ):
-        subprocess.run(["git", "clone", "-q", *options, url, str(place / name)], check=True)
-    [note] = [
-        note
-        for note in answered("bug.md", "--repo", place / "shallow")["notes"]
-        if "shallow" in note
-    ]
+    url = f"file://{project.path}"
+    subprocess.run(["git", "clone", "-q", *options, url, str(path)], check=True)
+
+
+def notes_with(localize_json, word, path):
+    """Return the notes on a repository that contain a word."""
+    notes = localize_json("bug.md", "--repo", path)["notes"]
+    return [note for note in notes if word in note]
+
+
+@pytest.mark.slow
+def test_a_shallow_clone_has_a_note_with_the_command(project, folder, localize_json):
+    clone(project, folder / "shallow", "--depth", "1")
+    [note] = notes_with(localize_json, "shallow", folder / "shallow")
     assert "git fetch --unshallow" in note
     assert "fetch-depth: 0" in note
-    [note] = [
-        note
-        for note in answered("bug.md", "--repo", place / "partial")["notes"]
-        if "partial" in note
-    ]
+
+
+@pytest.mark.slow
+def test_a_partial_clone_has_a_note_with_the_command(project, folder, localize_json):
+    path = folder / "partial"
+    clone(project, path, "--bare", "--filter=blob:none")
+    [note] = notes_with(localize_json, "partial", path)
     assert note.startswith(
         "5 files could not be read from the repository; they are ranked by their paths alone"
     )
-    command = note.rpartition(": ")[2].split()
-    subprocess.run([command[0], "-C", str(place / "partial"), *command[1:]], check=True)
-    assert not [
-        note
-        for note in answered("bug.md", "--repo", place / "partial")["notes"]
-        if "partial" in note
-    ]
-
-
-def test_lines_of_code_are_shown_below_the_reasons(project, printed):
-    lines, _ = printed("bug.md")
-    assert any(re.fullmatch(r" +\d+: \S.*", line) for line in lines)
-
-
-def test_lines_of_code_can_be_left_out(project, printed):
-    lines, _ = printed("bug.md", "--no-code")
-    assert not any(re.fullmatch(r" +\d+: \S.*", line) for line in lines)
-
-
-def test_line_of_code_is_what_the_file_contains(project, answered):
-    hit = answered("bug.md")["hits"][0]
-    text = project.git("show", f"HEAD:{hit['path']}").splitlines()
-    assert hit["code"]
-    for code_line in hit["code"]:
-        assert text[code_line["line"] - 1] == code_line["text"]
+    git, *arguments = note.rpartition(": ")[2].split()
+    subprocess.run([git, "-C", str(path), *arguments], check=True)
+    assert notes_with(localize_json, "partial", path) == []

@@ -17,72 +17,102 @@ ISSUE = {
 
 
 @pytest.fixture(autouse=True)
-def place(plain_folder):
-    """Every command begins outside of a repository."""
+def folder(plain_folder):
+    """Make a folder outside of a repository the current one; return it."""
     return plain_folder
 
 
 @pytest.fixture
 def project(repository):
+    """Create a repository with a fix."""
     repository.commit({"src/parser.py": "1\n"}, "Begin")
     repository.commit({"src/parser.py": "2\n"}, "Fix #7: the header lost its colon")
     return repository
 
 
-def written(place, *records):
-    (place / "issues.json").write_text(json.dumps(records))
-    return str(place / "issues.json")
+@pytest.fixture
+def export(folder):
+    """Return a function (*records) -> the path of an export of issues."""
+
+    def write(*records):
+        (folder / "issues.json").write_text(json.dumps(records))
+        return str(folder / "issues.json")
+
+    return write
 
 
-def test_lines_that_train_reads_and_a_table(project, place, monkeypatch, tosloc, tmp_path):
-    export = written(place, ISSUE, ISSUE | {"number": 8, "labels": [{"name": "question"}]})
+def test_mine_counts_links_and_issues_left_out(project, export, monkeypatch, tosloc):
     monkeypatch.chdir(project.path / "src")
-    out, err = tosloc("mine", export)
-    words = [line.split() for line in out.splitlines() if line.strip(" ─")]
-    assert [" ".join(line) for line in words] == [
-        *("GitHub number", "linked by closing keyword 1"),
-        *("left out: labelled as something else than a bug 1", "read 2"),
+    question = ISSUE | {"number": 8, "labels": [{"name": "question"}]}
+    out, _ = tosloc("mine", export(ISSUE, question))
+    rows = [" ".join(line.split()) for line in out.splitlines() if line.strip(" ─")]
+    assert rows == [
+        "GitHub number",
+        "linked by closing keyword 1",
+        "left out: labelled as something else than a bug 1",
+        "read 2",
     ]
+
+
+@pytest.fixture
+def mined_file(project, export, monkeypatch, tosloc, tmp_path):
+    """Mine one issue in a repository; return the file of reports in the cache."""
+    monkeypatch.chdir(project.path / "src")
+    _, err = tosloc("mine", export(ISSUE))
     [file] = tmp_path.glob("cache/*/reports.jsonl")
     assert err == f"tosloc: {file} holds 1 report; now run: tosloc train\n"
-    [report] = read_reports(file, suffixes=[".py"])
-    assert (report.report.id, report.commit, report.listed) == (
-        "7",
-        project.commits[1],
-        ("src/parser.py",),
-    )
-    line = json.loads(file.read_text())
-    assert (line["link"], line["url"], "weak" in line) == ("closing keyword", ISSUE["url"], False)
+    return file
+
+
+def test_mine_writes_reports_that_train_reads(project, mined_file):
+    [report] = read_reports(mined_file, suffixes=[".py"])
+    assert report.report.id == "7"
+    assert report.commit == project.commits[1]
+    assert report.listed == ("src/parser.py",)
+
+
+def test_mine_writes_how_a_report_was_linked(mined_file):
+    record = json.loads(mined_file.read_text())
+    assert record["link"] == "closing keyword"
+    assert record["url"] == ISSUE["url"]
+    assert "weak" not in record
+
+
+@pytest.mark.usefixtures("mined_file")
+def test_mine_leaves_the_repository_as_it_is(project):
     assert project.git("status", "--porcelain") == ""
 
 
-def test_json_and_a_file_of_ones_own(project, place, tosloc, tmp_path):
-    own = tmp_path / "own.jsonl"
-    out, err = tosloc("mine", written(place, ISSUE), "--repo", project.path, "--out", own, "--json")
-    wanted = {
+def test_mine_prints_json_and_writes_to_out(project, export, tosloc, tmp_path):
+    file = tmp_path / "own.jsonl"
+    options = ["--repo", project.path, "--out", file, "--json"]
+    out, err = tosloc("mine", export(ISSUE), *options)
+    assert json.loads(out) == {
         "tracker": "GitHub",
         "linked": {"closing keyword": 1},
+        "left_out": {},
         "reports": 1,
         "weak": False,
         "read": 1,
+        "file": str(file),
     }
-    assert json.loads(out) == wanted | {"left_out": {}, "file": str(own)}
-    assert f"now run: tosloc train --repo {project.path} --reports {own}\n" in err
+    assert f"now run: tosloc train --repo {project.path} --reports {file}\n" in err
     assert not (tmp_path / "cache").exists()
 
 
-def test_git_alone_says_that_its_reports_are_weak(project, tosloc):
+def test_reports_from_commit_messages_are_called_weak(project, tosloc):
     out = tosloc("mine", "--repo", project.path)[0]
     assert out.split()[:2] == ["git", "alone"]
     assert "weak: what commits say of their own fixes" in out
 
 
-def test_what_goes_wrong_is_one_sentence_and_leaves_nothing(
-    project, place, fails, tosloc, monkeypatch
-):
+def test_mine_outside_of_a_repository_is_one_sentence(fails):
     assert "not in a git repository; change to one, or name it with --repo" in fails("mine")
-    monkeypatch.chdir(project.path)
-    for records, options, says in (
+
+
+@pytest.mark.parametrize(
+    ("records", "options", "message"),
+    [
         ([], [], "hold no issue; export closed ones, as: gh"),
         (
             [{"kind": "youtrack#issue"}],
@@ -90,12 +120,30 @@ def test_what_goes_wrong_is_one_sentence_and_leaves_nothing(
             "issues.json, record 1: JSON of no known kind (keys: kind)",
         ),
         ([ISSUE], ["--pattern", "("], "'(' is no regular expression"),
-    ):
-        assert says in fails("mine", written(place, *records), *options)
-    assert "nowhere.json: cannot be read (No such file" in fails("mine", "nowhere.json")
-    assert "--pattern: says which issues commits name, and none are given" in fails(
-        "mine", "--pattern", "(1)"
-    )
-    assert "Missing option '--reports'; or run tosloc mine first" in fails("train", "--out", "run")
-    said = tosloc("mine", written(place, ISSUE | {"number": 9}), code=2)
-    assert "none of 1 issues has a fix to learn from" in said[1]
+    ],
+    ids=["no issue", "unknown tracker", "wrong pattern"],
+)
+def test_a_wrong_export_is_one_sentence(
+    project, export, fails, monkeypatch, records, options, message
+):
+    monkeypatch.chdir(project.path)
+    assert message in fails("mine", export(*records), *options)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("mine nowhere.json", "nowhere.json: cannot be read (No such file"),
+        ("mine --pattern (1)", "--pattern: says which issues commits name, and none are given"),
+        ("train --out run", "Missing option '--reports'; or run tosloc mine first"),
+    ],
+)
+def test_missing_input_is_one_sentence(project, fails, monkeypatch, words, message):
+    monkeypatch.chdir(project.path)
+    assert message in fails(*words.split())
+
+
+def test_issues_without_a_fix_are_one_sentence(project, export, tosloc, monkeypatch):
+    monkeypatch.chdir(project.path)
+    _, err = tosloc("mine", export(ISSUE | {"number": 9}), code=2)
+    assert "none of 1 issues has a fix to learn from" in err

@@ -1,4 +1,4 @@
-"""Every option of every command that takes a path, given one that does not fit: one sentence names it."""
+"""Every option of every command that takes a path: one that does not fit is one sentence."""
 
 import inspect
 import shutil
@@ -16,7 +16,7 @@ FILE = "file"
 EITHER = "file or folder"
 NEW_FOLDER = "new folder"
 NEW_FILE = "new file"
-BEGINNING = "beginning of names of files"
+NAME_PREFIX = "prefix of names of files"
 KINDS = {
     "repo": REPOSITORY,
     "root": EITHER,
@@ -27,7 +27,7 @@ KINDS = {
     **dict.fromkeys(("our_baseline", "our_advanced"), EITHER),
     **dict.fromkeys(("out", "figures", "work"), NEW_FOLDER),
     "html": NEW_FILE,
-    "figure": BEGINNING,
+    "figure": NAME_PREFIX,
 }
 """Parameter of a command -> what its path leads to."""
 NEW_FILES = ("mine", "lab pack")
@@ -50,7 +50,9 @@ COMMANDS = {
     "lab baselines": "--repo repo --reports reports.jsonl --out new",
     "lab bm25": "--repo repo --reports reports.jsonl --out new",
     "lab reproduce": "table-2 --out new --projects projects.toml",
-    "lab reproduce-check": "--our-baseline run --our-advanced other --baseline run --advanced other",
+    "lab reproduce-check": (
+        "--our-baseline run --our-advanced other --baseline run --advanced other"
+    ),
     "lab truncation": "run",
     "lab calibration": "run",
     "lab feature-ablation": "--projects projects.toml",
@@ -60,13 +62,13 @@ COMMANDS = {
     "cache list": "",
     "cache prune": "",
 }
-"""Command -> words with which it would go on; those of the parameter that is tested are replaced."""
+"""Command -> words with which it would work; a test replaces those of one parameter."""
 OTHER_WORDS = {
     "mine out": "--repo repo",
     "import-run qrels": "trec.run --out new",
 }
-"""Command and parameter -> words with which it would go on, where they differ."""
-BAD = {
+"""Command and parameter -> words with which the command would work, where they differ."""
+WRONG_PATHS = {
     REPOSITORY: (
         "nowhere",
         "plain.txt",
@@ -78,37 +80,40 @@ BAD = {
     EITHER: ("nowhere", "https://example.org/a/b"),
     NEW_FOLDER: ("plain.txt",),
     NEW_FILE: ("plain",),
-    BEGINNING: (),
+    NAME_PREFIX: (),
 }
 NOT_READ = ("lab reproduce figures", "lab reproduce runs", "lab pack reports")
-"""Read for some tables only, or after the tables of a training."""
+"""Commands and parameters whose path is read for some tables only, or late in the work."""
 
 
-def parameters():
-    """Yield each command with each of its parameters that takes a path, and its flag if it is an option."""
+def path_parameters():
+    """Yield each command with each parameter that takes a path, and the flag of an option."""
     for group, commands in (("", app), ("lab ", lab), ("cache ", cache.app)):
         for command in commands.registered_commands:
             name = f"{group}{command.name or command.callback.__name__.replace('_', '-')}"
             hints = typing.get_type_hints(command.callback, include_extras=True)
             for parameter in inspect.signature(command.callback).parameters:
-                taken, *about = typing.get_args(hints[parameter]) or (hints[parameter],)
-                if "Path" in str(taken):
-                    option = type(about[0]).__name__ == "OptionInfo"
-                    yield name, parameter, f"--{parameter.replace('_', '-')}" if option else None
+                value_type, *metadata = typing.get_args(hints[parameter]) or (hints[parameter],)
+                if "Path" not in str(value_type):
+                    continue
+                is_option = type(metadata[0]).__name__ == "OptionInfo"
+                yield name, parameter, f"--{parameter.replace('_', '-')}" if is_option else None
 
 
 def cases():
-    for command, parameter, flag in parameters():
+    """Yield a case for each wrong path of each parameter."""
+    for command, parameter, flag in path_parameters():
+        if f"{command} {parameter}" in NOT_READ:
+            continue
         kind = NEW_FILE if parameter == "out" and command in NEW_FILES else KINDS[parameter]
-        if f"{command} {parameter}" not in NOT_READ:
-            for bad in BAD[kind]:
-                yield pytest.param(command, parameter, flag, bad, id=f"{command} {parameter} {bad}")
+        for path in WRONG_PATHS[kind]:
+            yield pytest.param(command, parameter, flag, path, id=f"{command} {parameter} {path}")
 
 
 @pytest.fixture(scope="module")
-def made(project, tmp_path_factory):
-    """A folder with what the words of COMMANDS name."""
-    folder = tmp_path_factory.mktemp("made")
+def input_folder(project, tmp_path_factory):
+    """Write what the words of COMMANDS name into a folder; return the folder."""
+    folder = tmp_path_factory.mktemp("input")
     (folder / "plain").mkdir()
     for name in ("plain.txt", "settings.toml", "pack"):
         (folder / name).write_text("")
@@ -124,37 +129,36 @@ def made(project, tmp_path_factory):
 
 
 @pytest.fixture
-def here(made, tmp_path, monkeypatch):
-    place = shutil.copytree(made, tmp_path / "here", symlinks=True)
-    monkeypatch.chdir(place)
+def here(input_folder, tmp_path, monkeypatch):
+    """Make a copy of that folder the current one; return the copy."""
+    folder = shutil.copytree(input_folder, tmp_path / "here", symlinks=True)
+    monkeypatch.chdir(folder)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-    return place
+    return folder
 
 
 POSITIONS = {"second": 1, "config": 1}
-"""Position of the argument, where it is not the first."""
+"""Parameter -> position of the argument, where it is not the first."""
 
 
-@pytest.mark.parametrize(("command", "parameter", "flag", "bad"), list(cases()))
-def test_a_path_that_does_not_fit_is_one_sentence_that_names_it(
-    fails, here, command, parameter, flag, bad
-):
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("command", "parameter", "flag", "path"), list(cases()))
+def test_a_wrong_path_is_named_in_one_sentence(fails, command, parameter, flag, path):
     words = OTHER_WORDS.get(f"{command} {parameter}", COMMANDS[command]).split()
     if flag is None:
         position = POSITIONS.get(parameter, 0)
-        words[position : position + 1] = [bad]
+        words[position : position + 1] = [path]
     elif flag in words:
-        words[words.index(flag) + 1] = bad
+        words[words.index(flag) + 1] = path
     else:
-        words += [flag, bad]
+        words += [flag, path]
     sentence = fails(*command.split(), *words)
-    assert bad in sentence or bad.replace("//", "/") in sentence
+    assert path in sentence or path.replace("//", "/") in sentence
 
 
 def test_each_command_is_tested():
-    assert {command for command, _, _ in parameters()} == {
-        name for name in COMMANDS if not name.startswith("cache")
-    }
+    commands_with_paths = {command for command, _, _ in path_parameters()}
+    assert commands_with_paths == {name for name in COMMANDS if not name.startswith("cache")}
 
 
 @pytest.mark.parametrize("command", ["localize bug.md", "index", "data --reports reports.jsonl"])
