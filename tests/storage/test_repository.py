@@ -155,7 +155,7 @@ def test_a_pipe_in_the_cache_is_replaced(repository, tmp_path, monkeypatch):
 
 
 def test_only_the_last_used_are_kept(project, grown, monkeypatch):
-    monkeypatch.setattr(module, "KEPT_FILES", 3)
+    monkeypatch.setattr(module, "MAX_KEPT_FILES", 3)
     for number in range(5):
         grown.commit({"src/Reader.java": f"class Reader {{ int c{number}; }}"}, "One more")
         project.prepare(grown.commits[-1])
@@ -166,8 +166,8 @@ def test_only_the_last_used_are_kept(project, grown, monkeypatch):
 
 @pytest.mark.parametrize(("most", "left"), [(0, 2), (10**9, 5)])
 def test_kept_versions_are_bounded_by_their_size(project, grown, monkeypatch, most, left):
-    monkeypatch.setattr(module, "ALWAYS_KEPT", 2)
-    monkeypatch.setattr(module, "KEPT_BYTES", most)
+    monkeypatch.setattr(module, "MIN_KEPT_FILES", 2)
+    monkeypatch.setattr(module, "MAX_KEPT_BYTES", most)
     for number in range(5):
         project.prepare(f"HEAD~{number}")
     assert len(kept(project)) == left

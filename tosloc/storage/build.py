@@ -1,4 +1,7 @@
-"""Fill a facts store from a repository: blobs analysed in parallel, written batch by batch, resumable at any moment."""
+"""Fill a facts store from a repository.
+
+Blobs are analysed in parallel and written batch by batch, so that an interrupted build can go on.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from joblib import delayed, effective_n_jobs
 
@@ -22,25 +25,42 @@ from tosloc.retrieval.corpus import NO_FACTS, pack_facts
 from tosloc.storage.facts import analysers_by_blob
 from tosloc.storage.store import FactStore
 
-BATCH_BLOBS: Final = 32  # few enough that no worker is left alone with a long batch at the end
+BATCH_BLOBS: Final = 32
+"""Blobs of a batch; few enough that no worker is left alone with a long batch at the end."""
+_MAX_TRIES: Final = 3
+"""Times that a blob may bring down its process before it is read without a parser."""
+
+_Batch: TypeAlias = dict[str, str]
+"""Blobs to analyse, each with its path."""
 
 
-_Batch: TypeAlias = dict[str, str]  # blobs to analyse -> their paths
-_Result: TypeAlias = list[tuple[str, bytes | None, bool]]
-"""Each blob with its payload, None for one that is missing, and whether it was read without a parser."""
+class _AnalysedBlob(NamedTuple):
+    """The result of analysing a blob."""
+
+    blob: str
+    payload: bytes | None
+    """Payload of its facts; None if the blob is missing."""
+    unparsed: bool
+    """Whether no parser read it."""
+
+
+_Result: TypeAlias = list[_AnalysedBlob]
 
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """What ``build`` did, in blobs."""
+    """Numbers of blobs that ``build`` handled."""
 
     added: int
-    known: int  # were in the store already
-    missing: int  # are not in the repository, or damaged there
-    fallback: int  # of the added ones, those that no parser could read, or has no grammar for
-    large: int = (
-        0  # of the added ones, those of more than LARGEST_SOURCE bytes, which were not read
-    )
+    """Blobs whose facts were added."""
+    known: int
+    """Blobs that the store had already."""
+    missing: int
+    """Blobs that the repository lacks, or that are damaged there."""
+    fallback: int
+    """Added blobs that no parser read, because it failed or there is no grammar."""
+    large: int = 0
+    """Added blobs of more than MAX_SOURCE_BYTES, which were not read."""
 
 
 def build(
@@ -52,87 +72,106 @@ def build(
     *,
     lizard: bool = False,
 ) -> BuildReport:
-    """Put the facts of ``blobs``, id -> path, into ``store``; those that it has are skipped.
+    """Add the facts of ``blobs``, id -> path, to ``store``; facts that it has are not built again.
 
-    ``jobs`` as joblib counts them: -1 is every core. Interrupted at any instant, the store is consistent and a second
-    call goes on from there. A blob that brings workers down is analysed by regular expressions alone.
-    Raises RepositoryError and StoreError, and ToslocError where workers die whatever they do.
+    ``jobs`` counts like joblib's: -1 is every core. The store stays consistent if the build is
+    interrupted, and a second call goes on from there. A blob that brings workers down is analysed
+    by regular expressions alone.
+
+    Raises RepositoryError and StoreError, and ToslocError if workers die whatever they read.
     """
     analysers = analysers_by_blob(blobs, lizard=lizard)
     new = store.find_missing(analysers)
     sizes = repo.sizes(new)
     large = [blob for blob, size in sizes.items() if size > MAX_SOURCE_BYTES]
     store.write((blob, analysers[blob], NO_FACTS) for blob in large)
-    wanted = [(blob, blobs[blob]) for blob in new if sizes[blob] <= MAX_SOURCE_BYTES]
-    batches = [
-        dict(wanted[start : start + BATCH_BLOBS]) for start in range(0, len(wanted), BATCH_BLOBS)
-    ]
-    known, added, missing, fallback = len(blobs) - len(new), len(large), 0, 0
+    readable = {blob: blobs[blob] for blob in new if sizes[blob] <= MAX_SOURCE_BYTES}
+    known = len(blobs) - len(new)
+    added = len(large)
+    missing = 0
+    fallback = 0
     progress("analysing", known + added, len(blobs))
     call = partial(_analyse_batch, repo, lizard=lizard)
-    with closing(_run(call, batches, effective_n_jobs(jobs))) as results:
+    with closing(_run(call, _split_batches(readable), effective_n_jobs(jobs))) as results:
         for result in results:
-            rows = [
-                (blob, analysers[blob], payload)
-                for blob, payload, _ in result
-                if payload is not None
-            ]
+            rows = []
+            for blob, payload, unparsed in result:
+                if payload is None:
+                    missing += 1
+                else:
+                    rows.append((blob, analysers[blob], payload))
+                fallback += unparsed
             store.write(rows)
             added += len(rows)
-            missing += len(result) - len(rows)
-            fallback += sum(unparsed for _, _, unparsed in result)
             progress("analysing", known + added + missing, len(blobs))
     return BuildReport(added, known, missing, fallback, len(large))
+
+
+def _split_batches(blobs: _Batch) -> list[_Batch]:
+    """Divide blobs into batches."""
+    items = list(blobs.items())
+    return [dict(items[start : start + BATCH_BLOBS]) for start in range(0, len(items), BATCH_BLOBS)]
 
 
 def _run(
     call: partial[_Result], batches: Sequence[_Batch], jobs: int
 ) -> Generator[_Result, None, None]:
-    """Results of all batches, in any order. After the death of a worker one process does the rest, blob by blob."""
-    away = current_executor() is not None
-    if len(batches) < 2 or (jobs == 1 and not away):
+    """Yield the results of all batches, in any order.
+
+    If a worker dies, one process analyses what is left, blob by blob.
+    """
+    on_cluster = current_executor() is not None
+    if len(batches) < 2 or (jobs == 1 and not on_cluster):
         yield from map(call, batches)
         return
-    left = {next(iter(batch)): batch for batch in batches}
+    batch_by_first_blob = {next(iter(batch)): batch for batch in batches}
     try:
         calls = [delayed(call)(batch) for batch in batches]
         with run_in_parallel(calls, jobs, ordered=False) as results:
             for result in results:
-                batch = left.pop(result[0][0])
-                if away and any(
-                    payload is None for _, payload, _ in result
-                ):  # there; see in our own repository
+                batch = batch_by_first_blob.pop(result[0].blob)
+                if on_cluster and any(analysed.payload is None for analysed in result):
+                    # The other machine's repository lacks a blob, which this one may have.
                     result = call(batch)
                 yield result
     except BrokenProcessPool:
         with closing(Worker()) as worker:
-            for batch in left.values():
-                yield [
-                    row for blob in batch for row in _carefully(worker, call, {blob: batch[blob]})
-                ]
+            for batch in batch_by_first_blob.values():
+                result = []
+                for blob, path in batch.items():
+                    result += _analyse_isolated(worker, call, {blob: path})
+                yield result
 
 
 def _analyse_batch(repo: Repository, batch: _Batch, *, lizard: bool, parse: bool = True) -> _Result:
+    """Return the facts of each blob of a batch, in its order."""
+    # All are read first, so that git does not wait for the analysis.
     texts = {blob: decode_text(data) for blob, data in repo.texts(batch) if data is not None}
-    made = {
-        blob: analyse(text, batch[blob], parse=parse, lizard=lizard) for blob, text in texts.items()
-    }
-    packed = {blob: (blob, pack_facts(facts), not facts.parsed) for blob, facts in made.items()}
-    return [packed.get(blob, (blob, None, False)) for blob in batch]
+    analysed: dict[str, _AnalysedBlob] = {}
+    for blob, text in texts.items():
+        facts = analyse(text, batch[blob], parse=parse, lizard=lizard)
+        analysed[blob] = _AnalysedBlob(blob, pack_facts(facts), not facts.parsed)
+    return [analysed.get(blob, _AnalysedBlob(blob, None, False)) for blob in batch]
 
 
-def _carefully(worker: Worker, call: partial[_Result], batch: _Batch) -> _Result:
-    """A batch of one blob, in a process that may die; one at which it dies three times is not parsed."""
-    for _ in range(3):
+def _analyse_isolated(worker: Worker, call: partial[_Result], batch: _Batch) -> _Result:
+    """Analyse a batch of one blob in a process that may die.
+
+    A blob at which the process dies three times is not parsed. Raises ToslocError if the process
+    dies without a blob, too.
+    """
+    for _ in range(_MAX_TRIES):
         with suppress(BrokenProcessPool):
             return worker.call(call, batch)  # type: ignore[no-any-return]
-    [repo], [blob] = call.args, batch
+    [repo] = call.args
+    [blob] = batch
     try:
         worker.call(call, {})
     except BrokenProcessPool:
         raise ToslocError(
-            f"{repo.path}: the processes that read files are killed whatever they read, so no facts are made;"
-            " see what kills them (most likely too little memory) and run the same command again to go on"
+            f"{repo.path}: the processes that read files are killed whatever they read, so no facts"
+            " are made; see what kills them (most likely too little memory) and run the same"
+            " command again to go on"
         ) from None
     why = f"{repo.path}: file content {blob} brings down what parses it; it is read word by word"
     warnings.warn(why, stacklevel=2)

@@ -1,4 +1,7 @@
-"""The user's cache: a folder for each repository, by where it lies; all but what was mined is made again if needed."""
+"""The user's cache: one folder for each repository.
+
+Everything in it can be rebuilt from the repository, except what was mined or trained.
+"""
 
 from __future__ import annotations
 
@@ -18,58 +21,63 @@ from tosloc.core.io import remove, remove_unfinished, write_text
 from tosloc.git.repository import Repository
 
 STORE_FILE: Final = "facts.sqlite"
+"""File of the facts store."""
 PLACE_FILE: Final = "place.json"
+"""File with the path of the repository; its time is that of the last use."""
 TRAINED_FOLDER: Final = "trained"
+"""Folder with the trained checkpoint."""
 KEPT_ANSWERS: Final = "model-answers"
 """Folder with the answers of language models."""
 REBUILDABLE_FILES: Final = (f"{STORE_FILE}*", "facts.versions", "facts.vectors.sqlite*")
-"""Files and folders that the repository alone suffices to make again."""
+"""Patterns of files and folders that can be rebuilt from the repository alone."""
 ENTRY_FILES: Final = (*REBUILDABLE_FILES, "reports.jsonl", "github", TRAINED_FOLDER, KEPT_ANSWERS)
-"""These, what ``tosloc mine`` has gathered, and what ``tosloc train`` has learned."""
+"""Patterns of all files and folders: also what ``tosloc mine`` and ``tosloc train`` have kept."""
 _SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,15})?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
 
 
 def cache_folder() -> Path:
-    """Where facts are kept by default: $TOSLOC_CACHE, else the user's cache folder."""
-    named = os.environ.get("TOSLOC_CACHE")
-    return (
-        Path(named)
-        if named
-        else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tosloc"
-    )
+    """Return $TOSLOC_CACHE, else TosLoc's folder in the user's cache folder."""
+    own_folder = os.environ.get("TOSLOC_CACHE")
+    if own_folder:
+        return Path(own_folder)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tosloc"
 
 
 def default_store(repo: Repository) -> Path:
-    """The facts store of a repository and all its linked work trees, unless another is named."""
-    return cache_folder() / f"{repo.name}-{_digest(repo.home)}" / STORE_FILE
+    """Return the path of the facts store of a repository and all its linked work trees."""
+    return cache_folder() / f"{repo.name}-{_path_digest(repo.home)}" / STORE_FILE
 
 
 def trained_folder(repo: Repository) -> Path:
-    """Where ``tosloc train`` leaves what it has learned of a repository, and others look for it."""
+    """Return the folder of the checkpoint that ``tosloc train`` writes for a repository."""
     return default_store(repo).with_name(TRAINED_FOLDER)
 
 
-def _digest(path: Path) -> str:
+def _path_digest(path: Path) -> str:
+    """Return the digest of a path that ends the name of a repository's folder."""
     return hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 def note_use(repo: Repository, store: Path) -> None:
-    """Note in the folder of a repository where that lies, and that it is used now, and remove the least used of others
-    if $TOSLOC_CACHE_SIZE is set and there is more; nothing for a store elsewhere. Raises ConfigError for what is no
-    size.
+    """Note in the cache that a repository is used now, and limit the size of the cache.
+
+    If $TOSLOC_CACHE_SIZE is set, data of the repositories that were not used for longest is removed
+    until the cache is no larger. Nothing is done for a store outside the cache. Raises ConfigError
+    if $TOSLOC_CACHE_SIZE is no size.
     """
     if store != default_store(repo):
         return
-    named = os.environ.get("TOSLOC_CACHE_SIZE", "").strip()
-    most = parse_size(named, "$TOSLOC_CACHE_SIZE") if named else None
-    with suppress(
-        OSError
-    ):  # whoever writes there will say what is wrong; what is not removed waits for the next time
+    size_text = os.environ.get("TOSLOC_CACHE_SIZE", "").strip()
+    most = parse_size(size_text, "$TOSLOC_CACHE_SIZE") if size_text else None
+    # Whoever writes to the store will report what is wrong, and what is not removed waits for the
+    # next time.
+    with suppress(OSError):
         cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         store.parent.mkdir(mode=0o700, exist_ok=True)
         place = store.with_name(PLACE_FILE)
         if not place.is_file():
-            remove(place)  # a pipe that nobody reads would be waited for
+            # Writing to a pipe would wait for a reader.
+            remove(place)
         write_text(place, json.dumps({"repository": str(repo.home.resolve())}) + "\n")
         if most is not None:
             for entry in choose_least_used(list_entries(), most):
@@ -79,13 +87,13 @@ def note_use(repo: Repository, store: Path) -> None:
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """What the cache keeps of one repository."""
+    """The cache's data of one repository."""
 
     folder: Path
 
     @property
     def repository(self) -> Path | None:
-        """Where it lies; None where the folder does not tell."""
+        """Path of the repository; None if the folder does not contain it."""
         try:
             return Path(json.loads((self.folder / PLACE_FILE).read_bytes())["repository"])
         except (OSError, ValueError, TypeError, KeyError):
@@ -93,62 +101,77 @@ class CacheEntry:
 
     @property
     def repository_is_gone(self) -> bool:
-        """Whether nothing is there any more where it lay; False where that is not known."""
+        """Whether nothing is at the repository's path any more; False if the path is unknown."""
         return self.repository is not None and not os.path.lexists(self.repository)
 
     def files(self, patterns: Sequence[str] = ENTRY_FILES) -> list[Path]:
-        """Its files and folders of these names."""
-        return [path for pattern in patterns for path in self.folder.glob(pattern)]
+        """Return the files and folders that match the patterns."""
+        matches: list[Path] = []
+        for pattern in patterns:
+            matches += self.folder.glob(pattern)
+        return matches
 
     def disk_usage(self, patterns: Sequence[str] = ENTRY_FILES) -> int:
-        """Of these, and of all in them."""
-        found = 0
+        """Return the bytes of files and folders that match the patterns, with all in them."""
+        total = 0
         for path in self.files(patterns):
             for inner in (path, *path.rglob("*")):
-                with suppress(OSError):  # it has just been removed
-                    found += inner.lstat().st_size
-        return found
+                # Another process may just have removed it.
+                with suppress(OSError):
+                    total += inner.lstat().st_size
+        return total
 
     @property
     def last_used(self) -> datetime:
         """When a command or process last began to use it."""
         place = self.folder / PLACE_FILE
-        return datetime.fromtimestamp(
-            (place if place.exists() else self.folder).stat().st_mtime, UTC
-        )
+        dated = place if place.exists() else self.folder
+        return datetime.fromtimestamp(dated.stat().st_mtime, UTC)
 
     def remove(self, patterns: Sequence[str] = ENTRY_FILES) -> int:
-        """Remove these, the folder with the last of its files; the bytes of them. Files of others stay."""
-        size, ours = self.disk_usage(patterns), self.files(patterns)
-        for path in (
-            ours if {*self.folder.iterdir()} - {*ours, self.folder / PLACE_FILE} else [self.folder]
-        ):
+        """Remove files and folders that match the patterns; return their bytes.
+
+        The folder is removed with the last of its files. Files of others stay.
+        """
+        size = self.disk_usage(patterns)
+        files = self.files(patterns)
+        others = {*self.folder.iterdir()} - {*files, self.folder / PLACE_FILE}
+        for path in files if others else [self.folder]:
             remove(path)
         return size
 
 
 def list_entries() -> list[CacheEntry]:
-    """All that the cache holds, last used first: folders that are called so and have one of our files in them."""
-    folders = [
-        path
-        for path in cache_folder().glob("*-" + 8 * "[0-9a-f]")
-        if path.is_dir() and not path.is_symlink()
-    ]
-    found = [
-        entry
-        for entry in map(CacheEntry, folders)
-        if entry.files() or (entry.folder / PLACE_FILE).exists()
-    ]
-    return sorted(found, key=lambda entry: (-entry.last_used.timestamp(), entry.folder.name))
+    """Return all entries of the cache, last used first.
+
+    An entry is a folder with a name of the cache and one of its files.
+    """
+    entries = []
+    for path in cache_folder().glob("*-" + 8 * "[0-9a-f]"):
+        if not path.is_dir() or path.is_symlink():
+            continue
+        entry = CacheEntry(path)
+        if entry.files() or (path / PLACE_FILE).exists():
+            entries.append(entry)
+    return sorted(entries, key=lambda entry: (-entry.last_used.timestamp(), entry.folder.name))
 
 
 def find_entries(text: str) -> list[CacheEntry]:
-    """What is kept of the repository that lies at a path, or that is called so, with or without the digest."""
-    digest, everything = _digest(Path(text).expanduser().absolute()), list_entries()
-    by_place = [entry for entry in everything if entry.folder.name.endswith(f"-{digest}")]
-    return by_place or [
-        e for e in everything if text in (e.folder.name, e.folder.name.rpartition("-")[0])
-    ]
+    """Return the entries of a repository, given by its path or else by its name.
+
+    The name may contain the digest. All repositories of a name are returned.
+    """
+    digest = _path_digest(Path(text).expanduser().absolute())
+    entries = list_entries()
+    by_path = [entry for entry in entries if entry.folder.name.endswith(f"-{digest}")]
+    if by_path:
+        return by_path
+    by_name = []
+    for entry in entries:
+        name = entry.folder.name
+        if text in (name, name.rpartition("-")[0]):
+            by_name.append(entry)
+    return by_name
 
 
 def remove_leftovers() -> None:
@@ -163,24 +186,32 @@ def remove_leftovers() -> None:
 
 
 def parse_size(text: str, what: str) -> int:
-    """Bytes that a text such as 500M or 20G names; ``what`` it is, for the ConfigError.
+    """Return the bytes of a size such as 500M or 20G.
+
+    Raises ConfigError, which names the setting ``what``, if the text is no size.
 
     >>> parse_size("1.5G", ""), parse_size("2KiB", ""), parse_size("0", "")
     (1500000000, 2048, 0)
     """
-    found = _SIZE.fullmatch(text.strip())
-    if not found:
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
         raise ConfigError(f"{what}: {text!r} is no size; write 500M or 20G, say")
-    number, unit, binary = found.groups()
-    return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
+    number, unit, binary = match.groups()
+    base = 1024 if binary else 1000
+    return int(float(number) * base ** " kmgt".index(unit.lower() or " "))
 
 
-def choose_least_used(everything: Sequence[CacheEntry], most: int) -> list[CacheEntry]:
-    """Those to remove, of entries that stand last used first, so that at most so many bytes are left."""
-    found, total = [], sum(entry.disk_usage() for entry in everything)
-    for entry in reversed(everything):
+def choose_least_used(entries: Sequence[CacheEntry], most: int) -> list[CacheEntry]:
+    """Return the entries to remove so that at most ``most`` bytes are left.
+
+    ``entries`` are in the order of their last use, the newest first. Only rebuildable files count
+    as removable.
+    """
+    chosen = []
+    total = sum(entry.disk_usage() for entry in entries)
+    for entry in reversed(entries):
         size = entry.disk_usage(REBUILDABLE_FILES)
         if size and total > most:
-            found.append(entry)
+            chosen.append(entry)
             total -= size
-    return found
+    return chosen

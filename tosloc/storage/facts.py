@@ -20,7 +20,7 @@ from tosloc.retrieval.corpus import Corpus
 from tosloc.retrieval.payloads import pack, unpack
 from tosloc.storage.store import FactStore
 
-KEPT_FILES = 1_000
+CACHED_FILES = 1_000
 """Number of files whose functions stay in memory."""
 
 
@@ -50,7 +50,7 @@ class FunctionReader:
     def __init__(self, repo: Repository, store: FactStore) -> None:
         self._repo = repo
         self._store = store
-        self._unpack = lru_cache(maxsize=KEPT_FILES)(_unpack_functions)
+        self._unpack = lru_cache(maxsize=CACHED_FILES)(_unpack_functions)
 
     def read(self, blobs: Mapping[str, str]) -> dict[str, FunctionFacts]:
         """Return the functions of each blob (id -> path); a blob that cannot be read has none.

@@ -1,7 +1,7 @@
-"""A version made ready for queries, and its arrays.
+"""A version ready for queries, and its arrays.
 
-A version numbers files itself: its own in path order, then those that are gone, sorted. Nothing that a ranking is made
-of depends on whether it was made or read.
+A version numbers paths itself: its own files in path order, then the paths of its history that are
+gone, sorted. Rankings do not depend on whether a version was built or read from arrays.
 """
 
 from __future__ import annotations
@@ -32,105 +32,111 @@ from tosloc.retrieval.history_index import HistoryIndex
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.postings import positions_by_name
 
-MOST_NAMED_SUBMODULES: Final = 5  # more are counted
-_MOST_CHUNKS: Final = 1 << 24  # of a version that a stranger may have made
+MAX_NAMED_SUBMODULES: Final = 5
+"""Most submodules that a note names; more are counted."""
+_MAX_CHUNKS: Final = 1 << 24
+"""Most chunks of an untrusted version."""
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedVersion:
     """A version and its history, ready for queries; only computed parts are added later.
 
-    Files that are gone stay in the history, after the version's own: what was said of them is heard through
-    their names, here as in training.
+    Paths that are gone stay in the history, after the version's own: their documents count through
+    the words of their names, like in training.
     """
 
     index: VersionIndex
     history: HistoryIndex
-    commit_ids: Sequence[
-        str
-    ] = ()  # ids of all commits that the version contains, by their number in the history
-    missing: int = (
-        0  # blobs that could not be read: their files have no words but those of their paths
-    )
-    submodules: Sequence[str] = ()  # their paths; none of their files is among those of the version
+    commit_ids: Sequence[str] = ()
+    """Ids of all commits that the version contains, by their number in the history."""
+    missing: int = 0
+    """Number of blobs that could not be read; their files have the words of their paths alone."""
+    submodules: Sequence[str] = ()
+    """Paths of the submodules, whose files are not in the version."""
 
     @property
     def snapshot(self) -> Snapshot:
-        """Its files."""
+        """The version's files."""
         return self.index.text.snapshot
 
     def with_reports(self, reports: Documents, paths: Sequence[str]) -> HistoryIndex:
-        """The history with other fixed reports, of which it knows those whose fix it contains; ``paths`` are what their
-        numbers mean. Files that neither the version nor its history knows are left out.
+        """Return the history with other fixed reports instead of its own.
+
+        ``paths`` are the paths that the reports' numbers mean. A report is known if the version
+        contains its fix. Files that neither the version nor its history knows are left out.
         """
-        files, numbers = self.snapshot.path_names.ids, positions_by_name(self.commit_ids)
-        own = reports.renumber_files(
-            np.array([files.get(path, -1) for path in paths], dtype=np.int32)
-        )
-        commits = np.array(
-            [numbers.get(commit, -1) for commit in reports.commit_ids], dtype=np.int64
-        )
-        return HistoryIndex(self.history.commits, replace(own, commits=commits))
+        path_numbers = self.snapshot.path_names.ids
+        commit_numbers = positions_by_name(self.commit_ids)
+        new_paths = np.array([path_numbers.get(path, -1) for path in paths], dtype=np.int32)
+        commits = [commit_numbers.get(commit, -1) for commit in reports.commit_ids]
+        renumbered = reports.renumber_files(new_paths)
+        own_reports = replace(renumbered, commits=np.array(commits, dtype=np.int64))
+        return HistoryIndex(self.history.commits, own_reports)
 
     def with_changes(self, changes: Collection[Change], facts: Corpus) -> PreparedVersion:
-        """The version with files changed, new or gone; ``facts`` are those of what they are now."""
-        own, table = self.snapshot, self.index.paths.table
-        changed = dict(zip(own.paths, own.blobs, strict=True)) | dict(changes)
-        files = {path: blob for path, blob in changed.items() if blob is not None}
-        snapshot = Snapshot.of(own.commit, own.committed_at, files, table.paths)
-        if len(snapshot.path_names) > len(table):
-            table = PathTable.of(snapshot.path_names.names)
-        return replace(
-            self, index=VersionIndex(self.index.text.corpus.concatenate(facts), snapshot, table)
-        )
+        """Return the version with changed, new and removed files.
+
+        ``facts`` are those of the new contents.
+        """
+        snapshot = self.snapshot
+        table = self.index.paths.table
+        blobs: dict[str, str | None] = dict(zip(snapshot.paths, snapshot.blobs, strict=True))
+        blobs.update(changes)
+        files = {path: blob for path, blob in blobs.items() if blob is not None}
+        changed = Snapshot.of(snapshot.commit, snapshot.committed_at, files, table.paths)
+        if len(changed.path_names) > len(table):
+            table = PathTable.of(changed.path_names.names)
+        corpus = self.index.text.corpus.concatenate(facts)
+        return replace(self, index=VersionIndex(corpus, changed, table))
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes about files that were not searched, or that no parser has read."""
-        corpus, rows = self.index.text.corpus, self.index.text.rows
-        unread = by_words = 0
+        corpus = self.index.text.corpus
+        rows = self.index.text.rows
+        unread = 0
+        lexed = 0
         for file in np.flatnonzero(~corpus.parsed[rows]).tolist():
             if not corpus.lines[rows[file]]:
                 unread += 1
             elif has_grammar(language_name(self.snapshot.path(file))):
-                by_words += 1
-        said = {
-            "larger than 10 MB, ranked by path alone": unread - self.missing,
-            "too large, too deep or too broken for a parser, read word by word": by_words,
-        }
-        notes = [
-            RoutineNote(f"{pluralize(number, 'file')} {how}")
-            for how, number in said.items()
-            if number > 0
-        ]
-        return (*self._unsearched(), *notes)
+                lexed += 1
+        notes = list(self._notes_about_missing_parts())
+        too_large = unread - self.missing
+        if too_large > 0:
+            files = pluralize(too_large, "file")
+            notes.append(RoutineNote(f"{files} larger than 10 MB, ranked by path alone"))
+        if lexed > 0:
+            why = "too large, too deep or too broken for a parser, read word by word"
+            notes.append(RoutineNote(f"{pluralize(lexed, 'file')} {why}"))
+        return tuple(notes)
 
-    def _unsearched(self) -> Iterator[str]:
+    def _notes_about_missing_parts(self) -> Iterator[str]:
         """Yield notes about what an answer cannot contain."""
         if set(self.snapshot.commit) == {"0"}:
-            yield "nothing is committed yet: the files on disk are searched, and there is no history"
-        if number := len(self.submodules):
-            names = ", ".join(map(escape_unprintable, self.submodules[:MOST_NAMED_SUBMODULES]))
-            more = (
-                f" and {number - MOST_NAMED_SUBMODULES} more"
-                if number > MOST_NAMED_SUBMODULES
-                else ""
-            )
-            are = "is" if number == 1 else "are"
-            yield f"{pluralize(number, 'submodule')} {are} not searched: {names}{more}"
+            begin = "nothing is committed yet"
+            yield f"{begin}: the files on disk are searched, and there is no history"
+        number = len(self.submodules)
+        if number:
+            names = ", ".join(map(escape_unprintable, self.submodules[:MAX_NAMED_SUBMODULES]))
+            if number > MAX_NAMED_SUBMODULES:
+                names += f" and {number - MAX_NAMED_SUBMODULES} more"
+            verb = "is" if number == 1 else "are"
+            yield f"{pluralize(number, 'submodule')} {verb} not searched: {names}"
 
     def to_arrays(self) -> Arrays:
-        """Plain arrays, for ``from_arrays``."""
-        snapshot, index = self.snapshot, self.index
+        """Return plain arrays, for ``from_arrays``."""
+        snapshot = self.snapshot
         return to_arrays(
             {
                 "commit": [snapshot.commit],
                 "committed_at": np.array([snapshot.committed_at], dtype=np.int64),
                 "commit_ids": self.commit_ids,
                 "submodules": self.submodules,
-                "rows": index.text.rows,
-                "text": index.text.corpus,
-                "paths": index.paths.table,
+                "rows": self.index.text.rows,
+                "text": self.index.text.corpus,
+                "paths": self.index.paths.table,
                 "commits": self.history.commits,
                 "reports": self.history.reports,
             }
@@ -138,44 +144,46 @@ class PreparedVersion:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> PreparedVersion:
-        """A version from ``to_arrays``; numbers are not looked at."""
-        [commit], [committed_at] = unpack_words(arrays["commit"]), arrays["committed_at"].tolist()
-        rows, corpus = arrays["rows"], from_arrays(Corpus, arrays, "text")
+        """Return the version of ``to_arrays``; numbers are not checked."""
+        [commit] = unpack_words(arrays["commit"])
+        [committed_at] = arrays["committed_at"].tolist()
+        corpus = from_arrays(Corpus, arrays, "text")
         table = from_arrays(PathTable, arrays, "paths")
-        names = StringTable(list(table.paths), positions_by_name(table.paths))
-        blobs = StringTable([*corpus.blobs, ""])  # "" of row -1
-        snapshot = Snapshot(
-            commit, committed_at, names, blobs, np.arange(len(rows), dtype=np.int32), rows
-        )
-        history = HistoryIndex(
-            *(from_arrays(Documents, arrays, name) for name in ("commits", "reports"))
-        )
-        index, commit_ids = (
-            VersionIndex(corpus, snapshot, table),
-            unpack_words(arrays["commit_ids"]),
-        )
+        path_names = StringTable(list(table.paths), positions_by_name(table.paths))
+        # The last blob, "", is that of row -1: of files that could not be read.
+        blob_names = StringTable([*corpus.blobs, ""])
+        rows = arrays["rows"]
+        path_ids = np.arange(len(rows), dtype=np.int32)
+        snapshot = Snapshot(commit, committed_at, path_names, blob_names, path_ids, rows)
+        commits = from_arrays(Documents, arrays, "commits")
+        reports = from_arrays(Documents, arrays, "reports")
         # A checkpoint of an older version of TosLoc does not name submodules.
         submodules = unpack_words(arrays["submodules"]) if "submodules" in arrays else ()
-        return cls(index, history, commit_ids, submodules=submodules)
+        return cls(
+            VersionIndex(corpus, snapshot, table),
+            HistoryIndex(commits, reports),
+            unpack_words(arrays["commit_ids"]),
+            submodules=submodules,
+        )
 
 
 def load_untrusted_version(arrays: Arrays) -> PreparedVersion:
-    """The version of arrays that anyone may have made; what can be made of paths alone is made again. Raises
-    KeyError or ValueError for what is none.
+    """Return the version of arrays that anyone may have made.
+
+    What depends on paths alone is computed again. Raises KeyError or ValueError if the arrays are
+    no version.
     """
-    blobs, terms, paths = (
-        len(set(unpack_words(arrays[name]))) for name in ("text.blobs", "text.terms", "paths.paths")
-    )
-    [commit], files = unpack_words(arrays["commit"]), len(arrays["rows"])
-    if not (commit.isascii() and commit.isalnum()):  # it is printed, and part of addresses
+    blobs = len(set(unpack_words(arrays["text.blobs"])))
+    terms = len(set(unpack_words(arrays["text.terms"])))
+    paths = len(set(unpack_words(arrays["paths.paths"])))
+    [commit] = unpack_words(arrays["commit"])
+    # The commit is printed, and becomes a part of addresses.
+    if not (commit.isascii() and commit.isalnum()):
         raise ValueError("the commit has no name that git gives")
+    files = len(arrays["rows"])
     starts = validate_array(arrays, "text.chunk_starts", np.int64, blobs + 1)
-    if (
-        not 0 < files <= paths
-        or starts[0] != 0
-        or (np.diff(starts) < 1).any()
-        or starts[-1] > _MOST_CHUNKS
-    ):
+    has_valid_chunks = starts[0] == 0 and (np.diff(starts) >= 1).all() and starts[-1] <= _MAX_CHUNKS
+    if not 0 < files <= paths or not has_valid_chunks:
         raise ValueError("files of the version are counted wrongly")
     validate_array(
         arrays, "committed_at", np.int64, 1, least=VALID_TIMES.start, below=VALID_TIMES.stop
@@ -184,15 +192,16 @@ def load_untrusted_version(arrays: Arrays) -> PreparedVersion:
     validate_array(arrays, "text.parsed", np.bool_, blobs)
     validate_array(arrays, "text.complexity", np.int32, blobs)
     validate_array(arrays, "text.lines", np.int32, blobs)
-    for name in ("commits", "reports"):
-        check_documents(arrays, name, paths)
-    for name, rows, counts in (
-        ("text.postings", blobs, (np.uint16, len(FIELDS))),
-        ("text.chunk_postings", int(starts[-1]), (np.uint8,)),
+    check_documents(arrays, "commits", paths)
+    check_documents(arrays, "reports", paths)
+    chunks = int(starts[-1])
+    for name, rows, kind, width in (
+        ("text.postings", blobs, np.uint16, (len(FIELDS),)),
+        ("text.chunk_postings", chunks, np.uint8, ()),
     ):
         size = len(arrays[f"{name}.rows"])
         validate_starts(arrays, f"{name}.starts", terms, size)
         validate_array(arrays, f"{name}.rows", np.int32, size, below=rows)
-        validate_array(arrays, f"{name}.values", counts[0], size, *counts[1:], below=np.inf)
+        validate_array(arrays, f"{name}.values", kind, size, *width, below=np.inf)
     table = PathTable.of(unpack_words(arrays["paths.paths"]))
     return PreparedVersion.from_arrays(arrays | to_arrays({"paths": table}))

@@ -1,4 +1,4 @@
-"""A repository with the facts that were made of it, and its versions ready for queries: made, or kept as arrays."""
+"""A repository with its facts, and its versions ready for queries: built, or read from arrays."""
 
 from __future__ import annotations
 
@@ -44,21 +44,25 @@ if TYPE_CHECKING:
     from tosloc.core.config import Config
     from tosloc.storage.build import BuildReport
 
-KEPT_FILES: Final = 40
-"""Files of versions that are kept beside the facts, those used last: one for the sources of a
-version and one for its other files, so 20 versions, shared by all work trees of the repository."""
-KEPT_BYTES: Final = 4 * 10**9
-"""Bytes of these files, at most."""
-ALWAYS_KEPT: Final = 6
-"""Files that are kept whatever their size."""
-PREPARED_VERSION: Final = 8  # of the arrays below: raise it with whatever changes them
-MAX_OTHER_BYTES: Final = (
-    200_000  # bytes of a file that is no source and whose words are searched: larger ones are data
-)
+MAX_KEPT_FILES: Final = 40
+"""Most files of versions that are kept beside the facts, those used last.
+
+A version has one file for its sources and one for its other files, so that 20 versions are kept,
+shared by all work trees of the repository."""
+MAX_KEPT_BYTES: Final = 4 * 10**9
+"""Most bytes of these files."""
+MIN_KEPT_FILES: Final = 6
+"""Number of these files that are kept whatever their size."""
+PREPARED_VERSION: Final = 8
+"""Version of the arrays in these files; raise it whenever they change."""
+MAX_OTHER_BYTES: Final = 200_000
+"""Size up to which files that are no source are searched for words; larger ones are data."""
+_SHOWN_SUFFIXES: Final = 6
+"""Most suffixes that an error message shows."""
 
 
 class IndexedRepository:
-    """A repository, its facts store and which files count as source."""
+    """A repository, its facts store, and the suffixes of its source files."""
 
     def __init__(
         self,
@@ -73,7 +77,8 @@ class IndexedRepository:
         self.store_path = store_path or default_store(repo)
         self.suffixes = frozenset(suffixes) or SOURCE_SUFFIXES
         self.jobs = jobs
-        self.lizard = lizard  # whether complexity is lizard's number, and not 0
+        self.lizard = lizard
+        """Whether complexity is measured by lizard; it is 0 otherwise."""
 
     @classmethod
     def configured(cls, repo: Repository, config: Config | None = None) -> Self:
@@ -90,7 +95,10 @@ class IndexedRepository:
 
     @cached_property
     def store(self) -> FactStore:
-        """The facts, opened (and made, if absent) when first asked for: wrong input leaves nothing behind."""
+        """The facts store, opened (and created if absent) when first used.
+
+        A command that fails for wrong input therefore leaves nothing behind.
+        """
         note_use(self.repo, self.store_path)
         return FactStore(self.store_path)
 
@@ -101,56 +109,65 @@ class IndexedRepository:
 
     @property
     def vectors_path(self) -> Path:
-        """Where the vectors of a project's files lie: beside their facts."""
+        """Path of the file, beside the facts, with the vectors of the project's files."""
         return self.store_path.with_name(f"{self.store_path.stem}.vectors.sqlite")
 
     def close(self) -> None:
-        """Close the store, which is opened again when it is asked; the repository belongs to the caller."""
+        """Close the store, which is opened again when used; the repository stays open."""
         vars(self).pop("functions", None)
         if "store" in vars(self):
             self.store.close()
             del self.store
 
     def snapshot(self, revision: str) -> Snapshot:
-        """The version that ``revision`` names. Raises UnknownCommit."""
+        """Return the version that ``revision`` names.
+
+        Raises UnknownCommit.
+        """
         return self.repo.snapshot(revision, self.suffixes)
 
     def source_snapshot(self, revision: str) -> Snapshot:
         """Return the version that ``revision`` names.
 
-        Raises UnknownCommit, and ToslocError when it contains no source file.
+        Raises UnknownCommit, and ToslocError if it contains no source file.
         """
         snapshot = self.snapshot(revision)
         if not len(snapshot):
+            commit = snapshot.commit[:12]
+            suffixes = self._shown_suffixes
             raise ToslocError(
-                f"{self.repo.path}: version {snapshot.commit[:12]} contains no source file ({self._shown_suffixes})",
+                f"{self.repo.path}: version {commit} contains no source file ({suffixes})",
                 hint="name another with {commit}, or other suffixes in the configuration",
             )
         return snapshot
 
     @property
     def _shown_suffixes(self) -> str:
-        return ", ".join(sorted(self.suffixes)[:6]) + (" ..." if len(self.suffixes) > 6 else "")
+        """The first suffixes of source files, for error messages."""
+        shown = ", ".join(sorted(self.suffixes)[:_SHOWN_SUFFIXES])
+        return f"{shown} ..." if len(self.suffixes) > _SHOWN_SUFFIXES else shown
 
     def uncommitted(self, commit: str) -> frozenset[Change]:
-        """What the work tree has otherwise than a commit, of the files whose words are searched."""
+        """Return how the work tree differs from a commit in files whose words are searched."""
         return self.repo.uncommitted(commit, self.suffixes | OTHER_SUFFIXES)
 
     def build_facts(
         self, snapshots: Sequence[Snapshot], progress: Progress = ignore_progress
     ) -> BuildReport:
-        """Make the facts that the versions' files lack."""
-        return self._index(first_path_by_blob(snapshots), progress)
+        """Build the facts that the versions' files lack."""
+        return self._build(first_path_by_blob(snapshots), progress)
 
-    def _index(self, blobs: Mapping[str, str], progress: Progress) -> BuildReport:
-        from tosloc.storage.build import build  # here: parsers and workers are not loaded in vain
+    def _build(self, blobs: Mapping[str, str], progress: Progress) -> BuildReport:
+        """Build the facts that blobs (id -> path) lack."""
+        # Imported here because it loads parsers and workers, which a complete store does not need.
+        from tosloc.storage.build import build
 
         return build(self.repo, self.store, blobs, self.jobs, progress, lizard=self.lizard)
 
     def load_facts(self, blobs: Mapping[str, str], progress: Progress = ignore_progress) -> Corpus:
-        """Facts of blobs (id -> path), in their order; those that are missing are made."""
+        """Return the facts of blobs (id -> path), in their order; missing ones are built."""
         if self.store.find_missing(analysers_by_blob(blobs, lizard=self.lizard)):
-            self._index(blobs, progress)
+            self._build(blobs, progress)
         return read_facts(self.store, blobs, lizard=self.lizard)
 
     # ---- versions ready for queries
@@ -158,157 +175,186 @@ class IndexedRepository:
     def prepare(
         self, revision: str, progress: Progress = ignore_progress, changes: Collection[Change] = ()
     ) -> PreparedVersion:
-        """Return the version that ``revision`` names, ready for queries, with fixes by commit messages.
+        """Return the version that ``revision`` names, ready for queries.
 
-        ``changes`` that are not committed are applied. The version itself is kept beside the facts
-        for the next time; what is missing is made from the facts of its files and commits. Raises
-        UnknownCommit, and ToslocError when no source file is left.
+        Commits that fix bugs, by their messages, are its fixed reports. Uncommitted ``changes`` are
+        applied. The version of the commit is kept beside the facts for the next time; what is
+        missing is built from the facts of its files and commits.
+
+        Raises UnknownCommit, and ToslocError if no source file is left.
         """
         commit = revision if revision == self.repo.no_commit else self.repo.resolve(revision)
         is_source = suffix_matcher(self.suffixes)
-        changes = sorted(change for change in changes if is_source(_bytes(change.path)))
-        if commit == self.repo.no_commit and not changes:
+        source_changes = sorted(change for change in changes if is_source(_path_bytes(change.path)))
+        if commit == self.repo.no_commit and not source_changes:
             raise self._nothing_on_disk()
 
-        def make() -> PreparedVersion:
-            listed = self._files(commit, self.suffixes) if changes else self.source_snapshot(commit)
-            missing = self.build_facts([listed], progress).missing
-            files = dict(zip(listed.paths, listed.blobs, strict=True))
-            snapshot = Snapshot.of(
-                commit, listed.committed_at, files
-            )  # with numbers that no other version shares
-            unborn = commit == self.repo.no_commit
-            order = [] if unborn else list_parents_first(self.repo, [commit])
-            submodules = () if unborn else self.repo.submodules(commit)
-            history = self._history_of(order, snapshot.path_names, progress)
-            table = PathTable.of(snapshot.path_names.names)
-            index = VersionIndex(self.load_facts(first_path_by_blob([listed])), snapshot, table)
-            return PreparedVersion(index, history, order, missing, submodules)
+        def build_version() -> PreparedVersion:
+            if source_changes:
+                listed = self._list_files(commit, self.suffixes)
+            else:
+                listed = self.source_snapshot(commit)
+            return self._build_version(listed, progress)
 
-        # a clone that was cut off has another history once it is made whole
-        made = self._kept(commit, (sorted(self.suffixes), sorted(self.repo.shallow)), make)
-        if not changes and len(made.snapshot):
-            return made
-        new = {blob: path for path, blob in changes if blob}
-        version = made.with_changes(changes, self.load_facts(new, progress))
+        # A shallow clone has another history once it is complete.
+        key = (sorted(self.suffixes), sorted(self.repo.shallow))
+        version = self._read_or_build(commit, key, build_version)
+        if source_changes:
+            new = {blob: path for path, blob in source_changes if blob}
+            version = version.with_changes(source_changes, self.load_facts(new, progress))
         if not len(version.snapshot):
             raise self._nothing_on_disk()
         return version
 
-    def _files(self, commit: str, suffixes: Iterable[str]) -> Snapshot:
+    def _build_version(self, listed: Snapshot, progress: Progress) -> PreparedVersion:
+        """Return a version with its history, from the facts of its files and commits."""
+        missing = self.build_facts([listed], progress).missing
+        files = dict(zip(listed.paths, listed.blobs, strict=True))
+        # A snapshot of its own has numbers that no other version shares.
+        snapshot = Snapshot.of(listed.commit, listed.committed_at, files)
+        commit_ids: Sequence[str] = []
+        submodules: Sequence[str] = ()
+        if listed.commit != self.repo.no_commit:
+            commit_ids = list_parents_first(self.repo, [listed.commit])
+            submodules = self.repo.submodules(listed.commit)
+        history = self._build_history(commit_ids, snapshot.path_names, progress)
+        table = PathTable.of(snapshot.path_names.names)
+        corpus = self.load_facts(first_path_by_blob([listed]))
+        index = VersionIndex(corpus, snapshot, table)
+        return PreparedVersion(index, history, commit_ids, missing, submodules)
+
+    def _list_files(self, commit: str, suffixes: Iterable[str]) -> Snapshot:
         """Return the files of a commit; a branch without commits has none."""
         if commit == self.repo.no_commit:
             return Snapshot.of(commit, 0, {})
         return self.repo.snapshot(commit, suffixes)
 
     def _nothing_on_disk(self) -> ToslocError:
+        """Return the error that no source file is left."""
         return ToslocError(
-            f"{self.repo.path}: no source file ({self._shown_suffixes}) is on disk, and folders behind links are not"
-            " searched; name a commit, or the repository of the linked folder"
+            f"{self.repo.path}: no source file ({self._shown_suffixes}) is on disk, and folders"
+            " behind links are not searched; name a commit, or the repository of the linked folder"
         )
 
     def prepare_other_files(
         self, commit: str, progress: Progress = ignore_progress, changes: Collection[Change] = ()
     ) -> PreparedVersion:
-        """All files of a version that are no sources, without a history; templates, styles and configuration with their
-        words, unless they are tests, or large. Raises UnknownCommit.
+        """Return all files of a version that are no source, without a history.
+
+        Templates, styles and configuration have their words, unless they are tests or large; other
+        files have the words of their paths alone. Raises UnknownCommit.
         """
-        is_source, is_other = suffix_matcher(self.suffixes), suffix_matcher(OTHER_SUFFIXES)
+        is_source = suffix_matcher(self.suffixes)
 
-        def facts(files: Iterable[tuple[str, str | None]]) -> Corpus:
-            """Of those whose words are searched."""
-            named = {path: blob for path, blob in files if blob and is_other(_bytes(path))}
-            tests = which_are_tests(list(named)).tolist()
-            found = {
-                blob: path
-                for (path, blob), test in zip(named.items(), tests, strict=True)
-                if not test
-            }
-            sizes = self.repo.sizes(found)
-            return self.load_facts(
-                {blob: path for blob, path in found.items() if sizes[blob] <= MAX_OTHER_BYTES},
-                progress,
-            )
-
-        def make() -> PreparedVersion:
-            everything = self._files(commit, [""])
-            pairs = zip(everything.paths, everything.blobs, strict=True)
-            files = {path: blob for path, blob in pairs if not is_source(_bytes(path))}
-            snapshot, none = (
-                Snapshot.of(commit, everything.committed_at, files),
-                Documents.collect([]),
-            )
+        def build_version() -> PreparedVersion:
+            listed = self._list_files(commit, [""])
+            files: dict[str, str] = {}
+            for path, blob in zip(listed.paths, listed.blobs, strict=True):
+                if not is_source(_path_bytes(path)):
+                    files[path] = blob
+            snapshot = Snapshot.of(commit, listed.committed_at, files)
+            corpus = self._load_other_facts(files.items(), progress)
             table = PathTable.of(snapshot.path_names.names)
-            return PreparedVersion(
-                VersionIndex(facts(files.items()), snapshot, table), HistoryIndex(none, none)
-            )
+            no_documents = Documents.collect([])
+            history = HistoryIndex(no_documents, no_documents)
+            return PreparedVersion(VersionIndex(corpus, snapshot, table), history)
 
-        made = self._kept(
-            commit, ("other files", sorted(self.suffixes), sorted(OTHER_SUFFIXES)), make
-        )
-        others = [change for change in changes if not is_source(_bytes(change.path))]
-        return made.with_changes(others, facts(others)) if others else made
+        key = ("other files", sorted(self.suffixes), sorted(OTHER_SUFFIXES))
+        version = self._read_or_build(commit, key, build_version)
+        other_changes = [change for change in changes if not is_source(_path_bytes(change.path))]
+        if not other_changes:
+            return version
+        facts = self._load_other_facts(other_changes, progress)
+        return version.with_changes(other_changes, facts)
 
-    def _kept(
-        self, commit: str, what: object, make: Callable[[], PreparedVersion]
+    def _load_other_facts(
+        self, files: Iterable[tuple[str, str | None]], progress: Progress
+    ) -> Corpus:
+        """Return the facts of the files (path, blob) that are searched but no source."""
+        is_other = suffix_matcher(OTHER_SUFFIXES)
+        searched = {path: blob for path, blob in files if blob and is_other(_path_bytes(path))}
+        are_tests = which_are_tests(list(searched)).tolist()
+        path_by_blob: dict[str, str] = {}
+        for (path, blob), is_test in zip(searched.items(), are_tests, strict=True):
+            if not is_test:
+                path_by_blob[blob] = path
+        sizes = self.repo.sizes(path_by_blob)
+        small = {
+            blob: path for blob, path in path_by_blob.items() if sizes[blob] <= MAX_OTHER_BYTES
+        }
+        return self.load_facts(small, progress)
+
+    def _read_or_build(
+        self, commit: str, key: object, build: Callable[[], PreparedVersion]
     ) -> PreparedVersion:
-        """What is kept of a commit, else what is made now, and kept."""
-        languages = sorted(
-            {
-                with_grammar_release(language_name(suffix), analyser_version(self.lizard))
-                for suffix in self.suffixes
-            }
-        )
-        made_with = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
-        name = f"{content_key(made_with, languages, what)[:16]}-{commit}.safetensors"
-        path = self.store_path.with_name(f"{self.store_path.stem}.versions") / name
-        with suppress(
-            CheckpointError, LookupError, ValueError
-        ):  # of a file that is missing, or damaged inside
+        """Return the kept version of a commit and a key; if none is kept, build it and keep it.
+
+        A version with files that could not be read is not kept.
+        """
+        path = self._version_path(commit, key)
+        # A file that is missing or damaged is replaced.
+        with suppress(CheckpointError, LookupError, ValueError):
             kept = PreparedVersion.from_arrays(read_mapped(path))
             with suppress(OSError):
                 os.utime(path)
             return kept
-        made = make()
-        if not made.missing:
-            with suppress(
-                OSError
-            ):  # a full disk or a folder that cannot be written costs time, not the answer
+        version = build()
+        if not version.missing:
+            # A full disk or a folder that cannot be written costs time, but not the answer.
+            with suppress(OSError):
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                remove(path)  # what could not be read, which may be a pipe that nobody reads
-                write_mapped(path, made.to_arrays())
+                # What could not be read may be a pipe, which waits for a reader.
+                remove(path)
+                write_mapped(path, version.to_arrays())
                 _remove_least_used(path.parent)
             note_use(self.repo, self.store_path)
-        return made
+        return version
 
-    def _history_of(
-        self, order: Sequence[str], paths: StringTable, progress: Progress
+    def _version_path(self, commit: str, key: object) -> Path:
+        """Return the file of a version; its name depends on everything that it is made with."""
+        analyser = analyser_version(self.lizard)
+        languages = {
+            with_grammar_release(language_name(suffix), analyser) for suffix in self.suffixes
+        }
+        made_with = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
+        digest = content_key(made_with, sorted(languages), key)[:16]
+        folder = self.store_path.with_name(f"{self.store_path.stem}.versions")
+        return folder / f"{digest}-{commit}.safetensors"
+
+    def _build_history(
+        self, commit_ids: Sequence[str], paths: StringTable, progress: Progress
     ) -> HistoryIndex:
-        """Documents of all commits, by their number in ``order``; what the store lacks is asked of git, and kept."""
-        analyser_version = f"{COMMITS}{HISTORY_VERSION}+{metadata.version('PyStemmer')}+{content_key(sorted(self.suffixes))[:12]}"
-        wanted, cut = dict.fromkeys(order, analyser_version), self.repo.shallow
+        """Return the documents of all commits, by their position in ``commit_ids``.
+
+        Commits that the store lacks are read from git, and stored.
+        """
+        stemmer = metadata.version("PyStemmer")
+        suffixes = content_key(sorted(self.suffixes))[:12]
+        analyser = f"{COMMITS}{HISTORY_VERSION}+{stemmer}+{suffixes}"
+        wanted = dict.fromkeys(commit_ids, analyser)
         new = read_commits(self.repo, self.store.find_missing(wanted), self.suffixes, progress)
-        # what those touched at which a clone was cut off is not known until it is whole
-        made = zip(new.ids, commit_payloads(new), strict=True)
-        self.store.write(
-            (commit, analyser_version, payload) for commit, payload in made if commit not in cut
-        )
-        return index_commits(order, self.store.read(wanted), paths)
+        # What the last commits of a shallow clone touched is not known until it is complete.
+        shallow = self.repo.shallow
+        rows = []
+        for commit, payload in zip(new.ids, commit_payloads(new), strict=True):
+            if commit not in shallow:
+                rows.append((commit, analyser, payload))
+        self.store.write(rows)
+        return index_commits(commit_ids, self.store.read(wanted), paths)
 
 
 def _remove_least_used(folder: Path) -> None:
-    """Remove the files of versions that were used least, until KEPT_FILES and KEPT_BYTES hold."""
-    by_use = sorted(
-        ((path, path.stat()) for path in folder.glob("*.safetensors")),
-        key=lambda entry: -entry[1].st_mtime_ns,
-    )
+    """Remove the least used files of versions beyond MAX_KEPT_FILES and MAX_KEPT_BYTES."""
+    files = [(path, path.stat()) for path in folder.glob("*.safetensors")]
+    newest_first = sorted(files, key=lambda file: -file[1].st_mtime_ns)
     total = 0
-    for number, (path, status) in enumerate(by_use):
+    for number, (path, status) in enumerate(newest_first):
         total += status.st_size
-        if number >= KEPT_FILES or (number >= ALWAYS_KEPT and total > KEPT_BYTES):
+        is_too_large = number >= MIN_KEPT_FILES and total > MAX_KEPT_BYTES
+        if number >= MAX_KEPT_FILES or is_too_large:
             path.unlink(missing_ok=True)
 
 
-def _bytes(path: str) -> bytes:
+def _path_bytes(path: str) -> bytes:
     """Return a path as git has it, which is UTF-8 in every locale."""
     return path.encode("utf-8", "surrogateescape")

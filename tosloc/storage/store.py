@@ -1,8 +1,8 @@
-"""The facts store: one SQLite table that keeps once what was made of each file content and each commit.
+"""The facts store: one SQLite table with the facts of each file content and each commit.
 
-A row is (id, analyser, payload): the id is git's of a blob or commit; the analyser says which facts these are, and by
-which version of what they were made; the payload is complete in itself. The store is a cache: one that does not open,
-or is of another format, is begun anew.
+A row is (id, analyser, payload). The id is git's of a blob or commit; the analyser is the name and
+version of what made the facts; a payload needs no other row. The store is a cache: a file that does
+not open, or has another format, is replaced by an empty one.
 """
 
 from __future__ import annotations
@@ -17,34 +17,49 @@ from typing import Any, Final, Self, TypeAlias
 
 from tosloc.core.errors import StoreError
 
-Row: TypeAlias = tuple[str, str, bytes]  # (id, analyser, payload)
+Row: TypeAlias = tuple[str, str, bytes]
+"""(id, analyser, payload)."""
 
-BUSY_SECONDS: Final = 120.0  # how long a writer waits for another one's transaction
-_FORMAT: Final = 4  # of file and payloads, as user_version: another one is begun anew
-_MAKE: Final = f"""
+BUSY_SECONDS: Final = 120.0
+"""Seconds that a writer waits for another one's transaction."""
+_FORMAT: Final = 4
+"""Format of file and payloads, in SQLite's user_version; a file of another format is replaced."""
+_TABLE: Final = "facts (id TEXT, analyser TEXT, payload BLOB, PRIMARY KEY (id, analyser))"
+"""The table and its columns.
+
+It has rowids, because ids come in no order, and a table without rowids would move payloads with
+each new one."""
+_CREATE: Final = f"""
     BEGIN IMMEDIATE;
-    CREATE TABLE IF NOT EXISTS facts (id TEXT, analyser TEXT, payload BLOB, PRIMARY KEY (id, analyser));
+    CREATE TABLE IF NOT EXISTS {_TABLE};
     PRAGMA user_version = {_FORMAT};
     COMMIT;
     PRAGMA journal_mode = WAL;
 """
-"""Of several processes one makes it. Not WITHOUT ROWID: ids come in no order, and its tree would move the payloads."""
+"""Statements that create the table; of several processes one creates it."""
+_LOOK_UP: Final = """
+    SELECT {columns} FROM json_each(?) AS asked
+    LEFT JOIN facts ON facts.id = key AND analyser = asked.value
+"""
+"""Query for rows of ids and analysers, in the order of a JSON object."""
 
 
 class FactStore:
-    """Facts in one SQLite file, made if it is absent. Close it, or use it in a ``with`` block.
+    """Facts in one SQLite file, which is created if it is absent.
 
-    For one thread at a time; several processes each open their own. One that may only be read is read, and so is a copy
-    that is ``unchanging``. Raises StoreError when the file cannot be read, and when the disk is full; the file stays
-    consistent.
+    Close it, or use it in a ``with`` block. A store is for one thread at a time; several processes
+    each open their own. A file that may only be read is opened for reading, and so is a copy that
+    is ``unchanging``. Raises StoreError if the file cannot be read or the disk is full; the file
+    stays consistent.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, unchanging: bool = False) -> None:
         self.path: Final = Path(path).expanduser().absolute()
-        with self._explained():
+        with self._translate_sqlite_errors():
             try:
                 self._database = self._connect(unchanging)
             except sqlite3.DatabaseError as error:
+                # A busy or unreadable file is no damage.
                 if isinstance(error, sqlite3.OperationalError):
                     raise
                 for end in ("", "-wal", "-shm"):
@@ -52,13 +67,15 @@ class FactStore:
                 self._database = self._connect(unchanging)
 
     def _connect(self, unchanging: bool) -> sqlite3.Connection:
-        """Return a connection to the file, made if it is absent. If this raises, nothing stays open."""
+        """Return a connection to the file, created if absent.
+
+        If this raises, nothing stays open.
+        """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        writable = not unchanging and all(
-            os.access(p, os.W_OK) for p in (self.path.parent, self.path) if p.exists()
-        )
-        # without locks, for which there is no room, or which a network disk may lack
-        uri = self.path.as_uri() + ("" if writable else "?mode=ro&immutable=1")
+        uri = self.path.as_uri()
+        if unchanging or not self._is_writable():
+            # Without locks, which need a writable folder, and which a network disk may lack.
+            uri += "?mode=ro&immutable=1"
         database = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
         try:
             self._prepare(database)
@@ -67,14 +84,22 @@ class FactStore:
             raise
         return database
 
+    def _is_writable(self) -> bool:
+        """Return whether the folder, and the file if it exists, may be written."""
+        existing = [path for path in (self.path.parent, self.path) if path.exists()]
+        return all(os.access(path, os.W_OK) for path in existing)
+
     @staticmethod
     def _prepare(database: sqlite3.Connection) -> None:
-        """Make the table if it is absent. Raises sqlite3.DatabaseError for a file of another format."""
+        """Create the table if it is absent.
+
+        Raises sqlite3.DatabaseError for a file of another format.
+        """
         tables = database.execute("SELECT 1 FROM sqlite_master").fetchone()
         if database.execute("PRAGMA user_version").fetchone() != (_FORMAT,):
             if tables:
                 raise sqlite3.DatabaseError("another format")
-            database.executescript(_MAKE)
+            database.executescript(_CREATE)
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute("PRAGMA cache_size = -65536")
 
@@ -89,35 +114,38 @@ class FactStore:
         self._database.close()
 
     def copy_to(self, path: Path) -> None:
-        """Write a copy of what is in the store now, to be read as ``unchanging``."""
-        with self._explained():
+        """Write a copy of the store as it is now, to be opened as ``unchanging``."""
+        with self._translate_sqlite_errors():
             self._database.execute("VACUUM INTO ?", (str(path),))
 
     def find_missing(self, wanted: Mapping[str, str]) -> list[str]:
-        """Those of some ids (id -> analyser) that have no row, in their order."""
-        return [name for name, row in self._look_up("key, facts.rowid", wanted) if row is None]
+        """Return the ids (id -> analyser) that have no row, in their order."""
+        rows = self._look_up("key, facts.rowid", wanted)
+        return [identity for identity, row in rows if row is None]
 
     def read(self, wanted: Mapping[str, str]) -> Iterator[bytes | None]:
-        """The payload of each id (id -> analyser), in their order; None for one that has no row."""
+        """Return the payload of each id (id -> analyser), in order; None if it has no row."""
         return (payload for (payload,) in self._look_up("payload", wanted))
 
     def write(self, rows: Iterable[Row]) -> None:
-        """Write rows over those that are there, in one transaction."""
-        with self._explained(), self._database:
+        """Insert rows, or replace those that are there, in one transaction."""
+        with self._translate_sqlite_errors(), self._database:
             self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
 
     def _look_up(self, columns: str, wanted: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
-        query = f"SELECT {columns} FROM json_each(?) AS asked LEFT JOIN facts ON facts.id = key AND analyser = asked.value"
-        with self._explained():
+        """Yield the columns of each id (id -> analyser), in order; None where there is no row."""
+        with self._translate_sqlite_errors():
+            query = _LOOK_UP.format(columns=columns)
             yield from self._database.execute(query, (json.dumps(wanted),))
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turn the errors of SQLite and of the disk into sentences for people."""
+    def _translate_sqlite_errors(self) -> Iterator[None]:
+        """Raise errors of SQLite and of the disk as StoreError, which says what to do."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
-                f"{self.path}: the facts store cannot be used ({error}); see that its folder may be written, the"
-                " disk is not full, and run it again; or name another folder for the cache with $TOSLOC_CACHE"
+                f"{self.path}: the facts store cannot be used ({error}); see that its folder may be"
+                " written, the disk is not full, and run it again; or name another folder for the"
+                " cache with $TOSLOC_CACHE"
             ) from error
