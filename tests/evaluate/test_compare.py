@@ -71,7 +71,7 @@ def test_mcnemar_is_only_for_measures_that_are_yes_or_no(comparison):
 
 def test_largest_changes_come_first(comparison):
     changes = {}
-    for direction, pairs in comparison.most_changed(9).items():
+    for direction, pairs in comparison.largest_changes(9).items():
         changes[direction] = [(pair.report, pair.a.ranks, pair.b.ranks) for pair in pairs]
     assert changes == {
         "risen": [("3", (4,), (1,)), ("1", (2,), (1,))],
@@ -80,7 +80,7 @@ def test_largest_changes_come_first(comparison):
 
 
 def test_number_of_largest_changes_is_limited(comparison):
-    assert [pair.report for pair in comparison.most_changed(1)["risen"]] == ["3"]
+    assert [pair.report for pair in comparison.largest_changes(1)["risen"]] == ["3"]
 
 
 def test_p_values_of_one_pair_are_not_adjusted():

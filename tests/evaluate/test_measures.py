@@ -25,7 +25,7 @@ def ranks(pattern):
 
 # Hirsch and Hofer, table I; Manning et al.; and examples 1 and 2 of a popular explanation of AP@K
 @pytest.mark.parametrize(
-    ("found", "relevant", "k", "over", "expected"),
+    ("found_ranks", "relevant", "k", "over", "expected"),
     [
         ([1, 2, 5, 12, 15], 5, None, "relevant", 0.653),
         ([1, 2, 5, 12, 15], 5, None, "found", 0.653),
@@ -47,8 +47,8 @@ def ranks(pattern):
         ([], 0, 10, "reachable", 0.0),
     ],
 )
-def test_average_precision_by_its_denominator(found, relevant, k, over, expected):
-    assert average_precision(found, relevant, k, over) == pytest.approx(expected, abs=5e-4)
+def test_average_precision_by_its_denominator(found_ranks, relevant, k, over, expected):
+    assert average_precision(found_ranks, relevant, k, over) == pytest.approx(expected, abs=5e-4)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_bpref_is_refused_where_no_number_of_files_is_known():
 
 
 @pytest.mark.parametrize(
-    ("found", "relevant", "values"),
+    ("found_ranks", "relevant", "values"),
     [
         (
             [2, 7],
@@ -115,13 +115,13 @@ def test_bpref_is_refused_where_no_number_of_files_is_known():
         "no fixed file",
     ],
 )
-def test_other_measures_by_hand(found, relevant, values):
-    scores = make_scores(found, relevant)
+def test_other_measures_by_hand(found_ranks, relevant, values):
+    scores = make_scores(found_ranks, relevant)
     assert {name: Measure.parse(name)(scores) for name in values} == pytest.approx(values)
 
 
 @pytest.mark.parametrize(
-    ("found", "k", "expected"),
+    ("found_ranks", "k", "expected"),
     [
         ([1], 1, 1.0),
         ([2, 7], 1, 0.0),
@@ -134,8 +134,8 @@ def test_other_measures_by_hand(found, relevant, values):
         ([], 10, 0.0),
     ],
 )
-def test_reciprocal_rank_at_k_counts_rank_k_and_none_below_it(found, k, expected):
-    scores = make_scores(found, max(len(found), 1))
+def test_reciprocal_rank_at_k_counts_rank_k_and_none_below_it(found_ranks, k, expected):
+    scores = make_scores(found_ranks, max(len(found_ranks), 1))
     assert Measure("RR", k)(scores) == expected
 
 
@@ -146,9 +146,9 @@ def test_an_unknown_measure_is_refused_with_all_names(text):
 
 
 @given(st.sets(st.integers(1, 60), min_size=1), st.integers(0, 5), st.integers(0, 20))
-def test_the_faulty_bpref_is_never_above_the_corrected_one(found, more, unranked):
-    ranked = max(found)
-    scores = make_scores(found, len(found) + more, ranked, ranked + more + unranked)
+def test_the_faulty_bpref_is_never_above_the_corrected_one(found_ranks, more, unranked):
+    ranked = max(found_ranks)
+    scores = make_scores(found_ranks, len(found_ranks) + more, ranked, ranked + more + unranked)
     faulty = Measure("old_bpref")(scores)
     corrected = Measure("bpref")(scores)
     assert faulty >= 0

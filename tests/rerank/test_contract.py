@@ -12,7 +12,7 @@ from tests import rankers
 from tests.rankers import RERANKED_FILES
 from tests.rerank.by_hand import candidates, report
 from tosloc.core.errors import ToslocError
-from tosloc.rerank.base import RERANKERS, RerankingContext, reranker_class, rr_and_ap_reranked
+from tosloc.rerank.base import RERANKERS, RerankingContext, reranked_rr_and_ap, reranker_class
 
 LATER = 4_000_000_000  # seconds since 1970, after every fix that a reranker learned from
 
@@ -36,7 +36,10 @@ def opened_at(report_candidates, time):
 @pytest.fixture(scope="module")
 def validation(training_set):
     """Return the candidates of the validation reports, as if all were opened later."""
-    return [opened_at(one, LATER) for one in training_set.candidates("validation", RERANKED_FILES)]
+    return [
+        opened_at(report_candidates, LATER)
+        for report_candidates in training_set.candidates("validation", RERANKED_FILES)
+    ]
 
 
 @pytest.fixture(scope="module", params=RERANKERS)
@@ -61,13 +64,13 @@ def refitted(reranker, world, training_set, tmp_path_factory):
     return rankers.fit_reranker(replace(world, model_folder=folder), reranker.name, training_set)
 
 
-def check_same_reranker(one, other, validation, context):
+def check_same_reranker(reranker, other, validation, context):
     """Assert that two rerankers score alike and have learned the same."""
-    assert scores(one, validation, context) == scores(other, validation, context)
-    assert one.weight == other.weight
-    assert one.depth == other.depth
-    assert one.trained_until == other.trained_until
-    assert one.validation_results == other.validation_results
+    assert scores(reranker, validation, context) == scores(other, validation, context)
+    assert reranker.weight == other.weight
+    assert reranker.depth == other.depth
+    assert reranker.trained_until == other.trained_until
+    assert reranker.validation_results == other.validation_results
 
 
 def test_training_twice_gives_the_same_reranker(reranker, refitted, validation, context):
@@ -83,7 +86,9 @@ def test_a_saved_reranker_can_be_moved_and_loaded(refitted, validation, context,
 
 def test_each_report_has_as_many_scores_as_candidates(reranker, validation, context):
     results = scores(reranker, validation, context)
-    assert [len(result) for result in results] == [len(one) for one in validation]
+    assert [len(result) for result in results] == [
+        len(report_candidates) for report_candidates in validation
+    ]
 
 
 def test_scores_differ_between_reports(reranker, validation, context):
@@ -103,15 +108,20 @@ def test_scores_do_not_depend_on_the_order_of_asking(reranker, validation, conte
 
 
 def test_scores_do_not_depend_on_what_else_is_asked(reranker, validation, context):
-    alone = [scores(reranker, [one], context)[0] for one in validation]
+    alone = [scores(reranker, [report_candidates], context)[0] for report_candidates in validation]
     assert alone == scores(reranker, validation, context)
 
 
 def test_scores_do_not_depend_on_labels(reranker, validation, context):
     relabelled = []
-    for one in validation:
-        labels = {"fixed": ~one.fixed, "missed_ranks": (9,), "relevant": 7, "fixed_at": 5}
-        relabelled.append(replace(one, **labels))
+    for report_candidates in validation:
+        labels = {
+            "fixed": ~report_candidates.fixed,
+            "missed_ranks": (9,),
+            "relevant": 7,
+            "fixed_at": 5,
+        }
+        relabelled.append(replace(report_candidates, **labels))
     assert scores(reranker, relabelled, context) == scores(reranker, validation, context)
 
 
@@ -169,11 +179,11 @@ def test_a_report_without_candidates_is_left_to_stage_one(reranker, validation, 
 
 
 def test_unknown_files_are_scored_by_their_paths(reranker, validation, context):
-    known = validation[0]
-    unknown = replace(known, blobs=tuple(f"{n:040}" for n in range(len(known))))
+    known_files = validation[0]
+    unknown = replace(known_files, blobs=tuple(f"{n:040}" for n in range(len(known_files))))
     [result] = scores(reranker, [unknown], context)
     assert np.isfinite(result).all()
-    assert [result] != scores(reranker, [known], context)
+    assert [result] != scores(reranker, [known_files], context)
 
 
 @pytest.mark.parametrize(
@@ -232,9 +242,9 @@ def test_head_keeps_the_ranks_of_the_fixed_files_that_it_loses():
     ids=["as stage one", "equal scores keep stage one's order", "the fixed file rises"],
 )
 def test_a_reordered_head_is_measured_with_the_rest_in_its_places(scores, rr, ap):
-    result = rr_and_ap_reranked(FOUR.head(2), np.array(scores))
+    result = reranked_rr_and_ap(FOUR.head(2), np.array(scores))
     assert result == pytest.approx((rr, ap))
 
 
 def test_a_report_without_fixed_files_counts_0():
-    assert rr_and_ap_reranked(candidates("a", "0"), np.zeros(1)) == (0.0, 0.0)
+    assert reranked_rr_and_ap(candidates("a", "0"), np.zeros(1)) == (0.0, 0.0)

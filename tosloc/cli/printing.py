@@ -380,7 +380,7 @@ def comparison_tables(comparison: Comparison, top: int) -> list[Table]:
     number = pluralize(len(comparison.pairs), "report")
     tables = [differences_table(comparison.differences, a, b, number, f"\n {b} against {a}")]
     heads = ["report", "AP from", "to", "change", "ranks from", "to"]
-    for how, pairs in comparison.most_changed(top).items():
+    for how, pairs in comparison.largest_changes(top).items():
         if pairs:
             title = f" reports that have {how} most from {a} to {b}"
             rows = [_pair_row(pair) for pair in pairs]

@@ -53,7 +53,7 @@ class Comparison:
         """Ids of the reports for which the two runs searched different numbers of files."""
         return [pair.report for pair in self.pairs if pair.a.searched != pair.b.searched]
 
-    def most_changed(self, n: int) -> dict[str, list[ReportPair]]:
+    def largest_changes(self, n: int) -> dict[str, list[ReportPair]]:
         """Return up to ``n`` reports whose average precision rose most, and ``n`` that fell most.
 
         The keys are ``risen`` and ``fallen``; the change is from a to b, the largest one first.
@@ -171,7 +171,7 @@ def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
         "other_searched": len(comparison.searched_differently),
         "measures": difference_values(comparison.differences),
     }
-    for direction, pairs in comparison.most_changed(top).items():
+    for direction, pairs in comparison.largest_changes(top).items():
         values[direction] = [_pair_values(pair) for pair in pairs]
     return values
 

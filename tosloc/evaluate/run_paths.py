@@ -150,7 +150,10 @@ def drop_test_files(scored: ScoredRun) -> ScoredRun:
 
 
 def _judgement_without_tests(scores: ReportScores, stays: BoolArray) -> Judgement:
-    """Return the judgement of a report without test files; ``stays`` (L,) has its ranked files."""
+    """Return the judgement of a report without test files.
+
+    ``stays`` (L,) is true for the ranked files that are not tests.
+    """
     searched = None
     # Only a complete ranking tells how many of the searched files are not tests.
     if scores.searched is None or scores.ranked == scores.searched:

@@ -173,10 +173,10 @@ class _OrderLine:
     ranks: list[_Number] | None = None
 
     def order(self, names: Sequence[str], where: str) -> Order:
-        """Return the line's order of files whose paths are ``names``.
+        """Return the ranked files of the line, whose numbers are positions in ``names``.
 
-        Raises RunError with ``where`` if files and scores or ranks do not match, if a file is there
-        twice, and if scores increase or ranks do not.
+        Raises RunError, which begins with ``where``, if there are not as many scores or ranks as
+        files, if a file has no path or is there twice, and if scores increase or ranks do not.
         """
         files = np.array(self.files, dtype=np.int32)
         scores = np.array(self.scores, dtype=np.float64)

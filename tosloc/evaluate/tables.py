@@ -147,7 +147,7 @@ class Results:
         return means
 
     def name_unit(self, text: str) -> str:
-        """Return a text about files as one about what the run ranks."""
+        """Return a text about files with the unit that the run ranks instead of "file"."""
         return text.replace("file", self.unit)
 
     @property

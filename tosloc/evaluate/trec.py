@@ -173,7 +173,7 @@ def _read(path: Path, form: _Format) -> Run:
     positions = _positions_in_git_order(names.names)
     orders = {}
     for report, files in files_by_report.items():
-        orders[report] = _ordered(files, positions, f"{path}: report {report}")
+        orders[report] = _rank_files(files, positions, f"{path}: report {report}")
     header = {"form": "TREC run", "tag": percent_decode(last_cell)}
     return Run(header, names.names, orders, str(path))
 
@@ -195,7 +195,7 @@ def _positions_in_git_order(names: list[str]) -> LongArray:
     return np.argsort(in_order)
 
 
-def _ordered(files: _ValuedFiles, positions: LongArray, where: str) -> Order:
+def _rank_files(files: _ValuedFiles, positions: LongArray, where: str) -> Order:
     """Return the files by value, descending, then by path. Raises RunError for one there twice."""
     numbers: IntArray = np.asarray(files.numbers, dtype=np.int32)
     values = np.asarray(files.values)

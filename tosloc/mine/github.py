@@ -159,9 +159,10 @@ def _readable_answers(project: str, reference: str) -> Iterator[None]:
 
 
 def _request(reference: str, path: str, token: str, query: dict[str, Any] | None = None) -> Any:
-    """Return GitHub's answer, to a GraphQL query if there is one, which is tried several times.
+    """Return GitHub's answer to the request of a path.
 
-    Raises ReportError with GitHub's message for an error.
+    With ``query`` it is a GraphQL query, which is repeated while the server fails. Raises
+    ReportError, with GitHub's message, for an error; ``reference`` begins the sentence.
     """
     request = _make_request(path, token, query)
     problem = ""

@@ -232,7 +232,7 @@ def _project(address: str) -> set[str]:
 
 
 def is_no_bug(labels: Iterable[str]) -> bool:
-    """Return whether labels say that an issue is not a bug: one does, and none says that it is.
+    """Return whether a label says that an issue is not a bug, and none says that it is one.
 
     >>> is_no_bug(["enhancement"]), is_no_bug(["kind/feature-request"]), is_no_bug(["area: docs"])
     (True, True, True)

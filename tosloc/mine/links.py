@@ -40,7 +40,7 @@ WEAK: Final = "commit message"
 
 
 class LinkKind(NamedTuple):
-    """What a kind of link tells about a commit.
+    """What a kind of link says about a commit.
 
     A commit later than ``max_days`` after the closing of the issue follows up, or means an issue of
     another project. A commit that ``only_names`` the issue, and does not say that it is closed, may
@@ -354,7 +354,7 @@ def _choose_fix(
     changes: Mapping[str, FileChanges],
     reverted: Collection[str],
 ) -> Link | str:
-    """Return the surest link of an issue from whose commit can be learned, else why there is none.
+    """Return the surest usable link of an issue, or else the reason why there is none.
 
     Of links of the same kind the one that changes product code is surer than one that only changes
     tests, then the one nearest to the closing, then the earliest. If no link can be used, the
@@ -434,10 +434,11 @@ def reverted_commits(infos: Mapping[str, CommitInfo]) -> set[str]:
     for info in infos.values():
         subject = info.message.strip().partition("\n")[0].strip()
         targets = {name.lower() for name in _REVERTS.findall(info.message)} & infos.keys()
-        named = _REVERT_OF.match(subject)
-        if not targets and named is not None:
-            target = id_by_subject.get(named["subject"].rstrip('"').strip(), "")
-            targets = {target}
+        revert = _REVERT_OF.match(subject)
+        if not targets and revert is not None:
+            # the message has no id, so that the newest commit with this subject is meant
+            target_subject = revert["subject"].rstrip('"').strip()
+            targets = {id_by_subject.get(target_subject, "")}
         reverted |= targets
         for target in targets:
             reverted -= targets_by_revert.get(target, set())

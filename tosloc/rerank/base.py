@@ -102,7 +102,7 @@ class Candidates:
         return replace(head, missed_ranks=(*newly_missed, *self.missed_ranks))
 
 
-def rr_and_ap_reranked(candidates: Candidates, scores: FloatArray) -> tuple[float, float]:
+def reranked_rr_and_ap(candidates: Candidates, scores: FloatArray) -> tuple[float, float]:
     """Return reciprocal rank and average precision after sorting candidates by ``scores`` (C,).
 
     All other files keep their places; equal scores keep stage one's order. A report without fixed
@@ -122,7 +122,7 @@ def mrr_and_map(
     reciprocal_ranks = []
     average_precisions = []
     for report_candidates, report_scores in zip(candidates, scores, strict=True):
-        rr, ap = rr_and_ap_reranked(report_candidates, report_scores)
+        rr, ap = reranked_rr_and_ap(report_candidates, report_scores)
         reciprocal_ranks.append(rr)
         average_precisions.append(ap)
     if not reciprocal_ranks:

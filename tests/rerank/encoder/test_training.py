@@ -131,11 +131,11 @@ def train_epochs(make_trainer):
 
 
 def test_an_interrupted_training_goes_on_to_the_same_end(train_epochs):
-    whole, _ = train_epochs("whole", 2)
+    uninterrupted, _ = train_epochs("whole", 2)
     first_half, _ = train_epochs("half", 1)
     resumed, begun = train_epochs("half", 2)
-    assert first_half == whole[:2]
-    assert resumed == whole
+    assert first_half == uninterrupted[:2]
+    assert resumed == uninterrupted
     assert begun == [1]
 
 
@@ -146,11 +146,11 @@ def test_training_begins_anew_with_another_key(train_epochs):
 
 
 def test_training_begins_anew_from_half_a_state(train_epochs, tmp_path):
-    whole, _ = train_epochs("half", 2)
+    uninterrupted, _ = train_epochs("half", 2)
     state = tmp_path / "half" / STATE
     state.write_bytes(state.read_bytes()[:100])
     again, begun = train_epochs("half", 2)
-    assert again == whole
+    assert again == uninterrupted
     assert begun == [0, 1]
 
 

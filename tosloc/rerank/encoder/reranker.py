@@ -284,7 +284,7 @@ class EncoderReranker(Reranker):
         return self
 
     def _training_candidates(self, candidates: Candidates) -> Candidates:
-        """Return the fixed files, and as many wrong ones as are ranked beside one fixed file."""
+        """Return the fixed files, and the first wrong ones: one less than the depth."""
         number_of_wrong = np.cumsum(~candidates.fixed)
         return candidates.take(np.flatnonzero(candidates.fixed | (number_of_wrong < self.depth)))
 
@@ -437,7 +437,7 @@ def choose_weight(
 ) -> tuple[float, dict[str, tuple[float, float]]]:
     """Return the weight with the best MRR + MAP on these reports, and the results of all weights.
 
-    Of equal weights the smallest is chosen.
+    Of equally good weights the smallest is chosen.
     """
     results = mrr_and_map_by_weight(candidates, encoder_scores, _WEIGHTS)
     best = max(_WEIGHTS, key=lambda weight: round(sum(results[weight]), 9))

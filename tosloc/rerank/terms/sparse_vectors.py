@@ -263,7 +263,7 @@ class SparseVectors:
         return [self._cache[key] for key in keys]
 
     def _count_matrix(self, texts: Sequence[Mapping[str, float]]) -> sparse.csr_array:
-        """Return (n, V) how many times each term counts in texts (term -> count)."""
+        """Return the (n, V) matrix of counts of texts, each of which is given as term -> count."""
         id_by_term = self.vocabulary.id_by_term
         rows = []
         terms = []
