@@ -1,8 +1,8 @@
 """Find every regular expression of the package, and texts that would make a bad one slow.
 
-A text is made of a part that the pattern accepts, a piece repeated many times, and an end that the
-pattern refuses: what makes a backtracking matcher try again. The pieces come from the pattern's own
-syntax tree, with some that suit patterns for prose, code and paths.
+A text consists of a part that the pattern accepts, a piece repeated many times, and an end that the
+pattern refuses, which makes a backtracking matcher try again. The pieces come from the pattern's
+own syntax tree, and from a list of pieces that suit patterns for prose, code and paths.
 """
 
 import ast
@@ -24,56 +24,33 @@ METHODS = ("match", "fullmatch", "search", "finditer", "findall", "sub", "subn",
 SIZES = (40, 160, 640, 2560, 10240)
 """Lengths of a text, each four times the one before."""
 MAX_RATIO = 8.0
-"""Largest ratio of two times. Four times the text takes 4 to 5 times as long in n log n, 16 in n²."""
+"""Largest ratio of two times. Four times the text takes 4 to 5 times as long if time grows with
+n log n, 16 times if it grows with n²."""
 MIN_SECONDS = 0.003
 """Times below are noise."""
-COMMON_PIECES = (
-    *(
-        " ",
-        "\n",
-        "\t",
-        "a",
-        "A",
-        "0",
-        "_",
-        ".",
-        "-",
-        "/",
-        "*",
-        "#",
-        "=",
-        ",",
-        ":",
-        "`",
-        '"',
-        "(",
-        "<",
-        "[",
-        "{",
-        "\\",
-        "é",
-    ),
-    *(
-        "a ",
-        " a",
-        "a.",
-        "a/",
-        "a,",
-        "a:",
-        "a(",
-        "aA",
-        "a0",
-        "a-",
-        "a\n",
-        "\n\n ",
-        "#1 ",
-        "# ",
-        "- ",
-        "<!--",
-        "-->",
-        "at a.b(",
-    ),
+# fmt: off
+SINGLE_CHARACTERS = (
+    " ", "\n", "\t", "a", "A", "0", "_", ".", "-", "/", "*", "#", "=", ",", ":", "`", '"', "(", "<",
+    "[", "{", "\\", "é",
 )
+LONGER_PIECES = (
+    "a ", " a", "a.", "a/", "a,", "a:", "a(", "aA", "a0", "a-", "a\n", "\n\n ", "#1 ", "# ", "- ",
+    "<!--", "-->", "at a.b(",
+)
+# fmt: on
+COMMON_PIECES = (*SINGLE_CHARACTERS, *LONGER_PIECES)
+REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT)
+MAX_LETTERS_OF_SET = 6
+MIN_REPETITIONS = 10
+"""A part that may repeat at least this often is worth an attack."""
+CATEGORY_SAMPLES = {
+    sre.CATEGORY_DIGIT: "0",
+    sre.CATEGORY_SPACE: " ",
+    sre.CATEGORY_WORD: "a",
+    sre.CATEGORY_NOT_DIGIT: "a",
+    sre.CATEGORY_NOT_SPACE: "a",
+    sre.CATEGORY_NOT_WORD: " ",
+}
 PASSED_ON = {
     "tosloc.code.facts._MARKUP": ["sub"],
     "tosloc.code.facts._ESCAPE": ["sub"],
@@ -84,26 +61,31 @@ PASSED_ON = {
 
 
 def module_patterns():
-    """Return each compiled pattern of the package's modules by its full name."""
-    patterns = {}
+    """Return each compiled pattern of the package's modules and of the action by its full name.
+
+    A pattern that several modules have is listed once, by the first name.
+    """
+    modules = []
     for info in pkgutil.walk_packages(tosloc.__path__, "tosloc."):
-        if info.name.endswith("__main__"):
-            continue
-        module = importlib.import_module(info.name)
-        for name, value in vars(module).items():
-            for where, pattern in inner_patterns(value, name):
-                patterns.setdefault(
-                    (pattern.pattern, pattern.flags), (f"{info.name}.{where}", pattern)
-                )
-    action = ROOT / "action/run.py"
-    specification = importlib.util.spec_from_file_location("action_run", action)
+        if not info.name.endswith("__main__"):
+            modules.append((info.name, importlib.import_module(info.name)))
+    modules.append(("action.run", import_action()))
+    patterns = {}
+    for module_name, module in modules:
+        for variable, value in vars(module).items():
+            for name, pattern in inner_patterns(value, variable):
+                key = (pattern.pattern, pattern.flags)
+                patterns.setdefault(key, (f"{module_name}.{name}", pattern))
+    return dict(patterns.values())
+
+
+def import_action():
+    """Return the module of the action's program, which is in no package."""
+    specification = importlib.util.spec_from_file_location("action_run", ROOT / "action/run.py")
     module = importlib.util.module_from_spec(specification)
     sys.modules["action_run"] = module
     specification.loader.exec_module(module)
-    for name, value in vars(module).items():
-        for where, pattern in inner_patterns(value, name):
-            patterns.setdefault((pattern.pattern, pattern.flags), (f"action.run.{where}", pattern))
-    return dict(patterns.values())
+    return module
 
 
 def inner_patterns(value, name):
@@ -121,48 +103,53 @@ def inner_patterns(value, name):
             yield from inner_patterns(getattr(value, field), f"{name}.{field}")
 
 
-def used_methods():
-    """Return the methods that the package calls on each name, by module and name; module "" for all."""
-    methods = defaultdict(set)
+def parsed_sources():
+    """Yield (path, node) for each syntax node of the package and of the action."""
     for path in (*(ROOT / "tosloc").rglob("*.py"), ROOT / "action/run.py"):
-        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and node.attr in METHODS:
-                holder = node.value
-                while isinstance(holder, ast.Subscript):
-                    holder = holder.value
-                if isinstance(holder, ast.Name | ast.Attribute):
-                    name = holder.id if isinstance(holder, ast.Name) else holder.attr
-                    methods[module, name].add(node.attr)
-                    methods["", name].add(node.attr)
+            yield path, node
+
+
+def used_methods():
+    """Return the methods that are called on each variable, by (module, variable).
+
+    The module "" has those that are called on a variable of this name in any module.
+    """
+    methods = defaultdict(set)
+    for path, node in parsed_sources():
+        if not isinstance(node, ast.Attribute) or node.attr not in METHODS:
+            continue
+        holder = node.value
+        while isinstance(holder, ast.Subscript):
+            holder = holder.value
+        if isinstance(holder, ast.Name | ast.Attribute):
+            module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            name = holder.id if isinstance(holder, ast.Name) else holder.attr
+            methods[module, name].add(node.attr)
+            methods["", name].add(node.attr)
     return methods
 
 
 def literal_calls():
-    """Yield name, method and pattern of each call such as ``re.sub("a+", ...)`` with a literal pattern."""
-    for path in (*(ROOT / "tosloc").rglob("*.py"), ROOT / "action/run.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not (
-                isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args
-            ):
-                continue
-            owner, method = node.func.value, node.func.attr
-            if not (isinstance(owner, ast.Name) and owner.id == "re" and method in METHODS):
-                continue
-            if isinstance(node.args[0], ast.Constant):
-                yield (
-                    f"{path.relative_to(ROOT)}:{node.lineno}",
-                    method,
-                    re.compile(node.args[0].value),
-                )
+    """Yield place, method and pattern of each call such as ``re.sub("a+", ...)``."""
+    for path, node in parsed_sources():
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        owner = node.func.value
+        method = node.func.attr
+        is_of_re = isinstance(owner, ast.Name) and owner.id == "re" and method in METHODS
+        if is_of_re and node.args and isinstance(node.args[0], ast.Constant):
+            place = f"{path.relative_to(ROOT)}:{node.lineno}"
+            yield place, method, re.compile(node.args[0].value)
 
 
 def sample(tree):
-    """Return a text that a parsed pattern accepts, as far as that can be seen."""
+    """Return a text that a parsed pattern accepts, as far as the tree shows it."""
     return "".join(sample_of_node(node) for node in tree)
 
 
 def sample_of_node(node):
+    """Return a text that a node of a parsed pattern accepts; "" for what matches no characters."""
     kind, value = node
     if kind is sre.LITERAL:
         return chr(value)
@@ -178,23 +165,14 @@ def sample_of_node(node):
         return sample(value[3])
     if kind is sre.ATOMIC_GROUP:
         return sample(value)
-    if kind in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
-        least, most, body = value
-        return sample(body) * max(least, min(1, int(most)))
+    if kind in REPEATS:
+        least, most, repeated = value
+        return sample(repeated) * max(least, min(1, int(most)))
     return ""
 
 
-CATEGORY_SAMPLES = {
-    sre.CATEGORY_DIGIT: "0",
-    sre.CATEGORY_SPACE: " ",
-    sre.CATEGORY_WORD: "a",
-    sre.CATEGORY_NOT_DIGIT: "a",
-    sre.CATEGORY_NOT_SPACE: "a",
-    sre.CATEGORY_NOT_WORD: " ",
-}
-
-
 def sample_of_set(items):
+    """Return a letter that a set accepts."""
     if items[0][0] is sre.NEGATE:
         refused = {chr(value) for kind, value in items if kind is sre.LITERAL}
         return next(letter for letter in "a Z0.-" if letter not in refused)
@@ -219,7 +197,7 @@ def refused_letters(tree):
 
 
 def letters_of_set(items):
-    """Return up to four letters of a set: one of each of its parts."""
+    """Return one letter of each of the first parts of a set."""
     letters = []
     for kind, value in items:
         if kind is sre.LITERAL:
@@ -228,20 +206,24 @@ def letters_of_set(items):
             letters.append(chr(value[0]))
         elif kind is sre.CATEGORY:
             letters.append(CATEGORY_SAMPLES.get(value, "a"))
-    return letters[:6]
+    return letters[:MAX_LETTERS_OF_SET]
 
 
-def methods_of(name, methods):
-    """Return the methods that are called on the pattern with this full name, in the order of METHODS."""
+def called_methods(name, methods):
+    """Return the methods called on the pattern with this full name, in the order of ``METHODS``.
+
+    ``methods`` are those of ``used_methods``. A private name is used in its own module only.
+    """
     base = name.split("[")[0]
     if base in PASSED_ON:
         return PASSED_ON[base]
     module, _, variable = base.rpartition(".")
-    called = methods[module, variable] if variable.startswith("_") else methods["", variable]
+    called = methods[module if variable.startswith("_") else "", variable]
     return [method for method in METHODS if method in called]
 
 
 def children(node):
+    """Return the trees inside a node."""
     kind, value = node
     if kind is sre.BRANCH:
         return value[1]
@@ -249,7 +231,7 @@ def children(node):
         return [value[3]]
     if kind is sre.ATOMIC_GROUP:
         return [value]
-    if kind in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
+    if kind in REPEATS:
         return [value[2]]
     if kind in (sre.ASSERT, sre.ASSERT_NOT):
         return [value[1]]
@@ -257,51 +239,62 @@ def children(node):
 
 
 def repeats(tree, before=""):
-    """Yield (text before, text repeated) of each part that may repeat ten times or more."""
+    """Yield (text before, repeated text) of each part that may repeat often."""
     for node in tree:
         kind, value = node
-        if kind in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT) and value[1] >= 10:
-            yield before, sample(value[2]) or "a"
-            if len(value[2]) == 1 and value[2][0][0] is sre.IN:
-                for letter in letters_of_set(value[2][0][1]):
+        if kind in REPEATS and value[1] >= MIN_REPETITIONS:
+            repeated = value[2]
+            yield before, sample(repeated) or "a"
+            if len(repeated) == 1 and repeated[0][0] is sre.IN:
+                for letter in letters_of_set(repeated[0][1]):
                     yield before, letter
         for child in children(node):
             yield from repeats(child, before)
         before += sample_of_node(node)
 
 
+def without_duplicates(values):
+    """Return the values as a list, each at its first place."""
+    return list(dict.fromkeys(values))
+
+
 def attacks(pattern, *, thorough):
-    """Yield (text before, piece, end) of the texts that a pattern is tried with."""
-    source, flags = pattern.pattern, pattern.flags
+    """Yield (text before, piece, end) of the texts that a pattern is tried with.
+
+    Without ``thorough`` it leaves out most combinations of beginnings, pieces and ends.
+    """
+    source = pattern.pattern
+    flags = pattern.flags
     if isinstance(source, bytes):
         source = source.decode("latin-1")
         flags |= re.ASCII
     tree = sre_parser.parse(source, flags)
-    own = list(dict.fromkeys(repeats(tree)))
-    befores = list(dict.fromkeys(before for before, _ in own))
-    most = len(befores) if thorough else 6
-    pieces = list(dict.fromkeys(piece for _, piece in own))
-    whole = sample(tree)
-    found = [*own]
-    found += [("", piece) for piece in (*pieces, whole, *COMMON_PIECES) if piece]
-    # The beginning of a match, again and again: each is tried to the end of the text.
-    beginnings = dict.fromkeys(before + piece for before, piece in own)
-    found += [("", beginning) for beginning in beginnings]
-    further = (*pieces, *COMMON_PIECES) if thorough else (*pieces[:4], " ")
-    found += [(before, piece) for before in befores[:most] for piece in further]
-    refused = list(dict.fromkeys(refused_letters(tree)))
-    ends = ["\x00", "", *refused[:2]]
+    own = without_duplicates(repeats(tree))
+    befores = without_duplicates(before for before, _ in own)
+    pieces = without_duplicates(piece for _, piece in own)
+    refused = without_duplicates(refused_letters(tree))
     if thorough:
+        further_pieces = (*pieces, *COMMON_PIECES)
         ends = ["\x00", "", "!", "\n", "\n\x00", "a", *refused]
-    for before, piece in dict.fromkeys(found):
-        for end in dict.fromkeys(ends):
+    else:
+        befores = befores[:6]
+        further_pieces = (*pieces[:4], " ")
+        ends = ["\x00", "", *refused[:2]]
+    pairs = [*own]
+    pairs += [("", piece) for piece in (*pieces, sample(tree), *COMMON_PIECES) if piece]
+    # The beginning of a match, again and again: the matcher tries each one to the end of the text.
+    pairs += [("", before + piece) for before, piece in own]
+    for before in befores:
+        pairs += [(before, piece) for piece in further_pieces]
+    for before, piece in without_duplicates(pairs):
+        for end in without_duplicates(ends):
             yield before, piece, end
 
 
-def seconds(pattern, method, text, times=1):
+def least_seconds(pattern, method, text, times=1):
     """Return the least CPU time of some runs of a method over a text."""
     call = getattr(pattern, method)
-    best = float("inf")
+    least = float("inf")
     for _ in range(times):
         started = time.process_time()
         if method in ("sub", "subn"):
@@ -311,27 +304,31 @@ def seconds(pattern, method, text, times=1):
                 pass
         else:
             call(text)
-        best = min(best, time.process_time() - started)
-    return best
+        least = min(least, time.process_time() - started)
+    return least
 
 
-def slow_text(pattern, methods, *, thorough=False):
-    """Return a method, an attack and the times that grow worse than n log n; None if there are none."""
+def find_slow_text(pattern, methods, *, thorough=False):
+    """Return a text on which a pattern takes more than n log n time, or None.
+
+    The text is described by the method, the attack, its length, and the times for a quarter of the
+    text and for all of it.
+    """
     is_bytes = isinstance(pattern.pattern, bytes)
+    sizes = SIZES if thorough else SIZES[:-1]
     for before, piece, end in attacks(pattern, thorough=thorough):
         texts = []
-        for size in SIZES if thorough else SIZES[:-1]:
+        for size in sizes:
             text = before + piece * (size // len(piece)) + end
             texts.append(text.encode("utf-8") if is_bytes else text)
         for method in methods:
-            last = None
             for smaller, text in pairwise(texts):
-                now = seconds(pattern, method, text)
+                now = least_seconds(pattern, method, text)
                 if now < MIN_SECONDS:
                     continue
-                last = seconds(pattern, method, smaller, 3)
+                last = least_seconds(pattern, method, smaller, 3)
                 if now > MAX_RATIO * last:  # A busy machine may have slowed one run: look again.
-                    now = seconds(pattern, method, text, 7)
+                    now = least_seconds(pattern, method, text, 7)
                 if now > MIN_SECONDS and now > MAX_RATIO * last:
                     return method, (before, piece, end), len(text), last, now
     return None

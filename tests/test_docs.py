@@ -1,4 +1,4 @@
-"""Pages that must stay true: links, files and commands that they name, packages, and sections that docstrings cite."""
+"""Links, files, commands and packages that the docs mention exist, and so do cited sections."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from tosloc.cli.app import app
 from tosloc.rank.features import NAMES as FEATURES
 
 ROOT = Path(__file__).parents[1]
-NAMES = (
+PAGE_NAMES = (
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -21,7 +21,7 @@ NAMES = (
     "checkpoints/README.md",
     "scripts/example/README.md",
 )
-PAGES = [*(ROOT / name for name in NAMES), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*(ROOT / name for name in PAGE_NAMES), *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 CONSOLE = re.compile(r"^```(?:console|sh|bash)\n(.*?)^```$", re.M | re.S)
 INLINE = re.compile(r"`(?:\w+=\S+ )*(?:\S+ -m )?tosloc ([^`]+)`")
@@ -29,13 +29,13 @@ CALL = re.compile(r"(?:^(?:\$ )?(?:\w+=\S+ )*|\) |&& |\| |-m )tosloc ((?:(?!&&|\
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} (.+)$", re.M)
 SECTION = re.compile(r"^#{1,6} ((?:B\.)?\d+(?:\.\d+)*|B)\.? ", re.M)
-NAMED = re.compile(r"`((?:tosloc|tests|configs|scripts|docs|checkpoints)/[\w./-]*)`")
+MENTIONED_PATH = re.compile(r"`((?:tosloc|tests|configs|scripts|docs|checkpoints)/[\w./-]*)`")
 COMMAND = get_command(app)
 CITED = re.compile(r"docs/method\.md,\s+section\s+((?:B\.)?\d+(?:\.\d+)*)")
 
 
 def anchor(heading):
-    """The fragment that GitHub gives a heading.
+    """Return the fragment that GitHub gives a heading.
 
     >>> anchor("Table 4: every system, in `two` spaces")
     'table-4-every-system-in-two-spaces'
@@ -43,38 +43,41 @@ def anchor(heading):
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-def prose(page):
-    """A page without its blocks of code."""
+def read_prose(page):
+    """Return the text of a page without its blocks of code."""
     return FENCE.sub("", page.read_text(encoding="utf-8"))
 
 
 def missing_links(page):
-    """Links of a page to files, and to headings, that do not exist."""
-    found = []
-    for link in LINK.findall(prose(page)):
-        name, _, fragment = link.partition("#")
-        target = page.parent / name if name else page
-        if re.match(r"[a-z]+:", link) or (target.exists() and not fragment):
-            continue
-        if not target.exists() or fragment not in {
-            anchor(heading) for heading in HEADING.findall(prose(target))
-        }:
-            found.append(link)
-    return found
+    """Return the links of a page to files, and to headings, that do not exist."""
+    return [link for link in LINK.findall(read_prose(page)) if is_broken(link, page)]
 
 
-def commands_of(page):
-    """Calls of ``tosloc`` in a page's blocks of commands, each with what stands behind it up to the next command.
+def is_broken(link, page):
+    """Return whether a link of a page leads to no file or to no heading; web addresses are kept."""
+    if re.match(r"[a-z]+:", link):
+        return False
+    name, _, fragment = link.partition("#")
+    target = page.parent / name if name else page
+    if not target.exists():
+        return True
+    if not fragment:
+        return False
+    return fragment not in map(anchor, HEADING.findall(read_prose(target)))
 
-    And those within its sentences.
+
+def find_commands(page):
+    """Return the calls of ``tosloc`` in a page's blocks of commands and in its sentences.
+
+    A call of a block is given with what follows it up to the next command.
     """
     text = page.read_text(encoding="utf-8")
     blocks = "\n".join(CONSOLE.findall(text)).replace("\\\n", " ")
     return [*CALL.findall(blocks), *INLINE.findall(FENCE.sub("", text))]
 
 
-def unknown_in(call):
-    """Words of a call that are no command, and options that its command does not have."""
+def find_unknown_words(call):
+    """Return the words of a call that are no command, and options that its command lacks."""
     command = COMMAND
     words = [word for word in call.split() if word != "..."]
     while words and isinstance(command, TyperGroup) and not words[0].startswith("-"):
@@ -82,65 +85,85 @@ def unknown_in(call):
         command = command.commands.get(name)
         if command is None:
             return [name]
-        command.make_context(
-            name, [], resilient_parsing=True
-        )  # those of the laboratory are not known before
-    known = {
-        option
-        for parameter in command.params
-        for option in (*parameter.opts, *parameter.secondary_opts)
-    }
-    return [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]
+        # The commands of the laboratory are only known once a context is made.
+        command.make_context(name, [], resilient_parsing=True)
+    known = set()
+    for parameter in command.params:
+        known.update(parameter.opts, parameter.secondary_opts)
+    options = [word for word in words if word.startswith("--")]
+    return [option for option in options if option.partition("=")[0] not in known]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_files_and_commands_of_pages_exist(page):
+all_pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+@all_pages
+def test_links_of_pages_exist(page):
     assert missing_links(page) == []
-    names = [name for name in NAMED.findall(prose(page)) if "NAME" not in name]
-    assert [name for name in names if not (ROOT / name).exists()] == []
-    assert [(call, unknown) for call in commands_of(page) if (unknown := unknown_in(call))] == []
+
+
+@all_pages
+def test_files_that_pages_mention_exist(page):
+    """Paths with NAME stand for any name."""
+    paths = [path for path in MENTIONED_PATH.findall(read_prose(page)) if "NAME" not in path]
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@all_pages
+def test_commands_and_options_of_pages_exist(page):
+    unknown = {call: find_unknown_words(call) for call in find_commands(page)}
+    assert {call: words for call, words in unknown.items() if words} == {}
 
 
 def test_every_feature_has_its_row():
     text = (ROOT / "docs/features.md").read_text()
-    assert not [name for name in FEATURES if f"`{name}`" not in text]
+    assert [name for name in FEATURES if f"`{name}`" not in text] == []
 
 
-def test_what_is_wrong_is_seen(tmp_path):
-    assert unknown_in("lab reproduce table-4 --out runs") == []
-    assert unknown_in("lab produce table-4") == ["produce"]
-    assert unknown_in("train --repo x --rounds 3") == ["--rounds"]
-    assert unknown_in("data ... --zone x") == unknown_in("lab ...") == unknown_in("--version") == []
+@pytest.mark.parametrize(
+    ("call", "unknown"),
+    [
+        ("lab reproduce table-4 --out runs", []),
+        ("lab produce table-4", ["produce"]),
+        ("train --repo x --rounds 3", ["--rounds"]),
+        ("data ... --zone x", []),
+        ("lab ...", []),
+        ("--version", []),
+    ],
+)
+def test_unknown_commands_and_options_are_found(call, unknown):
+    assert find_unknown_words(call) == unknown
+
+
+def test_missing_links_are_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
-        "# Top\n[a](page.md#top) [b](gone.md) [c](#gone) [d](https://x.org/y)\n```\n[e](gone.md)\n```\n"
+        "# Top\n[a](page.md#top) [b](gone.md) [c](#gone) [d](https://x.org/y)\n"
+        "```\n[e](gone.md)\n```\n"
     )
     assert missing_links(page) == ["gone.md", "#gone"]
 
 
 def test_table_of_packages_is_complete():
-    table = (
-        (ROOT / "docs/architecture.md")
-        .read_text(encoding="utf-8")
-        .partition("## Packages")[2]
-        .partition("\n## ")[0]
-    )
-    packages = set().union(*LAYERS)
-    assert sorted(package for package in packages if f"`tosloc/{package}/`" not in table) == []
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table = text.partition("## Packages")[2].partition("\n## ")[0]
+    packages = sorted(set().union(*LAYERS))
+    assert [package for package in packages if f"`tosloc/{package}/`" not in table] == []
+
+
+def find_citations():
+    """Return (path, section) of each section of docs/method.md that code or settings cite."""
+    citations = set()
+    for folder in ("tosloc", "tests", "scripts", "configs"):
+        for path in (ROOT / folder).rglob("*.*"):
+            if path.suffix in {".py", ".toml"}:
+                sections = CITED.findall(path.read_text(encoding="utf-8"))
+                citations.update((str(path), section) for section in sections)
+    return citations
 
 
 def test_cited_sections_of_the_method_exist():
     sections = set(SECTION.findall((ROOT / "docs/method.md").read_text(encoding="utf-8")))
-    code = [
-        path
-        for folder in ("tosloc", "tests", "scripts", "configs")
-        for path in (ROOT / folder).rglob("*.*")
-    ]
-    texts = {
-        path: path.read_text(encoding="utf-8") for path in code if path.suffix in {".py", ".toml"}
-    }
-    cited = {
-        (str(path), section) for path, text in texts.items() for section in CITED.findall(text)
-    }
-    assert len(cited) > 20
-    assert [(path, section) for path, section in cited if section not in sections] == []
+    citations = find_citations()
+    assert len(citations) > 20
+    assert [citation for citation in citations if citation[1] not in sections] == []

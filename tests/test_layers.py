@@ -1,7 +1,11 @@
-"""Imports go down only: which package may import which, and which of its modules, wherever the import stands."""
+"""Imports go down only: which package may import which, and which of its modules.
+
+Imports inside functions and by ``importlib.import_module`` count, too.
+"""
 
 import ast
 import re
+from functools import cache
 from graphlib import TopologicalSorter
 from itertools import product
 from pathlib import Path
@@ -24,14 +28,14 @@ LAYERS = [
 ]
 """A package may import packages of lower layers; packages of one layer never import each other."""
 LAYER = {package: number for number, layer in enumerate(LAYERS) for package in layer}
-LAYER |= {"__main__": len(LAYERS), "scripts": len(LAYERS)}  # entries from outside
+LAYER |= {"__main__": len(LAYERS), "scripts": len(LAYERS)}  # they start the commands
 MODELS = {"retrieval", "storage", "rank", "rerank", "localize"}
 FORBIDDEN = {
     *product(MODELS, {"evaluate"}),
     *product(LAYER.keys() - {"cli", "lab", "__main__", "scripts"}, {"lab"}),
     *product({"mine", "web", "plots", "mcp"}, {"train"}),
 }
-"""What the layers allow and is forbidden all the same: (importing package, imported package)."""
+"""Imports that the layers allow and that are forbidden nonetheless: (importer, imported)."""
 ONLY_IMPORTERS = {
     "lizard": {"code"},
     "tree_sitter": {"code"},
@@ -55,16 +59,19 @@ ONLY_IMPORTERS = {
     "typer": {"cli"},
     "rich": {"cli", "scripts"},
 }
-BUILT_IN = {"import_module", "__import__"}
+"""Library -> packages that may import it."""
+IMPORT_FUNCTIONS = {"import_module", "__import__"}
 PUBLIC_MODULES = re.compile(r"Modules for other packages: ([^.]+)\.")
 
 
-def package_of(path):
+def package_and_module(path):
     """Return the package and the module of a file: ("", "") for tosloc/__init__.py."""
     names = path.relative_to(ROOT).with_suffix("").parts
     if names[0] == "scripts":
         return "scripts", names[1]
-    return ("", "") if names[1] == "__init__" else (names[1], names[2] if len(names) > 2 else "")
+    if names[1] == "__init__":
+        return "", ""
+    return names[1], names[2] if len(names) > 2 else ""
 
 
 def public_modules(package):
@@ -74,91 +81,104 @@ def public_modules(package):
     return set(listed[1].replace("\n", " ").replace(" ", "").split(","))
 
 
-def modules_of(package):
+def all_modules(package):
     """Return the names of the modules and packages inside a package."""
-    return {
-        path.stem
-        for path in (ROOT / "tosloc" / package).iterdir()
-        if path.suffix == ".py" or path.is_dir()
-    }
+    modules = set()
+    for path in (ROOT / "tosloc" / package).iterdir():
+        if path.suffix == ".py" or path.is_dir():
+            modules.add(path.stem)
+    return modules
 
 
 PUBLIC = {package: public_modules(package) for layer in LAYERS for package in layer}
-MODULES = {package: modules_of(package) for package in PUBLIC}
+MODULES = {package: all_modules(package) for package in PUBLIC}
 
 
 def imports(source):
-    """Yield the full name of everything that a module imports, also by ``importlib.import_module``."""
+    """Yield the full name of everything that a module imports, in functions and by name, too."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif (
-            isinstance(node, ast.Call)
-            and ast.unparse(node.func).split(".")[-1] in BUILT_IN
-            and node.args
-        ):
-            if isinstance(node.args[0], ast.Constant):
+        elif isinstance(node, ast.Call) and node.args:
+            function = ast.unparse(node.func).split(".")[-1]
+            if function in IMPORT_FUNCTIONS and isinstance(node.args[0], ast.Constant):
                 yield str(node.args[0].value)
 
 
-def problems_of(package, module, imported):
+@cache
+def read_imports(path):
+    """Return the full names of everything that a file imports."""
+    return list(imports(path.read_text(encoding="utf-8")))
+
+
+def find_problems(package, module, imported):
     """Return a sentence for each import that the module must not have."""
     problems = []
     for name in imported:
         top, target, inner = (*name.split("."), "", "")[:3]
-        if top != "tosloc":
-            library = next(
-                (
-                    library
-                    for library in ONLY_IMPORTERS
-                    if top == library or top.startswith(f"{library}_")
-                ),
-                "",
-            )
-            if package not in ONLY_IMPORTERS.get(library, {package}):
-                problems.append(f"{package} imports {name}")
-        elif target == package == "rerank" and inner not in (module, "base"):
-            problems.append(
-                f"{package}.{module} imports {package}.{inner}"
-            )  # rerankers don't know each other
-        elif package and target in LAYER and target != package:  # tosloc itself loads nothing
-            if LAYER[target] >= LAYER[package] or (package, target) in FORBIDDEN:
-                problems.append(f"{package} imports {target}")
-            elif inner in MODULES[target] - PUBLIC[target]:
-                problems.append(
-                    f"{package} imports {target}.{inner}, which its package does not offer"
-                )
+        if top == "tosloc":
+            problem = package_problem(package, module, target, inner)
+        else:
+            problem = library_problem(package, name)
+        if problem:
+            problems.append(problem)
     return problems
 
 
+def library_problem(package, name):
+    """Return a sentence if a package must not import a library, or None."""
+    top = name.partition(".")[0]
+    for library, importers in ONLY_IMPORTERS.items():
+        if top == library or top.startswith(f"{library}_"):
+            return None if package in importers else f"{package} imports {name}"
+    return None
+
+
+def package_problem(package, module, target, inner):
+    """Return a sentence if a module must not import the module ``inner`` of a package, or None."""
+    if package == target == "rerank" and inner not in (module, "base"):
+        return f"{package}.{module} imports {package}.{inner}"  # rerankers are independent
+    is_own = not package or target == package  # tosloc/__init__.py has no layer
+    if is_own or target not in LAYER:
+        return None
+    if LAYER[target] >= LAYER[package] or (package, target) in FORBIDDEN:
+        return f"{package} imports {target}"
+    if inner in MODULES[target] - PUBLIC[target]:
+        return f"{package} imports {target}.{inner}, which its package does not offer"
+    return None
+
+
 def source_files():
+    """Return the paths of all modules of the package and of all scripts."""
     return [*(ROOT / "tosloc").rglob("*.py"), *(ROOT / "scripts").rglob("*.py")]
 
 
 def test_every_package_has_a_layer():
-    assert {package_of(path)[0] for path in source_files()} - {""} == LAYER.keys()
+    packages = {package_and_module(path)[0] for path in source_files()}
+    assert packages - {""} == LAYER.keys()
 
 
 def test_imports_go_down_only():
     problems = {}
     for path in source_files():
-        found = problems_of(*package_of(path), imports(path.read_text(encoding="utf-8")))
-        if found:
-            problems[str(path)] = found
+        package, module = package_and_module(path)
+        sentences = find_problems(package, module, read_imports(path))
+        if sentences:
+            problems[str(path)] = sentences
     assert problems == {}
 
 
 def test_packages_import_each_other_in_no_circle():
     targets = {package: set() for package in LAYER}
     for path in source_files():
-        package = package_of(path)[0]
-        if package:
-            names = imports(path.read_text(encoding="utf-8"))
-            targets[package] |= {
-                name.split(".")[1] for name in names if name.startswith("tosloc.")
-            } - {package}
+        package, _ = package_and_module(path)
+        for name in read_imports(path):
+            top, _, inner = name.partition(".")
+            target = inner.partition(".")[0]
+            if package and top == "tosloc" and inner and target != package:
+                targets[package].add(target)
     TopologicalSorter(targets).prepare()  # raises CycleError
 
 
@@ -171,38 +191,51 @@ def test_modules_that_a_package_offers_exist(package):
 def test_modules_that_a_package_offers_are_used_by_others(package):
     used = set()
     for path in source_files():
-        if package_of(path)[0] != package:
-            names = (name.split(".") for name in imports(path.read_text(encoding="utf-8")))
-            used |= {name[2] for name in names if name[:2] == ["tosloc", package] and len(name) > 2}
+        importer, _ = package_and_module(path)
+        for name in read_imports(path):
+            top, target, inner = (*name.split("."), "", "")[:3]
+            if importer != package and top == "tosloc" and target == package:
+                used.add(inner)
     assert PUBLIC[package] <= used
 
 
 @pytest.mark.parametrize(
-    ("package", "module", "source", "problems"),
+    ("package", "module", "source"),
     [
-        ("git", "history", "from tosloc.core.records import Case\nimport git", []),
+        ("git", "history", "from tosloc.core.records import Case\nimport git"),
+        ("rerank", "encoder", "from tosloc.rerank.base import x\nimport torch"),
+        ("rank", "features", "from tosloc.code.complexity import x"),
+    ],
+    ids=["lower layer and own library", "own base module", "public module"],
+)
+def test_allowed_imports_have_no_problem(package, module, source):
+    assert find_problems(package, module, imports(source)) == []
+
+
+@pytest.mark.parametrize(
+    ("package", "module", "source", "problem"),
+    [
         (
             "rerank",
             "terms",
             "from tosloc.rerank.encoder import x",
-            ["rerank.terms imports rerank.encoder"],
+            "rerank.terms imports rerank.encoder",
         ),
-        ("rerank", "encoder", "from tosloc.rerank.base import x\nimport torch", []),
         (
             "rank",
             "features",
             "def f():\n    import_module('tosloc.evaluate')",
-            ["rank imports evaluate"],
+            "rank imports evaluate",
         ),
-        ("rank", "features", "import tree_sitter_java", ["rank imports tree_sitter_java"]),
-        ("rank", "features", "from tosloc.code.complexity import x", []),
+        ("rank", "features", "import tree_sitter_java", "rank imports tree_sitter_java"),
         (
             "mine",
             "links",
             "from tosloc.rerank.terms import x",
-            ["mine imports rerank.terms, which its package does not offer"],
+            "mine imports rerank.terms, which its package does not offer",
         ),
     ],
+    ids=["another reranker", "forbidden package", "library of another", "private module"],
 )
-def test_the_check_finds_forbidden_imports(package, module, source, problems):
-    assert problems_of(package, module, imports(source)) == problems
+def test_forbidden_imports_are_found(package, module, source, problem):
+    assert find_problems(package, module, imports(source)) == [problem]

@@ -1,4 +1,7 @@
-"""Nothing of the future counts: not in a feature, not in what is learned; for rankings see the contract of rankers."""
+"""Nothing of the future counts: not in a feature, not in what is learned.
+
+For rankings see the contract of rankers, ``tests/test_contract.py``.
+"""
 
 import math
 import random
@@ -21,168 +24,185 @@ from tosloc.train import training
 from tosloc.train.experiment import ExperimentContext
 
 CONFIG = toy.small_config(0.5, 0.2)
-ASKED = 10  # number of the report that is asked about; as many fixes precede it
-FIXED_AT = toy.START + 11 * 2 * toy.DAY  # when its fix was committed, a day after it was opened
+ASKED = 10
+"""Index of the report that is asked about; as many fixes precede it."""
+FIXED_AT = toy.START + (ASKED + 1) * 2 * toy.DAY
+"""When its fix was committed, in seconds since 1970; it was opened a day before."""
 
 
 @pytest.fixture
 def project(tmp_path):
-    made = toy.make_project(tmp_path, bugs=14, themes=7)
-    # words and frames that what is planted could act upon
-    frame = " at org.app.p0.ParserService.Inner.x(ParserService.java:1) parser cookie crash"
-    made.records[ASKED]["description"] += frame
-    return made
+    """Return a project whose asked report has words and a frame that planted evidence matches."""
+    project = toy.make_project(tmp_path, bugs=14, themes=7)
+    project.records[ASKED]["description"] += (
+        " at org.app.p0.ParserService.Inner.x(ParserService.java:1) parser cookie crash"
+    )
+    return project
 
 
-def extracted(made, records):
-    """Path -> every feature of the asked report in its version, as training sees them."""
-    with Repository(made.git.path) as repo:
-        with ExperimentContext(
-            CONFIG, repo, made.write_reports("asked.jsonl", records)
-        ) as experiment:
-            extraction = experiment.extraction(
-                Path(tempfile.mkdtemp(dir=made.folder)), features.ALL
-            )
-            cases = [
-                case
-                for case in experiment.dataset.cases
-                if case.report.id == made.records[ASKED]["id"]
-            ]
-            [table] = read_blocks(extraction.run(cases, jobs=1))
-            names = [repo.path_names.names[number] for number in table.path_ids.tolist()]
-            return dict(zip(names, table.rows.tolist(), strict=True))
+def extract_features(project, records):
+    """Return every feature of the asked report as training sees them: path -> values."""
+    folder = Path(tempfile.mkdtemp(dir=project.folder))
+    reports = project.write_reports("asked.jsonl", records)
+    identity = project.records[ASKED]["id"]
+    with (
+        Repository(project.git.path) as repo,
+        ExperimentContext(CONFIG, repo, reports) as experiment,
+    ):
+        extraction = experiment.extraction(folder, features.ALL)
+        cases = [case for case in experiment.dataset.cases if case.report.id == identity]
+        [table] = read_blocks(extraction.run(cases, jobs=1))
+        paths = [repo.path_names.names[path_id] for path_id in table.path_ids.tolist()]
+        return dict(zip(paths, table.rows.tolist(), strict=True))
 
 
 @pytest.fixture
-def before(project):
-    """Before anything was planted."""
-    return extracted(project, project.records)
+def clean_features(project):
+    """Return the features before anything is planted."""
+    return extract_features(project, project.records)
 
 
-def planted(made, kind):
-    """With something planted that must not matter."""
-    return extracted(
-        made, plant_evidence(made, kind, FIXED_AT - toy.DAY, made.records[ASKED]["description"])
-    )
+def planted_features(project, kind):
+    """Return the features after planting evidence that must not matter."""
+    description = project.records[ASKED]["description"]
+    records = plant_evidence(project, kind, FIXED_AT - toy.DAY, description)
+    return extract_features(project, records)
 
 
-def changed(before, after):
-    """Features that differ."""
-    return {
-        features.ALL[n]
-        for path in before
-        for n in np.flatnonzero(np.subtract(before[path], after[path]))
-    }
+def changed_features(before, after):
+    """Return the names of features that differ for any file."""
+    names = set()
+    for path, values in before.items():
+        for position in np.flatnonzero(np.subtract(values, after[path])):
+            names.add(features.ALL[position])
+    return names
 
 
-def same(one, two):
-    """Equal but for the last bits, which the numbering of terms may change."""
-    assert one.keys() == two.keys()
-    for path, values in one.items():
-        assert two[path] == pytest.approx(values, rel=1e-5, abs=1e-6), path
+def check_same(first, second):
+    """Check that features are equal except for the last bits, which depend on term numbers."""
+    assert first.keys() == second.keys()
+    for path, values in first.items():
+        assert second[path] == pytest.approx(values, rel=1e-5, abs=1e-6), path
+
+
+def relabel(project, **changes):
+    """Return the records, with other values in that of the asked report."""
+    records = list(project.records)
+    records[ASKED] = records[ASKED] | changes
+    return records
 
 
 @pytest.mark.parametrize("kind", PLANT_KINDS)
-def test_what_is_planted_later_does_not_matter(project, before, kind):
-    same(planted(project, kind), before)
+def test_what_is_planted_later_changes_no_feature(project, clean_features, kind):
+    check_same(planted_features(project, kind), clean_features)
 
 
-def test_without_the_rule_of_time_the_plant_inside_the_version_is_seen(project, monkeypatch):
-    """So that the test above can fail: containment alone does not hide what has a later clock."""
+def test_without_the_rule_of_time_a_plant_inside_the_version_is_seen(project, monkeypatch):
+    """The test above can fail: containment alone does not hide what has a later clock."""
     as_of = HistoryIndex.as_of
 
-    def timeless(self, opened, contained=None):
+    def ignore_time(self, opened, contained=None):
         return replace(as_of(self, math.inf, contained), opened=opened)
 
-    monkeypatch.setattr(HistoryIndex, "as_of", timeless)
-    seen = changed(extracted(project, project.records), planted(project, INSIDE_VERSION))
-    assert {"file_documents", "near_reports", "near_commits", "history"} <= seen
+    monkeypatch.setattr(HistoryIndex, "as_of", ignore_time)
+    before = extract_features(project, project.records)
+    names = changed_features(before, planted_features(project, INSIDE_VERSION))
+    assert {"file_documents", "near_reports", "near_commits", "history"} <= names
 
 
-def test_the_same_planted_earlier_does_matter(project, before):
-    """So that the test above can fail: an early fix in the version's own line changes history and texts."""
+def test_an_earlier_fix_changes_features(project, clean_features):
+    """The test above can fail: a fix in the version's own line changes history and texts."""
     early = project.records[2] | {"id": "9", "summary": PLANTED_TEXT, "description": PLANTED_TEXT}
-    seen = changed(before, extracted(project, [*project.records, early]))
-    assert {"file_documents", "near_reports", "history"} <= seen
+    names = changed_features(clean_features, extract_features(project, [*project.records, early]))
+    assert {"file_documents", "near_reports", "history"} <= names
 
 
-def relabelled(made, **changes):
-    """The records, that of the asked report with other values."""
-    return [
-        record | changes if record is made.records[ASKED] else record for record in made.records
-    ]
+OPENED_LATE = datetime.fromtimestamp(FIXED_AT + 5, UTC).isoformat()
+"""Time of opening of a report that was opened, by its clock, after its own fix was committed."""
 
 
-def test_its_own_fix_never_counts(project, before):
-    """A report opened, by its clock, after its own fix was committed: only what hangs on the clock may differ."""
-    opened, [own] = (
-        datetime.fromtimestamp(FIXED_AT + 5, UTC).isoformat(),
-        project.records[ASKED]["fixed"],
-    )
-    late = extracted(project, relabelled(project, opened=opened))
-    # with another label of its own nothing changes, so its own fix is in none of the features
-    same(
-        extracted(project, relabelled(project, opened=opened, fixed=[toy.class_path("Rocket")])),
-        late,
-    )
+def test_the_label_of_a_late_report_changes_no_feature(project):
+    """If the fix of a report counted for the report itself, its label would change features."""
+    late = extract_features(project, relabel(project, opened=OPENED_LATE))
+    relabelled = relabel(project, opened=OPENED_LATE, fixed=[toy.class_path("Rocket")])
+    check_same(extract_features(project, relabelled), late)
+
+
+def test_the_fix_of_a_late_report_does_not_count(project, clean_features):
+    """Opening a report later changes only what depends on the clock."""
+    [fixed] = project.records[ASKED]["fixed"]
+    late = extract_features(project, relabel(project, opened=OPENED_LATE))
     for name in ("near_reports", "file_documents", "near_commits", "text", "code"):
-        place = features.ALL.index(name)
-        assert late[own][place] == pytest.approx(before[own][place], abs=0.02), name
+        position = features.ALL.index(name)
+        expected = pytest.approx(clean_features[fixed][position], abs=0.02)
+        assert late[fixed][position] == expected, name
 
 
-@pytest.mark.parametrize("fixed", [toy.class_path("Widget"), "not/there.java"])
-def test_its_own_label_changes_no_feature(project, before, fixed):
-    same(extracted(project, relabelled(project, fixed=[fixed])), before)
+@pytest.mark.parametrize(
+    "fixed", [toy.class_path("Widget"), "not/there.java"], ids=["another file", "no file"]
+)
+def test_the_label_of_a_report_changes_no_feature(project, clean_features, fixed):
+    check_same(extract_features(project, relabel(project, fixed=[fixed])), clean_features)
 
 
-def trained(made, records, config):
-    """Where one learned from these records."""
-    out = Path(tempfile.mkdtemp(dir=made.folder))
-    training.train(
-        config,
-        made.git.path,
-        made.write_reports("learned.jsonl", records),
-        out,
-        embed_version=False,
-    )
+def train(project, records, config):
+    """Train with these records, and return the folder of the results."""
+    out = Path(tempfile.mkdtemp(dir=project.folder))
+    reports = project.write_reports("learned.jsonl", records)
+    training.train(config, project.git.path, reports, out, embed_version=False)
     return out
 
 
-def permuted(records):
-    """The same reports and fixes with the labels dealt out anew."""
+def shuffle_labels(records):
+    """Return the same reports and fixes with the labels permuted."""
     labels = [record["fixed"] for record in records]
     random.Random(3).shuffle(labels)
-    return [{**record, "fixed": fixed} for record, fixed in zip(records, labels, strict=True)]
+    return [record | {"fixed": fixed} for record, fixed in zip(records, labels, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def large_project(tmp_path_factory):
+    """Return a project with 168 bugs, of which a training with these shares tests 101."""
+    return toy.make_project(tmp_path_factory.mktemp("large"), bugs=168)
+
+
+def evaluate_test_split(project, records):
+    """Train on few of the reports, and return the evaluation of the 101 test reports."""
+    out = train(project, records, toy.small_config(0.3, 0.1))
+    evaluation = read_scored_run(out, "test").evaluation()
+    assert len(evaluation.per_report) == 101
+    return evaluation
 
 
 @pytest.mark.slow
-def test_shuffled_labels_fall_to_chance(tmp_path):
-    """One fixed file among n at random: expected AP = H_n / n, .15 for 29 files; 101 reports, standard error .02.
+def test_true_labels_are_learned(large_project):
+    assert evaluate_test_split(large_project, large_project.records).map > 0.7
 
-    A feature that saw a report's own label would find even a random one.
+
+@pytest.mark.slow
+def test_shuffled_labels_fall_to_chance(large_project):
+    """A feature that saw a report's own label would find even a random one.
+
+    With one fixed file at random among n, the expected AP is H_n / n, .15 for 29 files; its
+    standard error over 101 reports is .02.
     """
-    large = toy.make_project(tmp_path, bugs=168)
-    tested = [
-        read_scored_run(trained(large, records, toy.small_config(0.3, 0.1)), "test").evaluation()
-        for records in (large.records, permuted(large.records))
-    ]
-    files = len(large.git.git("ls-tree", "-r", "--name-only", "main").split("\n"))
+    evaluation = evaluate_test_split(large_project, shuffle_labels(large_project.records))
+    listed = large_project.git.git("ls-tree", "-r", "--name-only", "main")
+    files = len(listed.split("\n"))
     chance = sum(1 / rank for rank in range(1, files + 1)) / files
-    assert [len(one.per_report) for one in tested] == [101, 101]
-    assert tested[0].map > 0.7
-    assert tested[1].map == pytest.approx(chance, abs=0.08)
+    assert evaluation.map == pytest.approx(chance, abs=0.08)
 
 
 @pytest.mark.parametrize("fit", ["listwise", "differential_evolution"])
 def test_nothing_is_fitted_on_test(tmp_path, fit):
-    large = toy.make_project(tmp_path, bugs=70)
-    config = toy.small_config(
-        0.4, 0.2, fit=fit, features=["code", "path", "near_reports", "popularity"]
-    )
-    both = large.records, [*large.records[:42], *permuted(large.records[42:])]
-    true, other = (trained(large, records, config) for records in both)
-    assert (true / "checkpoint/weights.json").read_bytes() == (
-        other / "checkpoint/weights.json"
-    ).read_bytes()
-    true_map, other_map = (read_scored_run(out, "test").evaluation().map for out in (true, other))
-    assert true_map > other_map + 0.3
+    """With shuffled labels of the test reports the weights are the same, and the MAP is worse."""
+    project = toy.make_project(tmp_path, bugs=70)
+    names = ["code", "path", "near_reports", "popularity"]
+    config = toy.small_config(0.4, 0.2, fit=fit, features=names)
+    shuffled = [*project.records[:42], *shuffle_labels(project.records[42:])]
+    out = train(project, project.records, config)
+    shuffled_out = train(project, shuffled, config)
+    weights = (out / "checkpoint/weights.json").read_bytes()
+    assert (shuffled_out / "checkpoint/weights.json").read_bytes() == weights
+    shuffled_map = read_scored_run(shuffled_out, "test").evaluation().map
+    assert read_scored_run(out, "test").evaluation().map > shuffled_map + 0.3

@@ -16,32 +16,33 @@ docs = ["mkdocs-material>=9"]
 """
 
 
-def constraints(pyproject):
-    """Name -> version, as text, of the constraints for a pyproject.toml."""
-    return {name: str(version) for name, version in floors(user_requirements(pyproject)).items()}
+def make_constraints(pyproject):
+    """Return the constraints for a pyproject.toml, as name -> version."""
+    lowest_versions = floors(user_requirements(pyproject))
+    return {name: str(version) for name, version in lowest_versions.items()}
 
 
 def test_the_version_after_at_least_is_pinned():
-    assert constraints(PYPROJECT)["PyStemmer"] == "2.2.0.2"
+    assert make_constraints(PYPROJECT)["PyStemmer"] == "2.2.0.2"
 
 
 def test_an_extra_of_a_dependency_is_left_out():
-    assert constraints(PYPROJECT)["dask"] == "2026.1.1"
+    assert make_constraints(PYPROJECT)["dask"] == "2026.1.1"
 
 
 def test_the_highest_of_several_lowest_versions_is_pinned():
-    assert constraints(PYPROJECT)["numpy"] == "2.0"
+    assert make_constraints(PYPROJECT)["numpy"] == "2.0"
 
 
 def test_tools_and_the_project_itself_are_not_pinned():
-    assert constraints(PYPROJECT).keys() == {"dask", "numpy", "PyStemmer"}
+    assert make_constraints(PYPROJECT).keys() == {"dask", "numpy", "PyStemmer"}
 
 
 def test_a_dependency_without_a_lowest_version_is_named():
     with pytest.raises(ValueError, match="numpy<3 names no lowest version; write numpy>=VERSION"):
-        constraints(PYPROJECT.replace(">=1.26,<3", "<3"))
+        make_constraints(PYPROJECT.replace(">=1.26,<3", "<3"))
 
 
 def test_every_dependency_of_this_project_has_a_lowest_version():
     pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    assert {"numpy", "torch", "mcp"} <= constraints(pyproject).keys()
+    assert {"numpy", "torch", "mcp"} <= make_constraints(pyproject).keys()

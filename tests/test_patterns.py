@@ -1,4 +1,4 @@
-"""Every pattern that meets texts of strangers takes time linear in their length."""
+"""Every pattern that reads texts of strangers takes time linear in their length."""
 
 import re
 import time
@@ -7,7 +7,13 @@ from io import StringIO
 
 import pytest
 
-from tests.patterns import literal_calls, methods_of, module_patterns, slow_text, used_methods
+from tests.patterns import (
+    called_methods,
+    find_slow_text,
+    literal_calls,
+    module_patterns,
+    used_methods,
+)
 from tosloc.core.records import BugReport
 from tosloc.git.fixes import bug_ids, first_issue, is_fix_message
 from tosloc.mine.links import _FILLER
@@ -21,42 +27,49 @@ FOLDED_TRACE = "at org.x.Door.open(Door.java:12) "
 
 
 @pytest.fixture(scope="module")
-def compiled():
+def patterns():
     """Return the package's patterns by name, each with the methods that are called on it."""
     methods = used_methods()
-    return {
-        name: (pattern, methods_of(name, methods)) for name, pattern in module_patterns().items()
-    }
+    patterns = {}
+    for name, pattern in module_patterns().items():
+        patterns[name] = (pattern, called_methods(name, methods))
+    return patterns
 
 
-def test_every_pattern_is_used_in_a_way_that_is_known(compiled):
-    assert [name for name, (_, methods) in compiled.items() if not methods] == []
+def find_slow(patterns, **options):
+    """Return the names of patterns that are slow on some text, with a description of the text."""
+    slow = {}
+    for name, (pattern, methods) in patterns.items():
+        text = find_slow_text(pattern, methods, **options)
+        if text is not None:
+            slow[name] = text
+    return slow
 
 
-def test_all_modules_are_searched_for_patterns(compiled):
-    modules = {name.rpartition(".")[0] for name in compiled}
-    assert {
-        "tosloc.reports.text",
-        "tosloc.mine.links",
-        "tosloc.code.parse",
-        "tosloc.git.fixes",
-    } <= modules
+def test_every_pattern_is_used_in_a_known_way(patterns):
+    assert [name for name, (_, methods) in patterns.items() if not methods] == []
 
 
-def test_every_pattern_takes_linear_time(compiled):
-    slow = {name: slow_text(*found) for name, found in compiled.items()}
-    assert {name: text for name, text in slow.items() if text} == {}
+@pytest.mark.parametrize(
+    "module",
+    ["tosloc.reports.text", "tosloc.mine.links", "tosloc.code.parse", "tosloc.git.fixes"],
+)
+def test_modules_are_searched_for_patterns(patterns, module):
+    assert module in {name.rpartition(".")[0] for name in patterns}
+
+
+def test_every_pattern_takes_linear_time(patterns):
+    assert find_slow(patterns) == {}
 
 
 @pytest.mark.slow
-def test_every_pattern_takes_linear_time_on_all_texts(compiled):
-    slow = {name: slow_text(*found, thorough=True) for name, found in compiled.items()}
-    assert {name: text for name, text in slow.items() if text} == {}
+def test_every_pattern_takes_linear_time_on_all_texts(patterns):
+    assert find_slow(patterns, thorough=True) == {}
 
 
 def test_every_pattern_written_in_a_call_takes_linear_time():
-    slow = {where: slow_text(pattern, [method]) for where, method, pattern in literal_calls()}
-    assert {where: text for where, text in slow.items() if text} == {}
+    calls = {place: (pattern, [method]) for place, method, pattern in literal_calls()}
+    assert find_slow(calls) == {}
 
 
 @pytest.mark.parametrize(
@@ -68,15 +81,18 @@ def test_every_pattern_written_in_a_call_takes_linear_time():
         (r"<!--.*?-->", "sub"),
         (r"(?<!\w)(\w+)\s*+(?:\[[^\]]*+\]\s*+)?,?\s*+\)$", "search"),
     ],
+    ids=["blanks after a key", "path", "blanks at the end", "comment", "word before a bracket"],
 )
 def test_patterns_that_are_not_linear_are_found(pattern, method):
-    assert slow_text(re.compile(pattern, re.DOTALL), [method], thorough=True) is not None
+    slow_pattern = re.compile(pattern, re.DOTALL)
+    assert find_slow_text(slow_pattern, [method], thorough=True) is not None
 
 
-# The texts that showed it, from beginning to end
+# Texts that once took too long, read by every reader of texts
 
 
-def query_of(description):
+def make_query(description):
+    """Return the parts of a query, which are computed when they are asked for."""
     query = Query(BugReport("1", "Crash", description, datetime(2020, 1, 1, tzinfo=UTC)))
     return query.weights, query.frames, query.locations, query.mentions, query.prose
 
@@ -87,7 +103,7 @@ READERS = {
     "addresses": text.without_addresses,
     "report": lambda said: read_report(StringIO(f"Crash\n\nIt crashes.\n{said}")),
     "summary": lambda said: read_report(StringIO(f"Crash {said}\n\nIt crashes.")),
-    "query": query_of,
+    "query": make_query,
     "frames": traces.frames,
     "locations": traces.locations,
     "is_fix_message": is_fix_message,
@@ -107,6 +123,7 @@ TEXTS = {
     "brackets": ("", "[", ""),
     "quotes": ("", "> ", ""),
 }
+"""Name -> beginning of a text, the piece that is repeated, and its end."""
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -115,12 +132,13 @@ def test_reading_takes_linear_time(reader, name):
     start, piece, end = TEXTS[name]
     read = READERS[reader]
 
-    def seconds(size):
-        said = start + piece * (size // len(piece)) + end
+    def measure(size):
+        """Return the CPU time of reading a text of this size."""
+        content = start + piece * (size // len(piece)) + end
         started = time.process_time()
-        read(said)
+        read(content)
         return time.process_time() - started
 
-    seconds(100)  # what is loaded or computed once
-    # Ten times the text may take 25 times as long, so that noise fails nothing; squared it would be 100 times.
-    assert seconds(20_000) < 25 * max(seconds(2_000), 0.005)
+    measure(100)  # The first call also loads modules and fills caches.
+    # Quadratic time would be 100 times as long for ten times the text; 25 leaves room for noise.
+    assert measure(20_000) < 25 * max(measure(2_000), 0.005)

@@ -10,13 +10,13 @@ ROOT = Path(__file__).parents[1]
 PROGRAM = """
 import sqlite3, subprocess
 
-def test_nothing_is_closed():
+def test_statement():
     {}
 """
 
 
 def run_test(folder, statement):
-    """Run a test of one statement with the settings of this repository; return the ended process."""
+    """Run a test of one statement with this repository's settings; return the ended process."""
     path = folder / "test_unclosed_thing.py"
     path.write_text(PROGRAM.format(statement), encoding="utf-8")
     plugins = ["-p", "tests.conftest", "-p", "no:xdist", "-p", "no:cacheprovider"]
@@ -32,15 +32,16 @@ def run_test(folder, statement):
         pytest.param("open(__file__)", "unclosed file", marks=pytest.mark.slow),
         pytest.param("subprocess.Popen('cat', stdin=-1)", "still running", marks=pytest.mark.slow),
     ],
+    ids=["database", "file", "process"],
 )
 def test_what_stays_open_fails_its_test(tmp_path, statement, warning):
-    done = run_test(tmp_path, statement)
-    assert done.returncode == 1
-    # pytest reports on standard error what is collected only when it ends
-    assert warning in done.stdout + done.stderr
+    result = run_test(tmp_path, statement)
+    assert result.returncode == 1
+    # pytest reports on standard error what is collected only when it ends.
+    assert warning in result.stdout + result.stderr
 
 
 @pytest.mark.slow
 def test_what_is_closed_passes(tmp_path):
-    done = run_test(tmp_path, "sqlite3.connect(':memory:').close()")
-    assert done.returncode == 0, done.stdout
+    result = run_test(tmp_path, "sqlite3.connect(':memory:').close()")
+    assert result.returncode == 0, result.stdout
