@@ -12,7 +12,7 @@ import pytest
 import tosloc
 from tests import toy
 from tosloc.cli import main
-from tosloc.core.errors import _install
+from tosloc.core.errors import _install_command
 from tosloc.localize.localizer import Localizer
 
 
@@ -60,7 +60,7 @@ def test_without_torch_stage_one_is_learned_alone(without, project, tmp_path, ca
     assert main(["train", str(settings), *given, "--out", str(out)]) == 0
     said = capsys.readouterr().err
     assert (
-        f"tosloc: {lacking}; run: {_install('encoder')}; without it stage one is learned alone\n"
+        f"tosloc: {lacking}; run: {_install_command('encoder')}; without it stage one is learned alone\n"
         in said
     )
     assert Localizer.load(out).model.reranker is None
@@ -107,7 +107,7 @@ def test_what_a_command_lacks_is_said_before_it_begins(
     (repository.path / "bug.md").write_text("It fails\n", encoding="utf-8")
     without(*packages)
     assert main(command) == 2
-    sentence = f"tosloc: {part} needs {', '.join(packages)}; run: {_install(extra)}\n"
+    sentence = f"tosloc: {part} needs {', '.join(packages)}; run: {_install_command(extra)}\n"
     assert capsys.readouterr().err == sentence
     assert {path.name for path in repository.path.iterdir()} == {".git", "bug.md"}
 
@@ -119,7 +119,7 @@ def test_configuration_of_the_paper_needs_lizard(without, project, tmp_path, cap
     out = tmp_path / "out"
     command = ["train", str(settings), "--repo", str(project.git.path), "--out", str(out)]
     assert main([*command, "--reports", str(project.write_reports())]) == 2
-    sentence = f"[stage_one] method = 'paper' needs lizard; run: {_install('lab')}\n"
+    sentence = f"[stage_one] method = 'paper' needs lizard; run: {_install_command('lab')}\n"
     assert capsys.readouterr().err.endswith(sentence)
     assert not out.exists()
 
@@ -154,7 +154,7 @@ def test_a_hint_is_a_command_of_the_tool_that_installed_it(monkeypatch, stated, 
     )
     monkeypatch.setattr(sys, "prefix", prefix)
     monkeypatch.setattr(sys, "executable", f"{prefix}/python")
-    assert _install("mcp") == command
+    assert _install_command("mcp") == command
 
 
 # What is heavy loads only when a command needs it

@@ -76,7 +76,7 @@ def test_a_wrong_option_is_one_short_sentence(words, message, fails):
             BrokenProcessPool(),
             "a worker process was killed, most likely for its memory; set a lower jobs in [run]",
         ),
-        (MemoryError(), "the memory is not enough for this; free some, or ask for less at once"),
+        (MemoryError(), "not enough memory; free some, or ask for less at once"),
     ],
     ids=["disk full", "permission", "control characters", "killed worker", "memory"],
 )

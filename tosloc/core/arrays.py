@@ -1,4 +1,4 @@
-"""Strings and records as arrays, and arrays in files that are read without unpickling anything."""
+"""Strings and records as arrays, and files of arrays that are read without unpickling."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import os
 import struct
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -23,16 +23,25 @@ Array: TypeAlias = npt.NDArray[np.generic]
 Arrays: TypeAlias = dict[str, Array]
 Record = TypeVar("Record")
 
-_UNPACKED_FREELY, _UNPACKED_TIMES, _UNPACKED_AT_MOST = 1 << 28, 100, 1 << 32
-"""Bytes that any .npz may hold, as many times its size, and however large it is."""
-_KINDS: Final = "biuf"
-"""Kinds of numbers that arrays hold: truth values, whole numbers with and without sign, fractions."""
-_TYPES: Final = {"BOOL": "?", "U8": "u1", "U16": "<u2", "I32": "<i4", "I64": "<i8", "F64": "<f8"}
-_NAMES: Final = {np.dtype(kind): name for name, kind in _TYPES.items()}
+_UNPACKED_FREELY: Final = 1 << 28
+"""Number of bytes that the arrays of any .npz may have."""
+_UNPACKED_TIMES: Final = 100
+"""Largest ratio of the arrays' bytes to those of the .npz, beyond _UNPACKED_FREELY."""
+_UNPACKED_AT_MOST: Final = 1 << 32
+"""Largest number of bytes that the arrays of an .npz may have."""
+_NUMBER_KINDS: Final = "biuf"
+"""Kinds of dtypes that arrays may have: booleans, signed and unsigned integers, floats."""
+_DTYPES: Final = {"BOOL": "?", "U8": "u1", "U16": "<u2", "I32": "<i4", "I64": "<i8", "F64": "<f8"}
+"""Name of a dtype in a safetensors file -> dtype of NumPy."""
+_DTYPE_NAMES: Final = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
+_ZIP_DATE: Final = (1980, 1, 1, 0, 0, 0)
+"""Time of writing of every .npz entry, so that the same arrays give the same bytes."""
 
 
 def pack_words(words: Iterable[str]) -> npt.NDArray[np.uint8]:
-    """Strings as one array: the UTF-8 of each and a NUL behind it; one within becomes a space.
+    """Return strings as one array: the UTF-8 of each, followed by a NUL byte.
+
+    A NUL character within a string becomes a space.
 
     >>> unpack_words(pack_words(["a", "", "bc"])), unpack_words(pack_words([]))
     (['a', '', 'bc'], [])
@@ -42,43 +51,50 @@ def pack_words(words: Iterable[str]) -> npt.NDArray[np.uint8]:
 
 
 def unpack_words(packed: Array) -> list[str]:
-    """The strings of ``pack_words``."""
+    """Return the strings that ``pack_words`` packed."""
     return packed.tobytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
 
 
-def to_arrays(parts: Mapping[str, Any]) -> Arrays:
-    """Arrays by their names, strings (or what numbers them) packed, and the fields of dataclasses, name by name.
+def to_arrays(values: Mapping[str, Any]) -> Arrays:
+    """Return arrays by name for values that are arrays, strings or dataclasses of them.
+
+    Strings are packed; of a mapping from strings to their numbers the strings are. The fields of a
+    dataclass become one array each, called NAME.FIELD.
 
     >>> sorted(to_arrays({"words": ["a", "b"], "numbers": np.arange(3)}))
     ['numbers', 'words']
     """
-    found: Arrays = {}
-    for name, value in parts.items():
+    arrays: Arrays = {}
+    for name, value in values.items():
         if is_dataclass(value):
-            inner = to_arrays({field.name: getattr(value, field.name) for field in fields(value)})
-            found |= {f"{name}.{key}": array for key, array in inner.items()}
+            by_field = {field.name: getattr(value, field.name) for field in fields(value)}
+            for field_name, array in to_arrays(by_field).items():
+                arrays[f"{name}.{field_name}"] = array
+        elif isinstance(value, np.ndarray):
+            arrays[name] = value
         else:
-            found[name] = value if isinstance(value, np.ndarray) else pack_words(value)
-    return found
+            arrays[name] = pack_words(value)
+    return arrays
 
 
-def from_arrays(kind: type[Record], arrays: Mapping[str, Array], name: str) -> Record:
-    """The dataclass of ``to_arrays`` that has the name. Raises KeyError, or ValueError for what are no strings."""
-    made: dict[str, Any] = {}
-    for field, hint in get_type_hints(kind).items():
+def from_arrays(record_type: type[Record], arrays: Mapping[str, Array], name: str) -> Record:
+    """Return the dataclass that ``to_arrays`` turned into the arrays called NAME.FIELD.
+
+    Raises KeyError if an array is missing, and ValueError if one should be strings and is not.
+    """
+    values: dict[str, Any] = {}
+    for field, hint in get_type_hints(record_type).items():
         key = f"{name}.{field}"
         if is_dataclass(hint):
-            made[field] = from_arrays(hint, arrays, key)  # type: ignore[arg-type]
+            values[field] = from_arrays(hint, arrays, key)  # type: ignore[arg-type]
         elif get_origin(hint) is np.ndarray:
-            made[field] = arrays[key]
-        else:
+            values[field] = arrays[key]
+        elif get_origin(hint) is Mapping:
             words = unpack_words(arrays[key])
-            made[field] = (
-                {word: place for place, word in enumerate(words)}
-                if get_origin(hint) is Mapping
-                else words
-            )
-    return kind(**made)
+            values[field] = {word: number for number, word in enumerate(words)}
+        else:
+            values[field] = unpack_words(arrays[key])
+    return record_type(**values)
 
 
 def validate_array(
@@ -89,25 +105,33 @@ def validate_array(
     below: float | None = None,
     least: float = 0,
 ) -> Any:
-    """The array of a name, of this type and this shape (None is any length), its numbers from ``least`` to ``below``.
+    """Return the array called ``name`` if it has the dtype and shape that is expected.
 
-    Raises KeyError or ValueError.
+    None in ``shape`` stands for any length. With ``below``, all numbers must be at least ``least``
+    and less than ``below``. Raises KeyError if the array is missing, else ValueError.
     """
     array: Any = arrays[name]
-    fits = array.ndim == len(shape) and all(
-        wanted in (None, size) for wanted, size in zip(shape, array.shape, strict=True)
-    )
-    if array.dtype != dtype or not fits:
+    if array.dtype != dtype or not _has_shape(array, shape):
         raise ValueError(f"{name} is of another type or length")
-    if (
-        below is not None and array.size and not least <= array.min() <= array.max() < below
-    ):  # NaN compares as false
-        raise ValueError(f"{name} are out of bounds")
+    if below is not None and array.size:
+        # A comparison with NaN is false.
+        if not least <= array.min() <= array.max() < below:
+            raise ValueError(f"{name} are out of bounds")
     return array
 
 
+def _has_shape(array: Array, shape: Sequence[int | None]) -> bool:
+    if array.ndim != len(shape):
+        return False
+    return all(expected in (None, size) for expected, size in zip(shape, array.shape, strict=True))
+
+
 def validate_starts(arrays: Mapping[str, Array], name: str, groups: int, end: int) -> Any:
-    """(groups + 1,) where the parts of an array of ``end`` elements start. Raises KeyError or ValueError."""
+    """Return the array called ``name`` if it divides ``end`` elements into consecutive groups.
+
+    The array is (groups + 1,) int64; group g contains the elements from ``starts[g]`` up to
+    ``starts[g + 1]``. Raises KeyError or ValueError.
+    """
     starts = validate_array(arrays, name, np.int64, groups + 1)
     if starts[0] != 0 or starts[-1] != end or (starts[1:] < starts[:-1]).any():
         raise ValueError(f"{name} do not go from 0 to {end}")
@@ -115,82 +139,90 @@ def validate_starts(arrays: Mapping[str, Array], name: str, groups: int, end: in
 
 
 def save_arrays(path: Path, arrays: Mapping[str, Array], level: int = 6) -> None:
-    """Write arrays as a compressed .npz, whole or not at all; the same arrays give the same bytes."""
+    """Write arrays to a compressed .npz atomically; the same arrays give the same bytes."""
     with atomic_write(path) as temporary:
         write_arrays(temporary, arrays, level)
 
 
 def write_arrays(target: Path | IO[bytes], arrays: Mapping[str, Array], level: int = 6) -> None:
-    """The same into a file that is open, or is nobody else's."""
+    """Write arrays as ``save_arrays`` does, but directly into a path or an open file."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
         for name in sorted(arrays):
             buffer = io.BytesIO()
-            np.lib.format.write_array(
-                buffer, np.ascontiguousarray(arrays[name]), allow_pickle=False
-            )
-            # a fixed date: the time of writing is no part of the content
-            entry = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))
+            array = np.ascontiguousarray(arrays[name])
+            np.lib.format.write_array(buffer, array, allow_pickle=False)
+            entry = zipfile.ZipInfo(f"{name}.npy", _ZIP_DATE)
             archive.writestr(entry, buffer.getvalue(), zipfile.ZIP_DEFLATED, compresslevel=level)
 
 
 def load_arrays(path: Path) -> Arrays:
-    """Arrays of an .npz, nothing unpickled. Raises CheckpointError when it is missing, damaged or too large."""
+    """Return the arrays of an .npz without unpickling anything.
+
+    Raises CheckpointError if the file is missing, damaged or too large.
+    """
     try:
         with open_regular_file(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            with zipfile.ZipFile(file) as archive:
-                unpacked = sum(entry.file_size for entry in archive.infolist())
-            if unpacked > min(max(_UNPACKED_FREELY, _UNPACKED_TIMES * size), _UNPACKED_AT_MOST):
-                raise ValueError("it would unpack to far more than such files hold")
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as stored:
-                arrays = dict(stored)
-            if any(array.dtype.kind not in _KINDS for array in arrays.values()):
-                raise ValueError("it holds other things than numbers")
-            return arrays
+            return _load_numbers(file)
     except FileNotFoundError as error:
         raise CheckpointError(
             f"{path} is missing; train again, or copy the whole folder"
         ) from error
-    except Exception as error:  # an archive that is damaged raises anything
+    except Exception as error:  # a damaged archive raises anything
         raise CheckpointError(
             f"{path} is damaged ({error}); train again, or copy it anew"
         ) from error
 
 
+def _load_numbers(file: IO[bytes]) -> Arrays:
+    """Return the arrays of an open .npz. Raises ValueError unless all are numbers, and not huge."""
+    size = os.fstat(file.fileno()).st_size
+    with zipfile.ZipFile(file) as archive:
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    if unpacked > min(max(_UNPACKED_FREELY, _UNPACKED_TIMES * size), _UNPACKED_AT_MOST):
+        raise ValueError("it would unpack to far more than such files hold")
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as stored:
+        arrays = dict(stored)
+    if any(array.dtype.kind not in _NUMBER_KINDS for array in arrays.values()):
+        raise ValueError("it holds other things than numbers")
+    return arrays
+
+
 @contextmanager
-def open_arrays(path: Path, again: str = "train again") -> Iterator[Arrays]:
-    """The arrays of a file, for a block that puts them together. Raises CheckpointError, which says what to do
-    ``again``, where they do not fit together.
+def open_arrays(path: Path, remedy: str = "train again") -> Iterator[Arrays]:
+    """Yield the arrays of an .npz to a block that makes something from them.
+
+    Raises CheckpointError as ``load_arrays`` does, and if the block finds that the arrays do not
+    fit together. Its sentence then ends with the ``remedy``.
     """
     arrays = load_arrays(path)
     try:
         yield arrays
     except (KeyError, IndexError, ValueError, TypeError) as error:
         raise CheckpointError(
-            f"{path} is damaged or of another version ({error}); {again}"
+            f"{path} is damaged or of another version ({error}); {remedy}"
         ) from error
 
 
 def write_mapped(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Write arrays as a safetensors file, whole or not at all; the same arrays give the same bytes.
+    """Write arrays to a safetensors file atomically; the same arrays give the same bytes.
 
-    The format (https://github.com/huggingface/safetensors): eight bytes of length, a JSON object of names, types,
-    shapes and places, the arrays. It is written and mapped here, since the library copies all arrays, both ways.
+    The format (https://github.com/huggingface/safetensors) is eight bytes of length, a JSON object
+    with the name, dtype, shape and offsets of each array, and the arrays. It is written and mapped
+    here because the library copies all arrays, both when it writes and when it reads.
     """
-    head: dict[str, Any] = {}
-    ordered = sorted(
-        arrays.items(), key=lambda item: (-item[1].itemsize, item[0])
-    )  # so each lies at its alignment
+    # Arrays of large items come first, so that each array is aligned to its items.
+    ordered = sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))
+    header: dict[str, Any] = {}
     end = 0
     for name, array in ordered:
-        head[name] = {
-            "dtype": _NAMES[array.dtype],
+        header[name] = {
+            "dtype": _DTYPE_NAMES[array.dtype],
             "shape": array.shape,
             "data_offsets": [end, end + array.nbytes],
         }
         end += array.nbytes
-    text = json.dumps(head).encode()
+    text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with atomic_write(path) as temporary, temporary.open("wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
@@ -199,17 +231,19 @@ def write_mapped(path: Path, arrays: Mapping[str, Array]) -> None:
 
 
 def read_mapped(path: Path) -> Arrays:
-    """What ``write_mapped`` wrote, read where it lies. Raises CheckpointError when it is missing or damaged."""
+    """Return the arrays that ``write_mapped`` wrote, as views of the mapped file.
+
+    Raises CheckpointError if the file is missing or damaged.
+    """
     try:
         with open_regular_file(path) as file:
             mapped = np.memmap(file, np.uint8, "r").view(np.ndarray)
         start = 8 + int(mapped[:8].view("<u8")[0])
-        head = json.loads(mapped[8:start].tobytes())
-        return {
-            name: mapped[start:][slice(*entry["data_offsets"])]
-            .view(_TYPES[entry["dtype"]])
-            .reshape(entry["shape"])
-            for name, entry in head.items()
-        }
+        header = json.loads(mapped[8:start].tobytes())
+        arrays: Arrays = {}
+        for name, entry in header.items():
+            data = mapped[start:][slice(*entry["data_offsets"])]
+            arrays[name] = data.view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+        return arrays
     except (OSError, ValueError, TypeError, KeyError, IndexError) as error:
         raise CheckpointError(f"{path} is missing or damaged ({error}); delete it") from error

@@ -1,4 +1,4 @@
-"""Programs that this process starts, such as git: none of them outlives it, however it ends.
+"""Programs that this process starts, such as git. None outlives this process, however it ends.
 
 All of them are in one process group, whose leader is a small shell, the guard. The guard waits at
 a pipe that this process alone can write to. The kernel closes the pipe when this process ends,
@@ -27,10 +27,10 @@ def start_child(
     stderr: int | IO[bytes] | None = subprocess.DEVNULL,
     stdout: int | None = subprocess.PIPE,
 ) -> subprocess.Popen[bytes]:
-    """Start a program whose output and, by default, input are pipes; it ends when this process does.
+    """Start a program that ends when this process does.
 
-    The program does not see Ctrl-C, which a terminal sends to the group of this process only.
-    Raises OSError when the program cannot be run.
+    Its output and, by default, its input are pipes. It does not see Ctrl-C, which a terminal sends
+    to the process group of this process only. Raises OSError if the program cannot be run.
     """
     return subprocess.Popen(
         command,
@@ -43,7 +43,7 @@ def start_child(
 
 
 def _guarded_group() -> int:
-    """Return the process group that the guard kills; start the guard if there is none."""
+    """Return the process group that the guard kills; start the guard if none is running."""
     with _lock:
         guard = _guards.get(os.getpid())
         if guard is None or guard.poll() is not None:

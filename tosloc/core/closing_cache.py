@@ -1,4 +1,4 @@
-"""A cache like functools.lru_cache for values that must be closed, such as stores and localizers."""
+"""A cache like functools.lru_cache, for values that must be closed."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ Opened = TypeVar("Opened", bound=_Closable)
 
 
 def closing_cache(size: int) -> Callable[[Callable[..., Opened]], Callable[..., Opened]]:
-    """Return a decorator that keeps the last `size` results of a function open.
+    """Return a decorator that keeps the last ``size`` results of a function open.
 
-    The arguments of the function are positional and hashable. A result that must make room is closed
-    before another is opened; the others are closed when Python exits.
+    The arguments of the function are positional and hashable. When the cache is full, the result
+    used longest ago is closed before another one is opened. The rest are closed when Python exits.
     """
 
-    def decorate(open_one: Callable[..., Opened]) -> Callable[..., Opened]:
-        kept: dict[tuple[Hashable, ...], Opened] = {}  # the one that was asked for last is last
+    def decorate(open_value: Callable[..., Opened]) -> Callable[..., Opened]:
+        kept: dict[tuple[Hashable, ...], Opened] = {}  # the one used last is last
 
         def close_oldest() -> None:
             oldest = next(iter(kept))
             kept.pop(oldest).close()
 
-        @wraps(open_one)
-        def opened(*arguments: Hashable) -> Opened:
+        @wraps(open_value)
+        def open_cached(*arguments: Hashable) -> Opened:
             if arguments in kept:
                 kept[arguments] = kept.pop(arguments)
                 return kept[arguments]
             while len(kept) >= size:
                 close_oldest()
-            kept[arguments] = open_one(*arguments)
+            kept[arguments] = open_value(*arguments)
             return kept[arguments]
 
         @atexit.register
@@ -44,6 +44,6 @@ def closing_cache(size: int) -> Callable[[Callable[..., Opened]], Callable[..., 
             while kept:
                 close_oldest()
 
-        return opened
+        return open_cached
 
     return decorate

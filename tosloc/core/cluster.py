@@ -1,4 +1,7 @@
-"""Work on many machines: the calls of a command go to the workers of a Dask cluster that the user has started."""
+"""Work on many machines: a command's calls go to the workers of a Dask cluster.
+
+The user starts the cluster.
+"""
 
 from __future__ import annotations
 
@@ -24,23 +27,26 @@ from tosloc.core.processes import EXECUTOR
 if TYPE_CHECKING:
     from distributed import Client
 
-ANSWER_SECONDS: Final = 10  # how long a scheduler, and its first worker, may take to answer
+ANSWER_SECONDS: Final = 10
+"""Seconds that a scheduler, and its first worker, may take to answer."""
 _ADDRESS: Final = re.compile(r"((tcp|tls)://)?([\w.-]{1,253}|\[[0-9a-fA-F:]{2,39}\]):[0-9]{1,5}")
-_SETTLED: Final = re.compile(
-    "numpy|scipy|lightgbm|pystemmer|lizard|tree-sitter.*"
-)  # packages that results depend on
+_RESULT_PACKAGES: Final = re.compile("numpy|scipy|lightgbm|pystemmer|lizard|tree-sitter.*")
+"""Names of the packages that results depend on."""
 
 
 @contextmanager
 def on_cluster(
     address: str | None, repositories: Mapping[Path, str], resolve: Callable[[Path, str], str]
 ) -> Iterator[None]:
-    """Let a Dask cluster make the calls of ``tosloc.core.processes.run_in_parallel`` within the block, if an address is named.
+    """Let a Dask cluster perform the calls of ``run_in_parallel`` within the block.
 
-    Each worker must have one thread, the same packages, and the ``repositories`` at the same paths with the revision
-    named for each (empty for HEAD, where there is one). ``resolve`` gives the commit of a revision in the repository
-    at a path, here and in workers. Raises ToslocError if there is no such cluster or worker, MissingExtra without
-    Dask, and RepositoryError for a revision that does not exist here.
+    Does nothing without an ``address``. Each worker must have one thread, the same packages as this
+    machine, and the ``repositories`` at the same paths, with the revision given for each (an empty
+    one is HEAD, if it exists). ``resolve`` returns the commit of a revision in the repository at a
+    path; it is called here and in the workers.
+
+    Raises ToslocError if there is no such cluster or worker, MissingExtra without Dask, and
+    RepositoryError for a revision that does not exist here.
     """
     if not address:
         yield
@@ -52,17 +58,17 @@ def on_cluster(
             hint="an address is tcp://127.0.0.1:8786",
             about="cluster",
         )
-    wanted = {}
+    commits = {}
     for path, revision in repositories.items():
         with nullcontext() if revision else suppress(RepositoryError):
-            wanted[str(path.absolute())] = resolve(path, revision or "HEAD")
+            commits[str(path.absolute())] = resolve(path, revision or "HEAD")
     with warnings.catch_warnings(), ExitStack() as quiet:
         warnings.filterwarnings("ignore", message="Sending large graph")
         warnings.filterwarnings("ignore", module="distributed")
         from distributed import Client
 
-        # What matters of what they log becomes a sentence of ours.
-        quiet.enter_context(_silenced("distributed", "tornado", "asyncio"))
+        # Whatever matters in their logs is reported as an error of ours.
+        quiet.enter_context(_silence_loggers("distributed", "tornado", "asyncio"))
         try:
             client = Client(address, timeout=ANSWER_SECONDS, set_as_default=False, name="tosloc")
         except (OSError, ValueError, ImportError) as error:
@@ -72,8 +78,8 @@ def on_cluster(
                 about="cluster",
             ) from None
         with closing(client):
-            _check_workers(client, address, wanted, resolve)
-            before = EXECUTOR.set(partial(_results, client, address))
+            _check_workers(client, address, commits, resolve)
+            before = EXECUTOR.set(partial(_perform_on_workers, client, address))
             try:
                 yield
             finally:
@@ -81,8 +87,8 @@ def on_cluster(
 
 
 @contextmanager
-def _silenced(*names: str) -> Iterator[None]:
-    """Drop what some loggers are given within the block."""
+def _silence_loggers(*names: str) -> Iterator[None]:
+    """Drop the messages of some loggers within the block."""
     loggers = [logging.getLogger(name) for name in names]
     before = [(logger.handlers[:], logger.propagate) for logger in loggers]
     for logger in loggers:
@@ -97,28 +103,28 @@ def _silenced(*names: str) -> Iterator[None]:
 
 
 def _check_workers(
-    client: Client, address: str, repositories: dict[str, str], resolve: Callable[[Path, str], str]
+    client: Client, address: str, commits: dict[str, str], resolve: Callable[[Path, str], str]
 ) -> None:
-    """Raise ToslocError unless there are workers, and each fits."""
+    """Raise ToslocError unless there are workers, and each is like this machine."""
     start = f"start some with: dask worker {address} --nworkers auto --nthreads 1"
     try:
         client.wait_for_workers(1, timeout=ANSWER_SECONDS)
-        found = client.run(_look, repositories, resolve, on_error="return")
+        versions_by_worker = client.run(_read_versions, commits, resolve, on_error="return")
     except Exception:  # TimeoutError, OSError, or whatever a closed connection makes of it
         raise ToslocError(f"{address} has no worker", hint=start, about="cluster") from None
-    ours = _look(repositories, resolve)
-    for name, theirs in found.items():
-        if theirs != ours:
-            why = (
-                str(theirs)
-                if isinstance(theirs, BaseException)
-                else f"{', '.join(theirs ^ ours)} on one side alone"
-            )
-            raise ToslocError(
-                f"{address}: the worker {name} differs from this machine ({why})",
-                hint="install the same packages there, and clone the repository to the same path",
-                about="cluster",
-            )
+    own_versions = _read_versions(commits, resolve)
+    for worker, versions in versions_by_worker.items():
+        if versions == own_versions:
+            continue
+        if isinstance(versions, BaseException):
+            difference = str(versions)
+        else:
+            difference = f"{', '.join(versions ^ own_versions)} on one side alone"
+        raise ToslocError(
+            f"{address}: the worker {worker} differs from this machine ({difference})",
+            hint="install the same packages there, and clone the repository to the same path",
+            about="cluster",
+        )
     if any(threads != 1 for threads in client.nthreads().values()):
         raise ToslocError(
             f"{address}: a worker runs more than one thread, and parsers are not thread-safe",
@@ -127,30 +133,36 @@ def _check_workers(
         )
 
 
-def _look(repositories: dict[str, str], resolve: Callable[[Path, str], str]) -> set[str]:
-    """In a worker: versions of what results depend on. Raises RepositoryError for a commit that cannot be read."""
-    for path, commit in repositories.items():
+def _read_versions(commits: dict[str, str], resolve: Callable[[Path, str], str]) -> set[str]:
+    """Return the versions of everything that results depend on; called in workers, too.
+
+    ``commits`` has a commit for the path of each repository. Raises RepositoryError for one that
+    cannot be read.
+    """
+    for path, commit in commits.items():
         resolve(Path(path), commit)
-    found = (
-        package
-        for package in metadata.distributions()
-        if _SETTLED.fullmatch(str(package.name).lower())
-    )
-    ours = {
+    versions = {
         f"Python {sys.version_info.major}.{sys.version_info.minor}",
         f"tosloc {tosloc.__version__}",
     }
-    return ours | {f"{package.name} {package.version}" for package in found}
+    for package in metadata.distributions():
+        if _RESULT_PACKAGES.fullmatch(str(package.name).lower()):
+            versions.add(f"{package.name} {package.version}")
+    return versions
 
 
-def _results(
+def _perform_on_workers(
     client: Client, address: str, calls: Iterable[Any], ordered: bool
 ) -> Generator[Any, None, None]:
-    """Results of calls, in their order or as they come. Raises what a call raises, ToslocError, BrokenProcessPool."""
+    """Yield the results of calls, in their order or as they are finished.
+
+    Raises what a call raises, ToslocError if the scheduler is gone, and BrokenProcessPool if a call
+    kills its workers.
+    """
     from distributed import KilledWorker, as_completed
 
     packed = [pickle.dumps(call) for call in calls]
-    futures = client.map(_perform, [os.getcwd()] * len(packed), packed, pure=False)
+    futures = client.map(_perform_call, [os.getcwd()] * len(packed), packed, pure=False)
     try:
         for future in list(futures) if ordered else as_completed(futures, loop=client.loop):
             yield future.result()
@@ -170,11 +182,10 @@ def _results(
             client.cancel(futures, force=True)
 
 
-def _perform(folder: str, call: bytes) -> Any:
-    """In a worker: what a call gives."""
-    with suppress(
-        OSError
-    ):  # relative paths mean what they mean to the command, where its folder is here too
+def _perform_call(folder: str, call: bytes) -> Any:
+    """Return the result of a call; runs in a worker."""
+    # Relative paths mean the same as in the command, if its folder exists on this machine.
+    with suppress(OSError):
         os.chdir(folder)
-    function, arguments, named = pickle.loads(call)
-    return function(*arguments, **named)
+    function, arguments, options = pickle.loads(call)
+    return function(*arguments, **options)

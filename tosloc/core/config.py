@@ -1,4 +1,4 @@
-"""Typed settings, read from TOML: a key that does not exist is an error that names the nearest one."""
+"""Typed settings, read from TOML. An unknown key is an error that suggests the nearest one."""
 
 from __future__ import annotations
 
@@ -27,43 +27,50 @@ from tosloc.core.io import read_regular_file, truncate_text
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Tokens = Annotated[int, Field(ge=8, le=1_000_000)]
-Words = Annotated[tuple[str, ...], Strict(False)]  # A TOML array of strings
+Words = Annotated[tuple[str, ...], Strict(False)]  # a TOML array of strings
 
-_LARGEST: Final = 1_000_000  # bytes of a TOML file
+_MAX_BYTES: Final = 1_000_000  # of a TOML file
 
 
 class Section(BaseModel):
-    """Base of every section: immutable, nothing unknown, no conversion of types."""
+    """Base of every section: immutable, without unknown keys and conversions of types."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str) -> Self:
-        """The section of nested plain values. Raises ConfigError naming ``where``, and the key with its section."""
+        """Return the section with nested plain values.
+
+        Raises ConfigError, which names ``where`` the values come from and the key.
+        """
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            # what is not known first: it may be what is missing, misspelt
-            wrong = min(error.errors(), key=lambda wrong: wrong["type"] != "extra_forbidden")
-        key, said = ".".join(map(str, wrong["loc"])), wrong["msg"].removeprefix("Value error, ")
-        said = said.replace("a valid tuple", 'a list, as ["one", "two"]')
-        if wrong["type"] == "extra_forbidden":
-            said = f"unknown key{did_you_mean(key, list(cls.keys()))}"
-        raise ConfigError(
-            ": ".join(filter(None, (where, truncate_text(key, 100), truncate_text(said, 1000))))
-        )
+            # An unknown key comes first: it may be the misspelling of a missing one.
+            problem = min(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
+        key = ".".join(map(str, problem["loc"]))
+        if problem["type"] == "extra_forbidden":
+            message = f"unknown key{did_you_mean(key, list(cls.keys()))}"
+        else:
+            message = problem["msg"].removeprefix("Value error, ")
+            message = message.replace("a valid tuple", 'a list, as ["one", "two"]')
+        parts = (where, truncate_text(key, 100), truncate_text(message, 1000))
+        raise ConfigError(": ".join(filter(None, parts)))
 
     @classmethod
     def keys(cls) -> Iterator[str]:
-        """Every key with its section, such as run.jobs."""
-        for key, field in cls.model_fields.items():
+        """Yield every key with its section, such as run.jobs."""
+        for name, field in cls.model_fields.items():
             kind = field.annotation
-            inner = kind.keys() if isinstance(kind, type) and issubclass(kind, Section) else ()
-            yield from [f"{key}.{name}" for name in inner] or [key]
+            if isinstance(kind, type) and issubclass(kind, Section):
+                for key in kind.keys():
+                    yield f"{name}.{key}"
+            else:
+                yield name
 
 
 class DataSettings(Section):
-    """``[data]``: what is read and how it is split by time."""
+    """``[data]``: which reports and files are read, and how reports are split by time."""
 
     zone: str = "UTC"
     suffixes: Words | Literal["auto"] = "auto"
@@ -73,19 +80,21 @@ class DataSettings(Section):
 
     @field_validator("suffixes")
     @classmethod
-    def _dotted(cls, suffixes: tuple[str, ...] | str) -> tuple[str, ...] | str:
-        for suffix in () if suffixes == "auto" else suffixes:
+    def _check_suffixes(cls, suffixes: tuple[str, ...] | str) -> tuple[str, ...] | str:
+        if suffixes == "auto":
+            return suffixes
+        for suffix in suffixes:
             if not suffix.startswith(".") or len(suffix) < 2:
                 raise ValueError(f"a suffix starts with a dot, such as '.java', not {suffix!r}")
         return suffixes
 
     @property
     def named_suffixes(self) -> tuple[str, ...]:
-        """The suffixes that are named; empty where none is, which means every source language."""
+        """The chosen suffixes; empty for "auto", which means those of every source language."""
         return () if self.suffixes == "auto" else self.suffixes
 
     @model_validator(mode="after")
-    def _room_for_test(self) -> Self:
+    def _check_split(self) -> Self:
         if self.train + self.validation >= 1:
             raise ValueError(
                 f"train {self.train:g} and validation {self.validation:g} leave nothing for test"
@@ -94,14 +103,17 @@ class DataSettings(Section):
 
 
 class EvolutionSettings(Section):
-    """``[stage_one.evolution]``: differential evolution of the weights, maximising MRR + MAP on train."""
+    """``[stage_one.evolution]``: differential evolution of the weights.
+
+    It maximises MRR + MAP on the training reports.
+    """
 
     generations: PositiveInt = 60
     population: PositiveInt = 15
 
 
 class StageOneSettings(Section):
-    """``[stage_one]``: the features of every file and how their weights are fitted."""
+    """``[stage_one]``: the features of files and how their weights are fitted."""
 
     method: Literal["linear", "paper"] = "linear"
     features: Words = ()
@@ -113,7 +125,7 @@ class StageOneSettings(Section):
 
     @property
     def lizard(self) -> bool:
-        """Whether complexity is lizard's number, as in the paper, and not that of the syntax tree."""
+        """Whether lizard measures complexity, as in the paper, instead of the syntax tree."""
         return self.method == "paper"
 
 
@@ -129,7 +141,7 @@ class TrainingSettings(Section):
 
 
 class StageTwoSettings(Section):
-    """``[stage_two]``: the reranker, which scores the first files anew."""
+    """``[stage_two]``: the reranker, which scores the first files again."""
 
     reranker: Literal["encoder", "terms"] = "encoder"
     code_encoder: str = ""
@@ -144,19 +156,19 @@ class StageTwoSettings(Section):
 
     @property
     def enabled(self) -> bool:
-        """Whether there is a second stage at all: term vectors need nothing more, an encoder has to be named."""
+        """Whether there is a second stage: an encoder needs a name, term vectors need nothing."""
         return self.reranker == "terms" or bool(self.code_encoder)
 
 
 class RunSettings(Section):
-    """``[run]``: how the work is done."""
+    """``[run]``: the number of processes and the seed."""
 
     jobs: Annotated[int, Field(ge=-1, le=1024)] = -1
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 7
 
     @field_validator("jobs")
     @classmethod
-    def _some(cls, jobs: int) -> int:
+    def _check_jobs(cls, jobs: int) -> int:
         if jobs == 0:
             raise ValueError("a number of processes, or -1 for every core")
         return jobs
@@ -168,7 +180,10 @@ Globs = Annotated[
 
 
 class AnswerSettings(Section):
-    """``[tool.tosloc]`` of a repository: which files its answers show, see ``Localizer.localize``."""
+    """``[tool.tosloc]`` of a repository: the files that its answers show.
+
+    ``Localizer.localize`` explains the settings.
+    """
 
     include: Globs = ()
     exclude: Globs = ()
@@ -177,7 +192,10 @@ class AnswerSettings(Section):
 
 
 class Config(Section):
-    """Every setting of an experiment. ``Config()`` holds the defaults, which ``configs/default.toml`` explains."""
+    """Every setting of an experiment.
+
+    ``Config()`` has the defaults, which ``configs/default.toml`` explains.
+    """
 
     data: DataSettings = DataSettings()
     stage_one: StageOneSettings = StageOneSettings()
@@ -185,40 +203,51 @@ class Config(Section):
     run: RunSettings = RunSettings()
 
     def as_dict(self) -> dict[str, Any]:
-        """Settings as plain values, ready for JSON; ``Config.of`` reads them back."""
+        """Return the settings as plain values for JSON; ``Config.of`` reads them back."""
         return self.model_dump(mode="json")
 
 
 def load_config(path: str | Path) -> Config:
-    """Config of a TOML file, or of one that TosLoc ships by its name, and of those it extends; what a file leaves out
-    keeps its default. Raises ConfigError for what cannot be read, an unknown key or an impossible value.
+    """Return the settings of a TOML file, over those of the files that it extends.
+
+    ``path`` may also be the name of a configuration that TosLoc ships. Settings that no file has
+    keep their defaults. Raises ConfigError for a file that cannot be read, an unknown key or an
+    impossible value.
     """
     file = find_config(path)
-    return Config.of(_values(file, ()), str(file))
+    return Config.of(_read_values(file, ()), str(file))
 
 
 def shipped_configs_folder() -> Path:
-    """The folder of the configurations that TosLoc ships: in the package, or beside it in a checkout."""
+    """Return the folder of the configurations that TosLoc ships.
+
+    It is in the package or, in a checkout, beside it.
+    """
     package = Path(__file__).parents[1]
     installed = package / "configs"
     return installed if installed.is_dir() else package.parent / "configs"
 
 
 def find_config(name: str | Path, folder: Path = Path(), other_than: Path | None = None) -> Path:
-    """The file that a path (seen from ``folder``) means, with or without ``.toml``, else the shipped one of that name;
-    without either the path. ``other_than`` extends it, and may have the same name.
+    """Return the file that a path means, relative to ``folder``, with or without ``.toml``.
+
+    Otherwise return the shipped configuration of that name, or the path itself if there is none.
+    ``other_than`` is the file that extends the configuration, and may have the same name.
     """
-    for place in (folder / name, shipped_configs_folder() / name):
-        for file in (place, Path(f"{place}.toml")):
-            if os.path.isfile(file) and (
-                other_than is None or not os.path.samefile(file, other_than)
-            ):
+    for stem in (folder / name, shipped_configs_folder() / name):
+        for file in (stem, Path(f"{stem}.toml")):
+            if not os.path.isfile(file):
+                continue
+            if other_than is None or not os.path.samefile(file, other_than):
                 return file
     return folder / name
 
 
-def _values(path: Path, extended_by: tuple[Path, ...]) -> dict[str, Any]:
-    """Values of a file, over those of the one that it extends, which are checked: an error names the file of them."""
+def _read_values(path: Path, extended_by: tuple[Path, ...]) -> dict[str, Any]:
+    """Return the values of a file, over those of the file that it extends.
+
+    The values of the other file are checked here, so that an error names that file.
+    """
     if path.resolve() in extended_by:
         raise ConfigError(f"{path}: the files extend each other in a circle")
     try:
@@ -234,34 +263,41 @@ def _values(path: Path, extended_by: tuple[Path, ...]) -> dict[str, Any]:
     if not isinstance(extends, str):
         raise ConfigError(f"{path}: extends is the name of another TOML file in quotes")
     base = find_config(extends, path.parent, other_than=path)
-    below = _values(base, (*extended_by, path.resolve()))
-    Config.of(below, str(base))
-    return _merge(below, values)
+    base_values = _read_values(base, (*extended_by, path.resolve()))
+    Config.of(base_values, str(base))
+    return _merge(base_values, values)
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """Values of a TOML file that a person wrote; ``what`` it is, such as "settings", stands in the error. Raises
-    ConfigError when it cannot be read or is not TOML.
+    """Return the values of a TOML file that a person wrote.
+
+    Raises ConfigError if it cannot be read or is not valid. The sentence says ``what`` the file is,
+    such as "settings".
     """
     try:
-        return tomllib.loads(read_regular_file(path, _LARGEST).decode("utf-8"))
+        return tomllib.loads(read_regular_file(path, _MAX_BYTES).decode("utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot read the {what}: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:  # also what is no UTF-8, and nests without end
+    except (ValueError, RecursionError) as error:  # also text that is not UTF-8, or nests too deep
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
 
 
 def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of both; where a key is in both, the value in ``over``."""
     merged = dict(base)
     for key, value in over.items():
-        old = merged.get(key)
-        merged[key] = (
-            _merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-        )
+        base_value = merged.get(key)
+        if isinstance(base_value, Mapping) and isinstance(value, Mapping):
+            merged[key] = _merge(base_value, value)
+        else:
+            merged[key] = value
     return merged
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """The end of a sentence about an unknown name: the nearest one, else all."""
-    near = difflib.get_close_matches(name[:100], known, n=1)  # comparing takes long for long ones
-    return f", did you mean {near[0]!r}?" if near else f"; known are {', '.join(known)}"
+    """Return the end of a sentence about an unknown name: the nearest known name, else all."""
+    # Comparing takes long for long names.
+    near = difflib.get_close_matches(name[:100], known, n=1)
+    if near:
+        return f", did you mean {near[0]!r}?"
+    return f"; known are {', '.join(known)}"

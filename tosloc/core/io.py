@@ -1,4 +1,4 @@
-"""Files: plain ones to read, within bounds, or written whole or not at all; keys of what they keep; names as text."""
+"""Files that are read within bounds or written atomically, keys of cached results, safe text."""
 
 from __future__ import annotations
 
@@ -13,120 +13,148 @@ import shutil
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 
-MAX_FILE_BYTES: Final = 1 << 30  # what read_plain reads at most
-_HALVES: Final = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
-"""Halves of characters, but for those that stand for bytes."""
-_OWN_STREAMS: Final = re.compile(
+MAX_FILE_BYTES: Final = 1 << 30
+"""Number of bytes that ``read_regular_file`` reads at most, unless it is told otherwise."""
+_LONE_SURROGATES: Final = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
+"""Surrogate code points without those that stand for undecodable bytes (PEP 383)."""
+_OPEN_STREAM_PATH: Final = re.compile(
     r"/dev/(?P<name>stdout|stderr)|/(?:dev|proc/self)/fd/(?P<number>[0-9]{1,6})"
 )
 _STREAM_NUMBERS: Final = {"stdout": 1, "stderr": 2}
-_STREAMS: Final = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
-_KINDS: Final = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe"}
-_UNFINISHED: Final = ".tosloc-unfinished."
-_SECONDS_TO_WRITE: Final = 3600  # no file is written for so long
+_PIPE_PREFIXES: Final = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
+"""Beginnings of the paths that a shell gives to pipes, as for ``<(command)``."""
+_KIND_NAMES: Final = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe"}
+_UNFINISHED_PREFIX: Final = ".tosloc-unfinished."
+_UNFINISHED_SECONDS: Final = 3600
+"""Age from which on an unfinished file is abandoned: no file takes so long to write."""
 
 
 def open_regular_file(path: Path) -> BufferedReader:
-    """A plain file, open to be read; of pipes only what a shell hands over, as in ``<(command)``. OSError for anything
-    else, before it is read: a named pipe may wait for ever, a device never end.
+    """Open a regular file for reading, or a pipe that a shell hands over, as in ``<(command)``.
+
+    Raises OSError for anything else before reading it: a named pipe may block forever, and a device
+    may never end.
     """
     try:
         mode = path.stat().st_mode
-    except ValueError as error:  # in Python's words, which differ between versions
+    except ValueError as error:  # its message differs between versions of Python
         raise OSError(errno.EINVAL, "the name contains a NUL byte", str(path)) from error
-    if not stat.S_ISREG(mode) and not (stat.S_ISFIFO(mode) and str(path).startswith(_STREAMS)):
+    is_shell_pipe = stat.S_ISFIFO(mode) and str(path).startswith(_PIPE_PREFIXES)
+    if not stat.S_ISREG(mode) and not is_shell_pipe:
         code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
-        raise OSError(
-            code, f"is {_KINDS.get(stat.S_IFMT(mode), 'a device')}, not a file", str(path)
-        )
+        kind = _KIND_NAMES.get(stat.S_IFMT(mode), "a device")
+        raise OSError(code, f"is {kind}, not a file", str(path))
     return path.open("rb")
 
 
-def read_regular_file(path: Path, most: int = MAX_FILE_BYTES) -> bytes:
-    """Content of a plain file, see ``open_regular_file``; OSError, too, for one of more than ``most`` bytes."""
+def read_regular_file(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """Return the content of a file that ``open_regular_file`` opens.
+
+    Raises OSError as it does, and for a file of more than ``max_bytes`` bytes.
+    """
     with open_regular_file(path) as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise OSError(errno.EFBIG, f"more than {most:,} bytes", str(path))
-    return data
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise OSError(errno.EFBIG, f"more than {max_bytes:,} bytes", str(path))
+    return content
 
 
-def read_inside(root: Path, name: str, most: int) -> bytes | None:
-    """Content of a regular file below a folder; None where there is none, or a link leads to it. Raises OSError as
-    ``read_regular_file`` does.
+def read_inside(root: Path, name: str, max_bytes: int) -> bytes | None:
+    """Return the content of a regular file inside a folder.
+
+    Return None if there is no such file, or if a symbolic link is on the way to it. Raises OSError
+    as ``read_regular_file`` does.
     """
     path = root.resolve() / name
     try:
         if path.resolve(strict=True) != path or not path.is_file():
             return None
-    except (OSError, RuntimeError):  # not there; a loop of links
+    except (OSError, RuntimeError):  # it does not exist, or links form a loop
         return None
-    return read_regular_file(path, most)
+    return read_regular_file(path, max_bytes)
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Yield a temporary path; what the block makes there, a file or a folder, becomes ``path`` if it succeeds.
+    """Yield a temporary path; the file or folder that the block makes there becomes ``path``.
 
-    A regular file or a folder is replaced at once, so that no reader sees half of it. A symbolic link stays, and what
-    it points to is replaced. A device, a named pipe or an open stream such as ``/dev/stdout`` stays, too, and the
-    file's bytes are written into it. Raises OSError if the kinds differ, as for a file where a folder is.
+    If the block fails, ``path`` stays as it was. A regular file or a folder is replaced at once,
+    so that no reader sees half of it. A symbolic link stays, and its target is replaced. A device,
+    a named pipe or an open stream such as ``/dev/stdout`` stays, too, and the file's bytes are
+    written into it. Raises OSError if the kinds differ, as for a file where a folder is.
     """
-    with _stream(path) as stream:
-        if stream is None:
-            target = Path(os.path.realpath(path))
-            target.parent.mkdir(parents=True, exist_ok=True)
-            folder: AbstractContextManager[Any] = nullcontext(target.parent)
-        else:
-            folder = TemporaryDirectory(ignore_cleanup_errors=True)
-        with folder as where:
-            temporary = Path(where, f"{_UNFINISHED}{secrets.token_hex(8)}")
-            try:
-                yield temporary
-                if stream is not None:
+    with _open_stream(path) as stream:
+        if stream is not None:
+            with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+                temporary = _temporary_path(Path(folder))
+                with _report_errors_about(path, temporary):
+                    yield temporary
                     with temporary.open("rb") as file:
                         shutil.copyfileobj(file, stream)
-                else:
-                    if temporary.is_dir() and target.exists():
-                        shutil.rmtree(target)
-                    temporary.replace(target)
-            except OSError as error:
-                if error.filename == str(temporary):  # the user knows what was to be written
-                    error.filename, error.filename2 = str(path), None
-                raise
-            finally:
-                remove(temporary)
+            return
+        target = Path(os.path.realpath(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = _temporary_path(target.parent)
+        try:
+            with _report_errors_about(path, temporary):
+                yield temporary
+                if temporary.is_dir() and target.exists():
+                    shutil.rmtree(target)
+                temporary.replace(target)
+        finally:
+            remove(temporary)
+
+
+def _temporary_path(folder: Path) -> Path:
+    return folder / f"{_UNFINISHED_PREFIX}{secrets.token_hex(8)}"
 
 
 @contextmanager
-def _stream(path: Path) -> Iterator[IO[bytes] | None]:
-    """Yield what to write into if ``path`` names something that must not be replaced, else None."""
-    match = _OWN_STREAMS.fullmatch(str(path))
+def _report_errors_about(path: Path, temporary: Path) -> Iterator[None]:
+    """Make errors about the temporary path name ``path``, which the user knows."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename == str(temporary):
+            error.filename = str(path)
+            error.filename2 = None
+        raise
+
+
+@contextmanager
+def _open_stream(path: Path) -> Iterator[IO[bytes] | None]:
+    """Yield an open stream if ``path`` is something that must not be replaced, else None."""
+    match = _OPEN_STREAM_PATH.fullmatch(str(path))
     if match is not None:
         number = _STREAM_NUMBERS.get(match["name"]) or int(match["number"] or 0)
-        # a copy shares the position, so that what the program prints later follows it
+        # A duplicate shares the position, so that what the program prints later follows it.
         with open(os.dup(number), "wb") as stream:
             yield stream
         return
-    try:
-        mode = os.stat(path).st_mode
-    except FileNotFoundError:
-        mode = stat.S_IFREG  # what the block makes
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+    if _is_replaceable(path):
         yield None
         return
     with open(os.open(path, os.O_WRONLY), "wb") as stream:  # without O_CREAT: it exists
         yield stream
 
 
+def _is_replaceable(path: Path) -> bool:
+    """Return whether a path is a regular file, a folder, or nothing yet."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return True
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
 def remove(path: Path) -> None:
-    """Remove a file or a folder, if it is there."""
+    """Remove a file or a folder if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -134,28 +162,32 @@ def remove(path: Path) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what killed processes have left of ``atomic_write`` in a folder."""
-    for path in folder.glob(f"{_UNFINISHED}*"):
+    """Remove what killed processes left behind in a folder while in ``atomic_write``."""
+    for path in folder.glob(f"{_UNFINISHED_PREFIX}*"):
         with suppress(OSError):
-            if time.time() - path.lstat().st_mtime > _SECONDS_TO_WRITE:
+            if time.time() - path.lstat().st_mtime > _UNFINISHED_SECONDS:
                 remove(path)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write text whole or not at all."""
+    """Write text to a file atomically, as UTF-8."""
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a text of JSON, whose numbers are finite. Raises ValueError, also where it is nested too deeply."""
+    """Return the value of a JSON text.
+
+    Raises ValueError if the text is not valid JSON, is nested too deeply, or contains a number that
+    is not finite.
+    """
     try:
-        return json.loads(text, parse_constant=_finite, parse_float=_finite)
+        return json.loads(text, parse_constant=_parse_finite, parse_float=_parse_finite)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
 
-def _finite(token: str) -> float:
+def _parse_finite(token: str) -> float:
     value = float(token)
     if not math.isfinite(value):
         raise ValueError(f"{token[:40]} is not a finite number")
@@ -163,7 +195,7 @@ def _finite(token: str) -> float:
 
 
 def content_key(*parts: Any) -> str:
-    """Key of what was made from ``parts``, plain values of JSON: the SHA-256 of them, the same for equal values.
+    """Return the SHA-256 of plain JSON values, the same for equal values: a key for a cache.
 
     >>> content_key("a", [1, {"b": 2, "c": None}]) == content_key("a", (1, {"c": None, "b": 2}))
     True
@@ -172,12 +204,14 @@ def content_key(*parts: Any) -> str:
 
 
 def escape_unprintable(text: str) -> str:
-    r"""Text that is safe on a terminal and in a page: what is no UTF-8 and control characters become escapes.
+    r"""Return a text that is safe on a terminal and in a page.
+
+    Control characters, and what cannot be encoded as UTF-8, become escapes.
 
     >>> escape_unprintable("caf\udce9\x1b[31m.java"), escape_unprintable("\ud800")
     ('caf\\xe9\\x1b[31m.java', '\\ud800')
     """
-    text = _HALVES.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
+    text = _LONE_SURROGATES.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
     decoded = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
@@ -185,10 +219,12 @@ def escape_unprintable(text: str) -> str:
     )
 
 
-def truncate_text(text: str, letters: int) -> str:
-    """A text of at most so many ``letters``; what is longer ends in dots.
+def truncate_text(text: str, max_chars: int) -> str:
+    """Return a text of at most ``max_chars`` characters; a longer one is cut and ends in dots.
 
     >>> truncate_text("a long line", 9), truncate_text("a line", 9)
     ('a long...', 'a line')
     """
-    return text if len(text) <= letters else text[: max(letters - 3, 0)].rstrip() + "..."
+    if len(text) <= max_chars:
+        return text
+    return text[: max(max_chars - 3, 0)].rstrip() + "..."

@@ -1,4 +1,4 @@
-"""Results that are remembered by the object they were computed from, and forgotten with it."""
+"""Results that an object remembers as long as it exists."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 KEPT_RESULTS: Final = 4
-"""Number of results that an object remembers. Of more, the one used longest ago is forgotten."""
+"""Number of results that an object remembers; it forgets the one used longest ago."""
 
 
 class Remembering:
-    """An object that remembers the latest results of functions of itself.
+    """Base of objects that remember the latest results of functions of them.
 
-    A cache of a module would keep the arrays of a version alive after the version was closed.
+    A cache in a module would keep the arrays of a version alive after the version was closed.
     """
 
     @cached_property

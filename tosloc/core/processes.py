@@ -1,4 +1,4 @@
-"""Processes that this one starts: they leave Ctrl-C to it, and end when it is gone."""
+"""Processes that do work for this one: they do not see Ctrl-C, and end when this process does."""
 
 from __future__ import annotations
 
@@ -24,13 +24,17 @@ if TYPE_CHECKING:
     from tosloc.core.records import Progress
 
 Executor: TypeAlias = Callable[[Iterable[Any], bool], Generator[Any, None, None]]
-"""What has calls that ``joblib.delayed`` made done by other machines: in their order, or as they come."""
+"""Function that lets other machines perform calls made by ``joblib.delayed``.
+
+Its arguments are the calls and whether their results are wanted in order. It yields the results.
+"""
 EXECUTOR: Final[ContextVar[Executor | None]] = ContextVar("executor", default=None)
-current_executor: Final = (
-    EXECUTOR.get
-)  # what parallel hands its calls to; None: processes of this machine do them
-_POLL_SECONDS: Final = 0.1  # between two looks at whether a call is still wanted
-_WAITING_PER_WORKER: Final = 2  # calls that are handed out at once
+"""Executor of ``run_in_parallel``; None if processes of this machine perform the calls."""
+current_executor: Final = EXECUTOR.get
+_POLL_SECONDS: Final = 0.1
+"""Seconds between two checks whether a call was abandoned."""
+_WAITING_PER_WORKER: Final = 2
+"""Number of calls per worker that are submitted at once."""
 _THREAD_LIMITS: Final = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -39,14 +43,14 @@ _THREAD_LIMITS: Final = (
     "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS",
 )
-"""Environment variables that say how many threads a numerical library may use."""
+"""Environment variables that limit the threads of numerical libraries."""
 
 
 def start_python(module: str, function: str, **options: Any) -> subprocess.Popen[bytes]:
-    """Return a process of the same Python, with the same module path, that calls a function.
+    """Start a process of the same Python, with the same module path, that calls a function.
 
-    ``options`` are those of ``start_child``. Nothing is imported from the current folder, which may be
-    a stranger's repository, unless the module path of this process names it.
+    ``options`` are those of ``start_child``. Nothing is imported from the current folder, which may
+    be a stranger's repository, unless it is on the module path of this process.
     """
     program = f"import sys; sys.path[:] = sys.argv[1:]; import {module}; {module}.{function}()"
     safe_path = "-I" if sys.flags.isolated else "-P"
@@ -58,28 +62,30 @@ def start_python(module: str, function: str, **options: Any) -> subprocess.Popen
 
 @contextmanager
 def run_in_parallel(calls: Iterable[Any], jobs: int, *, ordered: bool) -> Iterator[Iterator[Any]]:
-    """Give the results of calls that ``joblib.delayed`` made, in their order or as they come.
+    """Yield an iterator over the results of calls that ``joblib.delayed`` made.
 
-    ``jobs`` counts the processes as joblib does: -1 is every core. With one, this process does the
-    calls. At the end of the block unfinished calls are killed. Raises what a call raises, and
-    BrokenProcessPool when a process dies.
+    Results come in the order of the calls if ``ordered``, else as they are finished. ``jobs`` is
+    the number of processes as joblib counts it: -1 is every core. With one, this process performs
+    the calls. Unfinished calls are killed at the end of the block. Raises what a call raises, and
+    BrokenProcessPool if a process dies.
     """
-    if (other := current_executor()) is not None:
-        with closing(other(calls, ordered)) as results:
+    executor = current_executor()
+    if executor is not None:
+        with closing(executor(calls, ordered)) as results:
             yield results
         return
     from joblib import effective_n_jobs
 
     workers = effective_n_jobs(jobs)
     if workers == 1:
-        yield (function(*arguments, **named) for function, arguments, named in calls)
+        yield (function(*arguments, **options) for function, arguments, options in calls)
         return
     with closing(_Pool(workers)) as pool:
         yield pool.results(calls, ordered=ordered)
 
 
 class Worker:
-    """One process for calls that may bring it down, or never end. Close it."""
+    """A process for calls that may crash it or never end. Close it after use."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._environment = environment
@@ -93,11 +99,11 @@ class Worker:
         progress: Progress | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> Any:
-        """Return what the function returns there, or raise what it raises.
+        """Call a function in the process and return its result, or raise its error.
 
-        With ``progress`` the function gets a ``progress`` of its own as its last argument. Raise
-        BrokenProcessPool when the process dies, and Interrupted once ``stopped`` returns true: the
-        process is killed.
+        With ``progress``, the function gets a callback as its last argument, whose calls are
+        forwarded to ``progress``. Raises BrokenProcessPool if the process dies. Kills the process
+        and raises Interrupted once ``stopped`` returns true.
         """
         try:
             if self._process is None:
@@ -113,7 +119,7 @@ class Worker:
         return result
 
     def close(self) -> None:
-        """Kill the process; another call starts another."""
+        """Kill the process. The next call starts another."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -123,13 +129,13 @@ class Worker:
     def _start(self) -> None:
         from multiprocessing import Pipe
 
-        self._connection, theirs = Pipe()
-        with closing(theirs):
+        self._connection, worker_end = Pipe()
+        with closing(worker_end):
             self._process = start_python(
                 "tosloc.core.processes",
                 "perform_calls",
                 environment=self._environment,
-                stdin=theirs.fileno(),
+                stdin=worker_end.fileno(),
                 stdout=None,
                 stderr=None,
             )
@@ -137,7 +143,7 @@ class Worker:
     def _perform(
         self, request: Any, progress: Progress | None, stopped: Callable[[], bool]
     ) -> tuple[Any, BaseException | None]:
-        """Return the result of a call and the error that it raised."""
+        """Return the result of a call, and the error that it raised; one of them is None."""
         self._send(request)
         while True:
             if stopped():
@@ -168,7 +174,7 @@ class Worker:
 
 
 class _Pool:
-    """Workers that share calls. Close it."""
+    """Workers among which calls are distributed. Close it after use."""
 
     def __init__(self, workers: int) -> None:
         from concurrent.futures import ThreadPoolExecutor
@@ -184,7 +190,7 @@ class _Pool:
         self._closing = threading.Event()
 
     def results(self, calls: Iterable[Any], *, ordered: bool) -> Iterator[Any]:
-        """Return the results of calls, in their order or as they come."""
+        """Yield the results of calls, in their order or as they are finished."""
         waiting: deque[Future[Any]] = deque()
         for call in calls:
             waiting.append(self._threads.submit(self._perform, *call))
@@ -194,25 +200,25 @@ class _Pool:
             yield _take(waiting, ordered=ordered).result()
 
     def close(self) -> None:
-        """Kill what is unfinished."""
+        """Kill the processes of unfinished calls, and all others."""
         self._closing.set()
         self._threads.shutdown(cancel_futures=True)
         for worker in self._workers:
             worker.close()
 
     def _perform(
-        self, function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]
+        self, function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]
     ) -> Any:
         worker = self._idle.get()
         try:
-            call = partial(function, *arguments, **named)
+            call = partial(function, *arguments, **options)
             return worker.call(call, stopped=self._closing.is_set)
         finally:
             self._idle.put(worker)
 
 
 def _take(waiting: deque[Future[Any]], *, ordered: bool) -> Future[Any]:
-    """Remove and return the first of some futures, or the first that is done."""
+    """Remove and return the first future of the queue, or the first that is done."""
     from concurrent.futures import FIRST_COMPLETED, wait
 
     if ordered:
@@ -228,38 +234,41 @@ def perform_calls() -> None:
     from multiprocessing.connection import Connection
 
     connection = Connection(os.dup(0))
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)  # what is called, and what it starts, must not read the connection
-    os.close(nothing)
+    # Calls, and programs that they start, must not read the connection from standard input.
+    empty_input = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty_input, 0)
+    os.close(empty_input)
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive_requests, args=(connection, requests), daemon=True).start()
     while True:
-        _answer(connection, requests.get())
+        _answer_request(connection, requests.get())
 
 
 def _receive_requests(connection: Connection, requests: queue.SimpleQueue[bytes]) -> None:
-    """Queue what comes; end this process, whatever it is doing, once the other one is gone."""
+    """Queue the requests that arrive; end this process at once when the other end is closed."""
     with suppress(EOFError, OSError):
         while True:
             requests.put(connection.recv_bytes())
     os._exit(1)
 
 
-def _answer(connection: Connection, request: bytes) -> None:
-    """Perform a call and send what it returns or raises."""
+def _answer_request(connection: Connection, request: bytes) -> None:
+    """Perform a call, and send its result or error."""
     import pickle
     import traceback
 
-    def tell(what: str, done: int, total: int) -> None:
+    def send_progress(what: str, done: int, total: int) -> None:
         connection.send((False, (what, done, total)))
 
     try:
         function, arguments, wants_progress = pickle.loads(request)
-        result = function(*arguments, tell) if wants_progress else function(*arguments)
+        if wants_progress:
+            arguments = (*arguments, send_progress)
+        result = function(*arguments)
         connection.send((True, (result, None)))
     except Exception as error:
         error.add_note(traceback.format_exc())
         try:
             connection.send((True, (None, error)))
-        except Exception:  # of a kind that cannot be sent
+        except Exception:  # the error cannot be pickled
             connection.send((True, (None, RuntimeError(traceback.format_exc()))))

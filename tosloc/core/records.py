@@ -1,4 +1,4 @@
-"""The nouns of TosLoc: small immutable records, checked when they are built."""
+"""Immutable records that every package shares: reports, versions, rankings, answers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ BoolArray: TypeAlias = npt.NDArray[np.bool_]
 T = TypeVar("T")
 
 VALID_TIMES: Final = range(-62_135_596_800, 253_402_214_400)
-"""Seconds since 1970 that a date can have, of the years 1 to 9999."""
+"""Seconds since 1970 for which there is a date, of the years 1 to 9999."""
 
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called as ``progress(what, done, total)`` by long work; total 0 means that it is not known."""
+"""Callback of long work: ``progress(what, done, total)``; total 0 means that it is not known."""
 
 
 def ignore_progress(what: str, done: int, total: int) -> None:
@@ -32,7 +32,7 @@ def ignore_progress(what: str, done: int, total: int) -> None:
 
 
 def track(items: Sequence[T], what: str, progress: Progress) -> Iterator[T]:
-    """The items one after the other, with progress."""
+    """Yield items one after the other and report progress."""
     for number, item in enumerate(items):
         progress(what, number, len(items))
         yield item
@@ -41,16 +41,16 @@ def track(items: Sequence[T], what: str, progress: Progress) -> Iterator[T]:
 
 @dataclass(frozen=True, slots=True)
 class BugReport:
-    """All that is known of a bug when it is reported; nothing of its fix. Raises ValueError when ``opened`` carries no
-    time zone.
+    """All that is known of a bug when it is reported; nothing of its fix.
+
+    Raises ValueError if ``opened`` has no time zone.
     """
 
     id: str
     summary: str
     description: str
-    opened: (
-        datetime | None
-    )  # None where the report does not say: whoever asks it of a version decides
+    opened: datetime | None
+    """Time of opening; None if the report has none, then the caller decides on one."""
 
     def __post_init__(self) -> None:
         if self.opened is not None and self.opened.tzinfo is None:
@@ -58,7 +58,7 @@ class BugReport:
 
     @property
     def opened_seconds(self) -> float:
-        """Opening time in seconds since 1970, UTC. Raises ValueError when it is not known."""
+        """Time of opening in seconds since 1970, UTC. Raises ValueError if it is not known."""
         if self.opened is None:
             raise ValueError(f"report {self.id}: its opening time is not known; state one")
         return self.opened.timestamp()
@@ -66,36 +66,46 @@ class BugReport:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A labelled bug: a report, the commit that fixed it and the files it changed. Only experiments hold it."""
+    """A labelled bug report, with the commit that fixed it and the files that the fix changed.
+
+    Only training, evaluation and the laboratory use cases.
+    """
 
     report: BugReport
-    fix_commit: str  # full id of the fixing commit; "" where the data names the version alone
-    version: (
-        str  # full id of the before-fix version: the fix's first parent, unless the data names it
-    )
-    fixed_at: int  # committer time of the fix, seconds since 1970, UTC; of the version where the fix is not known
-    listed: tuple[str, ...]  # source files that the data lists as fixed, sorted
-    fixed: tuple[str, ...]  # those of listed that exist in version: the ground truth
+    fix_commit: str
+    """Full id of the fixing commit; "" if the data names only the version."""
+    version: str
+    """Full id of the before-fix version: the fix's first parent, unless the data names another."""
+    fixed_at: int
+    """Committer time of the fix (of the version if the fix is not known): seconds since 1970."""
+    listed: tuple[str, ...]
+    """Source files that the data lists as fixed, sorted."""
+    fixed: tuple[str, ...]
+    """The listed files that exist in the version: the ground truth."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportAttributes:
-    """What kind of report it is, for strata of results. Never seen by a ranker."""
+    """Properties of a report that results are broken down by. A ranker never sees them."""
 
     description: bool
     stack_trace: bool
-    named: int  # how many of its fixed files' classes its text names ("already localized" if any; Kochhar et al. 2014)
+    named: int
+    """Number of fixed files whose class the text mentions.
+
+    A report with any is "already localized" (Kochhar et al. 2014).
+    """
 
 
 @dataclass(slots=True)
 class StringTable:
-    """Numbers strings in order of first appearance, so that versions can be arrays of numbers."""
+    """Strings numbered in order of first appearance, so that versions can be arrays of numbers."""
 
     names: list[str] = field(default_factory=list)
     ids: dict[str, int] = field(default_factory=dict)
 
     def id(self, name: str) -> int:
-        """Number of ``name``, given now if it has none."""
+        """Return the number of ``name``; a new name gets the next number."""
         if name not in self.ids:
             self.ids[name] = len(self.names)
             self.names.append(name)
@@ -107,23 +117,26 @@ class StringTable:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """One version: its source files as numbers into tables that many versions share. Files are in path order."""
+    """The F source files of one version, in path order.
+
+    Paths and blobs are numbers into tables that many versions share.
+    """
 
     commit: str
     committed_at: int  # committer time, seconds since 1970, UTC
     path_names: StringTable
     blob_names: StringTable
-    path_ids: (
-        IntArray  # (F,) number of each file's path in path_names, in path order (git's: by bytes)
-    )
-    blob_ids: IntArray  # (F,) number of each file's blob in blob_names
+    path_ids: IntArray
+    """(F,) number of each file's path in ``path_names``, in path order (git's, by bytes)."""
+    blob_ids: IntArray
+    """(F,) number of each file's blob in ``blob_names``."""
 
     def path(self, file: int) -> str:
-        """The path of one file; ``paths`` makes those of all."""
+        """Return the path of one file, without making those of all as ``paths`` does."""
         return self.path_names.names[int(self.path_ids[file])]
 
     def blob(self, file: int) -> str:
-        """The blob id of one file; ``blobs`` makes those of all."""
+        """Return the blob id of one file, without making those of all as ``blobs`` does."""
         return self.blob_names.names[int(self.blob_ids[file])]
 
     @cached_property
@@ -143,43 +156,56 @@ class Snapshot:
     def of(
         cls, commit: str, committed_at: int, files: Mapping[str, str], numbered: Sequence[str] = ()
     ) -> Self:
-        """Version from path -> blob id (hex); paths that are ``numbered`` have these numbers, others the next ones."""
-        paths, blobs = (
-            StringTable(list(numbered), {path: number for number, path in enumerate(numbered)}),
-            StringTable(),
-        )
-        ordered = sorted(files, key=lambda path: path.encode("utf-8", "surrogateescape"))
-        path_ids = np.array([paths.id(path) for path in ordered], dtype=np.int32)
-        blob_ids = np.array([blobs.id(files[path]) for path in ordered], dtype=np.int32)
-        return cls(commit, committed_at, paths, blobs, path_ids, blob_ids)
+        """Return the version of a commit that contains ``files``: path -> blob id (hex).
+
+        The paths in ``numbered`` have their positions there as numbers; other paths are numbered
+        after them.
+        """
+        ids = {path: number for number, path in enumerate(numbered)}
+        path_names = StringTable(list(numbered), ids)
+        blob_names = StringTable()
+        paths = sorted(files, key=lambda path: path.encode("utf-8", "surrogateescape"))
+        path_ids = np.array([path_names.id(path) for path in paths], dtype=np.int32)
+        blob_ids = np.array([blob_names.id(files[path]) for path in paths], dtype=np.int32)
+        return cls(commit, committed_at, path_names, blob_names, path_ids, blob_ids)
 
 
 def first_path_by_blob(snapshots: Iterable[Snapshot]) -> dict[str, str]:
-    """Blob id -> the path at which it stands first, of every file of the versions; a blob of many stands there once.
+    """Return each blob id of some versions with the first path at which it is found.
 
-    >>> first_path_by_blob([Snapshot.of("v", 0, {"a.py": "12", "b.py": "12"}), Snapshot.of("w", 0, {"a.py": "34"})])
+    >>> versions = [
+    ...     Snapshot.of("v", 0, {"a.py": "12", "b.py": "12"}),
+    ...     Snapshot.of("w", 0, {"a.py": "34"}),
+    ... ]
+    >>> first_path_by_blob(versions)
     {'12': 'a.py', '34': 'a.py'}
     """
-    found: dict[str, str] = {}
+    path_by_blob: dict[str, str] = {}
     for snapshot in snapshots:
-        for place in np.unique(snapshot.blob_ids, return_index=True)[1].tolist():
-            found.setdefault(snapshot.blob(place), snapshot.path(place))
-    return found
+        _, first_files = np.unique(snapshot.blob_ids, return_index=True)
+        for file in first_files.tolist():
+            path_by_blob.setdefault(snapshot.blob(file), snapshot.path(file))
+    return path_by_blob
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One thing that speaks for a file, in words that people can check."""
+    """One piece of evidence for a file, in words that people can check."""
 
-    kind: str  # what sort of thing: see docs/formats.md
+    kind: str
+    """Kind of evidence, see docs/formats.md."""
     text: str
-    commit: str | None = None  # full id of the commit that it speaks of
-    issue: str | None = (
-        None  # the issue that the commit names, as it is written there: #123, JDK-8001234
-    )
+    commit: str | None = None
+    """Full id of the commit that is the evidence."""
+    issue: str | None = None
+    """Issue that the commit names, as written there: #123, JDK-8001234."""
     lines: tuple[int, int] | None = None
-    """First and last line of the file that it speaks of, from 1; those of a stack frame are the report's."""
-    url: str | None = None  # where it can be read
+    """First and last line of the file that are the evidence, from 1.
+
+    The line of a stack frame is that of the report.
+    """
+    url: str | None = None
+    """Address of the evidence on the web."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +235,13 @@ class CodeLine:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One place of a ranking."""
+    """One file of an answer, with its rank and the evidence for it."""
 
     rank: int
     path: str
     score: float
-    share: float  # how sure the answer is, from 0 to 1; see tosloc.rank.calibration
+    share: float
+    """Confidence from 0 to 1 that the file contains the bug; see tosloc.rank.calibration."""
     functions: tuple[Function, ...] = ()
     why: tuple[Reason, ...] = ()
     code: tuple[CodeLine, ...] = ()
@@ -223,19 +250,22 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class EarlierChange:
-    """A fixed report or a commit of the project that speaks like the report."""
+    """A past change of the project whose text is similar to the report: a fix or a commit."""
 
     commit: str
     date: str  # of the commit, in UTC: 2021-05-21
-    issue: str | None  # the report that it fixed or names, where one is known
-    title: str  # first line of the commit's message; empty where that cannot be read
-    files: tuple[str, ...]  # source files that it changed
+    issue: str | None
+    """Report that the change fixed or names, if one is known."""
+    title: str
+    """First line of the commit's message; empty if that cannot be read."""
+    files: tuple[str, ...]
+    """Source files that the commit changed."""
     url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who changed a file, and when last."""
+    """Someone who changed a file, and the date of their last change to it."""
 
     name: str
     date: str
@@ -243,17 +273,24 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """What a project's past says beside an answer; of people, owners and tests that of its first file."""
+    """What the project's history adds to an answer. All but ``earlier`` is about its first file."""
 
-    earlier: tuple[EarlierChange, ...] = ()  # those nearest to the report first
-    people: tuple[Person, ...] = ()  # who changed the first file last
-    owners: tuple[str, ...] = ()  # whom CODEOWNERS names for it
-    tests: tuple[str, ...] = ()  # tests that are named like it, then those that changed with it
+    earlier: tuple[EarlierChange, ...] = ()
+    """Past changes, the most similar first."""
+    people: tuple[Person, ...] = ()
+    """People who changed the first file last."""
+    owners: tuple[str, ...] = ()
+    """Owners of the first file by CODEOWNERS."""
+    tests: tuple[str, ...] = ()
+    """Tests with a name like the first file's, then those that changed together with it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Every file of one version once, most suspicious first; ties by path."""
+    """Every file of one version once, most suspicious first; ties by path.
+
+    Raises ValueError unless paths and scores match, and scores are finite and never increase.
+    """
 
     report: str
     paths: tuple[str, ...]
@@ -272,17 +309,23 @@ class Ranking:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ranking):
             return NotImplemented
-        same = (self.report, self.paths) == (other.report, other.paths)
-        return same and bool(np.array_equal(self.scores, other.scores))
+        return (
+            self.report == other.report
+            and self.paths == other.paths
+            and bool(np.array_equal(self.scores, other.scores))
+        )
 
-    __hash__ = None  # type: ignore[assignment]  # holds an array
+    __hash__ = None  # type: ignore[assignment]  # an array has no hash
 
     def __len__(self) -> int:
         return len(self.paths)
 
     @classmethod
     def from_scores(cls, report: str, paths: Sequence[str], scores: npt.ArrayLike) -> Self:
-        """Ranking of ``paths``, which stand in path order, by ``scores`` descending; equal scores keep path order."""
+        """Return the ranking of files in path order by their scores, highest first.
+
+        Equal scores keep path order.
+        """
         values = np.asarray(scores, dtype=np.float64)
         order = np.argsort(-values, kind="stable")
         return cls(report, tuple(map(paths.__getitem__, order.tolist())), values[order])
