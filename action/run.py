@@ -1,8 +1,8 @@
-"""The two steps of the action that are a program: ``run.py issue`` says whether it is asked, ``run.py answer`` answers.
+"""The action's two programs: ``run.py issue`` decides whether to answer, ``run.py answer`` answers.
 
-Nothing but the standard library. What strangers write (title and text of an issue, paths and commits of a repository)
-stays in files: it is no argument, no part of a shell line, and is printed where a line could be taken for a command of
-the runner only after its letters have been escaped.
+It needs only the standard library. Text of strangers (title and text of an issue, paths and commits
+of a repository) stays in files: it is never an argument or a part of a shell line. Where the runner
+could take a printed line for a command, its special characters are escaped first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,37 +22,58 @@ from urllib.parse import quote
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 MARKER = "<!-- tosloc:answer -->"
-"""How our comment begins, which no reader sees: it is found again by it."""
-LONGEST = 65_000  # letters of a comment; GitHub takes 65,536
+"""The beginning of our comment, by which it is found again; readers do not see it."""
+MAX_COMMENT_CHARACTERS = 65_000
+"""Characters of a comment. GitHub accepts 65,536."""
 HEADING = f"{MARKER}\nFiles that this may be about, from their words and their history:"
-LONGEST_TEXT = 300
-"""Letters of a reason or name."""
+MAX_TEXT_CHARACTERS = 300
+"""Characters of a reason or name."""
+REASONS_IN_COMMENT = 2
+"""Most reasons of a file."""
+COMMENTS_PER_PAGE = 100
+"""Comments that one call returns, the most that GitHub allows."""
 ISSUE_FILE = "tosloc-issue.json"
 ANSWER_FILE = "tosloc-answer.json"
-KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TOSLOC_CACHE", "TOSLOC_CACHE_SIZE")
-"""What ``tosloc`` gets of the environment: no token, and no secret of the workflow."""
-_MEANINGS = {
+PASSED_VARIABLES = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "TOSLOC_CACHE",
+    "TOSLOC_CACHE_SIZE",
+)
+"""Environment variables that ``tosloc`` gets: no token, and no secret of the workflow."""
+_STATUS_MEANINGS = {
     401: "the token is not valid",
-    403: "the token may not do this; give the workflow `permissions: issues: write`, and see whether it is locked",
+    403: (
+        "the token may not do this; give the workflow `permissions: issues: write`, and see whether"
+        " it is locked"
+    ),
     404: "not there, or the token may not see it",
     410: "it was deleted, or issues are turned off",
     429: "the rate limit is reached; run it again later",
 }
+_MOVED = "moved; the issue was transferred, or the repository renamed"
 
 
 class ActionError(Exception):
-    """What the workflow's author has to know, in one sentence."""
+    """An error that the author of the workflow can mend; its message is one sentence."""
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """A token is sent to the host that the runner names, and to no other."""
+    """Refuses redirects, so that the token is sent to no host but the one that the runner names."""
 
     def redirect_request(self, *_: Any) -> None:
+        """Return no request."""
         return None
 
 
-def call(method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-    """What a REST call about the issues answers: https://docs.github.com/rest/issues. Raises ActionError."""
+def call_issues_api(method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    """Call the REST API of the repository's issues and return its JSON. Raises ActionError.
+
+    See https://docs.github.com/rest/issues.
+    """
     issues = f"/repos/{os.environ['GITHUB_REPOSITORY']}/issues"
     request = Request(
         f"{os.environ['GITHUB_API_URL']}{issues}{path}",
@@ -67,62 +88,65 @@ def call(method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         },
     )
     try:
-        with build_opener(_NoRedirects).open(request, timeout=60) as answer:
-            return json.load(answer)
+        with build_opener(_NoRedirects).open(request, timeout=60) as response:
+            return json.load(response)
     except HTTPError as error:
         error.close()
-        moved = "moved; the issue was transferred, or the repository renamed"
-        about = (
-            moved
-            if 300 <= error.code < 400
-            else _MEANINGS.get(error.code, "the server did not answer as told")
-        )
-        why = f"{error.code}, {about}"
+        if 300 <= error.code < 400:
+            meaning = _MOVED
+        else:
+            meaning = _STATUS_MEANINGS.get(error.code, "the server did not answer as documented")
+        problem = f"{error.code}, {meaning}"
     except (OSError, ValueError) as error:
-        why = str(error)
-    raise ActionError(f"{method} {issues}{path}: {why}")
+        problem = str(error)
+    raise ActionError(f"{method} {issues}{path}: {problem}")
 
 
-# ---- is an answer asked?
+# The issue
 
 
-def asked_issue(event: Mapping[str, Any]) -> Mapping[str, Any] | str:
-    """The issue that an event asks about, or why it asks for none."""
-    name, label = os.environ["GITHUB_EVENT_NAME"], os.environ["INPUT_LABEL"]
-    if name == "workflow_dispatch":
+def select_issue(event: Mapping[str, Any]) -> Mapping[str, Any] | str:
+    """Return the issue that an event asks about, or the reason why it asks about none."""
+    event_name = os.environ["GITHUB_EVENT_NAME"]
+    if event_name == "workflow_dispatch":
         number = os.environ["INPUT_ISSUE"].strip()
         if re.fullmatch(r"[1-9][0-9]{0,9}", number) is None:
             raise ActionError("run by hand it needs the input `issue`, a number")
-        issue = call("GET", f"/{number}")
-    elif name == "issues":
+        issue = call_issues_api("GET", f"/{number}")
+    elif event_name == "issues":
         issue = event["issue"]
+        label = os.environ["INPUT_LABEL"]
         labels = [event["label"]] if event["action"] == "labeled" else issue["labels"]
-        if label.lower() not in [one["name"].lower() for one in labels]:
+        label_names = [each["name"].lower() for each in labels]
+        if label.lower() not in label_names:
             return f"the label is not {label}"
     else:
-        return f"events of {name} ask for nothing"
+        return f"events of {event_name} ask for nothing"
     if "pull_request" in issue:
         return "it is a pull request"
-    author = issue["user"] or {}  # None where the account is gone
+    author = issue["user"] or {}  # None if the account was deleted.
     if author.get("type") == "Bot" or author.get("login", "").endswith("[bot]"):
         return "a bot has opened it"
     return issue
 
 
-# ---- what is written
+# The text of the answer
 
 
 def code(text: str) -> str:
-    """Text that stays as it is in Markdown: no mention, link, picture, heading or HTML comes of it.
+    """Return a text as code in Markdown, where it cannot become a mention, link or heading.
 
     >>> print(code("a"), code("`@all` <img>"), code("one\\n\\n# two"))
     `a` `` `@all` <img> `` `one # two`
     """
-    text = " ".join("".join(char if char.isprintable() else " " for char in text).split()) or "?"
-    text = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 3] + "..."
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    pad = " " if text[0] == "`" or text[-1] == "`" else ""
-    return f"{fence}{pad}{text}{pad}{fence}"
+    printable = "".join(character if character.isprintable() else " " for character in text)
+    text = " ".join(printable.split()) or "?"
+    if len(text) > MAX_TEXT_CHARACTERS:
+        text = text[: MAX_TEXT_CHARACTERS - 3] + "..."
+    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * (1 + longest_run)
+    padding = " " if text[0] == "`" or text[-1] == "`" else ""
+    return f"{fence}{padding}{text}{padding}{fence}"
 
 
 def percent(share: float) -> str:
@@ -132,178 +156,229 @@ def percent(share: float) -> str:
     return "below 1%" if share else "-"
 
 
-def body_of(answer: Mapping[str, Any], repository: str, least: float) -> str:
-    """Files with functions and reasons, as Markdown; those with a share below ``least``, and those that are no sources,
-    are folded away and have neither. ``repository`` is its page.
+def answer_markdown(answer: Mapping[str, Any], repository: str, min_share: float) -> str:
+    """Return the files of an answer as Markdown, with functions and reasons.
+
+    Files with a share below ``min_share``, and files that are not source code, have neither and are
+    folded. ``repository`` is the address of the repository's page.
     """
-    commit = answer["commit"]
-    lines, folded = [], []
-
-    def page_of(path: str) -> str:
-        address = quote(path.encode("utf-8", "surrogateescape"))
-        return f"{repository}/blob/{commit}/{address}"
-
+    commit_page = f"{repository}/commit"
+    file_page = f"{repository}/blob/{answer['commit']}"
+    lines = []
+    less_likely = []
     for hit in answer["hits"]:
-        page = page_of(hit["path"])
-        line = f"{hit['rank']}. [{code(hit['path'])}]({page}) {percent(hit['share'])}"
-        if hit["share"] < least:
-            folded.append(line)
-            continue
-        found = [
-            f"[{code(one['name'])}]({page}#L{one['start']}-L{one['end']})"
-            for one in hit["functions"]
-        ]
-        lines += [line, *([f"   - {', '.join(found)}"] if found else [])]
-        for reason in hit["why"][:2]:
-            said = code(reason["text"])
-            if "commit" in reason:
-                said = f"[{said}]({repository}/commit/{reason['commit']})"
-            lines.append(f"   - {said}")
-    if folded:
-        lines += [
-            "",
-            f"<details><summary>{len(folded)} less likely</summary>",
-            "",
-            *folded,
-            "",
-            "</details>",
-        ]
-    if others := [f"- [{code(one['path'])}]({page_of(one['path'])})" for one in answer["others"]]:
-        lines += ["", "<details><summary>Other files</summary>", "", *others, "", "</details>"]
-    version = f"[{code(commit[:10])}]({repository}/commit/{commit})"
-    lines += [
-        "",
-        f"Searched: {answer['searched']['files']} files of {version}. Percentages say how sure it is.",
-    ]
+        line = f"{hit['rank']}. {_file_link(hit, file_page)} {percent(hit['share'])}"
+        if hit["share"] < min_share:
+            less_likely.append(line)
+        else:
+            lines += [line, *_detail_lines(hit, file_page, commit_page)]
+    others = [f"- {_file_link(other, file_page)}" for other in answer["others"]]
+    lines += _folded(f"{len(less_likely)} less likely", less_likely)
+    lines += _folded("Other files", others)
+    files = answer["searched"]["files"]
+    version = f"[{code(answer['commit'][:10])}]({commit_page}/{answer['commit']})"
+    lines += ["", f"Searched: {files} files of {version}. Percentages say how sure it is."]
     return "\n".join(lines) + "\n"
+
+
+def _file_address(path: str, file_page: str) -> str:
+    """Return the address of a file's page."""
+    return f"{file_page}/{quote(path.encode('utf-8', 'surrogateescape'))}"
+
+
+def _file_link(hit: Mapping[str, Any], file_page: str) -> str:
+    """Return a link to a file."""
+    return f"[{code(hit['path'])}]({_file_address(hit['path'], file_page)})"
+
+
+def _detail_lines(hit: Mapping[str, Any], file_page: str, commit_page: str) -> list[str]:
+    """Return a line with the functions of a file, and one for each reason."""
+    address = _file_address(hit["path"], file_page)
+    functions = []
+    for function in hit["functions"]:
+        lines = f"#L{function['start']}-L{function['end']}"
+        functions.append(f"[{code(function['name'])}]({address}{lines})")
+    details = [f"   - {', '.join(functions)}"] if functions else []
+    for reason in hit["why"][:REASONS_IN_COMMENT]:
+        text = code(reason["text"])
+        if "commit" in reason:
+            text = f"[{text}]({commit_page}/{reason['commit']})"
+        details.append(f"   - {text}")
+    return details
+
+
+def _folded(summary: str, lines: list[str]) -> list[str]:
+    """Return lines as a folded block, nothing if there are none."""
+    if not lines:
+        return []
+    return ["", f"<details><summary>{summary}</summary>", "", *lines, "", "</details>"]
 
 
 def write_comment(number: int, text: str) -> None:
     """Write the comment, or edit the one that is there. Raises ActionError."""
     for page in count(1):
-        comments = call("GET", f"/{number}/comments?per_page=100&page={page}")
+        query = f"per_page={COMMENTS_PER_PAGE}&page={page}"
+        comments = call_issues_api("GET", f"/{number}/comments?{query}")
         for comment in comments:
-            # anybody may write the marker: what others have written is never touched
-            own = (comment["user"] or {}).get("login") == os.environ["INPUT_COMMENT_AUTHOR"]
-            if own and (comment["body"] or "").startswith(MARKER):
+            if _is_own_comment(comment):
                 if comment["body"].replace("\r\n", "\n").strip() != text.strip():
-                    call("PATCH", f"/comments/{int(comment['id'])}", {"body": text})
+                    path = f"/comments/{int(comment['id'])}"
+                    call_issues_api("PATCH", path, {"body": text})
                 return
-        if len(comments) < 100:
-            call("POST", f"/{number}/comments", {"body": text})
+        if len(comments) < COMMENTS_PER_PAGE:
+            call_issues_api("POST", f"/{number}/comments", {"body": text})
             return
 
 
-# ---- the runner
+def _is_own_comment(comment: Mapping[str, Any]) -> bool:
+    """Return whether the action has written a comment. Anybody may write the marker."""
+    author = (comment["user"] or {}).get("login")
+    is_marked = (comment["body"] or "").startswith(MARKER)
+    return is_marked and author == os.environ["INPUT_COMMENT_AUTHOR"]
 
 
-def command(kind: str, text: str) -> None:
-    """A message of the runner; letters that would end it, or begin another, are escaped."""
+# The runner
+
+
+def print_command(kind: str, text: str) -> None:
+    """Print a command of the runner; characters that would end it or begin another are escaped."""
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     print(f"::{kind}::{escaped}", flush=True)
 
 
 def set_outputs(values: Mapping[str, str]) -> None:
-    """Outputs of the step; each between two lines that nobody can know before."""
+    """Write outputs of the step, each between two lines that nobody can guess."""
     with open(os.environ["GITHUB_OUTPUT"], "a", encoding="utf-8") as file:
         for name, value in values.items():
-            end = uuid.uuid4().hex
-            file.write(f"{name}<<{end}\n{value}\n{end}\n")
+            delimiter = uuid.uuid4().hex
+            file.write(f"{name}<<{delimiter}\n{value}\n{delimiter}\n")
 
 
-def setting(name: str, low: float, high: float) -> float:
-    """An input that is a number. Raises ActionError."""
-    given = os.environ[f"INPUT_{name}"].strip()
+def read_number(name: str, low: float, high: float) -> float:
+    """Return an input that is a number between two bounds. Raises ActionError for any other."""
+    text = os.environ[f"INPUT_{name}"].strip()
     try:
-        value = float(given)
+        value = float(text)
     except ValueError:
         value = float("nan")
     if not low <= value <= high:
-        what = name.lower().replace("_", "-")
-        raise ActionError(f"the input {what} is {given!r}; give a number, {low:g} to {high:g}")
+        label = name.lower().replace("_", "-")
+        raise ActionError(f"the input {label} is {text!r}; give a number, {low:g} to {high:g}")
     return value
 
 
+def read_flag(name: str) -> bool:
+    """Return an input that is true or false. Raises ActionError for any other."""
+    text = os.environ[f"INPUT_{name}"].strip().lower()
+    if text not in ("true", "false"):
+        raise ActionError(f"the input {name.lower()} is {text!r}; give true or false")
+    return text == "true"
+
+
+def runner_file(name: str) -> Path:
+    """Return the path of a file in the runner's temporary folder."""
+    return Path(os.environ["RUNNER_TEMP"], name)
+
+
 def issue() -> None:
-    """First step: whether the event asks for an answer; the issue goes into a file."""
-    found = asked_issue(
-        json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
-    )
-    asked = not isinstance(found, str)
-    if isinstance(found, str):
-        command("notice", f"TosLoc says nothing: {found}")
-    else:
-        kept = {key: found.get(key) for key in ("number", "title", "body", "created_at")}
-        Path(os.environ["RUNNER_TEMP"], ISSUE_FILE).write_text(json.dumps(kept), encoding="utf-8")
-    set_outputs({"asked": str(asked).lower()})
+    """Run the first step: decide whether to answer, and write the issue into a file."""
+    event = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
+    selected = select_issue(event)
+    if isinstance(selected, str):
+        print_command("notice", f"TosLoc does not answer: {selected}")
+        set_outputs({"asked": "false"})
+        return
+    fields = {key: selected.get(key) for key in ("number", "title", "body", "created_at")}
+    runner_file(ISSUE_FILE).write_text(json.dumps(fields), encoding="utf-8")
+    set_outputs({"asked": "true"})
 
 
 def answer() -> None:
-    """Last step: the answer, the summary, and the comment where it is wanted and the answer is sure."""
-    temporary = Path(os.environ["RUNNER_TEMP"])
-    share, top, functions = (
-        setting("MIN_SHARE", 0, 1),
-        setting("TOP", 1, 50),
-        setting("FUNCTIONS", 0, 20),
-    )
-    minutes = setting("TIMEOUT_MINUTES", 0.01, 360)
-    wanted = os.environ["INPUT_COMMENT"].strip().lower()
-    if wanted not in ("true", "false"):
-        raise ActionError(f"the input comment is {wanted!r}; give true or false")
-    tosloc = [
-        str(temporary / "tosloc/bin/tosloc"),
-        "localize",
-        str(temporary / ISSUE_FILE),
-        "--json",
-    ]
-    given = ["--repo", os.environ["GITHUB_WORKSPACE"], "--commit", "HEAD"]
-    given += ["--top", f"{top:.0f}", "--functions", f"{functions:.0f}"]
-    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    """Run the last step: write the answer, the summary, and a comment if it is wanted and sure."""
+    min_share = read_number("MIN_SHARE", 0, 1)
+    top = read_number("TOP", 1, 50)
+    functions = read_number("FUNCTIONS", 0, 20)
+    minutes = read_number("TIMEOUT_MINUTES", 0.01, 360)
+    wants_comment = read_flag("COMMENT")
+    output = run_tosloc(["--top", f"{top:.0f}", "--functions", f"{functions:.0f}"], minutes)
+    runner_file(ANSWER_FILE).write_text(output, encoding="utf-8")
+    result = json.loads(output)
+    number = int(json.loads(runner_file(ISSUE_FILE).read_text(encoding="utf-8"))["number"])
+    first_share = result["hits"][0]["share"] if result["hits"] else 0.0
+    is_sure = bool(result["hits"]) and first_share >= min_share
+    write_summary(result, number, min_share, "" if is_sure else f"{first_share:.2f}")
+    answer_file = str(runner_file(ANSWER_FILE))
+    set_outputs({"answer": answer_file, "share": f"{first_share:.6f}"})
+    if is_sure and wants_comment:
+        write_comment(number, comment_text(result, min_share))
+        set_outputs({"commented": "true"})
+    else:
+        set_outputs({"commented": "false"})
+
+
+def run_tosloc(options: Sequence[str], minutes: float) -> str:
+    """Localize the issue in the workspace and return the answer as JSON. Raises ActionError."""
+    tosloc = str(runner_file("tosloc/bin/tosloc"))
+    workspace = os.environ["GITHUB_WORKSPACE"]
+    command = [tosloc, "localize", str(runner_file(ISSUE_FILE)), "--json"]
+    command += ["--repo", workspace, "--commit", "HEAD", *options]
     try:
-        done = subprocess.run(
-            [*tosloc, *given],
+        process = subprocess.run(
+            command,
             capture_output=True,
             text=True,
             encoding="utf-8",
             check=False,
-            cwd=temporary,
-            env=kept,
+            cwd=os.environ["RUNNER_TEMP"],
+            env={name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ},
             timeout=60 * minutes,
         )
     except subprocess.TimeoutExpired:
         raise ActionError(
-            f"no answer after {minutes:g} minutes; shorten the issue, or give the input timeout-minutes more"
+            f"no answer after {minutes:g} minutes; shorten the issue, or give the input"
+            " timeout-minutes more"
         ) from None
-    if done.returncode:
-        raise ActionError(
-            done.stderr.strip().rpartition("\n")[2] or f"tosloc ended with {done.returncode}"
-        )
-    (temporary / ANSWER_FILE).write_text(done.stdout, encoding="utf-8")
-    found = json.loads(done.stdout)
-    number = int(json.loads((temporary / ISSUE_FILE).read_text(encoding="utf-8"))["number"])
-    page = f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_REPOSITORY']}"
-    body = body_of(found, page, share)
-    first = next((hit["share"] for hit in found["hits"]), 0.0)
-    sure = bool(found["hits"]) and first >= share
-    notes = "".join(f"\n> {code(note)}\n" for note in found["notes"])
-    unsure = (
-        "" if sure else f"\nNot sure enough for a comment: {first:.2f} is less than {share:g}.\n"
-    )
-    heading = f"### TosLoc: [#{number}]({page}/issues/{number}) {code(found['report']['summary'])}"
+    if process.returncode:
+        last_line = process.stderr.strip().rpartition("\n")[2]
+        raise ActionError(last_line or f"tosloc ended with {process.returncode}")
+    return process.stdout
+
+
+def repository_page() -> str:
+    """Return the address of the repository's page."""
+    return f"{os.environ['GITHUB_SERVER_URL']}/{os.environ['GITHUB_REPOSITORY']}"
+
+
+def write_summary(
+    result: Mapping[str, Any], number: int, min_share: float, unsure_share: str
+) -> None:
+    """Add the answer to the summary of the run; ``unsure_share`` is "" for a sure answer."""
+    page = repository_page()
+    title = code(result["report"]["summary"])
+    text = f"### TosLoc: [#{number}]({page}/issues/{number}) {title}\n\n"
+    text += answer_markdown(result, page, min_share)
+    if unsure_share:
+        text += f"\nNot sure enough for a comment: {unsure_share} is less than {min_share:g}.\n"
+    for note in result["notes"]:
+        text += f"\n> {code(note)}\n"
     with open(os.environ["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8", errors="replace") as file:
-        file.write(f"{heading}\n\n{body}{unsure}{notes}\n")
-    set_outputs({"answer": str(temporary / ANSWER_FILE), "share": f"{first:.6f}"})
-    commented = sure and wanted == "true"
-    if commented:
-        while len(text := f"{HEADING}\n\n{body_of(found, page, share)}") > LONGEST:
-            found["hits"].pop()
-        write_comment(number, text)
-    set_outputs({"commented": str(commented).lower()})
+        file.write(f"{text}\n")
+
+
+def comment_text(result: dict[str, Any], min_share: float) -> str:
+    """Return the comment, from which the last files are left out if it is too long."""
+    hits = list(result["hits"])
+    while True:
+        markdown = answer_markdown({**result, "hits": hits}, repository_page(), min_share)
+        text = f"{HEADING}\n\n{markdown}"
+        if len(text) <= MAX_COMMENT_CHARACTERS:
+            return text
+        hits.pop()
 
 
 if __name__ == "__main__":
     try:
         {"issue": issue, "answer": answer}[sys.argv[1]]()
     except ActionError as failure:
-        command("error", f"TosLoc: {failure}")
+        print_command("error", f"TosLoc: {failure}")
         sys.exit(1)
