@@ -58,19 +58,19 @@ def text():
 
 
 @pytest.fixture(scope="module")
-def parsed(text):
+def parsed_page(text):
     return ParsedPage(text)
 
 
-def test_ids_are_unique_and_links_lead_to_them(parsed):
-    ids = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
+def test_ids_are_unique_and_links_lead_to_them(parsed_page):
+    ids = [attributes["id"] for _, attributes in parsed_page.elements if "id" in attributes]
     assert len(set(ids)) == len(ids)
-    links = [attributes["href"] for tag, attributes in parsed.elements if tag == "a"]
+    links = [attributes["href"] for tag, attributes in parsed_page.elements if tag == "a"]
     assert {link.removeprefix("#") for link in links} <= set(ids)
 
 
-def test_nothing_is_loaded_from_elsewhere(text, parsed):
-    for tag, attributes in parsed.elements:
+def test_nothing_is_loaded_from_elsewhere(text, parsed_page):
+    for tag, attributes in parsed_page.elements:
         assert tag not in {"link", "iframe", "base"}
         assert (attributes.get("src") or "data:").startswith("data:")
         for name in ("href", "xlink:href"):
@@ -79,8 +79,8 @@ def test_nothing_is_loaded_from_elsewhere(text, parsed):
     assert "@import" not in text
 
 
-def test_foreign_text_becomes_no_element(parsed):
-    tags = [tag for tag, _ in parsed.elements if tag in ("script", "i", "b")]
+def test_foreign_text_becomes_no_element(parsed_page):
+    tags = [tag for tag, _ in parsed_page.elements if tag in ("script", "i", "b")]
     assert tags == ["script"]
 
 
@@ -94,8 +94,8 @@ def test_foreign_text_becomes_no_element(parsed):
     ],
     ids=["ranked path", "listed path", "report id", "header"],
 )
-def test_foreign_text_is_shown(parsed, foreign):
-    assert foreign in parsed.text
+def test_foreign_text_is_shown(parsed_page, foreign):
+    assert foreign in parsed_page.text
 
 
 def test_a_page_can_be_written_as_utf_8(text):
@@ -128,13 +128,13 @@ def test_the_headline_has_intervals(text):
     assert '<th scope="row">nDCG@10</th>' in text
 
 
-def test_both_figures_are_there(parsed):
-    images = [attributes["alt"] for tag, attributes in parsed.elements if tag == "img"]
+def test_both_figures_are_there(parsed_page):
+    images = [attributes["alt"] for tag, attributes in parsed_page.elements if tag == "img"]
     assert images == ["coverage at k and any at k", "rank of the first fixed file"]
 
 
-def test_the_header_of_the_run_is_there(parsed):
-    assert '"seed": 7' in parsed.text
+def test_the_header_of_the_run_is_there(parsed_page):
+    assert '"seed": 7' in parsed_page.text
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,7 @@ def scores(reranker, all_candidates, context):
 
 
 @pytest.fixture(scope="module")
-def refitted(reranker, world, training_set, tmp_path_factory):
+def retrained_reranker(reranker, world, training_set, tmp_path_factory):
     """Return the reranker trained once more, in another folder."""
     folder = tmp_path_factory.mktemp("again")
     return rankers.fit_reranker(replace(world, model_folder=folder), reranker.name, training_set)
@@ -73,15 +73,17 @@ def check_same_reranker(reranker, other, validation, context):
     assert reranker.validation_results == other.validation_results
 
 
-def test_training_twice_gives_the_same_reranker(reranker, refitted, validation, context):
-    check_same_reranker(reranker, refitted, validation, context)
+def test_training_twice_gives_the_same_reranker(reranker, retrained_reranker, validation, context):
+    check_same_reranker(reranker, retrained_reranker, validation, context)
 
 
-def test_a_saved_reranker_can_be_moved_and_loaded(refitted, validation, context, tmp_path):
-    refitted.save(tmp_path / "saved" / refitted.name)
+def test_a_saved_reranker_can_be_moved_and_loaded(
+    retrained_reranker, validation, context, tmp_path
+):
+    retrained_reranker.save(tmp_path / "saved" / retrained_reranker.name)
     (tmp_path / "saved").rename(tmp_path / "moved")
-    loaded = type(refitted).load(tmp_path / "moved" / refitted.name)
-    check_same_reranker(loaded, refitted, validation, context)
+    loaded = type(retrained_reranker).load(tmp_path / "moved" / retrained_reranker.name)
+    check_same_reranker(loaded, retrained_reranker, validation, context)
 
 
 def test_each_report_has_as_many_scores_as_candidates(reranker, validation, context):
@@ -133,7 +135,8 @@ def test_only_the_term_reranker_names_matching_terms(reranker, validation, conte
     for report_term, file_term in pairs:
         assert report_term
         assert file_term
-    assert bool(pairs) == (reranker.name == "terms")
+    expects_terms = reranker.name == "terms"
+    assert bool(pairs) == expects_terms
 
 
 def test_the_last_fix_of_train_limits_what_may_be_scored(reranker, world):
@@ -151,7 +154,8 @@ def test_only_reports_opened_after_training_are_scored(
 ):
     time = min(LATER, reranker.trained_until + after_last_fix)
     [result] = scores(reranker, [opened_at(validation[0], time)], context)
-    assert (result is not None) == scored
+    has_scores = result is not None
+    assert has_scores == scored
     assert reranker.may_score(time) == scored
 
 

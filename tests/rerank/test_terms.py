@@ -95,13 +95,13 @@ def test_reports_opened_before_the_last_fix_do_not_choose_a_weight():
 # Files of a checkpoint
 
 
-def check_damaged(folder):
+def check_refusal(folder):
     with pytest.raises(CheckpointError, match=r"\A[^\n]*incomplete or damaged[^\n]*\Z"):
         TermReranker.load(folder)
 
 
 @pytest.fixture
-def saved(world, tmp_path):
+def saved_folder(world, tmp_path):
     """Return a copy of a saved term reranker."""
     return shutil.copytree(world.model_folder / "terms", tmp_path / "terms")
 
@@ -111,16 +111,16 @@ def saved(world, tmp_path):
     [{"terms": ["a"]}, {"gains": {}}, {"weight": None}, {"validation": {"x": 1}}],
     ids=lambda changes: next(iter(changes)),
 )
-def test_a_damaged_record_is_refused_in_one_sentence(saved, changes):
-    record = json.loads((saved / "terms.json").read_text())
-    (saved / "terms.json").write_text(json.dumps(record | changes))
-    check_damaged(saved)
+def test_a_damaged_record_is_refused_in_one_sentence(saved_folder, changes):
+    record = json.loads((saved_folder / "terms.json").read_text())
+    (saved_folder / "terms.json").write_text(json.dumps(record | changes))
+    check_refusal(saved_folder)
 
 
-def test_cut_vectors_are_refused_in_one_sentence(saved):
-    vectors = saved / "vectors.safetensors"
+def test_cut_vectors_are_refused_in_one_sentence(saved_folder):
+    vectors = saved_folder / "vectors.safetensors"
     vectors.write_bytes(vectors.read_bytes()[:50])
-    check_damaged(saved)
+    check_refusal(saved_folder)
 
 
 # The dual encoder

@@ -292,7 +292,7 @@ def check_refusal(folder, sentence):
 
 
 @pytest.fixture
-def saved(encoder_folder, tmp_path):
+def saved_folder(encoder_folder, tmp_path):
     """Return a folder with a saved reranker."""
     make_reranker(encoder_folder).save(tmp_path / "saved")
     return tmp_path / "saved"
@@ -312,16 +312,18 @@ def saved(encoder_folder, tmp_path):
     ],
     ids=["other schema", "negative weight", "no encoder", "unknown setting", "unknown encoder"],
 )
-def test_a_damaged_record_is_refused_in_one_sentence(saved, requested_hosts, values, sentence):
-    change_json(saved / RECORD, **values)
-    check_refusal(saved, sentence)
+def test_a_damaged_record_is_refused_in_one_sentence(
+    saved_folder, requested_hosts, values, sentence
+):
+    change_json(saved_folder / RECORD, **values)
+    check_refusal(saved_folder, sentence)
     assert requested_hosts == []
 
 
-def test_another_encoder_than_the_recorded_one_is_refused(saved, make_encoder):
+def test_another_encoder_than_the_recorded_one_is_refused(saved_folder, make_encoder):
     entry = {"place": str(make_encoder(seed=2)), "fingerprint": "0"}
-    change_json(saved / RECORD, encoders={"code": entry})
-    check_refusal(saved, "not the encoder that")
+    change_json(saved_folder / RECORD, encoders={"code": entry})
+    check_refusal(saved_folder, "not the encoder that")
 
 
 @pytest.mark.parametrize(
@@ -329,9 +331,9 @@ def test_another_encoder_than_the_recorded_one_is_refused(saved, make_encoder):
     [safetensors.torch.save({"a": torch.ones(1)}), b"x"],
     ids=["other weights", "not safetensors"],
 )
-def test_a_damaged_head_is_refused_in_one_sentence(saved, head):
-    (saved / HEAD).write_bytes(head)
-    check_refusal(saved, DAMAGED)
+def test_a_damaged_head_is_refused_in_one_sentence(saved_folder, head):
+    (saved_folder / HEAD).write_bytes(head)
+    check_refusal(saved_folder, DAMAGED)
 
 
 def test_encoders_of_different_widths_are_refused(encoder_folder, make_encoder):
