@@ -1,4 +1,4 @@
-"""Filling a store from a repository, and being stopped while doing so."""
+"""Filling a store from a repository, also when processes are killed while doing so."""
 
 import os
 import subprocess
@@ -25,122 +25,165 @@ from tosloc.storage import build as module
 from tosloc.storage.store import FactStore
 module.BATCH_BLOBS = 4
 if __name__ == "__main__":
+    repo = Repository(sys.argv[1])
+    blobs = dict.fromkeys(sys.argv[3:], ".java")
     with FactStore(sys.argv[2]) as store:
-        print(module.build(Repository(sys.argv[1]), store, dict.fromkeys(sys.argv[3:], ".java"), jobs=2))
+        print(module.build(repo, store, blobs, jobs=2))
 """
 
 
 @pytest.fixture(scope="module")
-def repository(tmp_path_factory):
-    """A repository of 40 Java files; blob -> text."""
+def repo_and_texts(tmp_path_factory):
+    """Return a repository of 40 Java files, and the text of each blob."""
     folder = tmp_path_factory.mktemp("shop")
-    made = GitRepository.new(folder / "repo.git", bare=True)
+    repository = GitRepository.new(folder / "repo.git", bare=True)
     texts = {}
-    for i in range(40):
-        body = "".join(
-            f"    int step{i}Of{j}(int a) {{ return a > {j} ? 1 : 2; }}\n" for j in range(5 * i)
-        )
-        texts[f"Shop{i}.java"] = f"package shop;\n/** Number {i}. */\nclass Shop{i} {{\n{body}}}\n"
-    made.commit(texts)
-    listing = made.git("ls-tree", "-r", "main").splitlines()
-    return Repository(made.path), {line.split()[2]: texts[line.split()[3]] for line in listing}
+    for number in range(40):
+        steps = []
+        for step in range(5 * number):
+            name = f"step{number}Of{step}"
+            steps.append(f"    int {name}(int a) {{ return a > {step} ? 1 : 2; }}\n")
+        head = f"package shop;\n/** Number {number}. */\nclass Shop{number} {{\n"
+        texts[f"Shop{number}.java"] = f"{head}{''.join(steps)}}}\n"
+    repository.commit(texts)
+    text_by_blob = {}
+    for line in repository.git("ls-tree", "-r", "main").splitlines():
+        _, _, blob, path = line.split()
+        text_by_blob[blob] = texts[path]
+    return Repository(repository.path), text_by_blob
 
 
-def built_by_program(repository, folder, customized):
-    """What a program prints that builds a store, whose processes start with some lines of code; its exit code."""
-    path, texts = repository[0].path, repository[1]
-    (folder / "sitecustomize.py").write_text(customized)
+@pytest.fixture
+def repo(repo_and_texts):
+    return repo_and_texts[0]
+
+
+@pytest.fixture
+def texts(repo_and_texts):
+    return repo_and_texts[1]
+
+
+def build_in_program(repo, texts, folder, customization):
+    """Build a store in a program whose processes start with some lines of code."""
+    (folder / "sitecustomize.py").write_text(customization)
     (folder / "program.py").write_text(SCRIPT)
+    search_path = f"{folder}{os.pathsep}{Path(module.__file__).parents[2]}"
     return subprocess.run(
-        [sys.executable, str(folder / "program.py"), str(path), str(folder / "facts.db"), *texts],
+        [sys.executable, folder / "program.py", repo.path, folder / "facts.db", *texts],
         capture_output=True,
         text=True,
         timeout=100,
-        env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{Path(module.__file__).parents[2]}"},
+        env={**os.environ, "PYTHONPATH": search_path},
         check=False,
     )
 
 
-@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_build(repository, tmp_path, jobs, monkeypatch):
-    repo, texts = repository
+def is_same(corpus, other):
+    left = to_arrays({"": corpus})
+    right = to_arrays({"": other})
+    return all(np.array_equal(left[name], right[name]) for name in left | right)
+
+
+@pytest.fixture(params=[1, pytest.param(2, marks=pytest.mark.slow)], ids=["1 job", "2 jobs"])
+def jobs(request, monkeypatch):
+    """Return a number of jobs, with batches small enough for both."""
     monkeypatch.setattr(module, "BATCH_BLOBS", 8)
-    seen = []
+    return request.param
+
+
+def test_a_build_adds_the_facts_of_all_blobs(repo, texts, tmp_path, jobs):
+    """A blob that the repository lacks is counted as missing, and has no facts."""
     wanted = dict.fromkeys(texts, ".java") | {"f" * 40: ".java"}
     with FactStore(tmp_path / "facts.db") as store:
-        report = build(
-            repo, store, wanted, jobs, lambda what, done, total: seen.append((done, total))
-        )
-        assert report == BuildReport(added=40, known=0, missing=1, fallback=0)
-        assert (seen[0], seen[-1]) == ((0, 41), (41, 41))
-        made = [pack_facts(analyse(text, ".java")) for text in texts.values()]
-        read, expected = read_facts(store, wanted), Corpus.from_rows(list(wanted), [*made, None])
-        left, right = to_arrays({"": read}), to_arrays({"": expected})
-        assert all(np.array_equal(left[name], right[name]) for name in left | right)
-        assert build(repo, store, dict.fromkeys(texts, ".JAVA"), jobs) == BuildReport(
-            0, known=40, missing=0, fallback=0
-        )
+        report = build(repo, store, wanted, jobs)
+        read = read_facts(store, wanted)
+    assert report == BuildReport(added=40, known=0, missing=1, fallback=0)
+    payloads = [pack_facts(analyse(text, ".java")) for text in texts.values()]
+    assert is_same(read, Corpus.from_rows(list(wanted), [*payloads, None]))
+
+
+def test_a_build_reports_its_progress(repo, texts, tmp_path, jobs):
+    calls = []
+    wanted = dict.fromkeys(texts, ".java") | {"f" * 40: ".java"}
+    with FactStore(tmp_path / "facts.db") as store:
+        build(repo, store, wanted, jobs, lambda what, done, total: calls.append((done, total)))
+    assert calls[0] == (0, 41)
+    assert calls[-1] == (41, 41)
+
+
+def test_a_second_build_adds_nothing(repo, texts, tmp_path, jobs):
+    """The suffix may be written in capitals."""
+    with FactStore(tmp_path / "facts.db") as store:
+        build(repo, store, dict.fromkeys(texts, ".java"), jobs)
+        report = build(repo, store, dict.fromkeys(texts, ".JAVA"), jobs)
+    assert report == BuildReport(0, known=40, missing=0, fallback=0)
+
+
+KILLED_BY_A_BLOB = """\
+import os
+import tosloc.code.facts as facts
+real = facts.analyse
+def analyse(text, suffix, *, parse=True, **more):
+    if parse and 'class Shop17 ' in text:
+        os._exit(9)
+    return real(text, suffix, parse=parse, **more)
+facts.analyse = analyse
+"""
 
 
 @pytest.mark.slow
-def test_a_blob_that_kills_its_worker_loses_nobody_else(repository, tmp_path):
-    bad = next(blob for blob, text in repository[1].items() if "class Shop17 " in text)
-    done = built_by_program(
-        repository,
-        tmp_path,
-        "import os\n"
-        "import tosloc.code.facts as facts\n"
-        "real = facts.analyse\n"
-        "def analyse(text, suffix, *, parse=True, **more):\n"
-        "    if parse and 'class Shop17 ' in text:\n"
-        "        os._exit(9)\n"
-        "    return real(text, suffix, parse=parse, **more)\n"
-        "facts.analyse = analyse\n",
-    )
-    assert "BuildReport(added=40, known=0, missing=0, fallback=1, large=0)" in done.stdout, (
-        done.stderr
-    )
+def test_a_blob_that_kills_its_worker_loses_no_other(repo, texts, tmp_path):
+    bad = next(blob for blob, text in texts.items() if "class Shop17 " in text)
+    done = build_in_program(repo, texts, tmp_path, KILLED_BY_A_BLOB)
+    report = "BuildReport(added=40, known=0, missing=0, fallback=1, large=0)"
+    assert report in done.stdout, done.stderr
     assert f"file content {bad} brings down what parses it" in done.stderr
     with FactStore(tmp_path / "facts.db") as store:
-        table = read_facts(store, dict.fromkeys(repository[1], ".java"))
-    assert [blob for blob, parsed in zip(table.blobs, table.parsed, strict=True) if not parsed] == [
-        bad
-    ]
+        corpus = read_facts(store, dict.fromkeys(texts, ".java"))
+    pairs = zip(corpus.blobs, corpus.parsed, strict=True)
+    assert [blob for blob, parsed in pairs if not parsed] == [bad]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("deaths", [3, 1_000])
-def test_no_file_is_blamed_for_the_death_of_what_reads_it(repository, tmp_path, deaths):
-    """The first processes are killed whatever they do: both workers and the one after them, or all that there are."""
-    texts = repository[1]
-    done = built_by_program(
-        repository,
-        tmp_path,
+def kill_first_processes(folder, deaths):
+    """Return code that kills the first processes of a build, whatever they read."""
+    return (
         "import os, sys\n"
         "if any('perform_calls' in argument for argument in sys.orig_argv):\n"
-        f"    with open({str(tmp_path / 'started')!r}, 'a') as started:\n"
+        f"    with open({str(folder / 'started')!r}, 'a') as started:\n"
         "        started.write('x')\n"
         "        started.flush()\n"
         f"    if os.path.getsize(started.name) <= {deaths}:\n"
-        "        os.kill(os.getpid(), 9)\n",
+        "        os.kill(os.getpid(), 9)\n"
     )
+
+
+@pytest.mark.slow
+def test_no_file_is_blamed_for_the_death_of_a_few_processes(repo, texts, tmp_path):
+    """Both workers and the process after them are killed; the next one reads all files."""
+    done = build_in_program(repo, texts, tmp_path, kill_first_processes(tmp_path, 3))
     with FactStore(tmp_path / "facts.db") as store:
-        table = read_facts(store, dict.fromkeys(texts, ".java"))
-    if deaths == 3:
-        assert (done.returncode, table.parsed.all()) == (0, True), done.stderr
-    else:
-        assert (done.returncode, len(table.terms)) == (1, 0)
-        assert "killed whatever they read" in done.stderr
+        corpus = read_facts(store, dict.fromkeys(texts, ".java"))
+    assert done.returncode == 0, done.stderr
+    assert corpus.parsed.all()
 
 
-def test_a_file_that_is_too_large_is_known_by_its_path_alone(repository, tmp_path, monkeypatch):
-    repo, texts = repository
+@pytest.mark.slow
+def test_a_build_ends_if_every_process_is_killed(repo, texts, tmp_path):
+    done = build_in_program(repo, texts, tmp_path, kill_first_processes(tmp_path, 1_000))
+    with FactStore(tmp_path / "facts.db") as store:
+        corpus = read_facts(store, dict.fromkeys(texts, ".java"))
+    assert done.returncode == 1
+    assert len(corpus.terms) == 0
+    assert "killed whatever they read" in done.stderr
+
+
+def test_a_file_that_is_too_large_is_not_read(repo, texts, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "MAX_SOURCE_BYTES", 1_000)
-    larger = {blob for blob, text in texts.items() if len(text) > 1_000}
+    large = {blob for blob, text in texts.items() if len(text) > 1_000}
+    blobs = dict.fromkeys(texts, ".java")
     with FactStore(tmp_path / "facts.db") as store:
-        assert build(repo, store, dict.fromkeys(texts, ".java"), 1) == BuildReport(
-            40, 0, 0, 0, large=len(larger)
-        )
-        assert build(repo, store, dict.fromkeys(texts, ".java"), 1).known == 40
-        read = read_facts(store, dict.fromkeys(texts, ".java"))
-    assert {blob for blob, lines in zip(read.blobs, read.lines, strict=True) if not lines} == larger
+        assert build(repo, store, blobs, 1) == BuildReport(40, 0, 0, 0, large=len(large))
+        assert build(repo, store, blobs, 1).known == 40
+        corpus = read_facts(store, blobs)
+    pairs = zip(corpus.blobs, corpus.lines, strict=True)
+    assert {blob for blob, lines in pairs if not lines} == large

@@ -1,4 +1,4 @@
-"""A version is made ready once and kept beside the facts; a kept file is never trusted blindly."""
+"""A version is prepared once and kept beside the facts; a kept file is never trusted blindly."""
 
 import os
 import shutil
@@ -21,126 +21,142 @@ from tosloc.storage import repository as module
 from tosloc.storage.cache import PLACE_FILE, default_store, note_use
 from tosloc.storage.repository import IndexedRepository
 
-WORDS = "parser socket ledger reader writer widget cookie planet rocket violin first byte loses open close".split()
+WORDS = (
+    "parser socket ledger reader writer widget cookie planet rocket violin"
+    " first byte loses open close"
+).split()
 STAGE = StageOne(features.ALL, np.linspace(0.5, 1.5, len(features.ALL)))
 REPORT = BugReport(
     "r",
     "Parser loses the first byte of a socket",
-    "ParserService fails with a ledger since #4003. at org.app.core.ParserService.open(ParserService.java:3)",
+    "ParserService fails with a ledger since #4003."
+    " at org.app.core.ParserService.open(ParserService.java:3)",
     None,
 )
+PARSER = "src/org/app/p0/ParserService.java"
 
 
-def source(seed, name="X"):
-    """A class of some of the words."""
+def make_source(seed, name="X"):
+    """Return a class of some of the words."""
     rng = np.random.default_rng(seed)
-    lines = [
-        f"    void {word}{name}() {{ {rng.choice(WORDS)}(); }}" for word in rng.choice(WORDS, 4)
-    ]
-    return "\n".join([f"/** The {rng.choice(WORDS)}. */", f"class {name} {{", *lines, "}"]) + "\n"
+    methods = []
+    for word in rng.choice(WORDS, 4):
+        methods.append(f"    void {word}{name}() {{ {rng.choice(WORDS)}(); }}")
+    lines = [f"/** The {rng.choice(WORDS)}. */", f"class {name} {{", *methods, "}"]
+    return "\n".join(lines) + "\n"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Fourteen commits, some of one second, some that fix."""
+def grown_once(tmp_path_factory):
+    """Return a repository of 14 commits, some of the same second, 5 of which fix a bug."""
     folder = tmp_path_factory.mktemp("grown")
-    git = GitRepository.new(folder / "repo", bare=True)
-    git.git("config", "fastimport.unpackLimit", "1000")
-    files = {
-        f"src/org/app/p{n % 3}/{word.title()}Service.java": source(n, word.title())
-        for n, word in enumerate(WORDS)
-    }
+    repository = GitRepository.new(folder / "repo", bare=True)
+    repository.git("config", "fastimport.unpackLimit", "1000")
+    files = {}
+    for number, word in enumerate(WORDS):
+        path = f"src/org/app/p{number % 3}/{word.title()}Service.java"
+        files[path] = make_source(number, word.title())
     commits = [(files, "Start", 1_000_000_000)]
     for number in range(13):
         path = list(files)[(5 * number) % len(files)]
-        said = f"Fix bug {4000 + number}: " if number % 3 == 0 else ""
+        fix = f"Fix bug {4000 + number}: " if number % 3 == 0 else ""
+        message = f"{fix}{WORDS[number]} {WORDS[number - 3]}"
         when = 1_000_000_000 + HOUR * (number // 2)
-        commits.append(
-            ({path: source(100 + number)}, f"{said}{WORDS[number]} {WORDS[number - 3]}", when)
-        )
-    git.commit_all(commits)
-    return git
+        commits.append(({path: make_source(100 + number)}, message, when))
+    repository.commit_all(commits)
+    return repository
 
 
 @pytest.fixture
-def grown(made, tmp_path):
-    """A copy of it, to which commits can be added."""
-    path = shutil.copytree(made.path, tmp_path / "repo")
-    return GitRepository(path, True, git_environment(tmp_path), list(made.commits))
+def grown(grown_once, tmp_path):
+    """Return a copy of the repository, to which commits can be added."""
+    path = shutil.copytree(grown_once.path, tmp_path / "repo")
+    return GitRepository(path, True, git_environment(tmp_path), list(grown_once.commits))
 
 
 @pytest.fixture
 def project(grown, tmp_path):
+    """Yield the repository with its facts in a folder of the test."""
     with Repository(grown.path) as repo:
-        opened = IndexedRepository(repo, tmp_path / "cache" / "facts.sqlite", {".java"}, jobs=1)
-        yield opened
-        opened.close()
+        store_path = tmp_path / "cache" / "facts.sqlite"
+        with closing(IndexedRepository(repo, store_path, {".java"}, jobs=1)) as opened:
+            yield opened
 
 
-def kept(project):
+def kept_files(project):
     return sorted((project.store_path.parent / "facts.versions").glob("*"))
 
 
-def same(one, other):
-    left, right = one.to_arrays(), other.to_arrays()
+def is_same(version, other):
+    left = version.to_arrays()
+    right = other.to_arrays()
     return all(np.array_equal(left[name], right[name]) for name in left | right)
 
 
-def not_again(*_, **__):
-    raise AssertionError("read or made again")
+def fail(*_, **__):
+    raise AssertionError("read or built again")
 
 
-def test_a_version_is_made_once(project, grown, monkeypatch):
+# A version is prepared once
+
+
+def test_a_version_has_the_files_and_history_of_its_commit(project, grown):
+    """The fifteenth commit has a file whose name is no UTF-8."""
+    grown.commit({b"src/caf\xe9.java": "class C { }"}, "A name that is no UTF-8")
+    version = project.prepare("HEAD")
+    assert version.snapshot.commit == project.repo.resolve("HEAD")
+    assert len(version.history.commits) == 15
+    assert len(version.history.reports) == 5
+    assert len(version.commit_ids) == 15
+    assert "src/caf\udce9.java" in version.snapshot.paths
+
+
+def test_a_version_is_prepared_once(project, grown, monkeypatch):
     grown.commit({b"src/caf\xe9.java": "class C { }"}, "A name that is no UTF-8")
     first = project.prepare("HEAD")
-    assert first.snapshot.commit == project.repo.resolve("HEAD")
-    assert [len(first.history.commits), len(first.history.reports), len(first.commit_ids)] == [
-        15,
-        5,
-        15,
-    ]
-    assert "src/caf\udce9.java" in first.snapshot.paths
     for name in ("build_facts", "snapshot", "load_facts"):
-        monkeypatch.setattr(IndexedRepository, name, not_again)
-    monkeypatch.setattr(Git, "objects", not_again)
+        monkeypatch.setattr(IndexedRepository, name, fail)
+    monkeypatch.setattr(Git, "objects", fail)
     again = project.prepare("HEAD")
-    assert same(first, again)
-    assert (again.snapshot.paths, again.snapshot.blobs) == (
-        first.snapshot.paths,
-        first.snapshot.blobs,
-    )
+    assert is_same(first, again)
+    assert again.snapshot.paths == first.snapshot.paths
+    assert again.snapshot.blobs == first.snapshot.blobs
     assert again.snapshot.path_names.ids == first.snapshot.path_names.ids
 
 
-@pytest.mark.parametrize("what", ["version", "suffixes", "code", "shallow", "analyser"])
-def test_another_query_has_another_version(project, monkeypatch, what):
+@pytest.mark.parametrize("difference", ["version", "suffixes", "code", "shallow", "analyser"])
+def test_what_a_version_is_made_of_is_part_of_its_name(project, monkeypatch, difference):
     project.prepare("HEAD")
-    if what == "suffixes":
+    revision = "HEAD"
+    if difference == "version":
+        revision = "HEAD~1"
+    elif difference == "suffixes":
         project.suffixes = frozenset({".java", ".py"})
-    elif what == "code":
+    elif difference == "code":
         monkeypatch.setattr(module, "HISTORY_VERSION", 0)
-    elif what == "shallow":
+    elif difference == "shallow":
         monkeypatch.setattr(Repository, "shallow", frozenset({project.repo.resolve("HEAD")}))
-    elif what == "analyser":
-        monkeypatch.setattr(
-            module, "with_grammar_release", lambda language, lizard: f"{language} of another time"
-        )
-    project.prepare("HEAD~1" if what == "version" else "HEAD")
-    assert len(kept(project)) == 2
+    else:
+        release = "of another release"
+        monkeypatch.setattr(module, "with_grammar_release", lambda language, _: language + release)
+    project.prepare(revision)
+    assert len(kept_files(project)) == 2
 
 
 @pytest.mark.parametrize("damage", ["cut", "no arrays", "pipe"])
-def test_a_damaged_file_is_made_again(project, damage):
+def test_a_damaged_file_is_replaced(project, damage):
     first = project.prepare("HEAD")
-    [path] = kept(project)
-    whole = path.read_bytes()
-    path.unlink()  # what is mapped is not written to
+    [path] = kept_files(project)
+    content = path.read_bytes()
+    path.unlink()  # Writing would change the arrays, which are mapped.
     if damage == "pipe":
         os.mkfifo(path)
+    elif damage == "cut":
+        path.write_bytes(content[: len(content) // 2])
     else:
-        path.write_bytes(whole[: len(whole) // 2] if damage == "cut" else b"no archive")
-    assert same(first, project.prepare("HEAD"))
-    assert path.read_bytes() == whole
+        path.write_bytes(b"no archive")
+    assert is_same(first, project.prepare("HEAD"))
+    assert path.read_bytes() == content
 
 
 def test_a_pipe_in_the_cache_is_replaced(repository, tmp_path, monkeypatch):
@@ -154,23 +170,27 @@ def test_a_pipe_in_the_cache_is_replaced(repository, tmp_path, monkeypatch):
     assert store.with_name(PLACE_FILE).is_file()
 
 
-def test_only_the_last_used_are_kept(project, grown, monkeypatch):
+# How many versions are kept
+
+
+def test_only_the_last_used_versions_are_kept(project, grown, monkeypatch):
+    """The first commit is used again after each new one."""
     monkeypatch.setattr(module, "MAX_KEPT_FILES", 3)
     for number in range(5):
         grown.commit({"src/Reader.java": f"class Reader {{ int c{number}; }}"}, "One more")
         project.prepare(grown.commits[-1])
-        project.prepare(grown.commits[0])  # used all the time
-    assert len(kept(project)) == 3
-    assert any(grown.commits[0] in path.name for path in kept(project))
+        project.prepare(grown.commits[0])
+    assert len(kept_files(project)) == 3
+    assert any(grown.commits[0] in path.name for path in kept_files(project))
 
 
 @pytest.mark.parametrize(("most", "left"), [(0, 2), (10**9, 5)])
-def test_kept_versions_are_bounded_by_their_size(project, grown, monkeypatch, most, left):
+def test_kept_versions_are_bounded_by_their_size(project, monkeypatch, most, left):
     monkeypatch.setattr(module, "MIN_KEPT_FILES", 2)
     monkeypatch.setattr(module, "MAX_KEPT_BYTES", most)
     for number in range(5):
         project.prepare(f"HEAD~{number}")
-    assert len(kept(project)) == left
+    assert len(kept_files(project)) == left
 
 
 def test_eight_work_trees_keep_their_versions_at_once(make_repository, tmp_path, monkeypatch):
@@ -178,118 +198,154 @@ def test_eight_work_trees_keep_their_versions_at_once(make_repository, tmp_path,
     repository = make_repository()
     trees = []
     for number in range(8):
-        repository.commit(
-            {"src/Reader.java": f"class Reader {{ int c{number}; }}", "a.xml": f"<a>{number}</a>"}
-        )
-        repository.git("worktree", "add", "-q", "--detach", str(tmp_path / f"tree{number}"))
-        trees.append(tmp_path / f"tree{number}")
+        source = f"class Reader {{ int c{number}; }}"
+        repository.commit({"src/Reader.java": source, "a.xml": f"<a>{number}</a>"})
+        tree = tmp_path / f"tree{number}"
+        repository.git("worktree", "add", "-q", "--detach", str(tree))
+        trees.append(tree)
 
-    def ask():
+    def prepare_all():
         for tree in trees:
             with Repository(tree) as repo, closing(IndexedRepository(repo, jobs=1)) as indexed:
                 commit = repo.resolve("HEAD")
                 indexed.prepare(commit)
                 indexed.prepare_other_files(commit)
 
-    ask()
-    monkeypatch.setattr(IndexedRepository, "snapshot", not_again)
-    monkeypatch.setattr(Repository, "snapshot", not_again)
-    ask()
+    prepare_all()
+    monkeypatch.setattr(IndexedRepository, "snapshot", fail)
+    monkeypatch.setattr(Repository, "snapshot", fail)
+    prepare_all()
 
 
-def test_without_room_a_version_is_only_not_kept(project, monkeypatch):
-    def full(*_, **__):
+def test_a_full_disk_only_keeps_a_version_from_being_kept(project, monkeypatch):
+    def fail_full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "write_mapped", full)
+    monkeypatch.setattr(module, "write_mapped", fail_full)
     assert len(project.prepare("HEAD").history.commits) == 14
-    assert kept(project) == []
+    assert kept_files(project) == []
 
 
 def test_a_version_with_files_that_cannot_be_read_is_not_kept(project, grown):
     grown.lose("HEAD:src/org/app/p1/WriterService.java")
-    made = project.prepare("HEAD")
-    assert (len(made.snapshot), made.notes) == (15, ())
-    assert kept(project) == []
+    version = project.prepare("HEAD")
+    assert len(version.snapshot) == 15
+    assert version.notes == ()
+    assert kept_files(project) == []
 
 
-def answers(version):
-    """Features and scores of every file, at several times."""
-    found = []
-    first = version.snapshot.committed_at
-    for at in (first + 1.0, first - 1.5 * HOUR, first - 4.0 * HOUR):
-        context = QueryContext(Query(REPORT), version.index, version.history.as_of(at))
-        answer = StageOneAnswer.of(context, STAGE)
-        found += [
-            answer.scores.tobytes(),
-            *(values.tobytes() for values in answer.columns.values()),
-        ]
+# What a version is prepared from does not matter
+
+
+def features_and_scores(version):
+    """Return the bytes of scores and features of every file, at several times."""
+    values = []
+    committed_at = version.snapshot.committed_at
+    for opened in (committed_at + 1.0, committed_at - 1.5 * HOUR, committed_at - 4.0 * HOUR):
+        context = QueryContext(Query(REPORT), version.index, version.history.as_of(opened))
         assert context.shares_words
-    return found
+        answer = StageOneAnswer.of(context, STAGE)
+        values.append(answer.scores.tobytes())
+        values += [column.tobytes() for column in answer.columns.values()]
+    return values
 
 
-@pytest.mark.parametrize(
-    ("before", "after"), [("HEAD~3", "HEAD"), ("HEAD", "HEAD~2"), ("HEAD", "moved")]
-)
-def test_a_version_made_where_another_is_known_read_and_made_from_nothing(
-    project, grown, tmp_path, before, after
-):
-    gone = "src/org/app/p0/ParserService.java"
-    if moved := after == "moved":
-        files = {gone: None, "src/org/app/p1/SocketService.java": None}
-        after = grown.commit(files | {"a/Socket.java": source(1), "z.java": source(1)}, "Move")
+def prepare_in_new_store(project, revision, store_path):
+    """Return a version that is built without any fact or other version."""
+    with closing(IndexedRepository(project.repo, store_path, {".java"}, jobs=1)) as indexed:
+        return indexed.prepare(revision)
+
+
+def check_equal_everywhere(project, before, after, tmp_path):
+    """Check a version that is built after another one, read, and built from nothing."""
     project.prepare(before)
-    made, read = project.prepare(after), project.prepare(after)
-    with closing(
-        IndexedRepository(project.repo, tmp_path / "cold.sqlite", {".java"}, jobs=1)
-    ) as cold:
-        whole = cold.prepare(after)
-    for one in (made, read):
-        assert (one.snapshot.paths, one.snapshot.blobs) == (
-            whole.snapshot.paths,
-            whole.snapshot.blobs,
-        )
-        assert list(one.index.paths.table.paths) == list(whole.index.paths.table.paths)
-    assert answers(made) == answers(read) == answers(whole)
-    assert gone in made.index.paths.table.paths
-    assert (gone in made.snapshot.paths) != moved
+    built = project.prepare(after)
+    read = project.prepare(after)
+    from_nothing = prepare_in_new_store(project, after, tmp_path / "cold.sqlite")
+    for version in (built, read):
+        assert version.snapshot.paths == from_nothing.snapshot.paths
+        assert version.snapshot.blobs == from_nothing.snapshot.blobs
+        paths = list(version.index.paths.table.paths)
+        assert paths == list(from_nothing.index.paths.table.paths)
+    expected = features_and_scores(from_nothing)
+    assert features_and_scores(built) == expected
+    assert features_and_scores(read) == expected
+    return built
 
 
-def test_only_what_is_new_is_read(project, grown, monkeypatch):
+@pytest.mark.parametrize(("before", "after"), [("HEAD~3", "HEAD"), ("HEAD", "HEAD~2")])
+def test_a_version_is_the_same_however_it_is_prepared(project, tmp_path, before, after):
+    version = check_equal_everywhere(project, before, after, tmp_path)
+    assert PARSER in version.snapshot.paths
+
+
+def test_a_version_with_moved_files_is_the_same(project, grown, tmp_path):
+    """A path that is gone stays in the table of paths, for the sake of the history."""
+    removed = {PARSER: None, "src/org/app/p1/SocketService.java": None}
+    new = {"a/Socket.java": make_source(1), "z.java": make_source(1)}
+    moved = grown.commit(removed | new, "Move")
+    version = check_equal_everywhere(project, "HEAD~1", moved, tmp_path)
+    assert PARSER in version.index.paths.table.paths
+    assert PARSER not in version.snapshot.paths
+
+
+# Which commits are read
+
+
+@pytest.fixture
+def read_commits(monkeypatch):
+    """Return the list of the commits that are read from now on."""
+    commits = []
+    read = module.read_commits
+
+    def record(repo, ids, *rest):
+        commits.extend(ids)
+        return read(repo, ids, *rest)
+
+    monkeypatch.setattr(module, "read_commits", record)
+    return commits
+
+
+def test_only_new_commits_are_read(project, grown, read_commits):
     project.prepare("HEAD")
-    grown.commit({"src/New.java": source(77, "New")}, "One more")
-    asked, read = [], module.read_commits
-    monkeypatch.setattr(
-        module, "read_commits", lambda repo, ids, *rest: asked.extend(ids) or read(repo, ids, *rest)
-    )
+    read_commits.clear()
+    grown.commit({"src/New.java": make_source(77, "New")}, "One more")
     assert len(project.prepare("HEAD").commit_ids) == 15
-    assert asked == grown.commits[-1:]
+    assert read_commits == grown.commits[-1:]
+
+
+def test_all_commits_are_read_for_other_suffixes(project, grown, read_commits):
+    project.prepare("HEAD")
+    read_commits.clear()
     project.suffixes |= {".py"}
     project.prepare("HEAD")
-    assert asked[1:] == grown.commits
+    assert read_commits == grown.commits
 
 
-def test_what_was_cut_off_is_read_once_the_clone_is_whole(grown, tmp_path):
-    grown.git("clone", "-q", "--bare", "--depth=1", f"file://{grown.path}", str(tmp_path / "clone"))
+def test_what_a_shallow_clone_lacked_is_read_once_it_is_complete(grown, tmp_path):
+    clone = tmp_path / "clone"
+    grown.git("clone", "-q", "--bare", "--depth=1", f"file://{grown.path}", str(clone))
+    store_path = tmp_path / "facts.sqlite"
     with (
-        Repository(tmp_path / "clone") as repo,
-        closing(IndexedRepository(repo, tmp_path / "facts.sqlite", {".java"}, jobs=1)) as shallow,
+        Repository(clone) as repo,
+        closing(IndexedRepository(repo, store_path, {".java"}, jobs=1)) as indexed,
     ):
-        assert len(shallow.prepare("HEAD").history.commits) == 0
-        grown.git(f"--git-dir={tmp_path}/clone", "fetch", "-q", "--unshallow")
-        assert len(shallow.prepare("HEAD").history.commits) == 14
+        assert len(indexed.prepare("HEAD").history.commits) == 0
+        grown.git(f"--git-dir={clone}", "fetch", "-q", "--unshallow")
+        assert len(indexed.prepare("HEAD").history.commits) == 14
 
 
 def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):
-    fixed = enumerate(grown.commits[-4:])
-    reports = Documents.collect(
-        Document(str(n), n, n, commit, Counter(a=1), (0, 1)) for n, commit in fixed
-    )
-    found = project.prepare("HEAD~2").with_reports(
-        reports, ["gone.java", "src/org/app/p0/ParserService.java"]
-    )
-    assert found.as_of(9.0).reports.known.tolist() == [True, True, False, False]
-    assert (found.reports.sizes.tolist(), len(found.reports.files)) == ([2.0] * 4, 4)
+    """The version contains the first two of the last four commits, and one of the two files."""
+    documents = []
+    for number, commit in enumerate(grown.commits[-4:]):
+        document = Document(str(number), number, number, commit, Counter(a=1), (0, 1))
+        documents.append(document)
+    reports = Documents.collect(documents)
+    history = project.prepare("HEAD~2").with_reports(reports, ["gone.java", PARSER])
+    assert history.as_of(9.0).reports.known.tolist() == [True, True, False, False]
+    assert history.reports.sizes.tolist() == [2.0] * 4
+    assert len(history.reports.files) == 4
 
 
 @pytest.mark.parametrize(
@@ -298,12 +354,16 @@ def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):
         (["libs/a"], "1 submodule is not searched: libs/a"),
         (["libs/a", "libs/b"], "2 submodules are not searched: libs/a, libs/b"),
         (
-            [f"s{n}" for n in range(7)],
+            [f"s{number}" for number in range(7)],
             "7 submodules are not searched: s0, s1, s2, s3, s4 and 2 more",
         ),
     ],
+    ids=["one", "two", "seven"],
 )
 def test_submodules_are_counted_in_a_note(project, grown, paths, note):
+    """Also of a version that is read from its file."""
     grown.commit({path: ("160000", b"1" * 40) for path in paths}, "Add submodules")
-    assert note in project.prepare("HEAD").notes
-    assert note in project.prepare("HEAD").notes, "also of a version that is kept"
+    built = project.prepare("HEAD")
+    read = project.prepare("HEAD")
+    assert note in built.notes
+    assert note in read.notes

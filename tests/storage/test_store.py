@@ -1,4 +1,4 @@
-"""The facts store: what goes in comes out, whoever else writes and whatever happens to the file."""
+"""The facts store: rows come out as written, whoever else writes and whatever the file suffers."""
 
 import os
 import sqlite3
@@ -19,107 +19,173 @@ from tosloc.storage.facts import FunctionReader
 from tosloc.storage.store import FactStore
 
 
-def source(i):
-    remarks = "// word\n" * i
-    return f"package p.q{i};\n{remarks}\nclass Shop{i} {{ int openDoor{i}() {{ return {i}; }} }}\n"
+def make_source(number):
+    comments = "// word\n" * number
+    method = f"int openDoor{number}() {{ return {number}; }}"
+    return f"package p.q{number};\n{comments}\nclass Shop{number} {{ {method} }}\n"
 
 
-TEXTS = {f"{i:040x}": source(i) for i in range(0, 120, 7)} | {"e" * 40: ""}
+TEXTS = {f"{number:040x}": make_source(number) for number in range(0, 120, 7)} | {"e" * 40: ""}
 FACTS = {blob: analyse(text, ".java") for blob, text in TEXTS.items()}
 ROWS = [(blob, "java1", pack_facts(facts)) for blob, facts in FACTS.items()]
 
 
-def asked(blobs=TEXTS, analyser="java1"):
+def with_analyser(blobs=TEXTS, analyser="java1"):
     return dict.fromkeys(blobs, analyser)
 
 
-def test_what_goes_in_comes_out(tmp_path):
-    with FactStore(tmp_path / "new" / "facts.db") as store:
-        store.write((blob, analyser, b"old") for blob, analyser, _ in ROWS[:5])
-        assert store.find_missing(asked()) == list(TEXTS)[5:]
-        assert store.find_missing(asked(analyser="java2")) == list(TEXTS)
+@pytest.fixture
+def path(tmp_path):
+    """Return the path of a store with all rows."""
+    path = tmp_path / "facts.db"
+    with FactStore(path) as store:
         store.write(ROWS)
-        store.copy_to(tmp_path / "copy.db")
-    for name, unchanging in (("new/facts.db", False), ("copy.db", True)):
-        with FactStore(tmp_path / name, unchanging=unchanging) as store:
-            read = store.read(asked(["f" * 40, *list(TEXTS)[::-1]]))
-            assert list(read) == [None, *(payload for _, _, payload in ROWS[::-1])]
+    return path
+
+
+# Rows
+
+
+def test_a_new_store_is_in_a_folder_of_the_user_alone(tmp_path):
+    FactStore(tmp_path / "new" / "facts.db").close()
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
 
 
-def told(corpus, row):
-    """What a corpus says of one of its blobs: its terms with their counts, those of each chunk, and three numbers."""
-    terms, chunks = list(corpus.terms), corpus.chunk_postings.invert(int(corpus.chunk_starts[-1]))
+def test_ids_without_a_row_of_the_analyser_are_missing(tmp_path):
+    with FactStore(tmp_path / "facts.db") as store:
+        store.write((blob, analyser, b"old") for blob, analyser, _ in ROWS[:5])
+        assert store.find_missing(with_analyser()) == list(TEXTS)[5:]
+        assert store.find_missing(with_analyser(analyser="java2")) == list(TEXTS)
 
-    def of(lists, place):
-        part = slice(*lists.starts[place : place + 2])
-        return dict(
-            zip(
-                (terms[term] for term in lists.rows[part]), lists.values[part].tolist(), strict=True
-            )
-        )
 
-    numbers = [getattr(corpus, name)[row] for name in ("complexity", "lines", "parsed")]
+@pytest.fixture(params=[False, True], ids=["store", "copy"])
+def rewritten(request, tmp_path):
+    """Yield a store whose first rows were written twice, or an unchanging copy of it."""
+    path = tmp_path / "facts.db"
+    copy = tmp_path / "copy.db"
+    with FactStore(path) as store:
+        store.write((blob, analyser, b"old") for blob, analyser, _ in ROWS[:5])
+        store.write(ROWS)
+        store.copy_to(copy)
+    with FactStore(copy if request.param else path, unchanging=request.param) as store:
+        yield store
+
+
+def test_the_last_payloads_come_out_in_the_order_asked(rewritten):
+    payloads = rewritten.read(with_analyser(["f" * 40, *list(TEXTS)[::-1]]))
+    assert list(payloads) == [None, *(payload for _, _, payload in ROWS[::-1])]
+
+
+# A corpus of rows
+
+
+def contents_of_row(corpus, row):
+    """Return the terms of a blob with their counts, those of each chunk, and three numbers."""
+    terms = list(corpus.terms)
+    chunks = corpus.chunk_postings.invert(int(corpus.chunk_starts[-1]))
+
+    def counts(postings, position):
+        part = slice(*postings.starts[position : position + 2])
+        words = [terms[term] for term in postings.rows[part]]
+        return dict(zip(words, postings.values[part].tolist(), strict=True))
+
+    chunk_rows = range(*corpus.chunk_starts[row : row + 2])
     return (
-        of(corpus.by_blob, row),
-        [of(chunks, place) for place in range(*corpus.chunk_starts[row : row + 2])],
-        numbers,
+        counts(corpus.by_blob, row),
+        [counts(chunks, chunk) for chunk in chunk_rows],
+        [corpus.complexity[row], corpus.lines[row], corpus.parsed[row]],
     )
 
 
-def held(facts):
-    """The same of facts."""
-    pairs = [
-        (facts.terms[term], count)
-        for term, count in zip(facts.chunk_terms, facts.chunk_counts, strict=True)
-    ]
+def contents_of_facts(facts):
+    """Return the same of the facts of a blob."""
+    words = [facts.terms[term] for term in facts.chunk_terms]
+    pairs = list(zip(words, facts.chunk_counts, strict=True))
     chunks = [dict(pairs[first:last]) for first, last in pairwise(facts.chunk_starts)]
     counts = dict(zip(facts.terms, facts.counts.tolist(), strict=True))
     return counts, chunks, [facts.complexity, facts.lines, facts.parsed]
 
 
-def test_a_corpus_holds_the_facts_whatever_their_order():
-    facts = {**FACTS, "large": analyse("word " * 70_000, ".java", parse=False)}
-    assert facts["large"].counts.max() == 65_535
-    blobs = [*facts][::-1]
-    payloads = [pack_facts(facts[blob]) for blob in blobs]
-    whole = Corpus.from_rows([*blobs, "none"], [*payloads, None])
-    joined = Corpus.from_rows(blobs[:7], payloads[:7]).concatenate(
-        Corpus.from_rows(blobs[7:], payloads[7:])
-    )
-    for place, blob in enumerate(blobs):
-        assert told(whole, place) == told(joined, place) == held(facts[blob])
-    assert told(whole, len(blobs)) == held(replace(analyse("", ""), parsed=False))
-    assert list(whole.terms) == sorted({term for one in facts.values() for term in one.terms})
+@pytest.fixture(scope="module")
+def facts_by_blob():
+    """Return facts in reverse order, with those of a text of more words than a count can be."""
+    large = analyse("word " * 70_000, ".java", parse=False)
+    assert large.counts.max() == 65_535
+    return dict(reversed((*FACTS.items(), ("large", large))))
+
+
+@pytest.fixture(scope="module")
+def payloads(facts_by_blob):
+    return [pack_facts(facts) for facts in facts_by_blob.values()]
+
+
+def test_a_corpus_contains_the_facts_of_its_rows(facts_by_blob, payloads):
+    corpus = Corpus.from_rows(list(facts_by_blob), payloads)
+    for row, facts in enumerate(facts_by_blob.values()):
+        assert contents_of_row(corpus, row) == contents_of_facts(facts)
+
+
+def test_a_corpus_of_two_parts_contains_the_facts_of_both(facts_by_blob, payloads):
+    blobs = list(facts_by_blob)
+    first = Corpus.from_rows(blobs[:7], payloads[:7])
+    corpus = first.concatenate(Corpus.from_rows(blobs[7:], payloads[7:]))
+    for row, facts in enumerate(facts_by_blob.values()):
+        assert contents_of_row(corpus, row) == contents_of_facts(facts)
+
+
+def test_a_blob_without_a_row_is_like_an_empty_text(payloads):
+    corpus = Corpus.from_rows(["large", "none"], [payloads[0], None])
+    empty = replace(analyse("", ""), parsed=False)
+    assert contents_of_row(corpus, 1) == contents_of_facts(empty)
+
+
+def test_the_terms_of_a_corpus_are_sorted(facts_by_blob, payloads):
+    corpus = Corpus.from_rows(list(facts_by_blob), payloads)
+    all_terms = set()
+    for facts in facts_by_blob.values():
+        all_terms.update(facts.terms)
+    assert list(corpus.terms) == sorted(all_terms)
+
+
+@pytest.mark.parametrize("damage", ["empty", "no zlib", "cut off"])
+def test_a_damaged_payload_is_an_error(payloads, damage):
+    damaged = {"empty": b"", "no zlib": b"no zlib", "cut off": payloads[3][:-9]}[damage]
+    with pytest.raises(StoreError, match=r"damaged .*; remove it: tosloc cache prune"):
+        Corpus.from_rows(["a", "b"], [payloads[0], damaged])
+
+
+def test_a_payload_keeps_strings_that_are_no_utf8_and_large_numbers():
     names, numbers = unpack(pack(["a\nb", "caf\udce9"], np.array([2**40])))
-    assert (names, numbers.tolist()) == (["a\nb", "caf\udce9"], [2**40])
-    for damage in (b"", b"no zlib", payloads[3][:-9]):
-        with pytest.raises(StoreError, match=r"damaged .*; remove it: tosloc cache prune"):
-            Corpus.from_rows(["a", "b"], [payloads[0], damage])
+    assert names == ["a\nb", "caf\udce9"]
+    assert numbers.tolist() == [2**40]
 
 
-@pytest.mark.parametrize("damage", ["format", "bytes"])
-def test_a_store_that_is_damaged_or_of_another_format_is_begun_anew(tmp_path, damage):
-    path = tmp_path / "facts.db"
+# Damage, and other processes
+
+
+def damage_format(path):
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA user_version = 3")
+    database.close()
+
+
+def damage_bytes(path):
+    path.write_bytes(path.read_bytes()[:100] + b"\xff" * 2900)
+
+
+@pytest.mark.parametrize("damage", [damage_format, damage_bytes])
+def test_a_store_that_is_damaged_or_of_another_format_is_replaced(path, damage):
+    damage(path)
     with FactStore(path) as store:
+        assert store.find_missing(with_analyser()) == list(TEXTS)
         store.write(ROWS)
-    if damage == "format":
-        with sqlite3.connect(path) as database:
-            database.execute("PRAGMA user_version = 3")
-        database.close()
-    else:
-        path.write_bytes(path.read_bytes()[:100] + b"\xff" * 2900)
-    with FactStore(path) as store:
-        assert store.find_missing(asked()) == list(TEXTS)
-        store.write(ROWS)
-        assert store.find_missing(asked()) == []
+        assert store.find_missing(with_analyser()) == []
 
 
 @with_proc
-def test_a_closed_store_has_no_open_file(tmp_path):
-    with FactStore(tmp_path / "facts.db") as store:
-        store.write(ROWS)
-        next(store.read(asked()))
+def test_a_closed_store_has_no_open_file(path, tmp_path):
+    with FactStore(path) as store:
+        next(store.read(with_analyser()))
         assert open_files(tmp_path)
     assert open_files(tmp_path) == []
 
@@ -146,54 +212,64 @@ def test_a_store_that_cannot_be_opened_is_not_removed(tmp_path):
     assert (path / "kept").read_text() == "mine"
 
 
-def test_a_store_that_another_process_writes_is_not_removed(tmp_path, monkeypatch):
-    path = tmp_path / "facts.db"
-    with FactStore(path) as store:
-        store.write(ROWS)
-
-    def busy(*_, **__):
+def test_a_store_that_another_process_writes_is_not_removed(path, monkeypatch):
+    def fail_busy(*_, **__):
         raise sqlite3.OperationalError("database is locked")
 
-    monkeypatch.setattr(FactStore, "_connect", busy)
+    monkeypatch.setattr(FactStore, "_connect", fail_busy)
     with pytest.raises(StoreError, match="locked"):
         FactStore(path)
     monkeypatch.undo()
     with FactStore(path) as store:
-        assert store.find_missing(asked()) == []
+        assert store.find_missing(with_analyser()) == []
 
 
-def test_a_store_that_may_only_be_read_is_read(tmp_path, monkeypatch):
-    with FactStore(tmp_path / "facts.db") as store:
-        store.write(ROWS)
-    monkeypatch.setattr(
-        module.os, "access", lambda path, mode: mode == os.R_OK
-    )  # who runs the tests may write all
-    with FactStore(tmp_path / "facts.db") as store:
-        assert store.find_missing(asked()) == []
-        with pytest.raises(
-            StoreError, match=r"cannot be used .*readonly.*; or name another folder for the cache"
-        ):
-            store.write(ROWS)
+@pytest.fixture
+def read_only_store(path, monkeypatch):
+    """Yield a store that may not be written; whoever runs the tests may write all files."""
+    monkeypatch.setattr(module.os, "access", lambda path, mode: mode == os.R_OK)
+    with FactStore(path) as store:
+        yield store
 
 
-def test_functions_are_made_once_and_kept(repository, tmp_path, monkeypatch):
-    repository.commit(
-        {"a.py": "def area(): pass\n", "b.java": "class Store {\n  void open() {}\n}\n"}
-    )
-    with Repository(repository.path) as repo, FactStore(tmp_path / "facts.sqlite") as store:
+def test_a_store_that_may_only_be_read_is_read(read_only_store):
+    assert read_only_store.find_missing(with_analyser()) == []
+
+
+def test_writing_a_store_that_may_only_be_read_is_an_error(read_only_store):
+    message = r"cannot be used .*readonly.*; or name another folder for the cache"
+    with pytest.raises(StoreError, match=message):
+        read_only_store.write(ROWS)
+
+
+# Functions
+
+
+@pytest.fixture
+def two_files(repository):
+    """Yield a repository, and the path of each blob of its two files."""
+    java = "class Store {\n  void open() {}\n}\n"
+    repository.commit({"a.py": "def area(): pass\n", "b.java": java})
+    with Repository(repository.path) as repo:
         area, shop = repo.snapshot("HEAD", {".py", ".java"}).blobs
-        files = {shop: "b.java", area: "a.py"}
-        first = FunctionReader(repo, store).read(files | {"0" * 40: "c.py"})
-        assert [list(one.names) for one in first.values()] == [
-            ["Store", "Store.open"],
-            ["area"],
-            [],
-        ]
-        monkeypatch.setattr(
-            "tosloc.storage.facts.find_functions", None
-        )  # nothing is left to be made
-        for blob, now in FunctionReader(repo, store).read(files).items():
-            assert all(
-                np.array_equal(value, getattr(now, name))
-                for name, value in vars(first[blob]).items()
-            )
+        yield repo, {shop: "b.java", area: "a.py"}
+
+
+def test_functions_come_in_the_order_asked(two_files, tmp_path):
+    """A blob that the repository lacks has none."""
+    repo, files = two_files
+    with FactStore(tmp_path / "facts.sqlite") as store:
+        functions = FunctionReader(repo, store).read(files | {"0" * 40: "c.py"})
+    names = [list(facts.names) for facts in functions.values()]
+    assert names == [["Store", "Store.open"], ["area"], []]
+
+
+def test_functions_are_extracted_once(two_files, tmp_path, monkeypatch):
+    repo, files = two_files
+    with FactStore(tmp_path / "facts.sqlite") as store:
+        first = FunctionReader(repo, store).read(files)
+        monkeypatch.setattr("tosloc.storage.facts.find_functions", None)
+        again = FunctionReader(repo, store).read(files)
+    for blob, facts in first.items():
+        for name, value in vars(facts).items():
+            assert np.array_equal(value, getattr(again[blob], name)), name

@@ -52,7 +52,8 @@ MAX_CHANGES_OF_PROJECT: Final = 10
 MAX_SUBJECT: Final = 100
 """Most characters of a commit's subject that are shown."""
 _PATH: Final = re.compile(
-    r"(?<![\w$.\-/\\])[/\\]{0,3}+((?:[\w.\-$]+[/\\])*[\w.\-$]*[\w\-$]\.[A-Za-z][A-Za-z+]{0,7})(?![\w(])"
+    r"(?<![\w$.\-/\\])[/\\]{0,3}+"
+    r"((?:[\w.\-$]+[/\\])*[\w.\-$]*[\w\-$]\.[A-Za-z][A-Za-z+]{0,7})(?![\w(])"
 )
 _NOT_WRITTEN: Final = re.compile(r"https?://\S+|www\.\S+|<!--.*?(?:-->|\Z)", re.DOTALL)
 """Text that nobody wrote for this report: addresses, and the instructions of a form."""

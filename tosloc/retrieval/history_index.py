@@ -50,7 +50,8 @@ Chosen on the validation reports of four projects."""
 _CACHED_TERMS: Final = 2_000
 """Terms whose frequencies in aggregated documents are remembered; queries share their terms."""
 _TRAILER: Final = re.compile(
-    r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by|acked-by)\b.*$",
+    r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by"
+    r"|acked-by)\b.*$",
     re.IGNORECASE | re.MULTILINE,
 )
 

@@ -23,11 +23,12 @@ from tosloc.retrieval.formulas import K1, B, idf, length_norm, saturate_tf
 from tosloc.retrieval.postings import Postings, group_starts, group_sum, known_terms, row_sums
 
 _EXAMPLE: Final = re.compile(
-    r"(?i)(?:^|/)(?:examples?|demos?|tutorials?|samples?|notebooks?|playground|recipes|docs?|website|benchmarks?)/"
+    r"(?i)(?:^|/)(?:examples?|demos?|tutorials?|samples?|notebooks?|playground|recipes|docs?|website"
+    r"|benchmarks?)/"
 )
 _VENDORED: Final = re.compile(
-    r"(?i)(?:^|/)(?:third[_-]?party|3rd[_-]?party|vendor|vendors|vendored|externals?|extern|node_modules"
-    r"|bower_components)/"
+    r"(?i)(?:^|/)(?:third[_-]?party|3rd[_-]?party|vendor|vendors|vendored|externals?|extern"
+    r"|node_modules|bower_components)/"
 )
 _SETUP: Final = frozenset(
     """setup.py conf.py conftest.py version.py _version.py __version__.py versioneer.py noxfile.py
@@ -40,8 +41,8 @@ _INSTALLED: Final = re.compile(
 )
 """Folders of installed packages: what follows is a path within one of them."""
 _STANDARD_LIBRARY: Final = re.compile(
-    r"(?:^|/)[Ll]ib/python[\d.]{0,5}/|conda\d?/[Ll]ib/|/[Pp]ython[\d.]{0,5}/[Ll]ib/|/usr/local/go/src/|/rustc/"
-    r"|^(?:node:)?internal/|<frozen "
+    r"(?:^|/)[Ll]ib/python[\d.]{0,5}/|conda\d?/[Ll]ib/|/[Pp]ython[\d.]{0,5}/[Ll]ib/"
+    r"|/usr/local/go/src/|/rustc/|^(?:node:)?internal/|<frozen "
 )
 """Folders of a language's own library."""
 _FOLDER_COUNT: Final = 0
