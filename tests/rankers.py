@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from tests import toy
-from tests.lab.baselines.techniques import KINDS
+from tests.lab.baselines.techniques import SMALL_TECHNIQUES
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc.core.config import Config
 from tosloc.core.records import BugReport
@@ -181,8 +181,8 @@ def fitted_baseline(world, name):
     """Return a published technique, fitted once for a world if it learns."""
     if name not in world.baselines:
         experiment = world.experiment
-        context = context_for(experiment, [KINDS[name]], ("validation", "test"))
-        baseline = KINDS[name](context, experiment.config.run.seed)
+        context = context_for(experiment, [SMALL_TECHNIQUES[name]], ("validation", "test"))
+        baseline = SMALL_TECHNIQUES[name](context, experiment.config.run.seed)
         baseline.fit(experiment.parts["train"], experiment.parts["validation"])
         world.baselines[name] = baseline
     return world.baselines[name]

@@ -32,7 +32,7 @@ class Counting(Baseline):
         if Counting.asked == Counting.broken_at:
             raise KeyboardInterrupt
         Counting.asked += 1
-        return asked.version.from_paths(asked.fixes)
+        return asked.version.from_paths(asked.fix_counts)
 
 
 def test_runs_are_like_those_of_rank_and_finished_ones_are_left_alone(project, monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests import toy
-from tests.lab.baselines.techniques import KINDS
+from tests.lab.baselines.techniques import SMALL_TECHNIQUES
 from tests.rerank.encoder.tiny import write_encoder
 from tests.toy import WORDS
 from tosloc.cli import main
@@ -57,7 +57,7 @@ def place(toys):
         patch.setattr(
             baseline_runs, "SYSTEMS", {"buglocator": "BugLocator", "dreamloc": "DreamLoc"}
         )
-        patch.setattr(baseline_runs, "technique", KINDS.__getitem__)
+        patch.setattr(baseline_runs, "technique", SMALL_TECHNIQUES.__getitem__)
         yield folder
 
 

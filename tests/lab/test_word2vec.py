@@ -42,7 +42,9 @@ def test_a_text_is_the_mean_of_its_known_words(encoder, vector):
 
 
 def test_words_weigh_by_their_rarity(monkeypatch):
-    monkeypatch.setattr(word2vec, "skip_gram", lambda *_, **__: defaultdict(lambda: np.ones(WIDTH)))
+    monkeypatch.setattr(
+        word2vec, "train_skip_gram", lambda *_, **__: defaultdict(lambda: np.ones(WIDTH))
+    )
     encoder = word_encoder(TEXTS, 3)
     for word, texts in (("the", 120), ("red", 60)):
         [[piece]] = encoder.pieces([word], 8)

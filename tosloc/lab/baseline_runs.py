@@ -92,12 +92,12 @@ def context_for(
     if any(one.learned for one in techniques):
         cases += experiment.parts["validation"]
     for one in techniques:
-        cases += one.training_cases(experiment.parts["train"])
+        cases += one.select_training_cases(experiment.parts["train"])
     snapshots = [
         indexed.snapshot(version) for version in dict.fromkeys(case.version for case in cases)
     ]
     complexity = any(one.needs_complexity for one in techniques)
-    files = ParsedFiles.of(
+    files = ParsedFiles.read(
         indexed.repo, snapshots, experiment.config.run.jobs, progress, complexity=complexity
     )
     names = indexed.repo.path_names

@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerFast
 
 from tosloc.code.text import split_identifier, words
 from tosloc.core.errors import ToslocError
-from tosloc.lab.baselines.dreamloc_inputs import skip_gram
+from tosloc.lab.baselines.dreamloc_inputs import train_skip_gram
 from tosloc.rerank.encoder.encoders import Encoder, Piece
 
 # S sequences, L tokens of the longest, V words, d width
@@ -82,7 +82,7 @@ def word_encoder(texts: Sequence[str], seed: int) -> Encoder:
         for sentence in sentences
         for start in range(0, len(sentence), _SENTENCE)
     ]
-    learned = skip_gram(pieces, width=WIDTH, least=_LEAST, epochs=5, seed=seed)
+    learned = train_skip_gram(pieces, width=WIDTH, min_count=_LEAST, epochs=5, seed=seed)
     vectors_Vd = np.array([learned[word] for word in vocabulary], dtype=np.float64)
     idf_V = np.array([np.log(1 + len(sentences) / holding[word]) for word in vocabulary])
     rows_Vd = np.concatenate([np.zeros((1, WIDTH)), vectors_Vd * idf_V[:, None]]).astype(np.float32)

@@ -1,6 +1,9 @@
-"""A small project, and what must not change the answer to a report: the future, the order of the data, the labels."""
+"""A small project, and what must not change the answer to one of its reports.
 
-from tests.lab.baselines.by_hand import Bug, Commit, context, scores
+These are the future, the order of the data and the labels.
+"""
+
+from tests.lab.baselines.by_hand import Bug, Commit, make_context, score_files
 
 FILES = {
     "src/org/app/TreeViewer.java": """package org.app;
@@ -20,7 +23,9 @@ class TableViewer {
 }
 """,
     "src/org/app/Color.java": "package org.app;\n/* Copyright of colors */\nenum Color { RED }\n",
-    "src/org/app/io/Socket.java": "package org.app.io;\nclass Socket { void openSocket(String host) {} }\n",
+    "src/org/app/io/Socket.java": """package org.app.io;
+class Socket { void openSocket(String host) {} }
+""",
     "src/org/app/io/Cookie.java": "package org.app.io;\nclass Cookie { int level; }\n",
 }
 TREE, TABLE, COLOR, SOCKET, COOKIE = FILES
@@ -48,11 +53,11 @@ BETWEEN = Bug(
 LATER = Bug("5", "Bug 5 expandAll paints cookies", opened=21, fixed_at=22, paths=[COOKIE])
 
 
-def project(bugs=(*OLD, ASKED)):
-    """The context of the project."""
-    return context(FILES, bugs, COMMITS)
+def make_project(bugs=(*OLD, ASKED)):
+    """Return the context of the project."""
+    return make_context(FILES, bugs, COMMITS)
 
 
-def answer(make, bugs=(*OLD, ASKED)):
-    """Path -> score of the files for the report that is asked."""
-    return scores(make(project(bugs)), ASKED.id)
+def score_asked(make_technique, bugs=(*OLD, ASKED)):
+    """Return the score of each path for the report ``ASKED``."""
+    return score_files(make_technique(make_project(bugs)), ASKED.id)

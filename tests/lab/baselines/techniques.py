@@ -1,12 +1,12 @@
-"""Every technique, ready to be asked: by its name, with small settings where it learns.
+"""Every published technique by its name, with small settings where it learns.
 
->>> [name for name, kind in KINDS.items() if kind.learned]
+>>> [name for name, technique_class in SMALL_TECHNIQUES.items() if technique_class.learned]
 ['dnnloc', 'dreamloc']
 """
 
 from dataclasses import replace
 
-from tests.lab.baselines.by_hand import case
+from tests.lab.baselines.by_hand import find_case
 from tosloc.lab.baseline_runs import SYSTEMS, technique
 
 _DNNLOC = {
@@ -15,6 +15,8 @@ _DNNLOC = {
     "projection_epochs": 2,
     "relevancy_hidden": (4, 3),
     "relevancy_epochs": 3,
+    "combiner_hidden": 5,
+    "combiner_epochs": 4,
 }
 _DREAMLOC = {
     "embedding": 6,
@@ -23,8 +25,6 @@ _DREAMLOC = {
     "snippet_length": 4,
     "snippets": 4,
     "batch": 4,
-}
-_DREAMLOC |= {
     "match_hidden": 6,
     "best_snippets": 2,
     "wide_hidden": 4,
@@ -32,25 +32,28 @@ _DREAMLOC |= {
     "negatives": 3,
     "epochs": 3,
 }
-SMALL = {"dnnloc": _DNNLOC | {"combiner_hidden": 5, "combiner_epochs": 4}, "dreamloc": _DREAMLOC}
+SMALL_SETTINGS = {"dnnloc": _DNNLOC, "dreamloc": _DREAMLOC}
 """Settings with which a technique learns in a moment."""
 
 
-def small(name, **values):
-    """The class of a technique, set to learn in a moment, or to other values."""
-    kind = technique(name)
-    if not kind.learned:
-        return kind
-    return type(
-        kind.__name__, (kind,), {"settings": replace(kind.settings, **{**SMALL[name], **values})}
-    )
+def small_technique(name, **values):
+    """Return the class of a technique with small settings, some of them replaced by ``values``."""
+    technique_class = technique(name)
+    if not technique_class.learned:
+        return technique_class
+    settings = replace(technique_class.settings, **{**SMALL_SETTINGS[name], **values})
+    return type(technique_class.__name__, (technique_class,), {"settings": settings})
 
 
-KINDS = {name: small(name) for name in SYSTEMS}
+SMALL_TECHNIQUES = {name: small_technique(name) for name in SYSTEMS}
 
 
-def fitted(name, made, **values):
-    """A technique that has learned from two reports of the leaks' project, stopped by a third."""
-    kind = small(name, **values)(made)
-    kind.fit([case(made, "1"), case(made, "6")], [case(made, "2")])
-    return kind
+def fit_technique(name, context, **values):
+    """Return a technique that has learned from two reports of the leaks' project.
+
+    A third report stops its training.
+    """
+    fitted = small_technique(name, **values)(context)
+    train = [find_case(context, "1"), find_case(context, "6")]
+    fitted.fit(train, [find_case(context, "2")])
+    return fitted

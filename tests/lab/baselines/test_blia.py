@@ -6,92 +6,114 @@ from math import exp, log, sqrt
 import numpy as np
 import pytest
 
-from tests.lab.baselines.by_hand import Bug, ask, context
+from tests.lab.baselines.by_hand import Bug, make_context, make_query
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
 from tosloc.lab.baselines.blia import BLIA
 from tosloc.lab.baselines.vsm import step_length_score
 from tosloc.retrieval.bm25 import min_max
 
-# of three files: terms of class, method, variable and comment
-SMALL = {
-    "A.java": "/** Shows trees.\n * @author Tree\n */ class TreeViewer { int level; void expandNode(int level) {} }",
+SMALL_FILES = {
+    "A.java": """/** Shows trees.
+ * @author Tree
+ */ class TreeViewer { int level; void expandNode(int level) {} }""",
     "B.java": "/* Copyright tree */ class TableViewer { void paintNode() { int treeLevel; } }",
     "C.java": "class Socket { Object tree; // a tree, a node\n }",
 }
-TERMS = [
+PART_TERMS = [
     ["treeview tree viewer", "expandnod expand node", "level level", "show tree"],
     ["tableview tabl viewer", "paintnod paint node", "tree level", ""],
     ["socket", "", "tree", "tree node"],
 ]
+"""Terms of class, method, variable and comment of each file."""
 REPORT = Bug("1", "Bug 1 tree level", 1, 2, ["A.java"], "the tree node of the viewer, zzz")
-TEXTS = [["tree", "level"], ["tree", "node", "viewer"]]
+REPORT_TERMS = [["tree", "level"], ["tree", "node", "viewer"]]
+"""Terms of the summary and of the description."""
 
 
-def slow_text(place):
-    """VSM of section B.7.3, without the length score, word by word."""
-    wholes = [Counter(" ".join(file).split()) for file in TERMS]
-    asked = Counter([*TEXTS[0], *TEXTS[1]])
+def slow_text_score(file):
+    """Return VSM of section B.7.3 for a file, without the length score, word by word."""
+    counts_by_file = [Counter(" ".join(parts).split()) for parts in PART_TERMS]
+    report_counts = Counter([*REPORT_TERMS[0], *REPORT_TERMS[1]])
 
     def weigh(term, counts):
-        return (log(counts[term]) + 1) * log(len(TERMS) / sum(term in whole for whole in wholes))
+        containing = sum(term in file_counts for file_counts in counts_by_file)
+        return (log(counts[term]) + 1) * log(len(PART_TERMS) / containing)
 
+    def norm(terms, counts):
+        return sqrt(sum(weigh(term, counts) ** 2 for term in terms))
+
+    file_counts = counts_by_file[file]
     total = 0.0
-    for number, part in enumerate(TERMS[place]):
-        own = set(part.split())
-        norm = sqrt(sum(weigh(term, wholes[place]) ** 2 for term in own))
-        for text in TEXTS:
-            length = sqrt(sum(weigh(term, asked) ** 2 for term in text))
-            product = sum(
-                weigh(term, asked) * weigh(term, wholes[place]) for term in own.intersection(text)
-            )
-            total += (0.5 if number == 3 else 1.0) * (product / norm / length if norm else 0.0)
+    for part, part_weight in zip(PART_TERMS[file], (1.0, 1.0, 1.0, 0.5), strict=True):
+        part_terms = set(part.split())
+        part_norm = norm(part_terms, file_counts)
+        if not part_norm:
+            continue
+        for text_terms in REPORT_TERMS:
+            product = 0.0
+            for term in part_terms.intersection(text_terms):
+                product += weigh(term, report_counts) * weigh(term, file_counts)
+            total += part_weight * product / part_norm / norm(text_terms, report_counts)
     return total
 
 
-def test_text_against_a_slow_one():
-    made = context(SMALL, [REPORT])
-    lengths = np.array([float(len(" ".join(file).split())) for file in TERMS])
-    assert BLIA(made).text(ask(made, "1")) == pytest.approx(
-        step_length_score(lengths) * list(map(slow_text, range(3)))
-    )
+def test_text_score_equals_a_slow_one():
+    context = make_context(SMALL_FILES, [REPORT])
+    lengths = np.array([float(len(" ".join(parts).split())) for parts in PART_TERMS])
+    slow_scores = np.array([slow_text_score(file) for file in range(3)])
+    expected = step_length_score(lengths) * slow_scores
+    assert BLIA(context).text(make_query(context, "1")) == pytest.approx(expected)
 
 
-def frame(name, file=""):
-    return f"at {name}.run({file or name.rpartition('.')[2] + '.java'}:1) "
+def frame(class_name, file=""):
+    file_name = file or class_name.rpartition(".")[2] + ".java"
+    return f"at {class_name}.run({file_name}:1) "
 
 
-def test_trace_of_a_report():
+@pytest.fixture
+def traced_context():
+    """Return a project with a report that has a stack trace, and one that only mentions classes."""
     files = {f"src/p/{name}.java": f"package p; class {name} {{ }}" for name in "ABE"}
     files["src/p/C.java"] = "package p; import q.D; import p.A; import q.*; class C { }"
     files["src/q/D.java"] = "package q; class D { }"
     trace = frame("p.A") + frame("p.B$1", "B.java") + frame("p.A") + frame("p.C") + frame("java.E")
-    made = context(
-        files,
-        [Bug("1", "it fails", 1, 2, ["src/p/A.java"], trace), Bug("2", "A and p.A fail", 1, 2)],
-    )
-    # A, B, A, C: places 1, 2 and 4; D is imported by C; E is not, nor is the wild card followed; java.E is no E
-    assert BLIA(made).trace(ask(made, "1")).tolist() == pytest.approx([1.0, 0.5, 0.25, 0.0, 0.1])
-    assert not BLIA(made).trace(ask(made, "2")).any()
+    bugs = [
+        Bug("1", "it fails", 1, 2, ["src/p/A.java"], trace),
+        Bug("2", "A and p.A fail", 1, 2),
+    ]
+    return make_context(files, bugs)
 
 
-def test_it_is_made_of_its_four_parts():
-    bug = Bug(
-        "3", ASKED.summary, 10, 20, [TREE], f"{ASKED.description} {frame('org.app.TableViewer')}"
-    )
-    made = context(FILES, [*OLD, bug], COMMITS)
-    query, technique = ask(made, "3"), BLIA(made)
-    text, similar = technique.text(query), technique.similar_reports.simi_scores(query)
-    assert min(text.max(), similar.max()) > 0
-    # the table is named, and imports the tree and the color
+def test_trace_boosts_files_by_rank_and_their_imports(traced_context):
+    # A, B, A and C have the ranks 1, 2 and 4. C imports D by name, and E only by a wild card; the
+    # platform's java.E is not E.
+    boost = BLIA(traced_context).trace(make_query(traced_context, "1")).tolist()
+    assert boost == pytest.approx([1.0, 0.5, 0.25, 0.0, 0.1])
+
+
+def test_report_without_a_trace_boosts_no_file(traced_context):
+    assert not BLIA(traced_context).trace(make_query(traced_context, "2")).any()
+
+
+def test_score_combines_text_similar_reports_trace_and_commits():
+    description = f"{ASKED.description} {frame('org.app.TableViewer')}"
+    bug = Bug("3", ASKED.summary, 10, 20, [TREE], description)
+    context = make_context(FILES, [*OLD, bug], COMMITS)
+    query = make_query(context, "3")
+    technique = BLIA(context)
+    text = technique.text(query)
+    similar = technique.similar_reports.simi_scores(query)
+    assert text.max() > 0
+    assert similar.max() > 0
+    # The table is in the trace, and imports the tree and the color.
     trace = {TABLE: 1.0, TREE: 0.1, COLOR: 0.1}
-    days = {TREE: 1, SOCKET: 2, TABLE: 8, COLOR: 8, COOKIE: 5}  # since the last fix
-    wanted = []
-    for path, words, alike in zip(
-        query.version.snapshot.paths, min_max(text), min_max(similar), strict=True
-    ):
-        base = 0.8 * words + 0.2 * alike + trace.get(path, 0.0)
-        wanted.append(0.8 * base + 0.2 / (1 + exp(12 * days[path] / 15)) if base > 0 else 0.0)
-    assert technique.scores(query) == pytest.approx(np.array(wanted))
-    assert (
-        wanted[query.version.snapshot.paths.index(SOCKET)] == 0
-    )  # a recent fix alone does not count
+    days_since_fix = {TREE: 1, SOCKET: 2, TABLE: 8, COLOR: 8, COOKIE: 5}
+    paths = query.version.snapshot.paths
+    expected = []
+    for path, text_score, similarity in zip(paths, min_max(text), min_max(similar), strict=True):
+        base = 0.8 * text_score + 0.2 * similarity + trace.get(path, 0.0)
+        commit_score = 1 / (1 + exp(12 * days_since_fix[path] / 15))
+        expected.append(0.8 * base + 0.2 * commit_score if base > 0 else 0.0)
+    assert technique.scores(query) == pytest.approx(np.array(expected))
+    # A recent fix alone does not count.
+    assert expected[paths.index(SOCKET)] == 0

@@ -4,33 +4,32 @@ from math import log
 
 import pytest
 
-from tests.lab.baselines.by_hand import Bug, context, report, scores
-from tests.lab.baselines.leaks import COLOR, SOCKET, project
-from tosloc.lab.baselines.bluir import BLUiR, queries
+from tests.lab.baselines.by_hand import Bug, bug_report, make_context, score_files
+from tests.lab.baselines.leaks import COLOR, SOCKET, make_project
+from tosloc.lab.baselines.bluir import BLUiR, query_terms
 
 
-def slow_score(fields, place, asked):
-    """Section B.5.4 word by word: of one field, file ``place``."""
-    average = sum(map(len, fields)) / len(fields)
+def slow_score(fields, file, queries):
+    """Return the score of section B.5.4 word by word, of one field of the file."""
+    average_length = sum(map(len, fields)) / len(fields)
     total = 0.0
-    for query in asked:
-        for term in set(query) & set(fields[place]):
-            often, count, frequency = (
-                query.count(term),
-                fields[place].count(term),
-                sum(term in one for one in fields),
-            )
-            idf = log((len(fields) + 1) / (frequency + 0.5))
-            tf = count / (count + 0.7 + 0.3 * len(fields[place]) / average)
-            total += tf * 1000 * often / (often + 1000) * idf**2
+    for query in queries:
+        for term in set(query) & set(fields[file]):
+            query_frequency = query.count(term)
+            frequency = fields[file].count(term)
+            containing = sum(term in field for field in fields)
+            idf = log((len(fields) + 1) / (containing + 0.5))
+            tf = frequency / (frequency + 0.7 + 0.3 * len(fields[file]) / average_length)
+            total += tf * 1000 * query_frequency / (query_frequency + 1000) * idf**2
     return total
 
 
-TWO = {
+TWO_FILES = {
     "A.java": "package p;\n/** Shows trees. */ class TreeViewer { void expandAll(int level) {} }",
     "B.java": "class TableViewer { // colour of tables\n void paintTable() { new TreeViewer(); } }",
 }
-FIELDS = [  # "all" of expandAll is a stop word; the package line holds no identifier here
+# "all" of expandAll is a stop word, and the package line has no identifier.
+NAME_FIELDS = [
     ["tree viewer treeview", "tabl viewer tableview"],
     ["expandal expand", "paint tabl painttabl"],
     [
@@ -38,31 +37,37 @@ FIELDS = [  # "all" of expandAll is a stop word; the package line holds no ident
         "tabl viewer tableview paint tabl painttabl tree viewer treeview",
     ],
 ]
+"""Terms of types, methods and identifiers of both files."""
 COMMENTS = [["show", "tree"], ["colour", "tabl"]]
+"""Terms of the comments of both files."""
 
 
-def test_all_eight_scores_against_a_slow_one():
+def test_sum_of_the_eight_scores_equals_a_slow_one():
     bug = Bug("1", "Bug 1 TreeViewer: the tree", 1, 2, ["A.java"], "tables tables expandAll colour")
     parts = [["tree", "viewer", "tree"], ["tabl", "tabl", "expand", "colour"]]
-    both = [[*parts[0], "treeview", "tree"], [*parts[1], "tabl", "tabl", "expandal", "colour"]]
-    wanted = [
-        sum(slow_score([one.split() for one in field], place, both) for field in FIELDS)
-        + slow_score(COMMENTS, place, parts)
-        for place in range(2)
-    ]
-    assert list(scores(BLUiR(context(TWO, [bug])), "1").values()) == pytest.approx(wanted)
+    whole_words = [["treeview", "tree"], ["tabl", "tabl", "expandal", "colour"]]
+    parts_and_words = [parts[0] + whole_words[0], parts[1] + whole_words[1]]
+    expected = []
+    for file in range(2):
+        score = slow_score(COMMENTS, file, parts)
+        for field in NAME_FIELDS:
+            score += slow_score([terms.split() for terms in field], file, parts_and_words)
+        expected.append(score)
+    scores = score_files(BLUiR(make_context(TWO_FILES, [bug])), "1")
+    assert list(scores.values()) == pytest.approx(expected)
 
 
-def test_a_plain_word_asks_names_twice_and_comments_once():
-    one = report(Bug("9", "Bug 9 - the getURL parser", 1, description="of it"))
-    assert queries(one, whole=True) == [["url", "parser", "geturl", "parser"], []]
-    assert queries(one, whole=False) == [["url", "parser"], []]
+def test_names_are_queried_with_whole_words_and_comments_without():
+    report = bug_report(Bug("9", "Bug 9 - the getURL parser", 1, description="of it"))
+    assert query_terms(report, whole_words=True) == [["url", "parser", "geturl", "parser"], []]
+    assert query_terms(report, whole_words=False) == [["url", "parser"], []]
 
 
-def test_files_without_a_word_of_the_report_have_0():
-    assert [path for path, score in scores(BLUiR(project()), "3").items() if not score] == [
-        COLOR,
-        SOCKET,
-    ]
-    unknown = BLUiR(context(TWO, [Bug("1", "Bug 1 the", 1, 2, ["A.java"])]))
-    assert set(scores(unknown, "1").values()) == {0.0}
+def test_files_without_a_word_of_the_report_score_zero():
+    scores = score_files(BLUiR(make_project()), "3")
+    assert [path for path, score in scores.items() if not score] == [COLOR, SOCKET]
+
+
+def test_report_of_stop_words_scores_every_file_zero():
+    technique = BLUiR(make_context(TWO_FILES, [Bug("1", "Bug 1 the", 1, 2, ["A.java"])]))
+    assert set(score_files(technique, "1").values()) == {0.0}

@@ -1,8 +1,9 @@
-"""What techniques get to see: of the past only what was known when the report was opened."""
+"""Techniques see only the part of the past that was known when the report was opened."""
 
 import numpy as np
+import pytest
 
-from tests.lab.baselines.by_hand import Bug, Commit, ask, context
+from tests.lab.baselines.by_hand import Bug, Commit, make_context, make_query
 
 A, B, C = "src/a/A.java", "src/b/B.java", "src/c/C.java"
 FILES = {A: "package a; class A { }", B: "package b; class B { }", C: "package c; class C { }"}
@@ -15,36 +16,46 @@ BUGS = (
 )
 
 
-def known(query):
-    """Ids of the reports that count as fixed before."""
-    return {query.fix_history.cases[row].report.id for row in query.reports.tolist()}
+def known_ids(query):
+    """Return the ids of the reports that count as fixed before."""
+    return {query.fix_history.cases[row].report.id for row in query.known_reports.tolist()}
 
 
-def test_fixes_and_commits_before_the_opening_are_known():
-    query = ask(context(FILES, BUGS, [Commit("at it", 10), Commit("before it", 9.9)]), "asked")
-    assert known(query) == {"early"}
-    ids = query.fix_history.history.ids
-    assert [ids[number] for number in np.flatnonzero(query.commits)] == [
-        "root",
-        "fix-early",
-        "before it",
-    ]
+@pytest.fixture
+def asked_query():
+    """Return the query of a report opened on day 10, between commits of other days."""
+    commits = [Commit("at it", 10), Commit("before it", 9.9)]
+    return make_query(make_context(FILES, BUGS, commits), "asked")
 
 
-def test_the_own_fix_is_never_known():
-    # dates of the data can be wrong: fixed before it was opened
+def test_reports_fixed_before_the_opening_are_known(asked_query):
+    assert known_ids(asked_query) == {"early"}
+
+
+def test_commits_before_the_opening_are_known(asked_query):
+    ids = asked_query.fix_history.history.ids
+    known_commits = [ids[number] for number in np.flatnonzero(asked_query.known_commits)]
+    assert known_commits == ["root", "fix-early", "before it"]
+
+
+def test_own_fix_dated_before_the_opening_is_not_known():
+    # Dates of the data can be wrong.
     bugs = [
         Bug("asked", "x", opened=10, fixed_at=4, paths=[A]),
         Bug("early", "x", opened=1, fixed_at=2, paths=[A]),
     ]
-    assert known(ask(context(FILES, bugs, [Commit("last", 11)]), "asked", "last")) == {"early"}
-    # nor that of a twin with the same commit
-    twins = [Bug("1", "x", opened=1, fix="both"), Bug("2", "x", opened=2, fix="both")]
-    made = context(FILES, twins, [Commit("both", 3, {A: "class A { }"})])
-    assert known(ask(made, "1")) == known(ask(made, "2")) == set()
+    context = make_context(FILES, bugs, [Commit("last", 11)])
+    assert known_ids(make_query(context, "asked", "last")) == {"early"}
 
 
-def test_a_fix_that_the_version_does_not_contain_is_not_known():
+def test_fix_that_two_reports_share_is_known_to_neither():
+    bugs = [Bug("1", "x", opened=1, fix="both"), Bug("2", "x", opened=2, fix="both")]
+    context = make_context(FILES, bugs, [Commit("both", 3, {A: "class A { }"})])
+    assert known_ids(make_query(context, "1")) == set()
+    assert known_ids(make_query(context, "2")) == set()
+
+
+def test_fix_that_the_version_does_not_contain_is_not_known():
     bugs = [
         Bug("elsewhere", "x", opened=1, fix="branch"),
         Bug("asked", "x", opened=10, fix="fix", paths=[B]),
@@ -53,7 +64,8 @@ def test_a_fix_that_the_version_does_not_contain_is_not_known():
         Commit("branch", 2, {A: "class A { }"}),
         Commit("fix", 12, {B: "class B { }"}, parents=("root",)),
     ]
-    made = context(FILES, bugs, commits)
-    query = ask(made, "asked")
-    assert (known(query), query.commits[made.fix_history.history.index["branch"]]) == (set(), False)
-    assert known(ask(made, "asked", "branch")) == {"elsewhere"}
+    context = make_context(FILES, bugs, commits)
+    query = make_query(context, "asked")
+    assert known_ids(query) == set()
+    assert not query.known_commits[context.fix_history.history.index["branch"]]
+    assert known_ids(make_query(context, "asked", "branch")) == {"elsewhere"}

@@ -1,90 +1,100 @@
-"""What must not change the answer of any technique; and what those that learn need."""
+"""What must not change the scores of any technique, and what the learned techniques need."""
 
 from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from tests.lab.baselines import leaks
-from tests.lab.baselines.by_hand import Bug, Commit, case, context, scores
-from tests.lab.baselines.leaks import ASKED, OLD
-from tests.lab.baselines.techniques import KINDS, fitted, small
+from tests.lab.baselines.by_hand import Bug, Commit, find_case, make_context, score_files
+from tests.lab.baselines.leaks import (
+    ASKED,
+    BETWEEN,
+    LATER,
+    OLD,
+    SOCKET,
+    make_project,
+    score_asked,
+)
+from tests.lab.baselines.techniques import SMALL_TECHNIQUES, fit_technique, small_technique
 from tosloc.core.errors import ToslocError
 from tosloc.lab.baselines import training
 from tosloc.lab.baselines.context import ParsedFiles
 
-FORMULAS = [name for name, kind in KINDS.items() if not kind.learned]
-LEARNED = [name for name, kind in KINDS.items() if kind.learned]
+FORMULAS = [name for name, technique in SMALL_TECHNIQUES.items() if not technique.learned]
+LEARNED = [name for name, technique in SMALL_TECHNIQUES.items() if technique.learned]
 
 
 @pytest.mark.parametrize(
     "bugs",
     [
-        (*OLD, ASKED, leaks.BETWEEN),
-        (*OLD, ASKED, leaks.LATER),
+        (*OLD, ASKED, BETWEEN),
+        (*OLD, ASKED, LATER),
         (ASKED, *reversed(OLD)),
-        (*OLD, replace(ASKED, paths=[leaks.SOCKET])),
+        (*OLD, replace(ASKED, paths=[SOCKET])),
     ],
     ids=["a fix after the opening", "a later report", "another order of the data", "another label"],
 )
-@pytest.mark.parametrize("name", KINDS)
-def test_nothing_that_was_not_known_changes_an_answer(name, bugs):
-    make = partial(fitted, name)
-    assert leaks.answer(make, bugs) == leaks.answer(make)
+@pytest.mark.parametrize("name", SMALL_TECHNIQUES)
+def test_unknown_facts_do_not_change_scores(name, bugs):
+    make_technique = partial(fit_technique, name)
+    assert score_asked(make_technique, bugs) == score_asked(make_technique)
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_statistics_are_those_of_the_version(name):
+def test_files_of_later_versions_do_not_change_scores(name):
     files = {"A.java": "class Alpha { int beta; }", "B.java": "class Beta { }"}
-    later = Commit(
-        "later", 5, {"C.java": "class Alpha { int alpha, alphaBeta; }", "B.java": "class Alpha { }"}
-    )
-    both = (
-        context(files, [Bug("1", "alpha beta", 1, 2, ["A.java"])], commits)
-        for commits in ([], [later])
-    )
-    one, other = (scores(KINDS[name](made), "1") for made in both)
-    assert one == other
+    bugs = [Bug("1", "alpha beta", 1, 2, ["A.java"])]
+    changes = {"C.java": "class Alpha { int alpha, alphaBeta; }", "B.java": "class Alpha { }"}
+    technique_class = SMALL_TECHNIQUES[name]
+    alone = technique_class(make_context(files, bugs))
+    with_later = technique_class(make_context(files, bugs, [Commit("later", 5, changes)]))
+    assert score_files(alone, "1") == score_files(with_later, "1")
 
 
 @pytest.mark.parametrize("name", LEARNED)
-def test_the_order_of_reading_does_not_matter(name):
-    made = leaks.project()
-    sources = made.files.sources[::-1]
-    rows = {blob: len(sources) - 1 - row for blob, row in made.files.row_by_blob.items()}
-    turned = replace(made, files=ParsedFiles(sources, rows))
-    assert scores(fitted(name, made), "3") == pytest.approx(
-        scores(fitted(name, turned), "3"), abs=1e-4
-    )
-
-
-@pytest.mark.parametrize("name", LEARNED)
-def test_it_needs_reports(name):
-    made = leaks.project()
-    one, two = case(made, "1"), case(made, "6")
-    for train, validation in (([one], [two]), ([one, two], [])):
-        with pytest.raises(
-            ToslocError, match=f"{name} needs two training reports and one for validation"
-        ):
-            KINDS[name](made).fit(train, validation)
+def test_order_of_reading_files_does_not_change_scores(name):
+    context = make_project()
+    sources = context.files.sources[::-1]
+    rows = {blob: len(sources) - 1 - row for blob, row in context.files.row_by_blob.items()}
+    reversed_context = replace(context, files=ParsedFiles(sources, rows))
+    scores = score_files(fit_technique(name, context), "3")
+    reversed_scores = score_files(fit_technique(name, reversed_context), "3")
+    assert scores == pytest.approx(reversed_scores, abs=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("name", "values"), [("dnnloc", {"combiner_epochs": 40}), ("dreamloc", {"epochs": 6})]
+    ("train", "validation"),
+    [(["1"], ["6"]), (["1", "6"], [])],
+    ids=["one training report", "no validation report"],
 )
-def test_training_learns_what_a_feature_tells(name, values, monkeypatch):
-    # the class that a report names is the one that is fixed
-    names = ["Apple", "Banana", "Cherry", "Damson", "Elder"] * 6
-    files = {f"src/{fruit}.java": f"class {fruit} {{ int x{fruit}; }}" for fruit in names}
+@pytest.mark.parametrize("name", LEARNED)
+def test_learning_from_too_few_reports_is_refused(name, train, validation):
+    context = make_project()
+    technique = SMALL_TECHNIQUES[name](context)
+    train_cases = [find_case(context, bug) for bug in train]
+    validation_cases = [find_case(context, bug) for bug in validation]
+    message = f"{name} needs two training reports and one for validation"
+    with pytest.raises(ToslocError, match=message):
+        technique.fit(train_cases, validation_cases)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("dnnloc", {"combiner_epochs": 40}), ("dreamloc", {"epochs": 6})],
+    ids=LEARNED,
+)
+def test_training_learns_that_the_named_class_is_fixed(name, values, monkeypatch):
+    fruits = ["Apple", "Banana", "Cherry", "Damson", "Elder"]
+    files = {f"src/{fruit}.java": f"class {fruit} {{ int x{fruit}; }}" for fruit in fruits}
     bugs = [
-        Bug(str(n), f"{one} fails", n + 0.1, n + 0.2, [f"src/{one}.java"])
-        for n, one in enumerate(names)
+        Bug(str(day), f"{fruit} fails", day + 0.1, day + 0.2, [f"src/{fruit}.java"])
+        for day, fruit in enumerate(fruits * 6)
     ]
-    made = context(files, bugs)
-    cases = [case(made, bug.id) for bug in bugs]
+    context = make_context(files, bugs)
+    cases = [find_case(context, bug.id) for bug in bugs]
     monkeypatch.setattr(training, "LEARNING_RATE", 0.03)
-    technique = small(name, negatives=4, **values)(made)
+    technique = small_technique(name, negatives=4, **values)(context)
     technique.fit(cases[:20], cases[20:25])
-    for one in cases[25:]:
-        found = scores(technique, one.report.id)
-        assert max(found, key=found.__getitem__) == one.fixed[0]
+    for case in cases[25:]:
+        scores = score_files(technique, case.report.id)
+        assert max(scores, key=scores.__getitem__) == case.fixed[0]

@@ -1,4 +1,4 @@
-"""Parsed small sources: which words stand where, which names are declared, what is imported."""
+"""Parsed small sources: pieces of text, declared names and imports."""
 
 import pytest
 from hypothesis import given
@@ -39,73 +39,81 @@ class Helper { }
 """
 
 
-def test_names_in_order():
-    shop = parse_source(SHOP, complexity=True)
+def test_declared_names_are_in_file_order():
+    shop = parse_source(SHOP)
     assert shop.types == tuple("PageShop Visitor Colour Till Coin Mark Helper".split())
-    assert shop.outer == ("PageShop", "Helper")
+    assert shop.outer_types == ("PageShop", "Helper")
     assert shop.methods == tuple("PageShop getURLFor getURLFor visit Coin value".split())
-    assert shop.variables == tuple(
-        "MAX_SIZE other open name c page count in failure visited value".split()
-    )
+    variables = "MAX_SIZE other open name c page count in failure visited value"
+    assert shop.variables == tuple(variables.split())
+
+
+def test_package_and_imports_are_qualified_names():
+    shop = parse_source(SHOP)
     assert shop.package == "org.example.shop"
     assert shop.imports == ("java.util.List", "org.example.Limits", "org.example.pages.*")
-    assert shop.complexity > 5 > parse_source(SHOP).complexity == 0
 
 
-def test_pieces_by_kind():
-    shop = parse_source(SHOP)
+def test_complexity_is_computed_only_on_request():
+    assert parse_source(SHOP, complexity=True).complexity > 5
+    assert parse_source(SHOP).complexity == 0
+
+
+def test_comments_before_the_last_import_are_heads():
     heads = ["/*\n * Licensed to nobody in particular.\n */", "// shop", "// between imports"]
-    assert [text for kind, text in shop.pieces if kind == "head"] == heads
+    assert [text for kind, text in parse_source(SHOP).pieces if kind == "head"] == heads
+
+
+def test_comments_and_strings_are_pieces_of_their_kinds():
+    shop = parse_source(SHOP)
     assert shop.text("javadoc") == "/** Sells pages. */"
     assert shop.text("comment") == "// the limit\n/* a flag */"
     assert shop.text("string") == '"very"\n"no\\tValue"\n\'x\''
-    code = shop.text("code")
-    gone = "Licensed Sells limit noValue import java.util package very".split()
-    assert [word for word in ("getURLFor", *gone) if word in code] == ["getURLFor"]
 
 
-def test_a_javadoc_after_the_imports_is_no_licence_but_one_before_is():
-    made = parse_source("/** Licence. */ package a; /** Doc. */ class A { }")
-    assert [kind for kind, _ in made.pieces] == ["head", "javadoc", "code"]
+def test_code_contains_no_comment_string_or_import():
+    code = parse_source(SHOP).text("code")
+    other_words = "Licensed Sells limit noValue import java util package very".split()
+    assert "getURLFor" in code
+    assert [word for word in other_words if word in code] == []
 
 
-def test_java_without_any_declaration_is_read_by_regular_expressions():
-    made = parse_source(
+def test_javadoc_before_the_package_is_a_head_and_one_after_is_not():
+    source = parse_source("/** Licence. */ package a; /** Doc. */ class A { }")
+    assert [kind for kind, _ in source.pieces] == ["head", "javadoc", "code"]
+
+
+def test_java_without_a_declaration_is_read_by_regular_expressions():
+    source = parse_source(
         'package a.b;\nimport x.Y;\n/** Doc. */ }}} )( "text" // tail\n class lost in space'
     )
-    assert (made.package, made.imports, made.types, made.outer) == (
-        "a.b",
-        ("x.Y",),
-        ("lost",),
-        ("lost",),
-    )
-    assert [made.text(kind) for kind in ("string", "javadoc", "comment")] == [
-        '"text"',
-        "/** Doc. */",
-        "// tail",
-    ]
+    assert source.package == "a.b"
+    assert source.imports == ("x.Y",)
+    assert source.types == ("lost",)
+    assert source.outer_types == ("lost",)
+    assert source.text("string") == '"text"'
+    assert source.text("javadoc") == "/** Doc. */"
+    assert source.text("comment") == "// tail"
 
 
 @pytest.mark.parametrize(
-    ("language", "text", "note"),
+    ("language", "text", "comment"),
     [
         ("python", "# note\nclass Shop:\n    def sell(self): return 'page'\n", "# note"),
         ("groovy", "// note\nclass Shop { fun sell() { } }\n", "// note"),
     ],
+    ids=["python", "groovy"],
 )
-def test_other_languages(language, text, note):
-    made = parse_source(text, language)
-    assert (made.types, made.outer, made.methods, made.text("comment")) == (
-        ("Shop",),
-        ("Shop",),
-        ("sell",),
-        note,
-    )
-    assert "sell" in made.text("code")
+def test_other_languages_are_read_by_the_outline(language, text, comment):
+    source = parse_source(text, language)
+    assert source.types == ("Shop",)
+    assert source.outer_types == ("Shop",)
+    assert source.methods == ("sell",)
+    assert source.text("comment") == comment
+    assert "sell" in source.text("code")
 
 
 @given(st.text(alphabet="ab{}();\"'/*. \n@", max_size=60))
-def test_no_text_breaks_it_and_no_letter_is_lost(text):
-    assert [letter for letter in parse_source(text).text() if letter in "ab"] == [
-        one for one in text if one in "ab"
-    ]
+def test_parsing_loses_no_letter_of_any_text(text):
+    parsed_letters = [letter for letter in parse_source(text).text() if letter in "ab"]
+    assert parsed_letters == [letter for letter in text if letter in "ab"]

@@ -1,36 +1,49 @@
-"""The vector space by the golden values of docs/method.md, section B.11."""
+"""The vector space model by the golden values of docs/method.md, section B.11."""
 
 import numpy as np
 import pytest
 
-from tosloc.lab.baselines.vsm import VectorSpace, count, plain_length_score, step_length_score
+from tosloc.lab.baselines.vsm import (
+    VectorSpace,
+    count_terms,
+    plain_length_score,
+    step_length_score,
+)
 
 TEXTS = [["a", "a", "b"], ["b", "c"], ["c", "c", "c", "d"]]
+QUERY = ["a", "b", "b", "zzz"]
+
+
+def test_golden_query_weights():
+    space = VectorSpace.of_version(count_terms(TEXTS), np.ones(3, dtype=np.int64))
+    columns, weights = space.query_weights(QUERY)
+    assert columns.tolist() == [space.counts.vocabulary[term] for term in "ab"]
+    assert weights.round(6).tolist() == [1.098612, 0.686512]
 
 
 def test_golden_cosine():
-    space = VectorSpace.of(count(TEXTS), np.ones(3, dtype=np.int64))
-    columns, weights = space.query_weights("a b b zzz".split())
-    assert columns.tolist() == [space.counts.vocabulary[term] for term in "ab"]
-    assert weights.round(6).tolist() == [1.098612, 0.686512]
-    assert space.cosine("a b b zzz".split()).round(6).tolist() == [0.941447, 0.374719, 0.0]
+    space = VectorSpace.of_version(count_terms(TEXTS), np.ones(3, dtype=np.int64))
+    assert space.cosine(QUERY).round(6).tolist() == [0.941447, 0.374719, 0.0]
 
 
-def test_texts_outside_the_version_have_no_say_and_copies_count():
+def test_texts_outside_the_version_do_not_count_and_copies_do():
     query = ["a", "c", "e"]
-    found = VectorSpace.of(count([*TEXTS, query]), np.array([2, 1, 1, 0])).cosine(query)
-    alone = VectorSpace.of(count([TEXTS[0], *TEXTS]), np.ones(4, dtype=np.int64)).cosine(query)
-    assert found[[0, 0, 1, 2]].tolist() == pytest.approx(alone.tolist())
+    multiplicity = np.array([2, 1, 1, 0])
+    cosine = VectorSpace.of_version(count_terms([*TEXTS, query]), multiplicity).cosine(query)
+    copied_texts = [TEXTS[0], *TEXTS]
+    copied = VectorSpace.of_version(count_terms(copied_texts), np.ones(4, dtype=np.int64))
+    assert cosine[[0, 0, 1, 2]].tolist() == pytest.approx(copied.cosine(query).tolist())
 
 
 @pytest.mark.parametrize("query", [[], ["unknown"], ["every"]])
-def test_nothing_to_ask_gives_zeros(query):
-    space = VectorSpace.of(count([["every", "a"], ["every", "b"], []]), np.array([1, 1, 0]))
+def test_query_without_weight_gives_zeros(query):
+    counts = count_terms([["every", "a"], ["every", "b"], []])
+    space = VectorSpace.of_version(counts, np.array([1, 1, 0]))
     assert space.cosine(query).tolist() == [0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(
-    ("score", "lengths", "golden"),
+    ("length_score", "lengths", "expected"),
     [
         (
             step_length_score,
@@ -43,6 +56,7 @@ def test_nothing_to_ask_gives_zeros(query):
         (step_length_score, [], []),
         (plain_length_score, [4, 4], [0.5, 0.5]),
     ],
+    ids=["code", "paper", "code, equal", "code, empty files", "code, no files", "paper, equal"],
 )
-def test_golden_length_scores(score, lengths, golden):
-    assert score(np.array(lengths, dtype=np.float64)).round(6).tolist() == golden
+def test_golden_length_scores(length_score, lengths, expected):
+    assert length_score(np.array(lengths, dtype=np.float64)).round(6).tolist() == expected

@@ -1,4 +1,8 @@
-"""The published techniques that TosLoc is compared with, built from their descriptions: one module each."""
+"""Published techniques that TosLoc is compared with, one module each.
+
+Each technique is built from its paper and, where there is one, its public code (docs/method.md,
+part B).
+"""
 
 from tosloc.core.errors import require
 

@@ -1,15 +1,16 @@
-"""BLIA: four parts of a file, similar bugs, stack traces and commits, Youm, Ahn, Kim and Lee, APSEC 2015 and IST 2017.
+"""BLIA: four parts of a file, similar bugs, stack traces and commits.
 
-Docs/method.md, section B.7. Methods are those of nested types, too; comments of reports are not read, as the data has
-none. Shapes: B blobs, F files of a version, V terms, T terms of a report.
+Youm, Ahn, Kim and Lee, APSEC 2015 and IST 2017 (docs/method.md, section B.7). Methods of nested
+types count, too. Comments of reports are not read, because the data has none.
+
+Shapes: B blobs, F files of a version, V terms, T terms of a report.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -32,157 +33,200 @@ from tosloc.lab.baselines.texts import (
     ParsedSource,
     blia_words,
     stems,
-    without_prefix,
+    strip_bug_prefix,
 )
-from tosloc.lab.baselines.vsm import Counts, VectorSpace, count, ratio, step_length_score
+from tosloc.lab.baselines.vsm import (
+    TermCounts,
+    VectorSpace,
+    count_terms,
+    divide_or_zero,
+    step_length_score,
+)
 from tosloc.reports.traces import Frame, frames
 from tosloc.retrieval.bm25 import min_max
 
-ALPHA: Final = 0.2  # share of similar bugs: Bench4BL's launcher (the authors tuned it on test reports), section B.7.5
-BETA: Final = 0.2  # share of commits: Bench4BL's launcher
-WEIGHTS: Final = {
-    "class": 1.0,
-    "method": 1.0,
-    "variable": 1.0,
-    "comment": 0.5,
-}  # of parts: public code, section B.7.3
-_STOPS: Final = STOP_WORDS | {"args", "main", "string"}
-_RUN = re.compile(r"[A-Za-z0-9]+")
+SIMILAR_SHARE: Final = 0.2
+"""Share of similar bugs, alpha: Bench4BL's launcher, section B.7.5. The authors tuned it on test
+reports."""
+COMMIT_SHARE: Final = 0.2
+"""Share of commits, beta: Bench4BL's launcher, section B.7.5."""
+PART_WEIGHTS: Final = {"class": 1.0, "method": 1.0, "variable": 1.0, "comment": 0.5}
+"""Weight of each part of a file: public code, section B.7.3."""
+_STOP_WORDS: Final = STOP_WORDS | {"args", "main", "string"}
+_ALPHANUMERIC = re.compile(r"[A-Za-z0-9]+")
 _DOC_TAG = re.compile(r"\{?@\w+")
 _DOC_LINE = re.compile(r"^[\s*]{0,200}@(?:author|version|since)\b.*$", re.M)
-_PLATFORM: Final = ("java.", "javax.", "sun.", "com.sun.", "jdk.")
+_PLATFORM_PREFIXES: Final = ("java.", "javax.", "sun.", "com.sun.", "jdk.")
 
 
 def report_terms(text: str) -> list[str]:
-    """Terms of a text of a report; Java's keywords stay.
+    """Return the terms of a text of a report; Java's keywords stay.
 
     >>> report_terms("new Eclipse main loop's the")
     ['new', 'eclips', 'loop']
     """
-    return stems(blia_words(text), _STOPS)
+    return stems(blia_words(text), _STOP_WORDS)
 
 
 @cache
-def _terms_of_name(name: str, whole: bool) -> list[str]:
-    forms = map(blia_words, _RUN.findall(name))
-    words = [word for form in forms for word in (form if whole or len(form) == 1 else form[1:])]
-    return stems(words, _STOPS | KEYWORDS)
+def _stem_name(name: str, with_whole: bool) -> list[str]:
+    """Return the stems of a name's parts and, with ``with_whole``, of its unsplit words."""
+    words: list[str] = []
+    for raw_word in _ALPHANUMERIC.findall(name):
+        forms = blia_words(raw_word)  # the word, followed by its parts if it has several
+        words += forms if with_whole or len(forms) == 1 else forms[1:]
+    return stems(words, _STOP_WORDS | KEYWORDS)
 
 
-def name_terms(names: Iterable[str], whole: bool = True) -> list[str]:
-    """Terms of names: those of types and methods whole and in parts, those of variables in parts only.
+def name_terms(names: Iterable[str], with_whole: bool = True) -> list[str]:
+    """Return the terms of declared names.
+
+    Types and methods count with their unsplit names and their parts, variables with their parts
+    only.
 
     >>> name_terms(["newLoop_old$3", "main"])
     ['newloop', 'loop', 'old', '3']
     """
-    return [term for name in names for term in _terms_of_name(name, whole)]
+    terms: list[str] = []
+    for name in names:
+        terms += _stem_name(name, with_whole)
+    return terms
 
 
 def comment_terms(source: ParsedSource) -> list[str]:
-    """Terms of the comments but for those that speak of a copyright, lines of authors and versions, names of tags."""
-    texts = [text for kind, text in source.pieces if kind in ("head", "javadoc", "comment")]
-    kept = (
-        _DOC_TAG.sub(" ", _DOC_LINE.sub(" ", text))
-        for text in texts
-        if "copyright" not in text.lower()
-    )
-    return [term for text in kept for term in stems(blia_words(text), _STOPS | KEYWORDS)]
+    """Return the terms of a file's comments.
+
+    Comments that contain "copyright", lines of authors, versions and "since", and the names of
+    tags are left out.
+    """
+    terms: list[str] = []
+    for kind, text in source.pieces:
+        if kind in ("head", "javadoc", "comment") and "copyright" not in text.lower():
+            words = blia_words(_DOC_TAG.sub(" ", _DOC_LINE.sub(" ", text)))
+            terms += stems(words, _STOP_WORDS | KEYWORDS)
+    return terms
 
 
-PARTS: Final[dict[str, Callable[[ParsedSource], Sequence[str]]]] = {
-    "class": lambda source: name_terms(source.outer),
+PART_TERMS: Final[dict[str, Callable[[ParsedSource], Sequence[str]]]] = {
+    "class": lambda source: name_terms(source.outer_types),
     "method": lambda source: name_terms(source.methods),
-    "variable": lambda source: name_terms(source.variables, whole=False),
+    "variable": lambda source: name_terms(source.variables, with_whole=False),
     "comment": comment_terms,
 }
+"""The function that returns the terms of each part of a file."""
 
 
-class Parts:
-    """The four parts of every blob; weights come from whole files (docs/method.md, section B.7.3)."""
+class FileParts:
+    """The four parts of every blob, weighted by statistics of all parts together.
+
+    Docs/method.md, section B.7.3.
+    """
 
     def __init__(self, files: ParsedFiles) -> None:
         vocabulary: dict[str, int] = {}
-        fields: dict[str, Any] = {
-            part: count(map(terms, files.sources), vocabulary).matrix
-            for part, terms in PARTS.items()
+        frequencies: dict[str, Any] = {
+            part: count_terms(map(terms, files.sources), vocabulary).matrix
+            for part, terms in PART_TERMS.items()
         }
-        for matrix in fields.values():  # a column for every term that any part has
+        for matrix in frequencies.values():
+            # The vocabulary grew from part to part: give all parts a column for every term.
             matrix.resize(len(files), len(vocabulary))
-        first, *others = fields.values()
-        self.whole = Counts(sparse.csr_array(sum(others, start=first)), vocabulary)
-        self.tf = {
-            part: sparse.csr_array(self.whole.log_tf.multiply(one.sign()))
-            for part, one in fields.items()
-        }
-        """Part -> (B, V) tf of the whole file where the part holds the term."""
-        self.squares = {part: tf.power(2) for part, tf in self.tf.items()}
+        first, *others = frequencies.values()
+        self.all_parts = TermCounts(sparse.csr_array(sum(others, start=first)), vocabulary)
+        """Counts of the terms of all parts together."""
+        self.tf: dict[str, sparse.csr_array] = {}
+        """For each part, (B, V) ln(f) + 1 of the blob, where the part has the term."""
+        self.squared_tf: dict[str, sparse.csr_array] = {}
+        for part, matrix in frequencies.items():
+            tf = sparse.csr_array(self.all_parts.log_tf.multiply(matrix.sign()))
+            self.tf[part] = tf
+            self.squared_tf[part] = tf.power(2)
 
     def cosines(
         self, space: VectorSpace, summary: Sequence[str], description: Sequence[str]
     ) -> FloatArray:
-        """(B,) weighted sum over parts of their cosines with the summary and with the description; 0/0 is 0."""
-        # the weight of a term is that of the whole report, in whichever of its texts it stands
+        """Return (B,) the weighted sum of the parts' cosines with the summary and the description.
+
+        Summary and description are sequences of terms; 0/0 is 0.
+        """
+        # The weight of a term counts its occurrences in the whole report, for both of its texts.
         columns, weights = space.query_weights([*summary, *description])
-        asked = np.zeros(len(space.idf))
-        for text in (summary, description):
-            inside = np.isin(columns, self.whole.query_counts(text)[0])
-            norm = float(np.sqrt((weights[inside] ** 2).sum()))
-            asked[columns[inside]] += weights[inside] / (norm or 1.0)
+        query = np.zeros(len(space.idf))
+        for terms in (summary, description):
+            in_text = np.isin(columns, self.all_parts.query_counts(terms)[0])
+            norm = float(np.sqrt((weights[in_text] ** 2).sum()))
+            query[columns[in_text]] += weights[in_text] / (norm or 1.0)
         total = np.zeros(len(space.norms))
-        for part, weight in WEIGHTS.items():
-            total += weight * ratio(
-                self.tf[part] @ (asked * space.idf), np.sqrt(self.squares[part] @ space.idf**2)
-            )
+        for part, part_weight in PART_WEIGHTS.items():
+            products = self.tf[part] @ (query * space.idf)
+            part_norms = np.sqrt(self.squared_tf[part] @ space.idf**2)
+            total += part_weight * divide_or_zero(products, part_norms)
         return total
 
 
-def files_of_frame(version: ParsedVersion, frame: Frame) -> list[int]:
-    """Positions of the files that a frame can mean: by class, then by package and file, then by a unique file name."""
-    found = version.files_of_class(frame.type)
+def locate_frame(version: ParsedVersion, frame: Frame) -> list[int]:
+    """Return the positions of the files that a stack frame can mean.
+
+    They are found by class, then by package and file name, then by a file name that only one file
+    of the version has.
+    """
+    positions = version.find_class(frame.type)
     package, _, _ = frame.type.rpartition(".")
     stem = frame.file.rpartition(".")[0]
-    if not found and package and stem:
-        found = version.files_of_class(f"{package}.{stem}")
-    if not found and stem and not frame.type.startswith(_PLATFORM):
-        named = version.files_of_class(stem)
-        found = named if len(named) == 1 else []
-    return found
+    if not positions and package and stem:
+        positions = version.find_class(f"{package}.{stem}")
+    if not positions and stem and not frame.type.startswith(_PLATFORM_PREFIXES):
+        same_name = version.find_class(stem)
+        positions = same_name if len(same_name) == 1 else []
+    return positions
 
 
 class BLIA(Baseline):
-    """BLIA (APSEC 2015), files only."""
+    """BLIA (APSEC 2015), which ranks files only."""
 
     name: ClassVar[str] = "blia"
 
     def __init__(self, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(context, seed)
-        self.parts = Parts(context.files)
-        self.similar_reports = SimilarReports(
-            context.fix_history, lambda report: [*chain(*_terms(report))]
-        )
+        self.parts = FileParts(context.files)
+        self.similar_reports = SimilarReports(context.fix_history, _all_terms)
         self.commits = FixCommits(context.fix_history)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
-        """(F,) scores, 0 or more."""
+        """Return (F,) (1 - beta) base + beta H, where base is above 0, else 0.
+
+        The base is (1 - alpha) min-max(VSM) + alpha min-max(SimiScore) + Trace.
+        """
         similar = min_max(self.similar_reports.simi_scores(query))
-        base = (1 - ALPHA) * min_max(self.text(query)) + ALPHA * similar + self.trace(query)
-        return np.where(base > 0, (1 - BETA) * base + BETA * self.commits.scores(query), 0.0)
+        text = min_max(self.text(query))
+        base = (1 - SIMILAR_SHARE) * text + SIMILAR_SHARE * similar + self.trace(query)
+        score = (1 - COMMIT_SHARE) * base + COMMIT_SHARE * self.commits.scores(query)
+        return np.where(base > 0, score, 0.0)
 
     def text(self, query: BaselineQuery) -> FloatArray:
-        """(F,) VSM."""
-        version, whole = query.version, self.parts.whole
+        """Return (F,) VSM, the sum of the parts' cosines times the length score."""
+        version = query.version
+        space = VectorSpace.of_version(self.parts.all_parts, version.multiplicity)
         cosines = self.parts.cosines(
-            VectorSpace.of(whole, version.multiplicity), *_terms(query.report)
+            space, _summary_terms(query.report), report_terms(query.report.description)
         )
-        return step_length_score(version.to_files(whole.lengths)) * version.to_files(cosines)
+        lengths = version.from_blobs(self.parts.all_parts.lengths)
+        return step_length_score(lengths) * version.from_blobs(cosines)
 
     def trace(self, query: BaselineQuery) -> FloatArray:
-        """(F,) Trace: ranks count repeats and frames of other projects."""
-        report = query.report
-        trace = (frame for frame in frames(f"{report.summary}\n{report.description}") if frame.type)
-        return trace_boost(query.version, (files_of_frame(query.version, frame) for frame in trace))
+        """Return (F,) Trace; repeated frames and frames of other projects take up ranks, too."""
+        return trace_boost(query.version, _locate_frames(query.version, query.report))
 
 
-def _terms(report: BugReport) -> tuple[list[str], list[str]]:
-    """Of summary and description."""
-    return report_terms(without_prefix(report.summary)), report_terms(report.description)
+def _locate_frames(version: ParsedVersion, report: BugReport) -> Iterator[list[int]]:
+    for frame in frames(f"{report.summary}\n{report.description}"):
+        if frame.type:
+            yield locate_frame(version, frame)
+
+
+def _summary_terms(report: BugReport) -> list[str]:
+    return report_terms(strip_bug_prefix(report.summary))
+
+
+def _all_terms(report: BugReport) -> list[str]:
+    return [*_summary_terms(report), *report_terms(report.description)]

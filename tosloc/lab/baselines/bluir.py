@@ -1,4 +1,6 @@
-"""BLUiR: structured retrieval, Saha, Lease, Khurshid and Perry, ASE 2013 (docs/method.md, section B.5).
+"""BLUiR: structured retrieval, Saha, Lease, Khurshid and Perry, ASE 2013.
+
+Docs/method.md, section B.5:
 
     BLUiR(d, q) = sum over r in {summary, description} and 4 fields f of s(d_f, q_r)
 
@@ -20,84 +22,116 @@ from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuer
 from tosloc.lab.baselines.texts import (
     KEYWORDS,
     ParsedSource,
-    bluir_raw,
-    bluir_split,
+    bluir_whole_words,
+    bluir_word_parts,
     stems,
-    without_prefix,
+    strip_bug_prefix,
 )
-from tosloc.lab.baselines.vsm import Counts
+from tosloc.lab.baselines.vsm import TermCounts
 
-K1: Final = 1.0  # saturation of term frequency: public code, section B.5.4
-B: Final = 0.3  # how much the length of a field counts: public code
-K3: Final = 1000.0  # saturation of query frequency: Indri, paper
+K1: Final = 1.0
+"""Saturation of the term frequency: public code, section B.5.4."""
+B: Final = 0.3
+"""Strength of the length normalization of a field: public code, section B.5.4."""
+K3: Final = 1000.0
+"""Saturation of the query frequency: Indri, paper, section B.5.4."""
 _IDENTIFIER = re.compile(r"(?<![\w$])[A-Za-z_$][\w$]*")
 
 
 @cache
-def _terms_of_name(name: str) -> list[str]:
-    """Stems of the parts of a name and, if it has several, of the whole."""
-    parts = bluir_split(name)
-    return stems(parts + [word for word in bluir_raw(name) if [word] != parts])
+def _stem_name(name: str) -> list[str]:
+    """Return the stems of the parts of a name and, if it has several, of the unsplit name."""
+    parts = bluir_word_parts(name)
+    whole_words = [word for word in bluir_whole_words(name) if [word] != parts]
+    return stems(parts + whole_words)
 
 
 def _name_terms(names: Iterable[str]) -> list[str]:
-    return [term for name in names for term in _terms_of_name(name)]
+    terms: list[str] = []
+    for name in names:
+        terms += _stem_name(name)
+    return terms
 
 
-def types(source: ParsedSource) -> list[str]:
-    """Terms of the declared types."""
+def type_terms(source: ParsedSource) -> list[str]:
+    """Return the terms of the declared types."""
     return _name_terms(source.types)
 
 
-def methods(source: ParsedSource) -> list[str]:
-    """Terms of the declared methods."""
+def method_terms(source: ParsedSource) -> list[str]:
+    """Return the terms of the declared methods."""
     return _name_terms(source.methods)
 
 
-def identifiers(source: ParsedSource) -> list[str]:
-    """Terms of every identifier each time it occurs, those of package and imports too; no keywords."""
+def identifier_terms(source: ParsedSource) -> list[str]:
+    """Return the terms of every occurrence of every identifier, without keywords.
+
+    The identifiers of the package and of the imports count, too.
+    """
     names = _IDENTIFIER.findall("\n".join((source.text("code"), source.package, *source.imports)))
     return _name_terms(name for name in names if name not in KEYWORDS)
 
 
-def comments(source: ParsedSource) -> list[str]:
-    """Terms of all comments: parts of words only."""
-    return stems(bluir_split(source.text("head", "javadoc", "comment")))
+def comment_terms(source: ParsedSource) -> list[str]:
+    """Return the terms of all comments: only the parts of words, no unsplit words."""
+    return stems(bluir_word_parts(source.text("head", "javadoc", "comment")))
 
 
-def queries(report: BugReport, *, whole: bool) -> list[list[str]]:
-    """Terms of the summary and of the description: parts of words and, for names, ``whole`` words too."""
-    texts = (without_prefix(report.summary), report.description)
-    return [stems(bluir_split(text) + (bluir_raw(text) if whole else [])) for text in texts]
+def query_terms(report: BugReport, *, whole_words: bool) -> list[list[str]]:
+    """Return the terms of the summary and those of the description.
+
+    They are the parts of words, and with ``whole_words`` the unsplit words, too. The fields of
+    names are queried with unsplit words, the comments without.
+    """
+    queries: list[list[str]] = []
+    for text in (strip_bug_prefix(report.summary), report.description):
+        words = bluir_word_parts(text)
+        if whole_words:
+            words += bluir_whole_words(text)
+        queries.append(stems(words))
+    return queries
 
 
 class Field:
     """One field of every blob.
 
-    s(d, q) = sum_t tf_d tf_q idf^2 with tf_d = k1 x / (x + k1 (1 - b + b len / avg)), tf_q = k3 y / (y + k3) of terms
-    that stand x times in the field and y times in the query, and idf = ln((N + 1) / (n_t + .5)), which is above 0 also
-    for a term of all files.
+    A term that occurs x times in the field and y times in the query, in N files of which n_t
+    contain it, has
+
+        tf_d = k1 x / (x + k1 (1 - b + b len / avg)), tf_q = k3 y / (y + k3),
+        idf = ln((N + 1) / (n_t + .5)), and s(d, q) = sum_t tf_d tf_q idf^2.
+
+    The IDF is above 0 even for a term that all files contain.
     """
 
-    def __init__(self, counts: Counts) -> None:
-        self.counts, self.by_term = counts, sparse.csr_array(counts.matrix.T)
+    def __init__(self, counts: TermCounts) -> None:
+        self.counts = counts
+        self.by_term = sparse.csr_array(counts.matrix.T)
+        """(V, B) term frequencies."""
 
-    def scores(self, asked: Sequence[Sequence[str]], multiplicity: LongArray) -> FloatArray:
-        """(B,) sum over queries of s(d_f, q); blobs that the version does not hold get values without meaning."""
-        files, lengths = int(multiplicity.sum()), self.counts.lengths
+    def scores(self, queries: Sequence[Sequence[str]], multiplicity: LongArray) -> FloatArray:
+        """Return (B,) the sum of s(d_f, q) over the queries, each a sequence of terms.
+
+        The version contains each blob ``multiplicity`` (B,) times. The scores of blobs that it
+        does not contain have no meaning.
+        """
+        files = int(multiplicity.sum())
+        lengths = self.counts.lengths
         weights = np.zeros(len(self.counts.vocabulary))
-        for words in asked:
-            columns, counts = self.counts.query_counts(words)
+        for terms in queries:
+            columns, counts = self.counts.query_counts(terms)
             weights[columns] += counts * K3 / (counts + K3)
-        terms = np.flatnonzero(weights)
-        if not len(terms) or not files:
+        query_columns = np.flatnonzero(weights)
+        if not len(query_columns) or not files:
             return np.zeros(len(multiplicity))
-        tf = self.by_term[terms]
+        tf = self.by_term[query_columns]
         presence = sparse.csr_array((np.ones_like(tf.data), tf.indices, tf.indptr), shape=tf.shape)
         idf = np.log((files + 1.0) / (presence @ multiplicity.astype(np.float64) + 0.5))
-        relative = lengths / (float(lengths @ multiplicity) / files or 1.0)
-        tf.data = K1 * tf.data / (tf.data + K1 * (1.0 - B + B * relative)[tf.indices])
-        total: FloatArray = (weights[terms] * idf**2) @ tf
+        # A field that is empty in every file has no average length; its lengths are all 0.
+        average_length = float(lengths @ multiplicity) / files or 1.0
+        length_norms = 1.0 - B + B * (lengths / average_length)
+        tf.data = K1 * tf.data / (tf.data + K1 * length_norms[tf.indices])
+        total: FloatArray = (weights[query_columns] * idf**2) @ tf
         return total
 
 
@@ -108,14 +142,20 @@ class BLUiR(Baseline):
 
     def __init__(self, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(context, seed)
-        self.of_names = [
-            Field(context.files.counts(terms)) for terms in (types, methods, identifiers)
+        self.name_fields = [
+            Field(context.files.counts(terms))
+            for terms in (type_terms, method_terms, identifier_terms)
         ]
-        self.of_comments = Field(context.files.counts(comments))
+        self.comment_field = Field(context.files.counts(comment_terms))
 
     def scores(self, query: BaselineQuery) -> FloatArray:
-        """(F,) the sum of the eight scores; 0 for a file that holds no word of the report, never below."""
-        multiplicity, words = query.version.multiplicity, queries(query.report, whole=True)
-        total = sum(field.scores(words, multiplicity) for field in self.of_names)
-        total += self.of_comments.scores(queries(query.report, whole=False), multiplicity)
-        return query.version.to_files(total)
+        """Return (F,) the sum of the eight scores, never below 0.
+
+        A file that contains no word of the report gets 0.
+        """
+        multiplicity = query.version.multiplicity
+        name_queries = query_terms(query.report, whole_words=True)
+        comment_queries = query_terms(query.report, whole_words=False)
+        total = sum(field.scores(name_queries, multiplicity) for field in self.name_fields)
+        total += self.comment_field.scores(comment_queries, multiplicity)
+        return query.version.from_blobs(total)

@@ -1,7 +1,7 @@
-"""BugLocator: a vector space model that favours long files, and the files of similar bugs fixed before.
+"""BugLocator: a vector space model that favours long files, and files of similar fixed bugs.
 
-Zhou, Zhang, Lo: Where should the bugs be fixed? ICSE 2012 (docs/method.md, section B.3). The length score is the public
-code's, which ranks far better without any leak than the paper's.
+Zhou, Zhang, Lo: Where should the bugs be fixed? ICSE 2012 (docs/method.md, section B.3). The
+length score is the public code's: without any leak it ranks far better than the paper's.
 
 Shapes: B blobs, F files of a version, R labelled reports.
 """
@@ -17,69 +17,81 @@ from tosloc.core.records import BugReport, FloatArray
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, FixHistory
 from tosloc.lab.baselines.texts import (
     KEYWORDS,
-    NL_WORD,
+    REPORT_WORD,
     STOP_WORDS,
     ParsedSource,
     code_words,
-    porter,
+    porter_stem,
     stems,
     summary_and_description,
 )
-from tosloc.lab.baselines.vsm import VectorSpace, count, ratio, step_length_score, textbook_idf
+from tosloc.lab.baselines.vsm import (
+    VectorSpace,
+    count_terms,
+    divide_or_zero,
+    step_length_score,
+    textbook_idf,
+)
 from tosloc.retrieval.bm25 import min_max
 
-ALPHA: Final = (
-    0.2  # share of similar bugs: paper (.3 for AspectJ) and Bench4BL's scripts, section B.3.5
-)
-_CODE_STOPS: Final = KEYWORDS | STOP_WORDS | {"string", "main", "args"}
+SIMILAR_SHARE: Final = 0.2
+"""Share of similar bugs in the score, alpha: paper (.3 for AspectJ) and Bench4BL's scripts,
+section B.3.5."""
+_CODE_STOP_WORDS: Final = KEYWORDS | STOP_WORDS | {"string", "main", "args"}
 
 
 def report_stems(report: BugReport) -> list[str]:
-    """Stems of summary and description without stop words."""
-    return stems(NL_WORD.findall(summary_and_description(report)))
+    """Return the stems of summary and description without stop words."""
+    return stems(REPORT_WORD.findall(summary_and_description(report)))
 
 
 def code_terms(source: ParsedSource) -> list[str]:
-    """Stems of the parts of a file's words, then its appended names (docs/method.md, section B.3.2).
+    """Return the stems of the word parts of a file, then its names (docs/method.md, section B.3.2).
 
-    Line and block comments are not read: the public code's parser loses them.
+    Line and block comments are not read, because the public code's parser loses them.
     """
-    return stems(code_words(source.text("code", "string", "javadoc")), _CODE_STOPS) + name_terms(
-        source
-    )
+    words = code_words(source.text("code", "string", "javadoc"))
+    return stems(words, _CODE_STOP_WORDS) + name_terms(source)
 
 
 def name_terms(source: ParsedSource) -> list[str]:
-    """Stems of the names, not cut into parts, of a file's types and methods."""
-    return [porter(name.lower()) for name in (*source.types, *source.methods)]
+    """Return the stems of the unsplit names of a file's types and methods."""
+    return [porter_stem(name.lower()) for name in (*source.types, *source.methods)]
 
 
 class SimilarReports:
-    """The labelled reports of a project as term vectors, and SimiScore over those that were fixed before."""
+    """The labelled reports of a project as term vectors, and SimiScore over the fixed ones."""
 
     def __init__(
-        self, fix_history: FixHistory, terms: Callable[[BugReport], list[str]] = report_stems
+        self, fix_history: FixHistory, report_terms: Callable[[BugReport], list[str]] = report_stems
     ) -> None:
-        self.fix_history, self.terms = fix_history, terms
-        self.counts = count(terms(case.report) for case in fix_history.cases)
+        self.fix_history = fix_history
+        self.report_terms = report_terms
+        self.counts = count_terms(report_terms(case.report) for case in fix_history.cases)
 
     def similarities(self, query: BaselineQuery) -> FloatArray:
-        """(R,) cosine of the report with each one that is known to be fixed; 0 for all others.
+        """Return (R,) the cosine with each report known to be fixed; 0 for all other reports.
 
-        Terms of no labelled report, which only one without a label has, would divide all of them by the same number.
+        A term of the report that no labelled report has is ignored: it would divide all cosines by
+        the same number.
         """
-        known, terms = query.known, self.terms(query.report)
-        frequencies = self.counts.frequencies(known)
-        frequencies[self.counts.query_counts(terms)[0]] += 1.0  # N and n_t count this report, too
-        return (
-            VectorSpace(self.counts, textbook_idf(known.sum() + 1.0, frequencies)).cosine(terms)
-            * known
-        )
+        fixed = query.fixed_indicator
+        terms = self.report_terms(query.report)
+        frequencies = self.counts.document_frequencies(fixed)
+        # N and n_t count the new report, too.
+        columns, _ = self.counts.query_counts(terms)
+        frequencies[columns] += 1.0
+        idf = textbook_idf(fixed.sum() + 1.0, frequencies)
+        return VectorSpace(self.counts, idf).cosine(terms) * fixed
 
     def simi_scores(self, query: BaselineQuery) -> FloatArray:
-        """(F,) SimiScore: the similarity of each earlier report, shared among all files of its fix, gone ones too."""
-        share = ratio(self.similarities(query), self.fix_history.sizes)
-        return query.version.from_paths(np.asarray(self.fix_history.touched.T @ share))
+        """Return (F,) SimiScore.
+
+        Each fixed report shares its similarity equally among all files of its fix, those that no
+        longer exist included.
+        """
+        shares = divide_or_zero(self.similarities(query), self.fix_history.sizes)
+        return query.version.from_paths(np.asarray(self.fix_history.touched.T @ shares))
 
 
 class BugLocator(Baseline):
@@ -93,14 +105,13 @@ class BugLocator(Baseline):
         self.counts = context.files.counts(code_terms)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
-        """(F,) (1 - alpha) mm(rVSM) + alpha mm(Simi)."""
+        """Return (F,) (1 - alpha) min-max(rVSM) + alpha min-max(SimiScore)."""
         similar = min_max(self.similar_reports.simi_scores(query))
-        return (1 - ALPHA) * min_max(self.rvsm(query)) + ALPHA * similar
+        return (1 - SIMILAR_SHARE) * min_max(self.rvsm(query)) + SIMILAR_SHARE * similar
 
     def rvsm(self, query: BaselineQuery) -> FloatArray:
-        """(F,) length score times cosine."""
+        """Return (F,) rVSM, the cosine times the length score."""
         version = query.version
-        cosine = VectorSpace.of(self.counts, version.multiplicity).cosine(
-            report_stems(query.report)
-        )
-        return version.to_files(cosine) * step_length_score(version.to_files(self.counts.lengths))
+        space = VectorSpace.of_version(self.counts, version.multiplicity)
+        cosines = version.from_blobs(space.cosine(report_stems(query.report)))
+        return cosines * step_length_score(version.from_blobs(self.counts.lengths))

@@ -1,11 +1,13 @@
-"""DNNLOC: six features of a report and a file, one of them learned by a network, combined by another network.
+"""DNNLOC: six features of a report and a file, one of them by a network, combined by another one.
 
-Lam, Nguyen, Nguyen, Nguyen: Bug localization with combination of deep learning and information retrieval, ICPC 2017
-(docs/method.md, section B.8, also of what is ours, as no code of the authors is public). The older training reports
-teach phi1, the newer ones the combiner, which would otherwise trust a phi1 that has seen its answers. Wrong files and
-calibration are chosen for each project by MAP on validation.
+Lam, Nguyen, Nguyen, Nguyen: Bug localization with combination of deep learning and information
+retrieval, ICPC 2017 (docs/method.md, section B.8). No code of the authors is public; the section
+says which choices are ours. The older training reports train phi1 and the newer ones the combiner,
+which would otherwise trust a phi1 that has seen its answers. The kind of wrong files and the
+calibration are selected for each project by MAP on validation.
 
-Shapes: B blobs, F files of a version, V terms, P pairs of a report and a file, H width of a projection.
+Shapes: B blobs, F files of a version, V terms, P pairs of a report and a file, R reports, H width
+of a projection.
 """
 
 from __future__ import annotations
@@ -35,54 +37,75 @@ from tosloc.lab.baselines import training
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dnnloc_features import DnnlocFeatures, TermWeighting, report_terms
 from tosloc.lab.baselines.training import DEVICE
-from tosloc.lab.baselines.vsm import count
+from tosloc.lab.baselines.vsm import count_terms
 
-WRONG_FILES: Final = (
-    "hardest",
-    "random",
-)  # that the networks learn from: most similar by phi2 (paper), any (ours)
-CALIBRATIONS: Final = (
-    "pairs",
-    "versions",
-)  # range of each feature: of the pairs, of all files of validation versions
-POSITIVE_WEIGHT_LIMIT: Final = 50.0  # most that a right pair may weigh against a wrong one
+WRONG_FILE_KINDS: Final = ("hardest", "random")
+"""Wrong files that the networks can learn from: the most similar by phi2 (paper), or any (ours)."""
+CALIBRATIONS: Final = ("pairs", "versions")
+"""What can give the range of each feature: the training pairs, or all files of the validation
+reports' versions."""
+MAX_POSITIVE_WEIGHT: Final = 50.0
+"""Largest weight of a right pair relative to a wrong one: section B.8.5."""
 
 
 @dataclass(frozen=True)
 class DnnlocSettings(training.LearningSettings):
-    """What DNNLOC is set to. All but the wrong files of a report is ours (docs/method.md, section B.8)."""
+    """The settings of DNNLOC.
 
-    negatives: int = 300  # wrong files of each report: paper
-    report_terms: int = 5_000  # most frequent terms of all training reports, in 2 or more
-    code_terms: int = 10_000  # of the files of the first and the last version learned from, in at most half of them
+    All are ours but the number of wrong files of a report (docs/method.md, section B.8).
+    """
+
+    negatives: int = 300
+    """Wrong files of each report: paper."""
+    report_terms: int = 5_000
+    """Number of the most frequent terms of all training reports, each in 2 of them or more."""
+    code_terms: int = 10_000
+    """Number of the most frequent terms of the files of the first and the last training version,
+    each in at most half of the files."""
     projection: int = 600
+    """Width of a projection."""
     projection_epochs: int = 10
     projection_batch: int = 256
-    relevancy_share: float = (
-        0.6  # older part of the training reports, for phi1; the newer rest teaches the combiner
-    )
+    relevancy_share: float = 0.6
+    """Share of the training reports, the older ones, that train phi1; the rest trains the
+    combiner."""
     relevancy_hidden: tuple[int, int] = (600, 300)
     relevancy_epochs: int = 20
     relevancy_batch: int = 512
-    combiner_hidden: int = 300  # a re-implementation: 100 to 1,000 made no visible difference
+    combiner_hidden: int = 300
+    """Width of the combiner's hidden layer; a re-implementation saw no difference from 100 to
+    1,000."""
     combiner_epochs: int = 50
     combiner_batch: int = 1_024
-    weight_decay: float = 1e-5  # of the combiner
+    weight_decay: float = 1e-5
+    """Weight decay of the combiner."""
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledFiles:
-    """One report with files of its version: for training the fixed and the wrong ones, for validation all."""
+    """One report with files of its version.
 
-    report_H: Tensor  # Its projection
-    rows: IntArray  # (P,) rows of blobs, -1 for a file that could not be read
-    features: Float32Array  # (P, 5) phi2 to phi6, later (P, 6) with phi1 before them
+    For training these are the fixed files, then some wrong ones; for validation all files.
+    """
+
+    report_H: Tensor
+    """(H,) projection of the report."""
+    rows: IntArray
+    """(P,) rows of the files' blobs, -1 for a file that could not be read."""
+    features: Float32Array
+    """(P, 5) phi2 to phi6, later (P, 6) with phi1 before them."""
     fixed: LongArray
+    """Positions of the fixed files."""
     relevant: int
+    """Number of relevant files."""
 
 
 class Relevancy(nn.Module):
-    """phi1's network: projections of report and code, the first layer over both in its halves, and the layers above."""
+    """The network of phi1.
+
+    It has projections of report and code, a first layer over both, computed in two halves, and the
+    layers above.
+    """
 
     def __init__(
         self, report_terms: int, code_terms: int, projection: int, hidden: tuple[int, int]
@@ -96,67 +119,98 @@ class Relevancy(nn.Module):
         self.above = nn.Sequential(nn.Linear(first, second), nn.ReLU(), nn.Linear(second, 1))
 
     def forward(self, reports_PH: Tensor, code_halves: Tensor) -> Tensor:
-        """(P,) logits of pairs."""
-        logits: Tensor = self.above(torch.relu(self.report_half(reports_PH) + code_halves)).squeeze(
-            -1
-        )
+        """Return (P,) logits of pairs.
+
+        The pairs have the projections ``reports_PH`` and the outputs ``code_halves`` (P, first
+        layer) of the code's half.
+        """
+        first_layer = torch.relu(self.report_half(reports_PH) + code_halves)
+        logits: Tensor = self.above(first_layer).squeeze(-1)
         return logits
 
     @torch.no_grad()
-    def phi1(self, one: LabelledFiles, code_halves: Tensor) -> FloatArray:
-        """(P,) of a report's files; 0 for one that could not be read."""
-        distinct, back = np.unique(one.rows, return_inverse=True)
-        logits = self(one.report_H, code_halves[distinct.clip(0)])
-        values = torch.sigmoid(logits).cpu().numpy().astype(np.float64)
-        values[distinct < 0] = 0.0
-        return values[back]
+    def phi1(self, files: LabelledFiles, code_halves: Tensor) -> FloatArray:
+        """Return (P,) phi1 of a report's files, 0 for a file that could not be read.
 
-    def with_phi1(self, parts: Sequence[LabelledFiles], code_halves: Tensor) -> list[LabelledFiles]:
-        """The same reports and files with all six features."""
-        tables = (np.column_stack([self.phi1(one, code_halves), one.features]) for one in parts)
-        return [
-            replace(one, features=six.astype(np.float32))
-            for one, six in zip(parts, tables, strict=True)
-        ]
+        ``code_halves`` (B, first layer) is the output of the code's half for all blobs.
+        """
+        distinct_rows, inverse = np.unique(files.rows, return_inverse=True)
+        logits = self(files.report_H, code_halves[distinct_rows.clip(0)])
+        values = torch.sigmoid(logits).cpu().numpy().astype(np.float64)
+        values[distinct_rows < 0] = 0.0
+        return values[inverse]
+
+    def with_phi1(
+        self, reports: Sequence[LabelledFiles], code_halves: Tensor
+    ) -> list[LabelledFiles]:
+        """Return the same reports and files with all six features."""
+        complete: list[LabelledFiles] = []
+        for files in reports:
+            features = np.column_stack([self.phi1(files, code_halves), files.features])
+            complete.append(replace(files, features=features.astype(np.float32)))
+        return complete
 
 
 @dataclass(eq=False)
 class Combiner:
-    """The network over all features, with the range of each."""
+    """The network over all six features, with the range of each feature."""
 
     low: FloatArray
+    """(6,) lower end of each feature's range."""
     high: FloatArray
+    """(6,) upper end of each feature's range."""
     network: Any
 
-    def scaled(self, features: Float32Array) -> Tensor:
-        """(P, 6) features between 0 and 1; one whose range is a point is 0."""
+    def scale(self, features: Float32Array) -> Tensor:
+        """Return (P, 6) features scaled to 0..1 by their ranges; an empty range gives 0."""
         span = self.high - self.low
         scaled = np.where(span > 0, (features - self.low) / np.where(span > 0, span, 1.0), 0.0)
         return torch.from_numpy(np.clip(scaled, 0.0, 1.0).astype(np.float32)).to(DEVICE)
 
     @torch.no_grad()
-    def scores(self, one: LabelledFiles) -> FloatArray:
-        """(P,) scores before the sigmoid, rounded so that equal files stay equal wherever they stand in the table."""
-        logits = self.network(self.scaled(one.features)).squeeze(-1)
+    def scores(self, files: LabelledFiles) -> FloatArray:
+        """Return (P,) scores of a report's files, before the sigmoid.
+
+        They are rounded, so that equal files get equal scores wherever they are in the batch.
+        """
+        logits = self.network(self.scale(files.features)).squeeze(-1)
         rounded: FloatArray = np.round(logits.cpu().numpy().astype(np.float64), 5)
         return rounded
 
 
 def weighted_loss(labels: Float32Array) -> Callable[[Tensor, LongArray], Tensor]:
-    """Binary cross entropy in which right pairs weigh as much as all wrong ones, within a limit."""
+    """Return the loss of a batch's logits, given the batch's indices into the labels.
+
+    It is the binary cross entropy in which all right pairs together weigh as much as all wrong
+    ones, unless one right pair then weighs more than ``MAX_POSITIVE_WEIGHT``.
+    """
     right = float(labels.sum())
-    weight = torch.tensor(
-        min((len(labels) - right) / max(right, 1.0), POSITIVE_WEIGHT_LIMIT), device=DEVICE
-    )
-    loss, targets = nn.BCEWithLogitsLoss(pos_weight=weight), torch.from_numpy(labels).to(DEVICE)
+    balance = (len(labels) - right) / max(right, 1.0)
+    weight = torch.tensor(min(balance, MAX_POSITIVE_WEIGHT), device=DEVICE)
+    loss = nn.BCEWithLogitsLoss(pos_weight=weight)
+    targets = torch.from_numpy(labels).to(DEVICE)
     return lambda logits, batch: loss(logits, targets[batch])
 
 
-def labels_of(parts: Sequence[LabelledFiles]) -> Float32Array:
-    """(P,) 1 for a fixed file, over the files of all reports."""
-    return np.concatenate([np.isin(np.arange(len(one.rows)), one.fixed) for one in parts]).astype(
-        np.float32
-    )
+def pair_labels(reports: Sequence[LabelledFiles]) -> Float32Array:
+    """Return (P,) 1 for a fixed file, else 0, over the files of all reports."""
+    labels = [np.isin(np.arange(len(files.rows)), files.fixed) for files in reports]
+    return np.concatenate(labels).astype(np.float32)
+
+
+def join_features(reports: Sequence[LabelledFiles]) -> Float32Array:
+    """Return the features of the files of all reports, one row for each pair."""
+    return np.concatenate([files.features for files in reports])
+
+
+@dataclass(frozen=True, eq=False)
+class FittedNetworks:
+    """The trained networks of DNNLOC."""
+
+    relevancy: Relevancy
+    code_halves: Tensor
+    """(B, first layer) output of the code's half of ``relevancy`` for all blobs."""
+    combiner: Combiner
 
 
 class Dnnloc(training.LearnedBaseline):
@@ -164,18 +218,18 @@ class Dnnloc(training.LearnedBaseline):
 
     name: ClassVar[str] = "dnnloc"
     settings: ClassVar[DnnlocSettings] = DnnlocSettings()
-    _fitted: tuple[Relevancy, Tensor, Combiner]
-    """phi1's network, (B, first layer) what it makes of all blobs, and the combiner."""
-    _projections: tuple[TermWeighting, nn.Linear]  # Of reports
+    _fitted: FittedNetworks
+    _report_projection: tuple[TermWeighting, nn.Linear]
 
     def __init__(self, context: BaselineContext, seed: int = 7) -> None:
         super().__init__(context, seed)
         self.features = DnnlocFeatures(context)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
-        """(F,) the combiner's value before its sigmoid, which would make many of them equal."""
-        relevancy, halves, combiner = self._fitted
-        return combiner.scores(*relevancy.with_phi1([self._files(query)], halves))
+        """Return (F,) the combiner's logits; its sigmoid would make many of them equal."""
+        fitted = self._fitted
+        [files] = fitted.relevancy.with_phi1([self._all_files(query)], fitted.code_halves)
+        return fitted.combiner.scores(files)
 
     def fit(
         self,
@@ -183,106 +237,149 @@ class Dnnloc(training.LearnedBaseline):
         validation: Sequence[Case],
         progress: Progress = ignore_progress,
     ) -> None:
-        """Learn projections, phi1 and combiner."""
-        cases, stop_by = self.chosen(train, validation)
-        projected, code_BH = self._projected(train, cases)
-        numbered = enumerate(track(cases, "features for training", progress), start=1)
-        pairs = [self._pairs(case, number) for number, case in numbered]
-        lists = list(map(self._labelled, track(stop_by, "features for validation", progress)))
-        older = min(max(int(self.settings.relevancy_share * len(cases)), 1), len(cases) - 1)
-        tried: dict[str, float] = {}
-        for wrong in WRONG_FILES:
-            relevancy, of_kind = copy.deepcopy(projected), [by_kind[wrong] for by_kind in pairs]
+        """Train the projections, then phi1 and the combiner for each kind of wrong files.
+
+        The combination of wrong files and calibration with the best MAP on validation is kept; of
+        several equally good ones the first.
+        """
+        train_cases, stop_cases = self.select_cases(train, validation)
+        projecting, code_BH = self._fit_projections(train, train_cases)
+        pairs_by_kind: dict[str, list[LabelledFiles]] = {kind: [] for kind in WRONG_FILE_KINDS}
+        tracked_cases = track(train_cases, "features for training", progress)
+        for number, case in enumerate(tracked_cases, start=1):
+            for kind, files in self._sample_pairs(case, number).items():
+                pairs_by_kind[kind].append(files)
+        tracked_cases = track(stop_cases, "features for validation", progress)
+        validation_files = [self._labelled_files(case) for case in tracked_cases]
+        older = int(self.settings.relevancy_share * len(train_cases))
+        older = min(max(older, 1), len(train_cases) - 1)
+        map_by_name: dict[str, float] = {}
+        for kind, pairs in pairs_by_kind.items():
+            relevancy = copy.deepcopy(projecting)
             self._fit_relevancy(
-                f"relevancy, {wrong}", relevancy, code_BH, of_kind[:older], lists, progress
+                f"relevancy, {kind}", relevancy, code_BH, pairs[:older], validation_files, progress
             )
             with torch.no_grad():
-                halves = relevancy.code_half(code_BH)
-            newer, whole = (
-                relevancy.with_phi1(parts, halves) for parts in (of_kind[older:], lists)
-            )
+                code_halves = relevancy.code_half(code_BH)
+            newer = relevancy.with_phi1(pairs[older:], code_halves)
+            complete = relevancy.with_phi1(validation_files, code_halves)
             for calibration in CALIBRATIONS:
-                name = f"{wrong}, {calibration}"
-                combiner = self._combiner(newer if calibration == "pairs" else whole)
-                score = self._fit_combiner(f"combiner, {name}", combiner, newer, whole, progress)
-                if not tried or score > max(tried.values()):
-                    self._fitted = relevancy, halves, combiner
-                    self.choice = {"wrong files": wrong, "calibration": calibration, "MAP": tried}
-                tried[name] = score
+                name = f"{kind}, {calibration}"
+                combiner = self._build_combiner(newer if calibration == "pairs" else complete)
+                best_map = self._fit_combiner(
+                    f"combiner, {name}", combiner, newer, complete, progress
+                )
+                if not map_by_name or best_map > max(map_by_name.values()):
+                    self._fitted = FittedNetworks(relevancy, code_halves, combiner)
+                    self.choice = {
+                        "wrong files": kind,
+                        "calibration": calibration,
+                        "MAP": map_by_name,
+                    }
+                map_by_name[name] = best_map
 
-    def _pairs(self, case: Case, number: int) -> dict[str, LabelledFiles]:
-        """The fixed files of a training report and some wrong ones, by the kind of these."""
-        one = self._labelled(case)
-        drawn = np.random.default_rng([self.seed, number]).random(len(one.rows))
-        found: dict[str, LabelledFiles] = {}
-        for wrong in WRONG_FILES:
-            by = one.features[:, 0] if wrong == "hardest" else drawn
-            order = np.argsort(-by, kind="stable")  # of equal ones the first
-            chosen = np.concatenate(
-                [one.fixed, order[~np.isin(order, one.fixed)][: self.settings.negatives]]
+    def _sample_pairs(self, case: Case, number: int) -> dict[str, LabelledFiles]:
+        """Return the fixed files of a training report with some wrong ones, for each kind."""
+        files = self._labelled_files(case)
+        random_keys = np.random.default_rng([self.seed, number]).random(len(files.rows))
+        sort_keys: dict[str, FloatArray | Float32Array] = {
+            "hardest": files.features[:, 0],
+            "random": random_keys,
+        }
+        pairs: dict[str, LabelledFiles] = {}
+        for kind in WRONG_FILE_KINDS:
+            order = np.argsort(-sort_keys[kind], kind="stable")
+            wrong = order[~np.isin(order, files.fixed)][: self.settings.negatives]
+            selected = np.concatenate([files.fixed, wrong])
+            pairs[kind] = replace(
+                files,
+                rows=files.rows[selected],
+                features=files.features[selected],
+                fixed=np.arange(len(files.fixed)),
             )
-            rows, features, fixed = (
-                one.rows[chosen],
-                one.features[chosen],
-                np.arange(len(one.fixed)),
-            )
-            found[wrong] = replace(one, rows=rows, features=features, fixed=fixed)
-        return found
+        return pairs
 
-    def _labelled(self, case: Case) -> LabelledFiles:
-        return self._files(self.context.query(case.report, case.version), case.fixed)
+    def _labelled_files(self, case: Case) -> LabelledFiles:
+        """Return a labelled report with all files of its version."""
+        return self._all_files(self.context.query(case.report, case.version), case.fixed)
 
-    def _files(self, query: BaselineQuery, fixed: Sequence[str] = ()) -> LabelledFiles:
-        """A report with all files of its version."""
-        weights, layer = self._projections
-        counts = count([report_terms(query.report)], dict(self.features.reports.vocabulary))
+    def _all_files(self, query: BaselineQuery, fixed: Sequence[str] = ()) -> LabelledFiles:
+        """Return a report with all files of its version; ``fixed`` has the paths of fixed files."""
+        weighting, layer = self._report_projection
+        vocabulary = dict(self.features.report_counts.vocabulary)
+        counts = count_terms([report_terms(query.report)], vocabulary)
         with torch.no_grad():
-            vector = torch.from_numpy(weights.vectors(counts).toarray()[0]).to(DEVICE)
+            vector = torch.from_numpy(weighting.vectors(counts).toarray()[0]).to(DEVICE)
             report_H = torch.sigmoid(layer(vector))
-        positions = training.fixed_positions(query, fixed)
-        features = self.features.of(query).astype(np.float32)
-        return LabelledFiles(report_H, query.version.rows, features, positions, len(fixed))
-
-    def _projected(self, train: Sequence[Case], cases: Sequence[Case]) -> tuple[Relevancy, Tensor]:
-        """phi1's network, of which only the projections have learned, and (B, H) its projections of all blobs.
-
-        They learn to give back (mean squared error) the training reports, and the files of the first and last version.
-        """
-        settings, features, files = self.settings, self.features, self.context.files
-        row_of_report = self.context.fix_history.row_of_report
-        reports = np.unique([row_of_report[case.report.id] for case in train])
-        chosen = np.zeros(len(files), dtype=np.bool_)
-        for case in (cases[0], cases[-1]):
-            rows = self.context.version(case.version).rows
-            chosen[rows[rows >= 0]] = True
-        blobs = np.array(files.rows_by_blob(chosen), dtype=np.int64)
-        report_weights = TermWeighting.of(features.reports, reports, settings.report_terms)
-        code_weights = TermWeighting.of(features.counts, blobs, settings.code_terms, 0.5)
-        widths = len(report_weights.columns), len(code_weights.columns), settings.projection
-        network: Relevancy = training.seeded(
-            self.seed, lambda: Relevancy(*widths, settings.relevancy_hidden)
+        return LabelledFiles(
+            report_H=report_H,
+            rows=query.version.rows,
+            features=self.features.compute(query).astype(np.float32),
+            fixed=training.fixed_positions(query, fixed),
+            relevant=len(fixed),
         )
-        of_code = code_weights.vectors(features.counts)
-        self._autoencode(network.report, report_weights.vectors(features.reports)[reports])
-        self._autoencode(network.code, of_code[blobs])
-        self._projections = report_weights, network.report
+
+    def _fit_projections(
+        self, train: Sequence[Case], cases: Sequence[Case]
+    ) -> tuple[Relevancy, Tensor]:
+        """Train the projections, and return phi1's network and (B, H) its projections of all blobs.
+
+        No other part of the network is trained yet. The projections learn to reconstruct (by mean
+        squared error) the training reports, and the files of the first and the last version.
+        """
+        settings = self.settings
+        row_of_report = self.context.fix_history.row_of_report
+        report_rows = np.unique([row_of_report[case.report.id] for case in train])
+        blob_rows = self._blob_rows((cases[0], cases[-1]))
+        report_counts = self.features.report_counts
+        report_weighting = TermWeighting.select(report_counts, report_rows, settings.report_terms)
+        code_weighting = TermWeighting.select(
+            self.features.counts, blob_rows, settings.code_terms, max_share=0.5
+        )
+
+        def build() -> Relevancy:
+            return Relevancy(
+                len(report_weighting.columns),
+                len(code_weighting.columns),
+                settings.projection,
+                settings.relevancy_hidden,
+            )
+
+        network: Relevancy = training.build_seeded(self.seed, build)
+        code_vectors = code_weighting.vectors(self.features.counts)
+        self._autoencode(network.report, report_weighting.vectors(report_counts)[report_rows])
+        self._autoencode(network.code, code_vectors[blob_rows])
+        self._report_projection = (report_weighting, network.report)
         with torch.no_grad():
-            made = of_code @ network.code.weight.cpu().numpy().T
-            return network, torch.sigmoid(torch.from_numpy(made).to(DEVICE) + network.code.bias)
+            # SciPy's product of a sparse matrix needs far less memory than a dense one would.
+            products = code_vectors @ network.code.weight.cpu().numpy().T
+            code_BH = torch.sigmoid(torch.from_numpy(products).to(DEVICE) + network.code.bias)
+        return network, code_BH
+
+    def _blob_rows(self, cases: Sequence[Case]) -> LongArray:
+        """Return the rows, in the order of blob ids, of the blobs of the cases' versions."""
+        mask = np.zeros(len(self.context.files), dtype=np.bool_)
+        for case in cases:
+            rows = self.context.version(case.version).rows
+            mask[rows[rows >= 0]] = True
+        return np.array(self.context.files.rows_in_blob_order(mask), dtype=np.int64)
 
     def _autoencode(self, layer: nn.Linear, vectors: sparse.csr_array) -> None:
-        """Have a projection learn from vectors (P, V), with a way back that is then forgotten; it learns no further."""
-        decoder = training.seeded(
+        """Train a projection as the encoder of an autoencoder of vectors (P, V), then freeze it.
+
+        The decoder is thrown away.
+        """
+        decoder = training.build_seeded(
             self.seed, lambda: nn.Linear(layer.out_features, layer.in_features)
         )
-        coder = nn.Sequential(layer, nn.Sigmoid(), decoder)
+        autoencoder = nn.Sequential(layer, nn.Sigmoid(), decoder)
 
-        def loss(batch: LongArray) -> Tensor:
+        def batch_loss(batch: LongArray) -> Tensor:
             target = torch.from_numpy(vectors[batch].toarray()).to(DEVICE)
-            return nn.functional.mse_loss(coder(target), target)
+            return nn.functional.mse_loss(autoencoder(target), target)
 
-        losses = training.passes(
-            coder, vectors.shape[0], self.settings.projection_batch, loss, self.seed
+        losses = training.train_epochs(
+            autoencoder, vectors.shape[0], self.settings.projection_batch, batch_loss, self.seed
         )
         for _ in islice(losses, self.settings.projection_epochs):
             pass
@@ -294,69 +391,76 @@ class Dnnloc(training.LearnedBaseline):
         network: Relevancy,
         code_BH: Tensor,
         pairs: Sequence[LabelledFiles],
-        lists: Sequence[LabelledFiles],
+        validation_files: Sequence[LabelledFiles],
         progress: Progress,
     ) -> None:
-        settings, reports_RH = self.settings, torch.stack([one.report_H for one in pairs])
-        rows = np.concatenate([one.rows for one in pairs])
-        readable = np.flatnonzero(rows >= 0)
-        rows, reports = (
-            rows[readable],
-            np.repeat(np.arange(len(pairs)), [len(one.rows) for one in pairs])[readable],
-        )
-        loss_of = weighted_loss(labels_of(pairs)[readable])
+        """Train phi1's network on the pairs whose file could be read."""
+        reports_RH = torch.stack([files.report_H for files in pairs])
+        all_rows = np.concatenate([files.rows for files in pairs])
+        all_reports = np.repeat(np.arange(len(pairs)), [len(files.rows) for files in pairs])
+        readable = np.flatnonzero(all_rows >= 0)
+        rows = all_rows[readable]
+        reports = all_reports[readable]
+        loss = weighted_loss(pair_labels(pairs)[readable])
 
-        def loss(batch: LongArray) -> Tensor:
-            halves = network.code_half(code_BH[rows[batch]])
-            return loss_of(network(reports_RH[reports[batch]], halves), batch)
+        def batch_loss(batch: LongArray) -> Tensor:
+            code_halves = network.code_half(code_BH[rows[batch]])
+            return loss(network(reports_RH[reports[batch]], code_halves), batch)
 
         @torch.no_grad()
         def validate() -> float:
-            halves = network.code_half(code_BH)
+            code_halves = network.code_half(code_BH)
             return training.mean_average_precision(
-                (network.phi1(one, halves), one.fixed, one.relevant) for one in lists
+                (network.phi1(files, code_halves), files.fixed, files.relevant)
+                for files in validation_files
             )
 
-        losses = training.passes(network, len(rows), settings.relevancy_batch, loss, self.seed)
+        losses = training.train_epochs(
+            network, len(rows), self.settings.relevancy_batch, batch_loss, self.seed
+        )
         training.train_until_best(
-            network, losses, settings.relevancy_epochs, validate, name, progress
+            network, losses, self.settings.relevancy_epochs, validate, name, progress
         )
 
-    def _combiner(self, parts: Sequence[LabelledFiles]) -> Combiner:
-        """One that has not learned; the ranges of its features are those of the parts."""
-        table, hidden = (
-            np.concatenate([one.features for one in parts]).astype(np.float64),
-            self.settings.combiner_hidden,
-        )
-        network = training.seeded(
+    def _build_combiner(self, reports: Sequence[LabelledFiles]) -> Combiner:
+        """Return an untrained combiner; the ranges of its features are those of the reports."""
+        hidden = self.settings.combiner_hidden
+        features = join_features(reports).astype(np.float64)
+        network = training.build_seeded(
             self.seed, lambda: nn.Sequential(nn.Linear(6, hidden), nn.ReLU(), nn.Linear(hidden, 1))
         )
-        return Combiner(table.min(axis=0), table.max(axis=0), network)
+        return Combiner(features.min(axis=0), features.max(axis=0), network)
 
     def _fit_combiner(
         self,
         name: str,
         combiner: Combiner,
         pairs: Sequence[LabelledFiles],
-        lists: Sequence[LabelledFiles],
+        validation_files: Sequence[LabelledFiles],
         progress: Progress,
     ) -> float:
-        """Its best MAP on validation."""
-        settings, network = self.settings, combiner.network
-        values = combiner.scaled(np.concatenate([one.features for one in pairs]))
-        loss_of = weighted_loss(labels_of(pairs))
+        """Train a combiner on pairs, and return its best MAP on validation."""
+        settings = self.settings
+        network = combiner.network
+        scaled = combiner.scale(join_features(pairs))
+        loss = weighted_loss(pair_labels(pairs))
 
-        def loss(batch: LongArray) -> Tensor:
-            return loss_of(network(values[batch]).squeeze(-1), batch)
+        def batch_loss(batch: LongArray) -> Tensor:
+            return loss(network(scaled[batch]).squeeze(-1), batch)
 
         def validate() -> float:
             return training.mean_average_precision(
-                (combiner.scores(one), one.fixed, one.relevant) for one in lists
+                (combiner.scores(files), files.fixed, files.relevant) for files in validation_files
             )
 
-        passes = training.passes(
-            network, len(values), settings.combiner_batch, loss, self.seed, settings.weight_decay
+        losses = training.train_epochs(
+            network,
+            len(scaled),
+            settings.combiner_batch,
+            batch_loss,
+            self.seed,
+            settings.weight_decay,
         )
         return training.train_until_best(
-            network, passes, settings.combiner_epochs, validate, name, progress
+            network, losses, settings.combiner_epochs, validate, name, progress
         )

@@ -1,7 +1,7 @@
 """What DreamLoc's network reads: words with their vectors, snippets of code, wide features.
 
-Shapes: B blobs, F files of a version, N paths, R labelled reports, V words of code, s snippets, L distinct words of a
-snippet, d width of a word vector.
+Shapes: B blobs, F files of a version, N paths, R labelled reports, V words of code, s snippets,
+L distinct words of a snippet, d width of a word vector.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -26,320 +26,395 @@ from tosloc.core.records import BugReport, Float32Array, FloatArray, LongArray
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.texts import (
     ParsedSource,
-    dropped,
+    is_ignored_word,
     letter_parts,
+    strip_bug_prefix,
     summary_and_description,
-    without_prefix,
 )
 from tosloc.lab.baselines.training import DEVICE
-from tosloc.lab.baselines.vsm import Counts, count, ratio, row_cosines
+from tosloc.lab.baselines.vsm import TermCounts, count_terms, divide_or_zero, row_cosines
 
-WIDE: Final = 5
-MONTH: Final = 2_592_000.0
+WIDE_FEATURES: Final = 5
+"""Number of wide features."""
+MONTH_SECONDS: Final = 2_592_000.0
+"""Thirty days in seconds: public code, section B.9.5."""
 _TOKEN = re.compile(r"[A-Za-z]+(?:_+[A-Za-z]+)*")
+
+Snippet: TypeAlias = tuple[Tensor, Tensor]
+"""(L,) the distinct words of a snippet, as rows of a table, and (L,) the logarithms of their
+counts."""
 
 
 @cache
 def word_and_parts(token: str) -> tuple[str, tuple[str, ...]]:
-    """A token in lower case ("" if it is dropped) and its parts, if it is a compound.
+    """Return a token in lower case and, if it is a compound, its parts.
 
-    >>> word_and_parts("HTMLParser"), word_and_parts("aB"), word_and_parts("forSeed"), word_and_parts("for")
-    (('htmlparser', ('html', 'parser')), ('ab', ()), ('forseed', ('seed',)), ('', ()))
+    The word is "" if it is a stop word, a keyword or one letter; such parts are left out.
+
+    >>> word_and_parts("HTMLParser")
+    ('htmlparser', ('html', 'parser'))
+    >>> word_and_parts("aB"), word_and_parts("forSeed"), word_and_parts("for")
+    (('ab', ()), ('forseed', ('seed',)), ('', ()))
     """
-    whole = token.lower()
+    word = token.lower()
     parts = letter_parts(token)
-    compound = len(parts) > 1 and max(map(len, parts)) > 2
-    kept = tuple(part for part in parts if not dropped(part)) if compound else ()
-    return "" if dropped(whole) else whole, kept
+    is_compound = len(parts) > 1 and max(map(len, parts)) > 2
+    if not is_compound:
+        parts = []
+    kept_parts = tuple(part for part in parts if not is_ignored_word(part))
+    return "" if is_ignored_word(word) else word, kept_parts
 
 
-def dream_words(text: str, parts: dict[str, tuple[str, ...]] | None = None) -> list[str]:
-    """Words of a text in order, whole and, if they are compounds, in their parts; no stemming.
+def dream_words(text: str, parts_by_word: dict[str, tuple[str, ...]] | None = None) -> list[str]:
+    """Return the words of a text in order, without stemming; a compound is followed by its parts.
 
-    ``parts`` gets the parts of each compound, as it was written first.
+    ``parts_by_word`` is extended by the parts of each compound, as its first occurrence has them.
 
     >>> dream_words("the HTMLParser2 of MAX_SIZE; aB")
     ['htmlparser', 'html', 'parser', 'max_size', 'max', 'size', 'ab']
     """
     words: list[str] = []
-    for whole, own in map(word_and_parts, _TOKEN.findall(text)):
-        if whole:
-            words.append(whole)
-            if own and parts is not None:
-                parts.setdefault(whole, own)
-        words += own
+    for token in _TOKEN.findall(text):
+        word, parts = word_and_parts(token)
+        if word:
+            words.append(word)
+            if parts and parts_by_word is not None:
+                parts_by_word.setdefault(word, parts)
+        words += parts
     return words
 
 
 def compounds_and_parts(text: str) -> list[str]:
-    """Compounds of a text and their parts, each once, by first appearance.
+    """Return the compounds of a text and their parts, each once, by first appearance.
 
     >>> compounds_and_parts("parse with HTMLParser or URLParser")
     ['htmlparser', 'html', 'parser', 'urlparser', 'url']
     """
-    tokens = map(word_and_parts, _TOKEN.findall(text))
-    return list(
-        dict.fromkeys(word for whole, parts in tokens if parts for word in (whole, *parts) if word)
-    )
+    words: dict[str, None] = {}  # used as an ordered set
+    for token in _TOKEN.findall(text):
+        word, parts = word_and_parts(token)
+        if parts:
+            if word:
+                words[word] = None
+            words.update(dict.fromkeys(parts))
+    return list(words)
 
 
-def truncated(words: Sequence[str], keywords: Sequence[str], length: int) -> list[str]:
-    """A long report's first words, then its compounds and their parts; of too many compounds the longest words.
+def truncate_words(words: Sequence[str], keywords: Sequence[str], length: int) -> list[str]:
+    """Return at most ``length`` words of a report.
 
-    >>> truncated(["a", "b", "c", "xY"], ["xY"], 3), truncated(["a"], ["xY"], 3)
-    (['a', 'b', 'xY'], ['a'])
+    A longer report keeps its first words, followed by its compounds and their parts, the
+    ``keywords``. If these are too many, the longest ones are kept.
+
+    >>> truncate_words(["a", "b", "c", "xY"], ["xY"], 3)
+    ['a', 'b', 'xY']
+    >>> truncate_words(["a"], ["xY"], 3)
+    ['a']
     """
     if len(words) <= length:
         return list(words)
-    kept = list(keywords)
-    if len(kept) > length:
-        kept = sorted(kept, key=lambda word: (-len(word), word))[:length]
-    return [*words[: length - len(kept)], *kept]
+    kept_keywords = list(keywords)
+    if len(kept_keywords) > length:
+        kept_keywords = sorted(kept_keywords, key=lambda word: (-len(word), word))[:length]
+    return [*words[: length - len(kept_keywords)], *kept_keywords]
 
 
 def code_text(source: ParsedSource) -> str:
-    """A file's text behind its imports, without a licence in front of them."""
+    """Return the text of a file after its imports, without a licence before them."""
     return source.text("code", "string", "javadoc", "comment")
 
 
-def code_words(source: ParsedSource) -> list[str]:
-    """Words of that text."""
+def dream_code_words(source: ParsedSource) -> list[str]:
+    """Return the words of a file after its imports."""
     return dream_words(code_text(source))
 
 
 @dataclass(frozen=True)
 class DocumentFrequencies:
-    """How many of some texts hold each word."""
+    """How many of some texts contain each word."""
 
     texts: int
+    """Number of texts."""
     frequencies: Mapping[str, int]
+    """Number of texts that contain each word."""
 
     @classmethod
     def count(cls, texts: Iterable[Iterable[str]]) -> DocumentFrequencies:
-        """Of texts given as words."""
-        found, number = Counter[str](), 0
+        """Count the document frequencies of texts, each given as words."""
+        frequencies = Counter[str]()
+        number = 0
         for words in texts:
-            found.update(set(words))
+            frequencies.update(set(words))
             number += 1
-        return cls(number, found)
+        return cls(number, frequencies)
 
     def idf(self, words: Iterable[str]) -> FloatArray:
-        """Smoothed: ln((1 + n) / (1 + df)) + 1."""
+        """Return the smoothed IDF of words: ln((1 + n) / (1 + df)) + 1."""
         df = np.array([self.frequencies.get(word, 0) for word in words], dtype=np.float64)
         return np.log((1.0 + self.texts) / (1.0 + df)) + 1.0
 
 
-def skip_gram(
-    texts: Sequence[Sequence[str]], *, width: int, least: int, epochs: int, seed: int
+def train_skip_gram(
+    texts: Sequence[Sequence[str]], *, width: int, min_count: int, epochs: int, seed: int
 ) -> Any:
-    """Word vectors by gensim, the same for the same texts and seed; a word that is rarer than ``least`` has none."""
+    """Train word vectors with gensim, and return its ``KeyedVectors``.
+
+    The same texts and seed give the same vectors. A word that occurs less often than ``min_count``
+    times gets none.
+    """
     require("word2vec", "lab", "gensim")
     from gensim.models import Word2Vec
 
-    options = {
-        "sg": 1,
-        "window": 5,
-        "negative": 5,
-        "workers": 1,
-    }  # several workers would race for the same vectors
-    return Word2Vec(
-        texts, vector_size=width, min_count=least, epochs=epochs, seed=seed, **options
-    ).wv
+    model = Word2Vec(
+        texts,
+        vector_size=width,
+        min_count=min_count,
+        epochs=epochs,
+        seed=seed,
+        sg=1,
+        window=5,
+        negative=5,
+        workers=1,  # with several workers the vectors would depend on which one is first
+    )
+    return model.wv
 
 
 class WordVectors:
-    """Word vectors; a compound's is the mean of its parts', an unknown word's follows from its letters."""
+    """Vectors of words.
+
+    The vector of a compound is the mean of its parts' vectors; the vector of an unknown word is
+    computed from its letters.
+    """
 
     def __init__(self, words: Sequence[str], vectors: Float32Array) -> None:
-        self.vectors, self.row_of_word = vectors, {word: row for row, word in enumerate(words)}
+        self.vectors = vectors
+        """A row of width d for each word."""
+        self.row_of_word = {word: row for row, word in enumerate(words)}
 
     @classmethod
-    def learned(
+    def learn(
         cls,
         texts: Sequence[list[str]],
-        parts: Mapping[str, tuple[str, ...]],
+        parts_by_word: Mapping[str, tuple[str, ...]],
         *,
         width: int,
         epochs: int,
         seed: int,
     ) -> Self:
-        """Skip-gram vectors of texts given as words, some of them compounds with ``parts``."""
-        found = skip_gram(texts, width=width, least=1, epochs=epochs, seed=seed)
-        words = sorted(found.key_to_index)
-        plain = np.array([found[word] for word in words], dtype=np.float32)
-        made = cls(words, plain.copy())
-        for compound, pieces in parts.items():
-            rows = made.rows_of(pieces)
-            if compound in made.row_of_word and rows:
-                made.vectors[made.row_of_word[compound]] = plain[rows].mean(axis=0)
-        return made
+        """Learn skip-gram vectors of texts, each given as words.
 
-    def rows_of(self, words: Iterable[str]) -> list[int]:
-        """Rows of those words that have a vector."""
+        ``parts_by_word`` has the parts of each compound.
+        """
+        keyed_vectors = train_skip_gram(texts, width=width, min_count=1, epochs=epochs, seed=seed)
+        words = sorted(keyed_vectors.key_to_index)
+        plain = np.array([keyed_vectors[word] for word in words], dtype=np.float32)
+        learned = cls(words, plain.copy())
+        for compound, parts in parts_by_word.items():
+            rows = learned.known_rows(parts)
+            if compound in learned.row_of_word and rows:
+                learned.vectors[learned.row_of_word[compound]] = plain[rows].mean(axis=0)
+        return learned
+
+    def known_rows(self, words: Iterable[str]) -> list[int]:
+        """Return the rows of those words that have a vector."""
         return [self.row_of_word[word] for word in words if word in self.row_of_word]
 
-    def of(self, word: str, parts: Sequence[str]) -> Float32Array:
-        """(d,) vector of a word; without one in the texts the mean of its parts', or one between -.25 and .25."""
-        rows = self.rows_of([word]) or self.rows_of(parts)
+    def vector(self, word: str, parts: Sequence[str]) -> Float32Array:
+        """Return (d,) the vector of a word.
+
+        An unknown word has the mean of its known parts' vectors. Without a known part its
+        components are between -.25 and .25 and depend only on its letters.
+        """
+        rows = self.known_rows([word]) or self.known_rows(parts)
         if rows:
-            made: Float32Array = self.vectors[rows].mean(axis=0)
-        else:
-            rng = np.random.default_rng(zlib.crc32(word.encode()))
-            made = rng.uniform(-0.25, 0.25, self.vectors.shape[1:]).astype(np.float32)
-        return made
+            mean: Float32Array = self.vectors[rows].mean(axis=0)
+            return mean
+        rng = np.random.default_rng(zlib.crc32(word.encode()))
+        return rng.uniform(-0.25, 0.25, self.vectors.shape[1:]).astype(np.float32)
 
 
 class Snippets:
-    """The snippets of every blob; each holds its distinct words and how often each one stands in it."""
+    """The snippets of every blob, as distinct words and their counts."""
 
     def __init__(
-        self, sources: Sequence[ParsedSource], vectors: WordVectors, length: int, most: int
+        self, sources: Sequence[ParsedSource], vectors: WordVectors, length: int, max_snippets: int
     ) -> None:
-        """At most ``most`` snippets of ``length`` words a blob."""
-        numbers: dict[tuple[str, tuple[str, ...]], int] = {}
-        self.of_blob: list[list[tuple[Tensor, Tensor]]] = []
-        """Of each blob's snippets the words, as rows of the table, and the logs of their counts."""
+        """Cut each source into at most ``max_snippets`` snippets of ``length`` words."""
+        number_of_word: dict[tuple[str, tuple[str, ...]], int] = {}
 
         @cache
-        def numbers_of(token: str) -> list[int]:
-            """Of a token's words, that of a compound before its parts'; one that training saw is itself alone."""
-            whole, parts = word_and_parts(token)
-            found = [(whole, () if whole in vectors.row_of_word else parts)] * bool(whole) + [
-                (one, ()) for one in parts
-            ]
-            return [numbers.setdefault(word, len(numbers)) for word in found]
+        def word_numbers(token: str) -> list[int]:
+            """Return the numbers of a token's words; a compound comes before its parts."""
+            word, parts = word_and_parts(token)
+            keys: list[tuple[str, tuple[str, ...]]] = []
+            if word:
+                # A word that has a vector of its own does not depend on its parts.
+                keys.append((word, () if word in vectors.row_of_word else parts))
+            keys += [(part, ()) for part in parts]
+            return [number_of_word.setdefault(key, len(number_of_word)) for key in keys]
 
+        self.by_blob: list[list[Snippet]] = []
+        """The snippets of each blob."""
+        max_words = length * max_snippets
         for source in sources:
-            words: list[int] = []
+            numbers: list[int] = []
             for token in _TOKEN.findall(code_text(source)):
-                words += numbers_of(token)
-                if len(words) >= length * most:
+                numbers += word_numbers(token)
+                if len(numbers) >= max_words:
                     break
-            parts = (
-                words[start : start + length]
-                for start in range(0, min(len(words), length * most), length)
-            )
-            counted = (torch.unique(torch.tensor(part), return_counts=True) for part in parts)
-            self.of_blob.append([(distinct, counts.log()) for distinct, counts in counted])
-        table = np.array([vectors.of(*word) for word in numbers], dtype=np.float32)
+            self.by_blob.append(_split_snippets(numbers[:max_words], length))
+        table = np.array([vectors.vector(*key) for key in number_of_word], dtype=np.float32)
         self.table = torch.from_numpy(table.reshape(-1, vectors.vectors.shape[1])).to(DEVICE)
         """(V, d) vectors of all words of code."""
 
-    def padded(self, snippets: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-        """(s, L) words of snippets, and the logs of their counts; -inf where a snippet has no more."""
-        words, logs = map(list, zip(*snippets, strict=True))
+    def pad(self, snippets: Sequence[Snippet]) -> tuple[Tensor, Tensor]:
+        """Return (s, L) the words of snippets and (s, L) the logarithms of their counts.
+
+        Shorter snippets are padded; the logarithm of the padding is -inf.
+        """
+        words = [snippet_words for snippet_words, _ in snippets]
+        logs = [snippet_logs for _, snippet_logs in snippets]
         return pad_sequence(words, True).to(DEVICE), pad_sequence(logs, True, -math.inf).to(DEVICE)
+
+
+def _split_snippets(numbers: Sequence[int], length: int) -> list[Snippet]:
+    snippets: list[Snippet] = []
+    for start in range(0, len(numbers), length):
+        words = torch.tensor(numbers[start : start + length])
+        distinct, counts = torch.unique(words, return_counts=True)
+        snippets.append((distinct, counts.log()))
+    return snippets
 
 
 # Wide features
 
 
 def fix_recency(query: BaselineQuery) -> FloatArray:
-    """(N,) 1 / (whole months + 1) since the last fix; 0 where there is none."""
-    seconds = query.report.opened_seconds - query.latest(query.fix_history.fixed_at)
-    return 1.0 / (np.floor(np.maximum(seconds, 0.0) / MONTH) + 1.0)
+    """Return (N,) 1 / (whole months since the last known fix + 1); 0 for a path without one."""
+    last_fix = query.latest_by_path(query.fix_history.fixed_at)
+    seconds = query.report.opened_seconds - last_fix
+    return 1.0 / (np.floor(np.maximum(seconds, 0.0) / MONTH_SECONDS) + 1.0)
 
 
-def sigmoid_if_positive(values: FloatArray, most: float) -> FloatArray:
-    """sigmoid(x / most), but 0 where x is 0: a file that was ever fixed stands .5 above one that was not."""
-    share = values / most if most > 0 else values
-    return np.where(values > 0, 1.0 / (1.0 + np.exp(-np.minimum(share, 1.0))), 0.0)
+def sigmoid_if_positive(values: FloatArray, maximum: float) -> FloatArray:
+    """Return sigmoid(x / maximum), but 0 where x is 0.
+
+    A file that was ever fixed is so more than .5 above one that was not.
+    """
+    shares = values / maximum if maximum > 0 else values
+    return np.where(values > 0, 1.0 / (1.0 + np.exp(-np.minimum(shares, 1.0))), 0.0)
 
 
-def between(values: FloatArray, low: float, high: float) -> FloatArray:
-    """Values as shares of the way from ``low`` to ``high``, cut to 0..1; all 0 when there is no way."""
-    return np.clip((values - low) / (high - low), 0.0, 1.0) if high > low else np.zeros(len(values))
+def scale_to_range(values: FloatArray, low: float, high: float) -> FloatArray:
+    """Scale values from ``low``..``high`` to 0..1, and clip them; an empty range gives 0."""
+    if high > low:
+        return np.clip((values - low) / (high - low), 0.0, 1.0)
+    return np.zeros(len(values))
 
 
-def range_of(values: FloatArray) -> tuple[float, float]:
-    """Least and largest value; 0, 0 of none."""
+def value_range(values: FloatArray) -> tuple[float, float]:
+    """Return the smallest and the largest value; 0 and 0 if there are no values."""
     return (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class WideStatistics:
-    """What the wide features are measured by: all of it from the training reports and their versions."""
+    """Statistics that the wide features are scaled by, all from the training reports."""
 
     text: DocumentFrequencies
+    """Frequencies in the training reports and in the files of their versions."""
     summary: DocumentFrequencies
+    """Frequencies in the summaries of the training reports."""
     report: DocumentFrequencies
-    keyword: tuple[float, float]  # least and largest IDF of compounds and their parts in reports
-    complexity: tuple[float, float]  # least and largest of a file
+    """Frequencies in the training reports."""
+    keyword: tuple[float, float]
+    """Range of the IDF of compounds and their parts in reports."""
+    complexity: tuple[float, float]
+    """Range of the complexity of a file."""
     fixes: float
+    """Largest number of fixes of a path."""
     recency: float
+    """Largest recency of a path's last fix."""
 
 
 class WideFeatures:
-    """The wide features on one project."""
+    """The wide features on one project (docs/method.md, section B.9.5)."""
 
     def __init__(self, context: BaselineContext, statistics: WideStatistics) -> None:
-        self.context, self.statistics = context, statistics
-        self.counts = context.files.counts(code_words)  # (B, V) of the words of code
-        self.summaries = count(
-            dream_words(without_prefix(case.report.summary)) for case in context.fix_history.cases
+        self.context = context
+        self.statistics = statistics
+        self.counts = context.files.counts(dream_code_words)
+        """(B, V) counts of the words of code."""
+        self.summary_counts = count_terms(
+            dream_words(strip_bug_prefix(case.report.summary)) for case in context.fix_history.cases
         )
-        """(R, V) of the words of the labelled reports' summaries."""
-        self._summary_idf = statistics.summary.idf(self.summaries.vocabulary)
-        self._complexity = between(complexities(context), *statistics.complexity)
+        """(R, V) counts of the words of the labelled reports' summaries."""
+        self._summary_idf = statistics.summary.idf(self.summary_counts.vocabulary)
+        self._complexity = scale_to_range(complexities(context), *statistics.complexity)
         weights = self.counts.matrix.copy()
         weights.data *= statistics.text.idf(self.counts.vocabulary)[weights.indices]
-        self._file_weights, self._file_norms = (
-            weights,
-            np.sqrt(np.asarray(weights.power(2).sum(axis=1)).ravel()),
-        )
+        self._file_weights = weights
+        self._file_norms = np.sqrt(np.asarray(weights.power(2).sum(axis=1)).ravel())
 
-    def of(self, query: BaselineQuery) -> Float32Array:
-        """(F, 5) features of all files."""
-        version, statistics = query.version, self.statistics
+    def compute(self, query: BaselineQuery) -> Float32Array:
+        """Return (F, 5) the wide features of all files of the version."""
+        version = query.version
+        statistics = self.statistics
+        similar_reports = self._similar_reports(query.report, query.known_reports)
+        fixes = sigmoid_if_positive(query.fix_counts, statistics.fixes)
+        recency = sigmoid_if_positive(fix_recency(query), statistics.recency)
         return np.column_stack(
             [
-                version.to_files(self._text(query.report)),
-                version.to_files(self._complexity),
-                version.from_paths(self._similar_reports(query.report, query.reports)),
-                version.from_paths(sigmoid_if_positive(query.fixes, statistics.fixes)),
-                version.from_paths(sigmoid_if_positive(fix_recency(query), statistics.recency)),
+                version.from_blobs(self._text_similarity(query.report)),
+                version.from_blobs(self._complexity),
+                version.from_paths(similar_reports),
+                version.from_paths(fixes),
+                version.from_paths(recency),
             ]
         ).astype(np.float32)
 
-    def _text(self, report: BugReport) -> FloatArray:
-        """(B,) cosine of term weights; in the report those of compounds and their parts are raised."""
-        text, frequencies = summary_and_description(report), self.statistics.text
-        words, weights = weighted(text, frequencies)
-        keywords, raised = (
-            {*compounds_and_parts(text)},
-            between(frequencies.idf(words), *self.statistics.keyword),
-        )
-        weights *= 1.0 + raised * [word in keywords for word in words]
-        query = in_columns(self.counts, words, weights)
-        return ratio(self._file_weights @ query, self._file_norms * np.sqrt((weights**2).sum()))
+    def _text_similarity(self, report: BugReport) -> FloatArray:
+        """Return (B,) the cosine of term weights; compounds of the report and their parts gain."""
+        text = summary_and_description(report)
+        frequencies = self.statistics.text
+        words, weights = weigh_words(text, frequencies)
+        keywords = set(compounds_and_parts(text))
+        is_keyword = np.array([word in keywords for word in words], dtype=np.bool_)
+        gains = scale_to_range(frequencies.idf(words), *self.statistics.keyword)
+        weights *= 1.0 + gains * is_keyword
+        query = scatter_to_columns(self.counts, words, weights)
+        query_norm = np.sqrt((weights**2).sum())
+        return divide_or_zero(self._file_weights @ query, self._file_norms * query_norm)
 
-    def _similar_reports(self, report: BugReport, known: LongArray) -> FloatArray:
-        """(N,) cosine of the summary and of all summaries together for which each path was fixed."""
+    def _similar_reports(self, report: BugReport, known_reports: LongArray) -> FloatArray:
+        """Return (N,) the cosine of the summary and the joined summaries of each path's fixes."""
         touched = self.context.fix_history.touched
-        words, weights = weighted(without_prefix(report.summary), self.statistics.summary)
-        together = sparse.csr_array(
-            sparse.csr_array(touched[known].T) @ self.summaries.matrix[known]
-        )
-        together.data *= self._summary_idf[together.indices]
-        query = in_columns(self.summaries, words, weights)
-        return row_cosines(together, query, float(np.sqrt((weights**2).sum())))
+        words, weights = weigh_words(strip_bug_prefix(report.summary), self.statistics.summary)
+        reports_by_path = sparse.csr_array(touched[known_reports].T)
+        joined = sparse.csr_array(reports_by_path @ self.summary_counts.matrix[known_reports])
+        joined.data *= self._summary_idf[joined.indices]
+        query = scatter_to_columns(self.summary_counts, words, weights)
+        return row_cosines(joined, query, float(np.sqrt((weights**2).sum())))
 
 
 def complexities(context: BaselineContext) -> FloatArray:
-    """(B,) summed cyclomatic numbers of the functions of each blob."""
+    """Return (B,) the summed cyclomatic complexity of the functions of each blob."""
     return np.array([source.complexity for source in context.files.sources], dtype=np.float64)
 
 
-def weighted(text: str, frequencies: DocumentFrequencies) -> tuple[list[str], FloatArray]:
-    """Distinct words of a text, sorted, and their weights: count x IDF."""
-    counted = Counter(dream_words(text))
-    words = sorted(counted)
-    return words, np.array([counted[word] for word in words]) * frequencies.idf(words)
+def weigh_words(text: str, frequencies: DocumentFrequencies) -> tuple[list[str], FloatArray]:
+    """Return the distinct words of a text, sorted, and their weights, count x IDF."""
+    counter = Counter(dream_words(text))
+    words = sorted(counter)
+    return words, np.array([counter[word] for word in words]) * frequencies.idf(words)
 
 
-def in_columns(counts: Counts, words: Sequence[str], weights: FloatArray) -> FloatArray:
-    """(V,) weights of distinct words in the columns of counts; a word without a column is left out."""
-    found = np.zeros(counts.matrix.shape[1])
+def scatter_to_columns(counts: TermCounts, words: Sequence[str], weights: FloatArray) -> FloatArray:
+    """Return (V,) the weights of distinct words in the columns of the counts.
+
+    A word without a column is left out.
+    """
+    vector = np.zeros(counts.matrix.shape[1])
     columns = np.array([counts.vocabulary.get(word, -1) for word in words], dtype=np.int64)
-    found[columns[columns >= 0]] = weights[columns >= 0]
-    return found
+    vector[columns[columns >= 0]] = weights[columns >= 0]
+    return vector

@@ -1,7 +1,9 @@
-"""Source text -> what the published techniques take from it: pieces in their order, declared names, imports; and words.
+"""Parse source files for the published techniques, and split texts into words.
 
-Each technique cuts words its own way; the names are those of docs/method.md, section B.1.4. Stop words are tested in
-lower case before stemming, by one list for all techniques.
+``parse_source`` splits a file into pieces of code, comments and strings, and lists its declared
+names and imports. Each technique splits text its own way; the names of the ways are those of
+docs/method.md, section B.1.4. A word is compared with the stop words in lower case before it is
+stemmed, and all techniques use the same list of stop words.
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from tosloc.code.complexity import lizard_complexity
 from tosloc.code.facts import captured_spans, captured_texts, outline_source
 from tosloc.code.languages import get_language
-from tosloc.code.parse import MAX_PARSED_BYTES, Span, capture_nodes
+from tosloc.code.parse import MAX_PARSED_BYTES, Captures, Outline, Span, capture_nodes
 from tosloc.core.records import BugReport
 
 PieceKind: TypeAlias = Literal["head", "code", "string", "javadoc", "comment"]
-"""``head`` is a comment before the package or the last import: most often a licence."""
+"""The kind of a piece of a file. A ``head`` is a comment before the package or the last import,
+most often a licence."""
 
 _SPANS: Final = {kind: kind for kind in ("comment", "string", "import", "package")}
 _NAMES: Final = ("type", "outer", "method", "variable")
@@ -37,171 +40,253 @@ _PACKAGE = re.compile(rb"\bpackage\s+([\w.\s]+)")
 class ParsedSource:
     """One source file, without its package and import lines."""
 
-    pieces: tuple[
-        tuple[PieceKind, str], ...
-    ]  # Texts in order, comments and strings with their marks
-    types: tuple[str, ...]  # Names of the declared types in order, nested ones too
-    outer: tuple[str, ...]
-    methods: tuple[
-        str, ...
-    ]  # Names of the declared methods and constructors in order, each time one is declared
+    pieces: tuple[tuple[PieceKind, str], ...]
+    """The kind and the text of each piece, in file order; comments and strings with their marks."""
+    types: tuple[str, ...]
+    """Names of the declared types in file order, nested types included."""
+    outer_types: tuple[str, ...]
+    """Names of the declared types that are not nested in another one, in file order."""
+    methods: tuple[str, ...]
+    """Names of the declared methods and constructors in file order, one entry per declaration."""
     variables: tuple[str, ...]
-    """Names of the declared fields, local variables and parameters in order, each time one is declared."""
+    """Names of the declared fields, local variables and parameters in file order, one entry per
+    declaration."""
     package: str
-    imports: tuple[
-        str, ...
-    ]  # Imported classes, or packages as ``a.b.*``; a static import counts for its class
-    complexity: int = 0  # Sum of the cyclomatic numbers of its functions, where it was asked for
+    imports: tuple[str, ...]
+    """Imported classes, or packages as ``a.b.*``; a static import counts as one of its class."""
+    complexity: int = 0
+    """Sum of the cyclomatic complexities of the functions; 0 unless it was asked for."""
 
     def text(self, *kinds: PieceKind) -> str:
-        """The pieces of these kinds (all, if none is named), each beginning a line of its own."""
+        """Return the pieces of the given kinds (of all kinds by default), joined by newlines."""
         return "\n".join(text for kind, text in self.pieces if not kinds or kind in kinds)
 
 
 def parse_source(text: str, language: str = "java", complexity: bool = False) -> ParsedSource:
-    """What a file holds: Java by its syntax tree, other languages and broken texts by stage one's outline."""
-    source, known = text.encode("utf-8", "replace"), get_language(language)
-    captures = capture_nodes(source, known, (*_SPANS, *_NAMES)) if language == "java" else None
+    """Return the pieces, names and imports of a source file.
+
+    Java is read by its syntax tree. Other languages, and Java that has no syntax tree, are read by
+    the outline that stage one uses. ``complexity`` asks for the cyclomatic complexity, too.
+    """
+    source = text.encode("utf-8", "replace")
+    language_facts = get_language(language)
+    captures = None
+    if language == "java":
+        captures = capture_nodes(source, language_facts, (*_SPANS, *_NAMES))
     if captures is None:
-        outline = outline_source(source, language, parse=language != "java")
-        spans, header = outline.spans, 0
-        names = [outline.types, outline.types[:1], outline.methods, outline.fields]
-        packages = [source[span.start : span.end] for span in spans if span.kind == "drop"]
-        imports: Iterable[bytes] = (found[0] for found in _IMPORT.finditer(source))
+        parts = _read_outline(source, outline_source(source, language, parse=language != "java"))
     else:
-        # a string in an annotation of the package, a comment in an import: the outer one counts
-        spans = captured_spans(captures, _SPANS)
-        header = max((span.end for span in spans if span.kind in ("import", "package")), default=0)
-        names = [captured_texts(source, captures, name) for name in _NAMES]
-        packages = [source[span.start : span.end] for span in spans if span.kind == "package"]
-        imports = [source[span.start : span.end] for span in spans if span.kind == "import"]
-    package = next(filter(None, map(_PACKAGE.search, packages)), None)
-    imported = [
-        (_joined(found[2]), found[1]) for found in filter(None, map(_IMPORT.search, imports))
-    ]
-    lizard = known.lizard if complexity else None
-    types, outer, methods, variables = map(tuple, names)
+        parts = _read_captures(source, captures)
+    lizard = language_facts.lizard if complexity else None
+    cyclomatic = 0
+    if lizard is not None:
+        cyclomatic = lizard_complexity(text, lizard if len(text) <= MAX_PARSED_BYTES else "")
     return ParsedSource(
-        tuple(_pieces(source, spans, header)),
-        types,
-        outer,
-        methods,
-        variables,
-        _joined(package[1]) if package else "",
-        tuple(name.rpartition(".")[0] if static else name for name, static in imported),
-        0
-        if lizard is None
-        else lizard_complexity(text, lizard if len(text) <= MAX_PARSED_BYTES else ""),
+        pieces=tuple(_split_pieces(source, parts.spans, parts.header_end)),
+        types=tuple(parts.types),
+        outer_types=tuple(parts.outer_types),
+        methods=tuple(parts.methods),
+        variables=tuple(parts.variables),
+        package=_find_package(parts.package_lines),
+        imports=tuple(_find_imports(parts.import_lines)),
+        complexity=cyclomatic,
     )
 
 
-def _pieces(source: bytes, spans: Sequence[Span], header: int) -> Iterator[tuple[PieceKind, str]]:
-    """Comments, strings and the code between them; comments that end before ``header`` are heads."""
+@dataclass(frozen=True, slots=True)
+class _SourceParts:
+    """The parts of a file's bytes, before package and imports are read from their lines."""
+
+    spans: Sequence[Span]
+    header_end: int
+    """Offset behind the package and the last import; 0 if it is unknown."""
+    types: Sequence[str]
+    outer_types: Sequence[str]
+    methods: Sequence[str]
+    variables: Sequence[str]
+    package_lines: Sequence[bytes]
+    import_lines: Sequence[bytes]
+
+
+def _read_outline(source: bytes, outline: Outline) -> _SourceParts:
+    """Return the parts of a file that has no syntax tree; only its first type counts as outer."""
+    return _SourceParts(
+        spans=outline.spans,
+        header_end=0,
+        types=outline.types,
+        outer_types=outline.types[:1],
+        methods=outline.methods,
+        variables=outline.fields,
+        package_lines=_texts_of_kind(source, outline.spans, "drop"),
+        import_lines=[match[0] for match in _IMPORT.finditer(source)],
+    )
+
+
+def _read_captures(source: bytes, captures: Captures) -> _SourceParts:
+    """Return the parts of a Java file from the captures of its syntax tree."""
+    # Spans can be nested: a string in an annotation of the package, a comment in an import. The
+    # outer one counts.
+    spans = captured_spans(captures, _SPANS)
+    header_ends = [span.end for span in spans if span.kind in ("import", "package")]
+    return _SourceParts(
+        spans=spans,
+        header_end=max(header_ends, default=0),
+        types=captured_texts(source, captures, "type"),
+        outer_types=captured_texts(source, captures, "outer"),
+        methods=captured_texts(source, captures, "method"),
+        variables=captured_texts(source, captures, "variable"),
+        package_lines=_texts_of_kind(source, spans, "package"),
+        import_lines=_texts_of_kind(source, spans, "import"),
+    )
+
+
+def _texts_of_kind(source: bytes, spans: Iterable[Span], kind: str) -> list[bytes]:
+    return [source[span.start : span.end] for span in spans if span.kind == kind]
+
+
+def _find_package(lines: Iterable[bytes]) -> str:
+    """Return the name of the package that the first such line declares; "" if there is none."""
+    for line in lines:
+        match = _PACKAGE.search(line)
+        if match:
+            return _remove_whitespace(match[1])
+    return ""
+
+
+def _find_imports(lines: Iterable[bytes]) -> Iterator[str]:
+    """Yield the imported classes and packages; of a static import the class."""
+    for line in lines:
+        match = _IMPORT.search(line)
+        if match:
+            name = _remove_whitespace(match[2])
+            yield name.rpartition(".")[0] if match[1] else name
+
+
+def _split_pieces(
+    source: bytes, spans: Sequence[Span], header_end: int
+) -> Iterator[tuple[PieceKind, str]]:
+    """Yield comments, strings and the code between them; comments of the header are heads."""
     end = 0
     for span in (*spans, Span(len(source), len(source), "end")):
-        code, own = source[end : span.start], source[span.start : span.end]
-        end = span.end
+        code = source[end : span.start]
         if code.strip():
             yield "code", code.decode("utf-8", "replace")
-        if own.strip() and span.kind in ("comment", "string"):
-            comment: PieceKind = (
-                "head" if end <= header else "javadoc" if own.startswith(b"/**") else "comment"
-            )
-            yield "string" if span.kind == "string" else comment, own.decode("utf-8", "replace")
+        content = source[span.start : span.end]
+        end = span.end
+        if content.strip() and span.kind in ("comment", "string"):
+            yield _piece_kind(span, content, header_end), content.decode("utf-8", "replace")
 
 
-def _joined(name: bytes) -> str:
+def _piece_kind(span: Span, content: bytes, header_end: int) -> PieceKind:
+    if span.kind == "string":
+        return "string"
+    if span.end <= header_end:
+        return "head"
+    return "javadoc" if content.startswith(b"/**") else "comment"
+
+
+def _remove_whitespace(name: bytes) -> str:
     return "".join(name.decode("utf-8", "replace").split())
 
 
 KEYWORDS: Final[frozenset[str]] = frozenset(
-    """abstract assert boolean break byte case catch char class const continue default do double else enum extends final
-    finally float for goto if implements import instanceof int interface long native new package private protected
-    public return short static strictfp super switch synchronized this throw throws transient try void volatile while
-    true false null""".split()
+    """abstract assert boolean break byte case catch char class const continue default do double
+    else enum extends final finally float for goto if implements import instanceof int interface
+    long native new package private protected public return short static strictfp super switch
+    synchronized this throw throws transient try void volatile while true false null""".split()
 )
+"""Java's keywords and literals."""
 STOP_WORDS: Final[frozenset[str]] = frozenset(ENGLISH_STOP_WORDS) | frozenset(
     "don doesn didn isn wasn aren won wouldn couldn shouldn hasn haven hadn ll ve re".split()
 )
-"""English: scikit-learn's list, and what is left of contractions."""
+"""English stop words: scikit-learn's list, and what remains of contractions."""
 
-NL_WORD: Final = re.compile(r"[A-Za-z0-9']+")
-_LETTER_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
-_ALNUM = re.compile(r"[A-Za-z0-9]+")
-_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+REPORT_WORD: Final = re.compile(r"[A-Za-z0-9']+")
+"""A word of a report: a run of letters, digits and apostrophes."""
+_LETTER_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
+_ALPHANUMERIC = re.compile(r"[A-Za-z0-9]+")
+_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
-_PREFIX = re.compile(r"^\s*Bug\s+\d+\s*[-:]?\s*")
+_BUG_PREFIX = re.compile(r"^\s*Bug\s+\d+\s*[-:]?\s*")
 
 _stemmer = Stemmer.Stemmer("porter", 0)
 
 
 @cache
-def porter(word: str) -> str:
-    """Porter's stem (1980) of a word in lower case."""
+def porter_stem(word: str) -> str:
+    """Return the stem of a word in lower case by Porter's algorithm (1980)."""
     return str(_stemmer.stemWord(word))
 
 
-def without_prefix(summary: str) -> str:
-    """A summary without the ``Bug 12345`` that the data puts before it.
+def strip_bug_prefix(summary: str) -> str:
+    """Return a summary without the ``Bug 12345`` that the data puts before it.
 
-    >>> without_prefix("Bug 384108 JUnit view: icons"), without_prefix("Bug fix 3 fails")
-    ('JUnit view: icons', 'Bug fix 3 fails')
+    >>> strip_bug_prefix("Bug 384108 JUnit view: icons")
+    'JUnit view: icons'
+    >>> strip_bug_prefix("Bug fix 3 fails")
+    'Bug fix 3 fails'
     """
-    return _PREFIX.sub("", summary)
+    return _BUG_PREFIX.sub("", summary)
 
 
 def summary_and_description(report: BugReport) -> str:
-    """Summary, without the prefix of the data, and description."""
-    return f"{without_prefix(report.summary)} {report.description}"
+    """Return the summary, without the data's prefix, followed by the description."""
+    return f"{strip_bug_prefix(report.summary)} {report.description}"
 
 
 def code_words(text: str) -> list[str]:
-    """Runs of letters, split before capitals; of two letters or more.
+    """Return the runs of two or more letters, split before capitals.
 
     >>> code_words("getURLFor x HTMLParser_2 aB")
     ['get', 'URL', 'For', 'HTML', 'Parser']
     """
-    return [part for part in _LETTER_PARTS.findall(text) if len(part) > 1]
+    return [part for part in _LETTER_PART.findall(text) if len(part) > 1]
 
 
 def letter_parts(word: str) -> list[str]:
-    """Runs of letters of a word, split before capitals, in lower case."""
-    return [part.lower() for part in _LETTER_PARTS.findall(word)]
+    """Return the runs of letters of a word, split before capitals, in lower case."""
+    return [part.lower() for part in _LETTER_PART.findall(word)]
 
 
-def dropped(word: str) -> bool:
-    """Whether a word in lower case says nothing: one letter, a stop word or a keyword."""
+def is_ignored_word(word: str) -> bool:
+    """Return whether a lower-case word is one letter, a stop word or one of Java's keywords."""
     return len(word) < 2 or word in STOP_WORDS or word in KEYWORDS
 
 
-def bluir_split(text: str) -> list[str]:
-    """Parts of words, in lower case, longer than two characters.
+def bluir_word_parts(text: str) -> list[str]:
+    """Return the parts of words longer than two characters, in lower case.
 
-    >>> bluir_split("getURLFor the HTMLParser2")
+    >>> bluir_word_parts("getURLFor the HTMLParser2")
     ['get', 'url', 'for', 'the', 'html', 'parser']
     """
-    return [part.lower() for part in _PARTS.findall(text) if len(part) > 2]
+    return [part.lower() for part in _PART.findall(text) if len(part) > 2]
 
 
-def bluir_raw(text: str) -> list[str]:
-    """Words before they are split, in lower case, longer than two characters."""
-    return [run.lower() for run in _ALNUM.findall(text) if len(run) > 2]
+def bluir_whole_words(text: str) -> list[str]:
+    """Return the unsplit words longer than two characters, in lower case."""
+    return [word.lower() for word in _ALPHANUMERIC.findall(text) if len(word) > 2]
 
 
 def blia_words(text: str) -> list[str]:
-    """Each word whole and, if it has several, its parts; entities decoded, tags and possessive endings removed.
+    """Return each word of a text, followed by its parts if it has several.
+
+    HTML entities are decoded first; tags and the possessive ``'s`` are removed.
 
     >>> blia_words("Tom&amp;s <b>HTMLParser</b>'s x2")
     ['Tom', 's', 'HTMLParser', 'HTML', 'Parser', 'x2', 'x', '2']
     """
-    found: list[str] = []
-    for run in NL_WORD.findall(_TAG.sub(" ", html.unescape(text))):
-        word = run.removesuffix("'s").strip("'")
-        parts = _PARTS.findall(word)
-        found += [word, *parts] if len(parts) > 1 else [word] if word else []
-    return found
+    words: list[str] = []
+    for raw_word in REPORT_WORD.findall(_TAG.sub(" ", html.unescape(text))):
+        word = raw_word.removesuffix("'s").strip("'")
+        if word:
+            words.append(word)
+        parts = _PART.findall(word)
+        if len(parts) > 1:
+            words += parts
+    return words
 
 
-def stems(words: list[str], stops: frozenset[str] = STOP_WORDS) -> list[str]:
-    """Porter stems of the words in lower case without the stop words."""
-    return [porter(low) for word in words if (low := word.lower()) not in stops]
+def stems(words: Iterable[str], stop_words: frozenset[str] = STOP_WORDS) -> list[str]:
+    """Return the Porter stems of the words in lower case, leaving out the stop words."""
+    lower_words = [word.lower() for word in words]
+    return [porter_stem(word) for word in lower_words if word not in stop_words]

@@ -1,4 +1,4 @@
-"""What the learned techniques share: which reports they learn from, and the training of a network by Adam."""
+"""What the learned techniques share: the choice of their cases, and training a network by Adam."""
 
 from __future__ import annotations
 
@@ -19,19 +19,23 @@ from tosloc.core.records import Case, FloatArray, LongArray, Progress
 from tosloc.lab.baselines.context import Baseline, BaselineQuery
 from tosloc.reports.labelled import fix_order
 
-LEARNING_RATE: Final = 1e-3  # of DreamLoc its public code's, of DNNLOC ours
-PATIENCE: Final = 3  # epochs without a better MAP after which a training stops: likewise
+LEARNING_RATE: Final = 1e-3
+"""Adam's learning rate: DreamLoc's public code; for DNNLOC our choice."""
+PATIENCE: Final = 3
+"""Epochs without a better MAP after which training stops: DreamLoc's public code; for DNNLOC our
+choice."""
 DEVICE: Final = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 @dataclass(frozen=True)
 class LearningSettings:
-    """What every learned technique learns from."""
+    """How many reports every learned technique learns from."""
 
-    train_reports: int = 0  # the newest; 0 for all
-    validation_reports: int = (
-        0  # at even distances; 0 for all. Their MAP over all files stops the training
-    )
+    train_reports: int = 0
+    """Number of the newest training reports; 0 for all."""
+    validation_reports: int = 0
+    """Number of validation reports, at even distances; 0 for all. Their MAP over all files decides
+    when training stops."""
 
 
 class LearnedBaseline(Baseline):
@@ -41,73 +45,86 @@ class LearnedBaseline(Baseline):
     settings: ClassVar[Any]
 
     @classmethod
-    def training_cases(cls, train: Sequence[Case]) -> Sequence[Case]:
-        """The newest training reports with a fixed file, in the order of their fixes."""
-        return sorted((case for case in train if case.fixed), key=fix_order)[
-            -cls.settings.train_reports :
-        ]
+    def select_training_cases(cls, train: Sequence[Case]) -> Sequence[Case]:
+        """Return the newest training reports with a fixed file, in the order of their fixes."""
+        usable = [case for case in train if case.fixed]
+        return sorted(usable, key=fix_order)[-cls.settings.train_reports :]
 
-    def chosen(
+    def select_cases(
         self, train: Sequence[Case], validation: Sequence[Case]
     ) -> tuple[Sequence[Case], Sequence[Case]]:
-        """The training reports, and validation reports with a fixed file at even distances, the last among them. Raises
-        ToslocError.
+        """Return the reports to train on and those to validate by.
+
+        The validation reports have a fixed file and are taken at even distances; the last one is
+        always among them. Raises ToslocError if there are too few reports.
         """
-        cases, usable = self.training_cases(train), [case for case in validation if case.fixed]
+        cases = self.select_training_cases(train)
+        usable = [case for case in validation if case.fixed]
         if len(cases) < 2 or not usable:
             raise ToslocError(
-                f"{self.name} needs two training reports and one for validation whose fixed files exist"
+                f"{self.name} needs two training reports and one for validation "
+                "whose fixed files exist"
             )
         number = min(self.settings.validation_reports or len(usable), len(usable))
-        return cases, [
-            usable[chosen * len(usable) // number - 1] for chosen in range(1, number + 1)
-        ]
+        ends = range(1, number + 1)
+        return cases, [usable[end * len(usable) // number - 1] for end in ends]
 
 
 def fixed_positions(query: BaselineQuery, paths: Sequence[str]) -> LongArray:
-    """Positions, rising, of those of the paths that the version has and that could be read."""
-    ids, positions = query.version.snapshot.path_names.ids, query.version.position_of_path
-    found = {positions[ids[path]] for path in paths if path in ids and ids[path] in positions}
-    return np.array(
-        sorted(position for position in found if query.version.rows[position] >= 0), dtype=np.int64
-    )
+    """Return the positions, ascending, of those paths that the version has and that were read."""
+    path_ids = query.version.snapshot.path_names.ids
+    positions: set[int] = set()
+    for path in paths:
+        position = query.version.position_of_path.get(path_ids.get(path, -1))
+        if position is not None and query.version.rows[position] >= 0:
+            positions.add(position)
+    return np.array(sorted(positions), dtype=np.int64)
 
 
 def mean_average_precision(rankings: Iterable[tuple[FloatArray, LongArray, int]]) -> float:
-    """MAP over all files; of each report the files' scores, the fixed files' positions and their number."""
-    ranked = (
-        (fixed_ranks(scores, fixed).tolist(), relevant) for scores, fixed, relevant in rankings
-    )
-    return float(
-        np.mean([average_precision(ranks, relevant, add=np.sum) for ranks, relevant in ranked])
-    )
+    """Return the MAP over all files.
+
+    Of each report, ``rankings`` has the scores of the files, the positions of the fixed files and
+    the number of relevant files.
+    """
+    precisions: list[float] = []
+    for scores, fixed, relevant in rankings:
+        ranks = fixed_ranks(scores, fixed).tolist()
+        precisions.append(average_precision(ranks, relevant, add=np.sum))
+    return float(np.mean(precisions))
 
 
-def seeded(seed: int, build: Callable[[], nn.Module]) -> Any:
-    """A network whose first weights follow from the seed; torch's own randomness stays as it was."""
+def build_seeded(seed: int, build: Callable[[], nn.Module]) -> Any:
+    """Build a network whose initial weights depend on the seed only.
+
+    Torch's global random state stays as it was.
+    """
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         return build().to(DEVICE)
 
 
-def passes(
+def train_epochs(
     model: nn.Module,
     number: int,
-    size: int,
-    loss_of: Callable[[LongArray], Tensor],
+    batch_size: int,
+    batch_loss: Callable[[LongArray], Tensor],
     seed: int,
     weight_decay: float = 0.0,
 ) -> Iterator[float]:
-    """Train by Adam without end: the mean loss of each pass over ``number`` examples, ``size`` at a time in a random
-    order. ``loss_of`` gives the mean loss of examples.
+    """Train by Adam without end, and yield the mean loss of each epoch.
+
+    An epoch goes once through ``number`` examples, ``batch_size`` at a time, in a random order.
+    ``batch_loss`` returns the mean loss of the examples with the given indices.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, weight_decay=weight_decay)
     for epoch in count():
-        total, order = 0.0, np.random.default_rng([seed, epoch]).permutation(number)
-        for start in range(0, number, size):
-            batch = order[start : start + size]
+        total = 0.0
+        order = np.random.default_rng([seed, epoch]).permutation(number)
+        for start in range(0, number, batch_size):
+            batch = order[start : start + batch_size]
             optimizer.zero_grad()
-            loss = loss_of(batch)
+            loss = batch_loss(batch)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             total += float(loss.detach()) * len(batch)
@@ -122,18 +139,23 @@ def train_until_best(
     name: str,
     progress: Progress,
 ) -> float:
-    """Train until validation gains nothing for ``PATIENCE`` passes, at most so many; its best MAP. The model then has
-    the weights that had it; of equally good ones the later.
+    """Train until ``PATIENCE`` epochs bring no better MAP on validation, and return the best MAP.
+
+    ``losses`` trains one epoch for each value that is taken from it; at most ``epochs`` are taken.
+    The model ends with the weights of the best epoch, of several equally good ones the latest.
     """
-    best, best_epoch, weights = -math.inf, 0, {}
+    best_map = -math.inf
+    best_epoch = 0
+    best_weights: dict[str, Any] = {}
     for epoch, loss in enumerate(islice(losses, epochs), start=1):
-        score = validate()
-        progress(
-            f"{name}, epoch {epoch}: loss {loss:.4f}, validation MAP {score:.3f}", epoch, epochs
-        )
-        if score >= best:
-            best, best_epoch, weights = score, epoch, copy.deepcopy(model.state_dict())
+        validation_map = validate()
+        message = f"{name}, epoch {epoch}: loss {loss:.4f}, validation MAP {validation_map:.3f}"
+        progress(message, epoch, epochs)
+        if validation_map >= best_map:
+            best_map = validation_map
+            best_epoch = epoch
+            best_weights = copy.deepcopy(model.state_dict())
         elif epoch - best_epoch == PATIENCE:
             break
-    model.load_state_dict(weights)
-    return best
+    model.load_state_dict(best_weights)
+    return best_map

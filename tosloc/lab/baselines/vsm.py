@@ -1,6 +1,7 @@
-"""What several techniques compute alike: term counts of blobs, the vector space and length scores.
+"""Term counts, the vector space model and length scores that several techniques share.
 
-Shapes: B blobs, F files of a version, V terms, T terms of a report.
+Shapes: B texts (most often one for each blob), F files of a version, V terms, T distinct terms of
+a report.
 """
 
 from __future__ import annotations
@@ -19,29 +20,30 @@ from tosloc.retrieval.postings import group_sum
 
 
 @dataclass(eq=False)
-class Counts:
-    """How often each term stands in each of some texts."""
+class TermCounts:
+    """How often each term occurs in each text."""
 
     matrix: sparse.csr_array
+    """(B, V) term frequencies."""
     vocabulary: Mapping[str, int]
+    """Column of each term."""
 
     @cached_property
     def lengths(self) -> FloatArray:
-        """(B,) terms of each text, repeated ones too."""
+        """(B,) number of terms of each text, repetitions included."""
         return np.asarray(self.matrix.sum(axis=1), dtype=np.float64).ravel()
 
-    def frequencies(self, weights: FloatArray | LongArray) -> FloatArray:
-        """(V,) sum of the (B,) weights of the texts that hold each term."""
-        spread = np.repeat(weights, np.diff(self.matrix.indptr))
-        return group_sum(self.matrix.indices, spread, self.matrix.shape[1])
+    def document_frequencies(self, weights: FloatArray | LongArray) -> FloatArray:
+        """Return (V,) for each term the sum of the (B,) weights of the texts that contain it."""
+        weight_by_entry = np.repeat(weights, np.diff(self.matrix.indptr))
+        return group_sum(self.matrix.indices, weight_by_entry, self.matrix.shape[1])
 
     @cached_property
     def log_tf(self) -> sparse.csr_array:
-        """(B, V) ln(f) + 1, of the same index arrays."""
+        """(B, V) ln(f) + 1 of each frequency f; shares the index arrays of the matrix."""
         values = np.log(self.matrix.data) + 1.0
-        return sparse.csr_array(
-            (values, self.matrix.indices, self.matrix.indptr), shape=self.matrix.shape
-        )
+        arrays = (values, self.matrix.indices, self.matrix.indptr)
+        return sparse.csr_array(arrays, shape=self.matrix.shape)
 
     @cached_property
     def squared_log_tf(self) -> sparse.csr_array:
@@ -49,104 +51,134 @@ class Counts:
         return self.log_tf.power(2)
 
     def query_counts(self, terms: Iterable[str]) -> tuple[LongArray, FloatArray]:
-        """Columns, rising, and counts (T,) of those terms that any text holds."""
-        counted = Counter(self.vocabulary[term] for term in terms if term in self.vocabulary)
-        columns = np.array(sorted(counted), dtype=np.int64)
-        return columns, np.array([counted[column] for column in columns.tolist()], dtype=np.float64)
+        """Return (T,) columns, ascending, and (T,) counts of the terms that any text contains."""
+        counter = Counter(self.vocabulary[term] for term in terms if term in self.vocabulary)
+        columns = sorted(counter)
+        counts = [counter[column] for column in columns]
+        return np.array(columns, dtype=np.int64), np.array(counts, dtype=np.float64)
 
 
-def count(texts: Iterable[Sequence[str]], vocabulary: dict[str, int] | None = None) -> Counts:
-    """Counts of texts given as terms; a ``vocabulary`` that is given is shared, and grows.
+def count_terms(
+    texts: Iterable[Sequence[str]], vocabulary: dict[str, int] | None = None
+) -> TermCounts:
+    """Count the terms of texts, each given as a sequence of terms.
 
-    >>> made = count([["a", "b", "a"], []])
-    >>> made.matrix.toarray().tolist(), made.lengths.tolist()
-    ([[2.0, 1.0], [0.0, 0.0]], [3.0, 0.0])
+    A ``vocabulary`` that is given is extended by the new terms, so that several counts can share
+    it.
+
+    >>> counts = count_terms([["a", "b", "a"], []])
+    >>> counts.matrix.toarray().tolist()
+    [[2.0, 1.0], [0.0, 0.0]]
+    >>> counts.lengths.tolist()
+    [3.0, 0.0]
     """
     vocabulary = {} if vocabulary is None else vocabulary
     columns: list[int] = []
     values: list[int] = []
     starts = [0]
     for terms in texts:
-        counted = Counter(terms)
-        columns += [vocabulary.setdefault(term, len(vocabulary)) for term in counted]
-        values += counted.values()
+        counter = Counter(terms)
+        for term in counter:
+            columns.append(vocabulary.setdefault(term, len(vocabulary)))
+        values += counter.values()
         starts.append(len(columns))
-    # indices of 32 bits where they suffice: half the memory, and faster products
+    # Indices of 32 bits, where they suffice, halve the memory and make products faster.
     bounds = np.array(starts, dtype=np.int32 if starts[-1] < 2**31 else np.int64)
-    arrays = np.array(values, dtype=np.float64), np.array(columns, dtype=bounds.dtype), bounds
+    arrays = (
+        np.array(values, dtype=np.float64),
+        np.array(columns, dtype=bounds.dtype),
+        bounds,
+    )
     matrix = sparse.csr_array(arrays, shape=(len(starts) - 1, len(vocabulary)))
     matrix.sort_indices()
-    return Counts(matrix, vocabulary)
+    return TermCounts(matrix, vocabulary)
 
 
 def textbook_idf(number: float, frequencies: FloatArray | LongArray) -> FloatArray:
-    """(V,) ln(N / n_t) of terms that n_t of N texts hold; 0 for a term of no text."""
+    """Return (V,) ln(N / n_t), where n_t of N texts contain term t; 0 where n_t is 0."""
     return np.where(frequencies > 0, np.log(max(number, 1) / np.maximum(frequencies, 1)), 0.0)
 
 
 @dataclass(eq=False)
 class VectorSpace:
-    """Texts as vectors of w = (ln f + 1) idf, compared by their cosine (docs/method.md, section B.1.5)."""
+    """Texts as vectors of w = (ln f + 1) idf, compared by cosine.
 
-    counts: Counts
-    idf: FloatArray  # (V,) 0 for a term of no text
+    Docs/method.md, section B.1.5.
+    """
+
+    counts: TermCounts
+    idf: FloatArray
+    """(V,) IDF of each term, 0 for a term of no text."""
 
     @classmethod
-    def of(cls, counts: Counts, multiplicity: LongArray) -> VectorSpace:
-        """That of one version, in which each text stands ``multiplicity`` (B,) times."""
-        return cls(counts, textbook_idf(int(multiplicity.sum()), counts.frequencies(multiplicity)))
+    def of_version(cls, counts: TermCounts, multiplicity: LongArray) -> VectorSpace:
+        """Return the space of a version that contains each text ``multiplicity`` (B,) times."""
+        frequencies = counts.document_frequencies(multiplicity)
+        return cls(counts, textbook_idf(int(multiplicity.sum()), frequencies))
 
     @cached_property
     def norms(self) -> FloatArray:
-        """(B,) lengths of the vectors."""
+        """(B,) Euclidean norms of the texts' vectors."""
         norms: FloatArray = np.sqrt(self.counts.squared_log_tf @ self.idf**2)
         return norms
 
     def query_weights(self, terms: Iterable[str]) -> tuple[LongArray, FloatArray]:
-        """Columns, rising, and weights (T,) of a report's terms; those that no text holds are ignored."""
+        """Return (T,) columns, ascending, and (T,) weights of a report's terms.
+
+        Terms that no text contains are ignored.
+        """
         columns, counts = self.counts.query_counts(terms)
         return columns, (np.log(counts) + 1.0) * self.idf[columns]
 
     def cosine(self, terms: Iterable[str]) -> FloatArray:
-        """(B,) cosine of each text with the report; 0/0 is 0."""
+        """Return (B,) the cosine of each text with the report's terms; 0/0 is 0."""
         columns, weights = self.query_weights(terms)
         query = np.zeros(len(self.idf))
         query[columns] = weights
-        return ratio(
-            self.counts.log_tf @ (query * self.idf), self.norms * np.sqrt((weights**2).sum())
-        )
+        query_norm = np.sqrt((weights**2).sum())
+        return divide_or_zero(self.counts.log_tf @ (query * self.idf), self.norms * query_norm)
 
 
-def ratio(products: FloatArray, norms: FloatArray) -> FloatArray:
-    """Cosines of scalar products and products of lengths; 0/0 is 0."""
-    return np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
+def divide_or_zero(numerators: FloatArray, denominators: FloatArray) -> FloatArray:
+    """Return the quotients; 0 where the denominator is not above 0."""
+    zeros = np.zeros_like(numerators)
+    return np.divide(numerators, denominators, out=zeros, where=denominators > 0)
 
 
-def row_cosines(rows: sparse.csr_array, query: FloatArray, length: float) -> FloatArray:
-    """Cosine of each row with a query of this length."""
-    return ratio(rows @ query, np.sqrt(np.asarray(rows.power(2).sum(axis=1)).ravel()) * length)
+def row_cosines(rows: sparse.csr_array, query: FloatArray, query_norm: float) -> FloatArray:
+    """Return the cosine of each row with the query, whose norm is ``query_norm``; 0/0 is 0."""
+    row_norms = np.sqrt(np.asarray(rows.power(2).sum(axis=1)).ravel())
+    return divide_or_zero(rows @ query, row_norms * query_norm)
 
 
 def plain_length_score(lengths: FloatArray) -> FloatArray:
-    """The length score of BugLocator's paper, 1 / (1 + exp(-(x - min) / (max - min))), from .5 to .731."""
+    """Return the length score of BugLocator's paper: 1 / (1 + exp(-(x - min) / (max - min))).
+
+    The scores range from .5 to .731.
+    """
     return 1.0 / (1.0 + np.exp(-min_max(lengths)))
 
 
 def step_length_score(lengths: FloatArray) -> FloatArray:
-    """(F,) BugLocator's length score as its public code has it (docs/method.md, section B.3.3)."""
-    real = lengths[lengths > 0]
-    if not len(real):
+    """Return (F,) the length score of BugLocator's public code (docs/method.md, section B.3.3).
+
+    Empty files get .5. Of the others, the mean and the standard deviation of the lengths give the
+    limits mean - 3 sigma, up to which a file gets .5, and mean + 3 sigma, from which it gets 1.
+    """
+    nonempty = lengths[lengths > 0]
+    if not len(nonempty):
         return np.full(len(lengths), 0.5)
-    mean, sigma = float(real.mean()), float(real.std())
-    low, high = mean - 3 * sigma, mean + 3 * sigma
-    least = float(np.floor(low)) if low > 0 else 0.0
-    span = high - least
-    score = (
-        1.0 / (1.0 + np.exp(-6.0 * (lengths - least) / span))
-        if span > 0
-        else np.full(len(lengths), 0.5)
-    )
-    score = (
-        np.where(lengths <= low, 0.5, np.where(lengths >= high, 1.0, score)) if sigma > 0 else score
-    )
-    return np.where(lengths > 0, np.maximum(score, 0.5), 0.5)
+    mean = float(nonempty.mean())
+    sigma = float(nonempty.std())
+    low = mean - 3 * sigma
+    high = mean + 3 * sigma
+    shortest = float(np.floor(low)) if low > 0 else 0.0
+    span = high - shortest
+    if span > 0:
+        scores = 1.0 / (1.0 + np.exp(-6.0 * (lengths - shortest) / span))
+    else:
+        scores = np.full(len(lengths), 0.5)
+    if sigma > 0:
+        scores = np.where(lengths >= high, 1.0, scores)
+        scores = np.where(lengths <= low, 0.5, scores)
+    return np.where(lengths > 0, np.maximum(scores, 0.5), 0.5)
