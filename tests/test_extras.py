@@ -1,4 +1,4 @@
-"""What an extra brings is missed in one sentence, and only by what needs it; nothing heavy is loaded in vain."""
+"""A missing extra is named in one sentence by what needs it, and nothing heavy loads in vain."""
 
 import json
 import subprocess
@@ -16,34 +16,52 @@ from tosloc.core.errors import _install_command
 from tosloc.localize.localizer import Localizer
 
 
+def take_modules_with_extras():
+    """Remove the modules that need extras from those that are imported, and return them."""
+    prefixes = ("tosloc.lab", "tosloc.plots", "tosloc.web")
+    names = [name for name in sys.modules if name.startswith(prefixes)]
+    return {name: sys.modules.pop(name) for name in names}
+
+
 @pytest.fixture
-def without(monkeypatch):
-    """Function (*packages): as if they were not installed, and nothing that needs them imported yet."""
+def hide_packages(monkeypatch):
+    """Return a function (*packages) after which these seem not to be installed.
+
+    What needs them seems not to have been imported yet.
+    """
 
     def hide(*packages):
-        monkeypatch.setattr(
-            "tosloc.core.errors.find_spec",
-            lambda name: None if name in packages else find_spec(name),
-        )
+        def find_unless_hidden(name):
+            return None if name in packages else find_spec(name)
 
-    def taken():
-        names = [
-            name
-            for name in sys.modules
-            if name.startswith(("tosloc.lab", "tosloc.plots", "tosloc.web"))
-        ]
-        return {name: sys.modules.pop(name) for name in names}
+        monkeypatch.setattr("tosloc.core.errors.find_spec", find_unless_hidden)
 
-    for folder in ("lab", "plots", "web"):  # what the package itself says of them, too
+    for folder in ("lab", "plots", "web"):  # submodules are also attributes of the package
         monkeypatch.setattr(tosloc, folder, None, raising=False)
-    before = taken()
+    before = take_modules_with_extras()
     yield hide
-    taken()
+    take_modules_with_extras()
     sys.modules.update(before)
 
 
+@pytest.fixture
+def train(project, tmp_path):
+    """Return a function (settings) -> exit code of a training with the project's reports.
+
+    Its results are in the folder "out" of the test.
+    """
+
+    def run(settings):
+        (tmp_path / "own.toml").write_text(settings, encoding="utf-8")
+        command = ["train", str(tmp_path / "own.toml"), "--repo", str(project.git.path)]
+        command += ["--reports", str(project.write_reports()), "--out", str(tmp_path / "out")]
+        return main(command)
+
+    return run
+
+
 @pytest.mark.parametrize(
-    ("two", "lacking"),
+    ("stage_two", "missing"),
     [
         ('reranker = "terms"', "learning term vectors needs torch"),
         (
@@ -51,24 +69,24 @@ def without(monkeypatch):
             "the encoder reranker needs torch, transformers, accelerate",
         ),
     ],
+    ids=["terms", "encoder"],
 )
-def test_without_torch_stage_one_is_learned_alone(without, project, tmp_path, capsys, two, lacking):
-    settings, out = tmp_path / "own.toml", tmp_path / "out"
-    settings.write_text(f"{toy.SETTINGS}[stage_two]\n{two}\n", encoding="utf-8")
-    without("torch", "transformers", "accelerate")
-    given = ["--repo", str(project.git.path), "--reports", str(project.write_reports())]
-    assert main(["train", str(settings), *given, "--out", str(out)]) == 0
-    said = capsys.readouterr().err
-    assert (
-        f"tosloc: {lacking}; run: {_install_command('encoder')}; without it stage one is learned alone\n"
-        in said
+def test_without_torch_only_stage_one_is_learned(
+    hide_packages, train, tmp_path, capsys, stage_two, missing
+):
+    hide_packages("torch", "transformers", "accelerate")
+    assert train(f"{toy.SETTINGS}[stage_two]\n{stage_two}\n") == 0
+    sentence = (
+        f"tosloc: {missing}; run: {_install_command('encoder')}; "
+        "without it only stage one is trained\n"
     )
-    assert Localizer.load(out).model.reranker is None
-    assert not (out / "stage_one").exists()
+    assert sentence in capsys.readouterr().err
+    assert Localizer.load(tmp_path / "out").model.reranker is None
+    assert not (tmp_path / "out/stage_one").exists()
 
 
-LABELLED = ["--repo", ".", "--reports", "x", "--out", "out"]
-TABLE = ["--out", "out", "--projects", "x"]
+REPORT_OPTIONS = ["--repo", ".", "--reports", "x", "--out", "out"]
+TABLE_OPTIONS = ["--out", "out", "--projects", "x"]
 
 
 @pytest.mark.parametrize(
@@ -88,40 +106,51 @@ TABLE = ["--out", "out", "--projects", "x"]
         ),
         ("a page of answers", "serve", ["jinja2"], ["localize", "bug.md", "--html", "page.html"]),
         ("tosloc serve", "serve", ["starlette", "uvicorn"], ["serve", "--repo", "."]),
-        ("a published technique", "lab", ["torch", "sklearn"], ["lab", "baselines", *LABELLED]),
+        (
+            "a published technique",
+            "lab",
+            ["torch", "sklearn"],
+            ["lab", "baselines", *REPORT_OPTIONS],
+        ),
         (
             "a table of the paper",
             "lab",
             ["torch", "sklearn"],
-            ["lab", "reproduce", "table-2", *TABLE],
+            ["lab", "reproduce", "table-2", *TABLE_OPTIONS],
         ),
-        ("BM25 over whole files", "lab", ["bm25s"], ["lab", "bm25", *LABELLED]),
+        ("BM25 over whole files", "lab", ["bm25s"], ["lab", "bm25", *REPORT_OPTIONS]),
         ("tosloc mcp", "mcp", ["mcp"], ["mcp"]),
     ],
+    ids=[
+        "evaluate --html",
+        "lab calibration",
+        "localize --html",
+        "serve",
+        "lab baselines",
+        "lab reproduce",
+        "lab bm25",
+        "mcp",
+    ],
 )
-def test_what_a_command_lacks_is_said_before_it_begins(
-    without, repository, monkeypatch, capsys, part, extra, packages, command
+def test_a_command_names_its_missing_extra_before_it_begins(
+    hide_packages, repository, monkeypatch, capsys, part, extra, packages, command
 ):
     monkeypatch.chdir(repository.path)
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     (repository.path / "bug.md").write_text("It fails\n", encoding="utf-8")
-    without(*packages)
+    hide_packages(*packages)
     assert main(command) == 2
     sentence = f"tosloc: {part} needs {', '.join(packages)}; run: {_install_command(extra)}\n"
     assert capsys.readouterr().err == sentence
     assert {path.name for path in repository.path.iterdir()} == {".git", "bug.md"}
 
 
-def test_configuration_of_the_paper_needs_lizard(without, project, tmp_path, capsys):
-    without("lizard")
-    settings = tmp_path / "own.toml"
-    settings.write_text('[stage_one]\nmethod = "paper"\n', encoding="utf-8")
-    out = tmp_path / "out"
-    command = ["train", str(settings), "--repo", str(project.git.path), "--out", str(out)]
-    assert main([*command, "--reports", str(project.write_reports())]) == 2
+def test_configuration_of_the_paper_needs_lizard(hide_packages, train, tmp_path, capsys):
+    hide_packages("lizard")
+    assert train('[stage_one]\nmethod = "paper"\n') == 2
     sentence = f"[stage_one] method = 'paper' needs lizard; run: {_install_command('lab')}\n"
     assert capsys.readouterr().err.endswith(sentence)
-    assert not out.exists()
+    assert not (tmp_path / "out").exists()
 
 
 EDITABLE = {"url": "file:///a%20b", "dir_info": {"editable": True}}
@@ -130,7 +159,7 @@ CLONED = {"url": "https://host/t.git", "vcs_info": {"vcs": "git"}}
 
 
 @pytest.mark.parametrize(
-    ("stated", "prefix", "command"),
+    ("direct_url", "prefix", "command"),
     [
         (EDITABLE, "/v", "/v/python -m pip install --editable '/a b[mcp]'"),
         (FOLDER, "/v", "/v/python -m pip install '/src[mcp]'"),
@@ -146,53 +175,46 @@ CLONED = {"url": "https://host/t.git", "vcs_info": {"vcs": "git"}}
             "pipx inject tosloc 'tosloc[mcp] @ git+https://host/t.git'",
         ),
     ],
+    ids=["editable", "folder", "package index", "uv tool", "pipx from git"],
 )
-def test_a_hint_is_a_command_of_the_tool_that_installed_it(monkeypatch, stated, prefix, command):
-    said = None if stated is None else json.dumps(stated)
-    monkeypatch.setattr(
-        metadata, "distribution", lambda _: SimpleNamespace(read_text=lambda _: said)
-    )
+def test_a_hint_uses_the_tool_that_installed_tosloc(monkeypatch, direct_url, prefix, command):
+    """``direct_url`` is the installed package's direct_url.json (PEP 610)."""
+    text = None if direct_url is None else json.dumps(direct_url)
+    distribution = SimpleNamespace(read_text=lambda _: text)
+    monkeypatch.setattr(metadata, "distribution", lambda _: distribution)
     monkeypatch.setattr(sys, "prefix", prefix)
     monkeypatch.setattr(sys, "executable", f"{prefix}/python")
     assert _install_command("mcp") == command
 
 
-# What is heavy loads only when a command needs it
+# A system without the OpenMP library, which LightGBM needs
 
-HEAVY = set(
-    "torch transformers scipy sklearn lightgbm pandas tree_sitter lizard git openpyxl matplotlib jinja2".split()
-)
-NOT_ASKED = "config experiment training index.build code.facts code.parse rank.fitting"
-MAIN = "import sys; from tosloc.cli import main; assert main(sys.argv[1:]) == 0"
+RANKER_SETTINGS = toy.SETTINGS.replace("ranker = false", "ranker = true")
 
 
 class WithoutOpenMP:
     """An import finder that fails as LightGBM does on a system that lacks the OpenMP library."""
 
     def find_spec(self, name, path=None, target=None):
+        """Raise OSError for LightGBM; find nothing else."""
         if name == "lightgbm":
             raise OSError("libgomp.so.1: cannot open shared object file: No such file or directory")
 
 
 @pytest.fixture
 def without_openmp(monkeypatch):
+    """Let the import of LightGBM fail."""
     monkeypatch.delitem(sys.modules, "lightgbm", raising=False)
     monkeypatch.setattr(sys, "meta_path", [WithoutOpenMP(), *sys.meta_path])
 
 
+@pytest.mark.usefixtures("without_openmp")
 def test_training_without_openmp_names_its_package_before_any_work(
-    without_openmp, project, tmp_path, capsys, monkeypatch
+    train, tmp_path, capsys, monkeypatch
 ):
-    settings = tmp_path / "own.toml"
-    settings.write_text(
-        toy.SETTINGS.replace("ranker = false", "ranker = true\nshipped = false"), encoding="utf-8"
-    )
-    monkeypatch.setattr(
-        "tosloc.rank.extraction.Extraction.run", None
-    )  # the first long part of a training
-    given = ["--repo", str(project.git.path), "--reports", str(project.write_reports())]
-    code = main(["train", str(settings), *given, "--out", str(tmp_path / "out")])
-    assert code == 2
+    # The first long part of a training would fail.
+    monkeypatch.setattr("tosloc.rank.extraction.Extraction.run", None)
+    assert train(RANKER_SETTINGS.replace("[run]", "shipped = false\n[run]")) == 2
     error = capsys.readouterr().err
     assert "does not load here (libgomp.so.1: cannot open shared object file" in error
     assert "apt-get install libgomp1 (Debian, Ubuntu)" in error
@@ -200,69 +222,78 @@ def test_training_without_openmp_names_its_package_before_any_work(
     assert not (tmp_path / "out").exists()
 
 
-def test_few_reports_are_learned_without_openmp(without_openmp, project, tmp_path):
-    settings, out = tmp_path / "own.toml", tmp_path / "out"
-    settings.write_text(toy.SETTINGS.replace("ranker = false", "ranker = true"), encoding="utf-8")
-    given = ["--repo", str(project.git.path), "--reports", str(project.write_reports())]
-    assert main(["train", str(settings), *given, "--out", str(out)]) == 0
+@pytest.mark.usefixtures("without_openmp")
+def test_few_reports_are_learned_without_openmp(train):
+    assert train(RANKER_SETTINGS) == 0
 
 
-def test_the_shipped_weights_answer_without_openmp(without_openmp, project):
+@pytest.mark.usefixtures("without_openmp")
+def test_the_shipped_weights_answer_without_openmp(project):
     with Localizer.open(project.git.path) as localizer:
         assert localizer.localize("openParser loses the first byte").hits
 
 
+# What is heavy loads only when a command needs it
+
+HEAVY = set(
+    "torch transformers scipy sklearn lightgbm pandas tree_sitter lizard git openpyxl matplotlib "
+    "jinja2".split()
+)
+NOT_FOR_SECOND_QUESTION = {
+    "joblib",
+    "tosloc.core.config",
+    "tosloc.train.experiment",
+    "tosloc.train.training",
+    "tosloc.storage.build",
+    "tosloc.code.facts",
+    "tosloc.code.parse",
+    "tosloc.rank.fitting",
+}
+"""Modules without which a version and functions that are ready can be searched."""
+RUN_COMMAND = "import sys; from tosloc.cli import main; assert main(sys.argv[1:]) == 0"
 ANALYSE = """
 from tosloc.code.facts import analyse
 assert "method" in str(analyse("class A { int methods() { return a ? 1 : 2; } }", ".java").terms)
 """
+IMPORT_LAB = "import tosloc.lab.projects, tosloc.lab.bm25_runs, tosloc.lab.pretraining"
 
 
-def loaded(code, *arguments):
-    """Modules that a program has loaded at its end."""
+def loaded_modules(code, *arguments):
+    """Run a program in a new process; return the names of the modules loaded at its end."""
     program = f"{code}\nimport sys\nprint(*sys.modules, file=sys.stderr)"
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], stderr=subprocess.PIPE, text=True, check=True
-    )
-    return set(done.stderr.split())
+    command = [sys.executable, "-c", program, *arguments]
+    result = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=True)
+    return set(result.stderr.split())
 
 
 def test_facts_need_no_lizard_and_no_other_grammar():
-    names = {
-        name
-        for name in loaded(ANALYSE)
-        if name.partition("_")[0] in ("lizard", "tree") and "." not in name
-    }
-    assert names == set()  # Parsers are loaded in a process of their own.
+    """Parsers are loaded in a process of their own."""
+    tops = {name for name in loaded_modules(ANALYSE) if "." not in name}
+    assert [name for name in tops if name.partition("_")[0] in ("lizard", "tree")] == []
 
 
 def test_a_second_question_loads_no_more_than_it_needs(repository, tmp_path):
-    """The version is ready, the functions of its files are known: neither parsers nor what learns have a part."""
-    repository.commit(
-        {"Door.java": "class Door { void open() { } }", "Key.java": "class Key { }"}, "Fix #3: key"
-    )
-    (tmp_path / "bug.md").write_text("Door does not open")
+    """The version and the functions of its files are known: no parser and no learner is needed."""
+    files = {"Door.java": "class Door { void open() { } }", "Key.java": "class Key { }"}
+    repository.commit(files, "Fix #3: key")
+    report = tmp_path / "bug.md"
+    report.write_text("Door does not open")
     with Localizer.open(repository.path) as localizer:
         assert localizer.localize("Door does not open").hits[0].functions
-    found = loaded(MAIN, "localize", str(tmp_path / "bug.md"), "--repo", str(repository.path))
-    unwanted = HEAVY - {"git"} | {
-        "joblib",
-        *(f"tosloc.{name}" for name in NOT_ASKED.split()),
-    }  # git finds it
-    assert found & unwanted == set()
-
-
-LAB = "import tosloc.lab.projects, tosloc.lab.bm25_runs, tosloc.lab.pretraining"
+    loaded = loaded_modules(RUN_COMMAND, "localize", str(report), "--repo", str(repository.path))
+    unwanted = (HEAVY - {"git"}) | NOT_FOR_SECOND_QUESTION  # GitPython finds the repository
+    assert loaded & unwanted == set()
 
 
 @pytest.mark.parametrize(
-    ("code", "arguments", "less"),
+    ("code", "arguments", "allowed"),
     [
         ("import tosloc", [], set()),
-        (MAIN, ["--help"], set()),
-        (MAIN, ["localize", "--help"], set()),
-        pytest.param(LAB, [], {"tree_sitter", "scipy", "git"}, marks=pytest.mark.slow),
+        (RUN_COMMAND, ["--help"], set()),
+        (RUN_COMMAND, ["localize", "--help"], set()),
+        pytest.param(IMPORT_LAB, [], {"tree_sitter", "scipy", "git"}, marks=pytest.mark.slow),
     ],
+    ids=["import", "--help", "localize --help", "lab"],
 )
-def test_nothing_heavy_is_loaded(code, arguments, less):
-    assert loaded(code, *arguments) & (HEAVY - less) == set()
+def test_nothing_heavy_is_loaded(code, arguments, allowed):
+    assert loaded_modules(code, *arguments) & (HEAVY - allowed) == set()
