@@ -513,7 +513,7 @@ def test_test_counterpart_is_the_largest_share_of_a_test_or_its_subject(compute)
     assert values == near(0, 0.3, 0.5, 0.5)
 
 
-def test_folder_share_is_the_sum_of_the_others_by_the_root_of_their_number(compute):
+def test_folder_share_is_the_sum_of_the_others_by_a_root(compute):
     """p/a has the others .2 + .1, by the root of two; q/d is alone in its folder."""
     values = compute("folder_share", ("p/a", "p/b", "p/c", "q/d"), shares=[0.5, 0.2, 0.1, 0.2])
     assert values == near(0.3 / ROOT2, 0.6 / ROOT2, 0.7 / ROOT2, 0)

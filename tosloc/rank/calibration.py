@@ -140,7 +140,7 @@ def _score_gaps(answers: Sequence[JudgedAnswer]) -> FloatArray:
 
 
 def _mean_first_share(gaps: FloatArray, temperature: float) -> float:
-    """Return the mean share of the first files; 0 without any answer."""
+    """Return the mean share of the answers' first files; 0 if there is no answer."""
     if not len(gaps):
         return 0.0
     others = np.exp(gaps[:, 1:] / temperature).sum(axis=1)

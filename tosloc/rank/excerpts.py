@@ -76,11 +76,11 @@ def frame_lines(
 ) -> dict[int, tuple[int, ...]]:
     """Return the lines of each file that stack frames and links name, the innermost frame first."""
     lines: defaultdict[int, dict[int, None]] = defaultdict(dict)
-    for place in chain(*query.locations.traces, query.locations.links):
-        if place.line <= 0:
+    for location in chain(*query.locations.traces, query.locations.links):
+        if location.line <= 0:
             continue
-        for path_id in version.paths.find_by_location(place.path, place.qualified):
-            lines[path_id][place.line] = None
+        for path_id in version.paths.find_by_location(location.path, location.qualified):
+            lines[path_id][location.line] = None
     return {file: tuple(lines[int(version.paths.path_ids[file])]) for file in files}
 
 
@@ -116,7 +116,8 @@ def choose_excerpts(
     _add_best_excerpts(shown, contained, weighted, gains, excerpts - len(frames), length)
     if functions and not shown.any():
         shown[functions[0].start - 1 : functions[0].end][:length] = True
-    shown[1:-1] |= shown[:-2] & shown[2:]  # a single line between two excerpts
+    # A single line between two excerpts is shown, too.
+    shown[1:-1] |= shown[:-2] & shown[2:]
     positions = np.flatnonzero(shown)
     for run in np.split(positions, np.flatnonzero(np.diff(positions) > 1) + 1):
         written = [position for position in run.tolist() if lines[position].strip()]
@@ -142,7 +143,8 @@ def choose_lines(
     [1]
     """
     lines = lines[:MAX_LINES]
-    chosen = [place - 1 for place in framed if 1 <= place <= len(lines)][:number]
+    in_file = [line for line in framed if 1 <= line <= len(lines)]
+    chosen = [line - 1 for line in in_file][:number]
     if terms and lines:
         contained = _contained_terms(lines, terms)
         gains = np.array([*terms.values()])

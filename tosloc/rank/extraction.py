@@ -99,7 +99,7 @@ class Extraction:
     ) -> list[Path]:
         """Compute the blocks that are missing; return the files of all blocks, in order.
 
-        Of each report ``sampled`` wrong files are kept, or all with 0.
+        ``sampled`` is the number of wrong files that are kept of each report; 0 keeps all.
         """
         import joblib  # Imported here because answers do not need it.
 

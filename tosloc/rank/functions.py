@@ -187,7 +187,7 @@ def _is_class_with_method(facts: FunctionFacts, number: int, names: Sequence[str
 def _text_signs(
     query: Query, version: VersionIndex, facts: Sequence[FunctionFacts]
 ) -> dict[str, FloatArray]:
-    """Return the signs (N,) of words: ``text``, ``own`` and ``size``."""
+    """Return the signs (N,) that depend on words: ``text``, ``own`` and ``size``."""
     weights: dict[str, float] = {}
     for term, rarity in rarities(version, query.weights).items():
         weights[term] = query.weights[term] * rarity

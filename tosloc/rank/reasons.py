@@ -113,10 +113,10 @@ class FileReasons:
         terms = (*self.context.query.summary_counts, *self.context.query.compounds)
         return frozenset(terms) & self._spelling_by_term.keys()
 
-    def describe_match(self, asked: str, found: str) -> str:
-        """Return a term of the report as written, and the file's term that matches if different."""
-        spelling = self._spelling_by_term.get(asked, asked)
-        return spelling if asked == found else f"{spelling} ~ {found}"
+    def describe_match(self, report_term: str, file_term: str) -> str:
+        """Return a report's term as written, with the file's term that matches if it differs."""
+        spelling = self._spelling_by_term.get(report_term, report_term)
+        return spelling if report_term == file_term else f"{spelling} ~ {file_term}"
 
     def join_words(self, terms: Sequence[str]) -> str:
         """Return the first terms as the report spells them, without parts of words before them."""

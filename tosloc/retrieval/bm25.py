@@ -60,7 +60,10 @@ class Field:
     """Strength of the length normalisation."""
 
     def __call__(self, view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
-        """Return (P,) saturated frequencies of counts (P, 6) in blobs (P,)."""
+        """Return the saturated frequency (P,) of each posting.
+
+        ``counts`` (P, 6) are those of the term by field, ``rows`` (P,) the blobs.
+        """
         if self not in view.norms:
             lengths = view.corpus.lengths[:, self.length]
             norm = length_norm(lengths, view.averages[self.length], K1, self.b)

@@ -111,7 +111,7 @@ class QueryContext:
         return frozenset(common)
 
     def _few_files(self, share: float) -> float:
-        """Return a share of the files as a number, at least ``_MIN_FILES``."""
+        """Return how many files a share of them is, at least ``_MIN_FILES``."""
         return max(share * self.files, _MIN_FILES)
 
     @cached_property

@@ -119,12 +119,15 @@ class AggregatedDocuments:
 
 
 def aggregate_by_file(view: DocumentsView, paths: PathView) -> AggregatedDocuments:
-    """Return the known documents joined to one text for each file."""
+    """Return one long text for each file, which joins the known documents that touched it."""
     return AggregatedDocuments(view, view.documents.touched, paths.present)
 
 
 def aggregate_by_name_term(view: DocumentsView, paths: PathView) -> AggregatedDocuments:
-    """Return the known documents joined to one text for each term of file names."""
+    """Return one long text for each term of file names.
+
+    It joins the known documents that touched a file with the term in its name.
+    """
     names = view.documents.remember(file_name_terms, paths.table)
     return AggregatedDocuments(view, names, paths.name_frequency > 0)
 
