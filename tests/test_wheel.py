@@ -15,93 +15,121 @@ from tests import toy
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-PIP = (sys.executable, "-P", "-m", "pip", "--quiet")
+PYTHON = (sys.executable, "-P", "-m")
+MAX_BYTES = 250e6
 EXTRAS_ONLY = set(
-    "torch transformers accelerate gensim scikit-learn bm25s matplotlib jinja2 starlette uvicorn".split()
+    "torch transformers accelerate gensim scikit-learn bm25s matplotlib jinja2 starlette uvicorn "
+    "mcp dask distributed lizard openai".split()
 )
-EXTRAS_ONLY |= {"mcp", "dask", "distributed", "lizard", "openai"}
+"""Packages that a plain installation does not have."""
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
+    """Return the path of the wheel, which twine has checked."""
     folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run([sys.executable, "-P", "-m", "build", "--outdir", folder, ROOT], check=True)
-    subprocess.run(
-        [sys.executable, "-P", "-m", "twine", "check", "--strict", *folder.iterdir()], check=True
-    )
-    [made] = folder.glob("*.whl")
-    return made
+    subprocess.run([*PYTHON, "build", "--outdir", folder, ROOT], check=True)
+    subprocess.run([*PYTHON, "twine", "check", "--strict", *folder.iterdir()], check=True)
+    [path] = folder.glob("*.whl")
+    return path
 
 
 @pytest.fixture(scope="module")
 def environment(wheel, tmp_path_factory):
+    """Return the folder of an environment with the wheel and what it requires."""
     folder = tmp_path_factory.mktemp("installed") / "environment"
-    subprocess.run([sys.executable, "-P", "-m", "venv", "--without-pip", folder], check=True)
-    subprocess.run([*PIP, "--python", folder / "bin/python", "install", wheel], check=True)
+    subprocess.run([*PYTHON, "venv", "--without-pip", folder], check=True)
+    pip = [*PYTHON, "pip", "--quiet", "--python", folder / "bin/python"]
+    subprocess.run([*pip, "install", wheel], check=True)
     return folder
 
 
-@pytest.fixture
-def run(environment, tmp_path):
-    """Runs the installed ``tosloc`` in an empty folder."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PYTHON", "TOSLOC"))
-    }
-    settings = {
-        "env": kept | {"XDG_CACHE_HOME": str(tmp_path / "cache")},
-        "cwd": tmp_path,
-        "text": True,
-    }
+@pytest.fixture(scope="module")
+def site_packages(environment):
+    """Return the folder of the installed packages."""
+    [folder] = environment.glob("lib/python*/site-packages")
+    return folder
 
-    def run(*arguments):
-        return subprocess.run(
-            [environment / "bin/tosloc", *map(str, arguments)], capture_output=True, **settings
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    """Return an empty folder in which commands run."""
+    return tmp_path_factory.mktemp("run")
+
+
+@pytest.fixture(scope="module")
+def run(environment, run_folder):
+    """Return a function that runs the installed ``tosloc`` and returns its standard output."""
+    inherited = {}
+    for name, value in os.environ.items():
+        if not name.startswith(("PYTHON", "TOSLOC")):
+            inherited[name] = value
+
+    def run_command(*arguments):
+        result = subprocess.run(
+            [environment / "bin/tosloc", *map(str, arguments)],
+            capture_output=True,
+            env=inherited | {"XDG_CACHE_HOME": str(run_folder / "cache")},
+            cwd=run_folder,
+            text=True,
+            check=False,
         )
+        assert result.returncode == 0, result.stderr
+        return result.stdout
 
-    return run
-
-
-def test_it_is_light(environment):
-    """250 MB at most, without byte code: NumPy, SciPy and LightGBM, which needs SciPy, are 184 of them, grammars 35."""
-    [site] = environment.glob("lib/python*/site-packages")
-    sizes = {
-        path: path.stat().st_size
-        for path in site.rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
-    }
-    assert sum(sizes.values()) < 250e6
-    assert EXTRAS_ONLY.isdisjoint(
-        package.metadata["Name"].lower() for package in distributions(path=[str(site)])
-    )
+    return run_command
 
 
-def test_it_holds_all_that_the_package_and_the_configurations_do(wheel):
-    listed = subprocess.run(
-        ["git", "ls-files", "tosloc", "configs"], cwd=ROOT, stdout=subprocess.PIPE, check=True
-    )
-    names = listed.stdout.decode().splitlines()
-    wanted = {name if name.startswith("tosloc/") else f"tosloc/{name}" for name in names}
+def test_a_plain_installation_is_light(site_packages):
+    """NumPy, SciPy and LightGBM, which needs SciPy, have 184 of the 250 MB, grammars 35."""
+    total = 0
+    for path in site_packages.rglob("*"):
+        if path.is_file() and path.suffix != ".pyc":
+            total += path.stat().st_size
+    assert total < MAX_BYTES
+
+
+def test_a_plain_installation_has_nothing_of_extras(site_packages):
+    installed = distributions(path=[str(site_packages)])
+    names = {distribution.metadata["Name"].lower() for distribution in installed}
+    assert names & EXTRAS_ONLY == set()
+
+
+def test_the_wheel_contains_the_package_and_the_configurations(wheel):
+    command = ["git", "ls-files", "tosloc", "configs"]
+    result = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    expected = set()
+    for name in result.stdout.splitlines():
+        expected.add(name if name.startswith("tosloc/") else f"tosloc/{name}")
     with ZipFile(wheel) as archive:
-        held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert held == wanted
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert names == expected
 
 
-def test_it_trains_ranks_evaluates_and_localizes_by_shipped_names(run, project, tmp_path):
-    (tmp_path / "own.toml").write_text(f'extends = "tomcat"\n{toy.SETTINGS}', encoding="utf-8")
-    given = ["--repo", project.git.path, "--reports", project.write_reports()]
-    for command in (
-        ["train", "own", *given, "--out", "runs"],
-        ["rank", *given, "--checkpoint", "runs", "--split", "test", "--out", "ranked"],
-        ["compare", "runs", "ranked", "--split", "test"],
-        ["localize", "openParser is slow", "--repo", project.git.path],
-        ["localize", "openParser is slow", "--checkpoint", "runs", "--json"],
-    ):
-        done = run(*command)
-        assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
-    assert (answer["schema"], answer["hits"][0]["path"]) == (
-        "tosloc.answer/1",
-        toy.class_path("Parser"),
-    )
+@pytest.fixture(scope="module")
+def report_options(project):
+    return ["--repo", project.git.path, "--reports", project.write_reports()]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(run, run_folder, report_options):
+    """Train with settings that extend a configuration by its shipped name; return the folder."""
+    (run_folder / "own.toml").write_text(f'extends = "tomcat"\n{toy.SETTINGS}', encoding="utf-8")
+    run("train", "own", *report_options, "--out", "runs")
+    return run_folder / "runs"
+
+
+def test_it_ranks_and_compares(run, run_folder, report_options, checkpoint):
+    ranked = run_folder / "ranked"
+    run("rank", *report_options, "--checkpoint", checkpoint, "--split", "test", "--out", ranked)
+    run("compare", checkpoint, ranked, "--split", "test")
+
+
+def test_it_localizes_in_a_repository(run, project):
+    run("localize", "openParser is slow", "--repo", project.git.path)
+
+
+def test_it_localizes_with_a_checkpoint(run, checkpoint):
+    answer = json.loads(run("localize", "openParser is slow", "--checkpoint", checkpoint, "--json"))
+    assert answer["schema"] == "tosloc.answer/1"
+    assert answer["hits"][0]["path"] == toy.class_path("Parser")
