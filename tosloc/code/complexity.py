@@ -1,6 +1,7 @@
-"""Cyclomatic complexity of one source text by lizard, as the paper has it; by counting keywords where lizard cannot.
+"""Cyclomatic complexity of one source text, by lizard as in the paper.
 
-Nothing else imports lizard, and nothing imports this before lizard's numbers are asked for.
+Where lizard has no answer, keywords are counted. Nothing else imports lizard, and nothing imports
+this module before lizard's numbers are needed.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from typing import Final
 
 import lizard
 
-MAX_SECONDS: Final = (
-    30.0  # a text that lizard has not finished in this much processor time is counted by keywords
-)
+MAX_SECONDS: Final = 30.0
+"""Processor time for lizard; keywords are counted in a text that it does not finish by then."""
 MAX_STEPS: Final = 20_000_000
-"""Of one regular expression of lizard's over one ``<``, which nothing can stop."""
+"""Steps of one regular expression of lizard over one ``<``, which nothing can interrupt."""
 _TOKENS_BETWEEN_CHECKS: Final = 64
 
 _BRANCH = re.compile(
@@ -27,22 +27,18 @@ _WILDCARDS = re.compile(r"<([\w\s,.?]*+)[^<>]*+")
 
 
 def keyword_complexity(text: str) -> int:
-    """Complexity by counting keywords."""
+    """Return the number of keywords that begin a function or a branch."""
     return len(_FUNCTION.findall(text)) + len(_BRANCH.findall(text))
 
 
 def lizard_complexity(text: str, suffix: str) -> int:
-    """Sum of the cyclomatic complexity numbers of the functions of a file named ``*<suffix>`` (with its dot).
+    """Return the sum of the functions' cyclomatic complexity numbers in a file with a suffix.
 
-    With a suffix that lizard does not know keywords are counted. Never raises.
+    The suffix has its dot. If lizard does not know it, or does not finish, keywords are counted.
+    Nothing in a text raises.
     """
-    # wildcards are told from comparisons by all that comes before the next < or >, each "extends" in two ways
-    steps = (
-        one[0].count("?") * len(one[0]) << min(one[1].count("extends"), 60)
-        for one in _WILDCARDS.finditer(text)
-    )
     language = lizard.get_reader_for(f"file{suffix}")
-    if language is None or max(steps, default=0) > MAX_STEPS:
+    if language is None or _wildcard_steps(text) > MAX_STEPS:
         return keyword_complexity(text)
     try:
         context = _Builder(f"file{suffix}")
@@ -52,15 +48,29 @@ def lizard_complexity(text: str, suffix: str) -> int:
             tokens = processor(tokens, reader)
         for _ in reader(tokens, reader):
             pass
-    except (
-        Exception
-    ):  # lizard fails in its own ways on broken sources; a broken file still gets its row
+    except Exception:  # lizard raises anything on broken sources
         return keyword_complexity(text)
     return sum(function.cyclomatic_complexity for function in context.fileinfo.function_list)
 
 
+def _wildcard_steps(text: str) -> int:
+    """Return the largest number of steps that lizard needs to tell wildcards from comparisons.
+
+    Its regular expression tries all texts before the next < or >, and each "extends" in two ways.
+    """
+    most = 0
+    for match in _WILDCARDS.finditer(text):
+        attempts = match[0].count("?") * len(match[0])
+        doublings = min(match[1].count("extends"), 60)
+        most = max(most, attempts << doublings)
+    return most
+
+
 class _Builder(lizard.FileInfoBuilder):  # type: ignore[misc]
-    """lizard's record of a file, with short names: its own are those of all functions around, twice as long each."""
+    """Lizard's record of a file, with short names.
+
+    Its own names repeat those of all enclosing functions, and double in length at each level.
+    """
 
     def with_namespace(self, name: str) -> str:
         return f".{name}" if any(outer.name_in_space for outer in self.nesting_stack) else name

@@ -1,19 +1,21 @@
-"""Source text -> facts: the terms of its code, comments, strings and declared names, by field and by 50-line chunk.
+"""Source text to facts: the terms of its fields, in the whole text and in chunks of 50 lines.
 
-First its outline is made, by its syntax tree, else by the lexer. Nothing is dropped but the licence header, the package
-and the import lines: what a parser does not understand is code. Of pages that hold their script, template and style in
-one file (Vue, Svelte, Astro) the scripts are parsed.
+The fields are code, comments, strings and declared names. The outline comes from the syntax tree,
+else from the lexer. Only the licence header, the package and the import lines are dropped: what a
+parser does not understand is code. In pages that hold script, template and style in one file (Vue,
+Svelte, Astro) the scripts are parsed.
 
-Facts are a pure function of text, language and the analyser's version, so they are made once for a blob and kept.
+Facts are a pure function of text, language and version of the analyser, so they are computed once
+for each blob and kept.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,31 +26,40 @@ from tosloc.code.text import identifier_terms
 from tosloc.core.records import IntArray, LongArray
 
 CHUNK_LINES: Final = 50
-CHUNK_OVERLAP: Final = 10  # lines that a chunk shares with the next one
+CHUNK_OVERLAP: Final = 10
+"""Lines that a chunk shares with the next one."""
 SPAN_KINDS: Final = {"comment": "comment", "string": "string", "import": "drop", "package": "drop"}
-"""Capture of a query -> kind of span."""
+"""Kind of span, by the capture of a query."""
 _WANTED: Final = (*SPAN_KINDS, "method", "type", "field")
 _LICENCE = re.compile(
-    rb"(?i)copyright|all rights reserved|licen[sc]ed (?:under|to) |SPDX-License|terms of the [\w /.]{0,60}licen[sc]e"
+    rb"(?i)copyright|all rights reserved|licen[sc]ed (?:under|to) |SPDX-License"
+    rb"|terms of the [\w /.]{0,60}licen[sc]e"
 )
 _LINE_COMMENT: Final = (b"//", b"#", b"--", b";", b"%", b"!", b"'")
 _SCRIPT = re.compile(
     rb"\A\s*---[ \t]*\n(?P<front>.*?)(?:^---[ \t]*$|\Z)|<!--.*?(?:-->|\Z)(?P<nothing>)"
-    rb"|<script\b(?:[^<>\"']{1,500}+|\"[^\"]{0,500}+\"|'[^']{0,500}+'){0,50}+>(?P<script>.*?)(?=</script\b|\Z)",
+    rb"|<script\b(?:[^<>\"']{1,500}+|\"[^\"]{0,500}+\"|'[^']{0,500}+'){0,50}+>"
+    rb"(?P<script>.*?)(?=</script\b|\Z)",
     re.S | re.I | re.M,
 )
 _MARKUP = re.compile(
-    r"</?(?:a|b|blockquote|br|code|dd|div|dl|dt|em|h[1-6]|i|li|nl|ol|p|pre|span|strong|sub|sup|table|td|th|tr|tt|ul)\s*/?>"
+    r"</?(?:a|b|blockquote|br|code|dd|div|dl|dt|em|h[1-6]|i|li|nl|ol|p|pre|span|strong|sub|sup"
+    r"|table|td|th|tr|tt|ul)\s*/?>"
     r"|\{@(?:code|link|linkplain|literal|value)\b",
     re.I,
 )
 _ESCAPE = re.compile(r"\\(?:u+[0-9a-fA-F]{4}|.)", re.S)
-_CODE, _COMMENT, _STRING, _METHOD = range(4)  # places in FIELDS
-_KINDS: Final = {"comment": (_COMMENT, _MARKUP), "string": (_STRING, _ESCAPE)}
-"""Kind of span -> its field, and what of it are no words of the text."""
-_BLANKED: Final = "".join(
-    letter if letter.isalnum() or letter in "_$" else " " for letter in map(chr, range(128))
+_CODE, _COMMENT, _STRING, _METHOD = range(4)  # positions in FIELDS
+_FIELD_OF_KIND: Final = {"comment": _COMMENT, "string": _STRING}
+_NO_WORDS_OF_KIND: Final = {"comment": _MARKUP, "string": _ESCAPE}
+"""Parts of a span, by its kind, that are not words of the text."""
+_WORD_CHARACTERS: Final = frozenset(
+    character for character in map(chr, range(128)) if character.isalnum() or character in "_$"
 )
+_BLANK_NO_WORDS: Final = "".join(
+    character if character in _WORD_CHARACTERS else " " for character in map(chr, range(128))
+)
+"""Translation of ASCII that turns everything but the characters of words into blanks."""
 _NO_WORD = re.compile(r"[^\w$]")
 
 
@@ -56,123 +67,162 @@ _NO_WORD = re.compile(r"[^\w$]")
 class Facts:
     """Facts of one text. T distinct terms, C chunks, Q (chunk, term) pairs."""
 
-    terms: list[str]  # (T,) distinct terms, sorted
-    counts: npt.NDArray[
-        np.uint16
-    ]  # (T, 6) how often each term stands in each of ``FIELDS``, at most 65,535
-    chunk_starts: LongArray  # (C + 1,) chunk c holds pairs ``chunk_starts[c]:chunk_starts[c + 1]``; C is at least 1
-    chunk_terms: IntArray  # (Q,) positions in ``terms``, ascending in a chunk
-    chunk_counts: npt.NDArray[
-        np.uint8
-    ]  # (Q,) counts of code, comments and strings together, at most 255
+    terms: list[str]
+    """(T,) distinct terms, sorted."""
+    counts: npt.NDArray[np.uint16]
+    """(T, 6) how often each term occurs in each of ``FIELDS``, at most 65,535."""
+    chunk_starts: LongArray
+    """(C + 1,) chunk c has the pairs ``chunk_starts[c]:chunk_starts[c + 1]``; C is at least 1."""
+    chunk_terms: IntArray
+    """(Q,) positions in ``terms``, ascending within a chunk."""
+    chunk_counts: npt.NDArray[np.uint8]
+    """(Q,) how often the term occurs in code, comments and strings together, at most 255."""
     lines: int = 0
-    parsed: bool = True  # False if the lexer had to stand in for a parser
-    complexity: int = 0  # sum of the cyclomatic complexity numbers of the functions, by lizard, where it was asked for
+    parsed: bool = True
+    """False if the lexer replaced a parser."""
+    complexity: int = 0
+    """Sum of the functions' cyclomatic complexity by lizard; 0 if it was not computed."""
 
 
 def analyse(text: str, path: str, *, parse: bool = True, lizard: bool = False) -> Facts:
-    """Facts of the file with this ``text`` and ``path``, whose suffix alone matters.
+    """Compute the facts of a file with this text and path, of which only the suffix matters.
 
-    Broken, binary, empty and huge texts have facts too; nothing in a text raises. ``parse=False`` uses regular
-    expressions alone, for a text that brings a parser down. Without ``lizard``, which takes long, complexity is 0.
+    Broken, binary, empty and huge texts have facts too; nothing in a text raises. With
+    ``parse=False`` only regular expressions are used, for a text that brings a parser down. Without
+    ``lizard``, which takes long, complexity is 0.
     """
     source = text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace")
     language = get_language(language_name(path))
-    facts = _counted(source, outline_source(source, language.name, parse=parse))
-    if lizard and language.lizard is not None:  # else it is no program
+    facts = _count_terms(source, outline_source(source, language.name, parse=parse))
+    if lizard and language.lizard is not None:  # otherwise it is no program
         from tosloc.code.complexity import lizard_complexity  # lizard takes long to import
 
-        facts.complexity = lizard_complexity(
-            text, language.lizard if parse and len(text) <= MAX_PARSED_BYTES else ""
-        )
+        is_parsed = parse and len(text) <= MAX_PARSED_BYTES
+        facts.complexity = lizard_complexity(text, language.lizard if is_parsed else "")
     return facts
 
 
-def _counted(source: bytes, outline: Outline) -> Facts:
-    """Counts of the terms. Letters in names: S pieces of one field, N words, M terms of theirs, T distinct ones."""
-    pieces: list[tuple[int, str]] = []  # in the order of the text, declared names behind it
-    end = 0
-    for span in (*outline.spans, Span(len(source), len(source), "drop")):
-        pieces.append((_CODE, source[end : span.start].decode("utf-8", "replace")))
-        own, end = source[span.start : span.end].decode("utf-8", "replace"), span.end
-        if span.kind == "drop":
-            pieces.append((_CODE, "\n" * own.count("\n")))
-        else:
-            field, no_words = _KINDS[span.kind]
-            pieces.append(
-                (field, no_words.sub(lambda found: " " + "\n" * found[0].count("\n"), own))
-            )
-    for field, names in enumerate((outline.methods, outline.types, outline.fields), start=_METHOD):
-        pieces.append((field, " ".join(names)))
-    text = " ".join(
-        ["", *(piece for _, piece in pieces), ""]
-    )  # a word does not go on in the next piece
-    blanked = text.translate(_BLANKED) if text.isascii() else _NO_WORD.sub(" ", text)
-    letters, marks = (
-        np.frombuffer(one.encode("utf-32-le"), dtype=np.int32) for one in (blanked, text)
-    )
-    is_word, newlines = letters != ord(" "), np.flatnonzero(marks == ord("\n"))
-    starts_N = np.flatnonzero(is_word[1:] & ~is_word[:-1]) + 1
-    starts_S = np.cumsum([1, *(len(piece) + 1 for _, piece in pieces)])
-    fields_N = np.array([field for field, _ in pieces])[
-        np.searchsorted(starts_S, starts_N, side="right") - 1
-    ]
-    of_words = list(map(identifier_terms, blanked.split()))
-    sizes_N = np.fromiter(map(len, of_words), dtype=np.int64, count=len(of_words))
-    terms_M = list(chain.from_iterable(of_words))
-    fields_M, lines_M = (
-        np.repeat(fields_N, sizes_N),
-        np.repeat(np.searchsorted(newlines, starts_N), sizes_N),
-    )
+class _Words(NamedTuple):
+    """The N words of a text."""
 
-    terms = sorted({*terms_M})
-    T, places = len(terms), {term: place for place, term in enumerate(terms)}
-    places_M = np.fromiter(map(places.__getitem__, terms_M), dtype=np.int64, count=len(terms_M))
-    counts = np.bincount(places_M * len(FIELDS) + fields_M, minlength=T * len(FIELDS)).reshape(
-        -1, len(FIELDS)
-    )
-    lines = source.count(b"\n") + (source[-1:] not in b"\n")
-    C = max(
-        1, -(-(lines - CHUNK_OVERLAP) // CHUNK_LINES)
-    )  # a last chunk of overlap lines only is not made
-    chunks_M, in_text = lines_M // CHUNK_LINES, fields_M < _METHOD
-    here = in_text & (chunks_M < C)
-    before = in_text & (lines_M % CHUNK_LINES < CHUNK_OVERLAP) & (chunks_M > 0)
-    keys_M = chunks_M * T + places_M
-    pairs, times = np.unique(np.concatenate((keys_M[here], keys_M[before] - T)), return_counts=True)
+    words: list[str]
+    fields: LongArray
+    """(N,) position in FIELDS of each word's field."""
+    lines: LongArray
+    """(N,) line of each word, from 0. Declared names come after the last line."""
+
+
+def _count_terms(source: bytes, outline: Outline) -> Facts:
+    """Count the terms of a text. M terms with repetitions, T distinct ones."""
+    words = _split_words(_pieces(source, outline))
+    terms_of_words = [identifier_terms(word) for word in words.words]
+    number_of_terms = np.fromiter(map(len, terms_of_words), np.int64, len(terms_of_words))
+    all_terms = list(chain.from_iterable(terms_of_words))
+    fields = np.repeat(words.fields, number_of_terms)
+    lines = np.repeat(words.lines, number_of_terms)
+
+    terms = sorted(set(all_terms))
+    position_of = {term: position for position, term in enumerate(terms)}
+    positions = np.fromiter(map(position_of.__getitem__, all_terms), np.int64, len(all_terms))
+    cells = positions * len(FIELDS) + fields
+    counts = np.bincount(cells, minlength=len(terms) * len(FIELDS)).reshape(-1, len(FIELDS))
+
+    number_of_lines = source.count(b"\n") + (source[-1:] not in b"\n")
+    # The last chunk has lines that are not overlap of the one before.
+    chunks = max(1, -(-(number_of_lines - CHUNK_OVERLAP) // CHUNK_LINES))
+    chunk = lines // CHUNK_LINES
+    in_text = fields < _METHOD
+    in_own_chunk = in_text & (chunk < chunks)
+    in_chunk_before = in_text & (lines % CHUNK_LINES < CHUNK_OVERLAP) & (chunk > 0)
+    keys = chunk * len(terms) + positions
+    occurrences = np.concatenate((keys[in_own_chunk], keys[in_chunk_before] - len(terms)))
+    pairs, frequencies = np.unique(occurrences, return_counts=True)
     return Facts(
         terms,
         np.minimum(counts, 65_535).astype(np.uint16),
-        np.searchsorted(pairs, np.arange(C + 1) * T),
-        (pairs % max(T, 1)).astype(np.int32),
-        np.minimum(times, 255).astype(np.uint8),
-        lines,
+        np.searchsorted(pairs, np.arange(chunks + 1) * len(terms)),
+        (pairs % max(len(terms), 1)).astype(np.int32),
+        np.minimum(frequencies, 255).astype(np.uint8),
+        number_of_lines,
         outline.parsed or not source,
     )
 
 
-def outline_source(source: bytes, language: str, *, parse: bool = True) -> Outline:
-    """Outline of ``source``, UTF-8 text of a file of the language called so. Never raises for what it holds.
+def _pieces(source: bytes, outline: Outline) -> list[tuple[int, str]]:
+    """Return the pieces of a text with their fields, in its order, and declared names after them.
 
-    ``parse=False`` uses regular expressions alone.
+    Each piece has the line breaks of its part of the source, so that lines can be counted.
     """
-    known, script, around = get_language(language), source, list[Span]()
-    style = known.style
-    if known.has_scripts:
+    pieces: list[tuple[int, str]] = []
+    end = 0
+    for span in (*outline.spans, Span(len(source), len(source), "drop")):
+        pieces.append((_CODE, source[end : span.start].decode("utf-8", "replace")))
+        text = source[span.start : span.end].decode("utf-8", "replace")
+        end = span.end
+        if span.kind == "drop":
+            pieces.append((_CODE, "\n" * text.count("\n")))
+        else:
+            words = _NO_WORDS_OF_KIND[span.kind].sub(_keep_line_breaks, text)
+            pieces.append((_FIELD_OF_KIND[span.kind], words))
+    for field, names in enumerate((outline.methods, outline.types, outline.fields), start=_METHOD):
+        pieces.append((field, " ".join(names)))
+    return pieces
+
+
+def _keep_line_breaks(match: re.Match[str]) -> str:
+    return " " + "\n" * match[0].count("\n")
+
+
+def _split_words(pieces: Sequence[tuple[int, str]]) -> _Words:
+    """Split pieces of a text into words, with the field and the line of each.
+
+    The characters of the whole text are one array, which is much quicker than a loop over words.
+    """
+    # The blanks end words at the ends of pieces.
+    text = " ".join(["", *(piece for _, piece in pieces), ""])
+    blanked = text.translate(_BLANK_NO_WORDS) if text.isascii() else _NO_WORD.sub(" ", text)
+    is_word = np.frombuffer(blanked.encode("utf-32-le"), dtype=np.int32) != ord(" ")
+    characters = np.frombuffer(text.encode("utf-32-le"), dtype=np.int32)
+    line_breaks = np.flatnonzero(characters == ord("\n"))
+    word_starts = np.flatnonzero(is_word[1:] & ~is_word[:-1]) + 1
+    piece_starts = np.cumsum([1, *(len(piece) + 1 for _, piece in pieces)])
+    piece_of_word = np.searchsorted(piece_starts, word_starts, side="right") - 1
+    field_of_piece = np.array([field for field, _ in pieces])
+    lines = np.searchsorted(line_breaks, word_starts)
+    return _Words(blanked.split(), field_of_piece[piece_of_word], lines)
+
+
+def outline_source(source: bytes, language: str, *, parse: bool = True) -> Outline:
+    """Return the outline of a file in a language, from its UTF-8 text. Nothing in a text raises.
+
+    With ``parse=False`` only regular expressions are used.
+    """
+    analysed = get_language(language)
+    script = source
+    style = analysed.style
+    spans_around: list[Span] = []
+    if analysed.has_scripts:
         script, rest = split_component(source)
-        around, style = lex(rest, style).spans, "c"
-    captures = capture_nodes(script, known, _WANTED) if parse and known.grammar else None
+        spans_around = lex(rest, style).spans
+        style = "c"
+    captures = None
+    if parse and analysed.grammar:
+        captures = capture_nodes(script, analysed, _WANTED)
     if captures is None:
         outline = lex(script, style)
     else:
-        methods, types, fields = (
-            captured_texts(script, captures, name) for name in ("method", "type", "field")
+        outline = Outline(
+            captured_spans(captures, SPAN_KINDS),
+            captured_texts(script, captures, "method"),
+            captured_texts(script, captures, "type"),
+            captured_texts(script, captures, "field"),
+            parsed=True,
         )
-        outline = Outline(captured_spans(captures, SPAN_KINDS), methods, types, fields, parsed=True)
-    spans = _disjoint([*outline.spans, *around]) if around else outline.spans
-    return outline._replace(
-        spans=_without_headers(source, spans, all_before_package=language == "java")
-    )
+    spans = outline.spans
+    if spans_around:
+        spans = _without_overlaps([*spans, *spans_around])
+    spans = _drop_licences(source, spans, all_before_package=language == "java")
+    return outline._replace(spans=spans)
 
 
 def captured_texts(source: bytes, captures: Captures, name: str) -> list[str]:
@@ -189,10 +239,10 @@ def captured_spans(captures: Captures, kinds: Mapping[str, str]) -> list[Span]:
     spans: list[Span] = []
     for name, kind in kinds.items():
         spans += (Span(start, end, kind) for start, end, _ in captures.get(name, ()))
-    return _disjoint(spans)
+    return _without_overlaps(spans)
 
 
-def _disjoint(spans: list[Span]) -> list[Span]:
+def _without_overlaps(spans: list[Span]) -> list[Span]:
     kept: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if span.start < span.end and (not kept or span.start >= kept[-1].end):
@@ -201,52 +251,71 @@ def _disjoint(spans: list[Span]) -> list[Span]:
 
 
 def split_component(source: bytes) -> tuple[bytes, bytes]:
-    """The scripts of a component without the rest, and the rest without them: blanks stand where the others were.
+    """Return the scripts of a component, and the rest; in each, blanks replace the other.
 
-    Both are as long as ``source``, with its lines. A script is what ``<script>`` encloses, and what stands between two
-    lines of ``---`` at the beginning (Astro's).
+    Both are as long as ``source``, with the same lines. A script is the content of ``<script>``,
+    and the text between two lines of ``---`` at the beginning (Astro).
 
     >>> split_component(b"<p>a</p><script>b()</script>")
     (b'                b()         ', b'<p>a</p><script>   </script>')
     """
-    script, rest = bytearray(re.sub(rb"[^\n\r]", b" ", source)), bytearray(source)
-    for found in _SCRIPT.finditer(source):
-        start, end = found.span(found.lastgroup or 0)
+    script = bytearray(re.sub(rb"[^\n\r]", b" ", source))
+    rest = bytearray(source)
+    for match in _SCRIPT.finditer(source):
+        start, end = match.span(match.lastgroup or 0)
         rest[start:end] = script[start:end]
         script[start:end] = source[start:end]
     return bytes(script), bytes(rest)
 
 
-def _without_headers(source: bytes, spans: list[Span], *, all_before_package: bool) -> list[Span]:
-    """Spans with the licence comments at the head of the file dropped.
+def _drop_licences(source: bytes, spans: list[Span], *, all_before_package: bool) -> list[Span]:
+    """Return the spans with the licence comments at the head of the file dropped.
 
-    The head is what comes before the first thing that is neither comment, package nor import. With
-    ``all_before_package`` every comment before the package or the imports is a header; other comments of the head are
-    if they speak of a licence. Line comments that follow each other without a blank line stand together.
+    The head is everything before the first text that is neither comment, package nor import. With
+    ``all_before_package`` every comment before the package or the imports is a licence; other
+    comments of the head are one if they mention a licence.
+    """
+    blocks = _head_blocks(source, spans)
+    first_statement = 0
+    for number, block in enumerate(blocks):
+        if block[0].kind == "drop":
+            first_statement = number
+            break
+    result: list[Span] = []
+    for number, block in enumerate(blocks):
+        is_licence = block[0].kind == "comment" and (
+            (all_before_package and number < first_statement)
+            or _LICENCE.search(source, block[0].start, block[-1].end) is not None
+        )
+        if is_licence:
+            block = [span._replace(kind="drop") for span in block]
+        result += block
+    return result + spans[len(result) :]
+
+
+def _head_blocks(source: bytes, spans: Sequence[Span]) -> list[list[Span]]:
+    """Return the spans at the head of a file, in blocks.
+
+    Line comments that follow each other without a blank line are one block.
     """
     end = 3 if source.startswith(b"\xef\xbb\xbf") else 0
     blocks: list[list[Span]] = []
     for span in spans:
         if span.kind == "string" or source[end : span.start].strip(b" \t\r\n\f;"):
             break
-        before = blocks[-1][-1] if blocks else None
-        if (
-            before is not None
-            and before.kind == span.kind == "comment"
-            and source.startswith(_LINE_COMMENT, before.start)
-            and source.startswith(_LINE_COMMENT, span.start)
-            and source.count(b"\n", before.end - 1, span.start) < 2
-        ):
+        if blocks and _continues(source, blocks[-1][-1], span):
             blocks[-1].append(span)
         else:
             blocks.append([span])
         end = span.end
-    package = next((number for number, block in enumerate(blocks) if block[0].kind == "drop"), 0)
-    result: list[Span] = []
-    for number, block in enumerate(blocks):
-        licence = (all_before_package and number < package) or _LICENCE.search(
-            source, block[0].start, block[-1].end
-        )
-        is_header = block[0].kind == "comment" and licence
-        result += [span._replace(kind="drop") for span in block] if is_header else block
-    return result + spans[len(result) :]
+    return blocks
+
+
+def _continues(source: bytes, before: Span, span: Span) -> bool:
+    """Return whether two spans are line comments with no blank line between them."""
+    return (
+        before.kind == span.kind == "comment"
+        and source.startswith(_LINE_COMMENT, before.start)
+        and source.startswith(_LINE_COMMENT, span.start)
+        and source.count(b"\n", before.end - 1, span.start) < 2
+    )

@@ -1,18 +1,20 @@
-"""The functions, methods and classes of a source text, with the terms of each: facts of their own, made when asked for.
+"""The functions, methods and classes of a source text, with their terms.
 
-A function's text is its comment (that which ends right above it), its decorators, annotations or attributes, and its
-body; a nested function is part of the one around it. A class is what is left of it without its methods. Lines are from
-the first decorator, annotation or attribute to the end; a comment above is not among them, since a change of it is
-no change of the function. Functions without a name are part of what is around them, unless they are assigned to one.
+They are facts of their own, computed when an answer needs them. The text of a function is the
+comment that ends right above it, its decorators, annotations or attributes, and its body. A nested
+function is part of the enclosing one. A class is its text without its methods. Lines run from the
+first decorator, annotation or attribute to the end; the comment above is not among them, because
+changing it does not change the function. Functions without a name are part of the enclosing text,
+unless they are assigned to a name.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -28,36 +30,46 @@ if TYPE_CHECKING:
 
 FUNCTION_KINDS: Final = ("function", "method", "class")
 MAX_FUNCTIONS: Final = 10_000
-"""Of one text; what follows is left out. The longest file of twenty projects has 1,400."""
-MAX_DEPTH: Final = 8  # definitions that stand deeper are part of what is around them
+"""Functions of one text; the rest is left out. The longest file of twenty projects has 1,400."""
+MAX_DEPTH: Final = 8
+"""Depth of nesting; deeper definitions are part of the enclosing one."""
 
 _WANTED: Final = ("class", "function", "scope", "around", "above", "comment")
-"""Captures of a query: definitions, what is only a scope of names, nodes around a definition, what stands above one."""
-_MAX_ABOVE: Final = 500  # comments and attributes above one definition
+"""Captures of a query.
+
+They are definitions, scopes that only qualify names, nodes around a definition, and nodes above
+one.
+"""
+_MAX_ABOVE: Final = 500
+"""Comments and attributes above one definition."""
+_CLASS: Final = FUNCTION_KINDS.index("class")
 
 
 @dataclass
 class FunctionFacts:
-    """The functions and classes of one text, in the order of their beginnings. N functions, T terms, Q pairs."""
+    """The functions and classes of one text, in order. N functions, T terms, Q pairs of both."""
 
-    names: tuple[str, ...]  # (N,) qualified names, Class.method; overloads have the same
-    kinds: npt.NDArray[np.uint8]  # (N,) places in KINDS
-    starts: IntArray  # (N,) first lines, from 1
-    ends: IntArray  # (N,) last lines
-    terms: tuple[str, ...]  # (T,) distinct terms, sorted
-    offsets: LongArray  # (N + 1,) function n holds pairs ``offsets[n]:offsets[n + 1]``
-    places: IntArray  # (Q,) places in ``terms``, ascending in a function
-    code: npt.NDArray[
-        np.uint8
-    ]  # (Q,) how often the term stands in the function's code and strings, at most 255
-    comments: npt.NDArray[
-        np.uint8
-    ]  # (Q,) how often it stands in its comments and documentation, at most 255
+    names: tuple[str, ...]
+    """(N,) qualified names, Class.method; overloads have the same name."""
+    kinds: npt.NDArray[np.uint8]
+    """(N,) positions in FUNCTION_KINDS."""
+    starts: IntArray
+    """(N,) first lines, from 1."""
+    ends: IntArray
+    """(N,) last lines."""
+    terms: tuple[str, ...]
+    """(T,) distinct terms, sorted."""
+    offsets: LongArray
+    """(N + 1,) function n has the pairs ``offsets[n]:offsets[n + 1]``."""
+    places: IntArray
+    """(Q,) positions in ``terms``, ascending within a function."""
+    code: npt.NDArray[np.uint8]
+    """(Q,) how often the term occurs in the function's code and strings, at most 255."""
+    comments: npt.NDArray[np.uint8]
+    """(Q,) how often it occurs in its comments and documentation, at most 255."""
 
     def __len__(self) -> int:
         return len(self.names)
-
-    # what questions share, each made when it is first wanted
 
     @cached_property
     def rows(self) -> LongArray:
@@ -66,19 +78,19 @@ class FunctionFacts:
 
     @cached_property
     def lengths(self) -> FloatArray:
-        """(N,) how many terms each function has."""
+        """(N,) number of terms of each function."""
         counts = self.code.astype(np.float64) + self.comments
         return np.bincount(self.rows, weights=counts, minlength=len(self)).astype(
             np.float64, copy=False
         )
 
     def of_terms(self, values: Mapping[str, float]) -> FloatArray:
-        """(T,) the value of each term, 0 for those that have none."""
+        """Return (T,) the value of each term, 0 for those without one."""
         return np.array([values.get(term, 0.0) for term in self.terms], dtype=np.float64)
 
     @cached_property
     def last_names(self) -> list[tuple[str, ...]]:
-        """(N,) the last part but one of each name, "" where it stands alone, and the last."""
+        """(N,) the last two parts of each name; the first of them is "" if there is only one."""
         return [tuple(f".{name}".split(".")[-2:]) for name in self.names]
 
     @cached_property
@@ -90,20 +102,38 @@ class FunctionFacts:
 class _Definition(NamedTuple):
     """A function or class, in bytes of the source."""
 
-    begin: int  # where its text begins: that of the comment above it
-    start: int  # where it begins itself, with decorators, annotations or attributes
+    begin: int
+    """Beginning of its text, the comment above it included."""
+    start: int
+    """Beginning of its lines: decorators, annotations or attributes, else itself."""
     end: int
     name: str
-    kind: int  # place in KINDS
-    parent: int  # number of the definition around it; -1 if there is none
+    kind: int
+    """Position in FUNCTION_KINDS."""
+    parent: int
+    """Number of the enclosing definition; -1 if there is none."""
+
+
+class _Scope(NamedTuple):
+    """A definition or a scope of names that is open at some place of the source."""
+
+    end: int
+    name: str
+    """Qualified name."""
+    definition: int
+    """Number of the innermost definition; -1 if there is none."""
+    is_class: bool
+    """Whether functions in it are methods."""
 
 
 def find_functions(text: str, path: str) -> FunctionFacts:
-    """Functions and classes of the file with this ``text`` and ``path``, whose suffix alone matters.
+    """Return the functions and classes of a file with this text and path (only its suffix matters).
 
-    None of a language without a grammar and of what is no program; nothing in a text raises.
+    There are none in a language without a grammar, and in a text that is no program. Nothing in a
+    text raises.
 
-    >>> facts = find_functions("class A:\\n    @property\\n    def size(self):\\n        return self.items", ".py")
+    >>> text = "class A:\\n    @property\\n    def size(self):\\n        return self.items"
+    >>> facts = find_functions(text, ".py")
     >>> facts.names, facts.starts.tolist(), facts.ends.tolist()
     (('A', 'A.size'), [1, 2], [4, 4])
     """
@@ -111,7 +141,8 @@ def find_functions(text: str, path: str) -> FunctionFacts:
     source = text.encode("utf-8", "replace")
     if not language.grammar:
         return NO_FUNCTIONS
-    from tosloc.code.facts import split_component  # here: what is known needs no parser
+    # Known functions need no parser, so these are imported here.
+    from tosloc.code.facts import split_component
     from tosloc.code.parse import capture_nodes
 
     if language.has_scripts:
@@ -122,66 +153,71 @@ def find_functions(text: str, path: str) -> FunctionFacts:
 
 
 def _spans(source: bytes, captures: Captures, name: str) -> list[tuple[int, int]]:
-    """Return starts and ends of what is captured as ``name``, without a line break at the end."""
+    """Return starts and ends of the nodes captured as ``name``, without a line break at the end."""
     captured = captures.get(name, ())
     return sorted({(start, end - source.endswith(b"\n", 0, end)) for start, end, _ in captured})
-
-
-# Definitions
 
 
 def _definitions(
     source: bytes, captures: Captures, comments: Sequence[tuple[int, int]]
 ) -> list[_Definition]:
-    """The named functions and classes, in the order of their beginnings; one lies inside another or outside it."""
+    """Return the named functions and classes in order; each is inside another one or outside."""
     comments_by_end = {end: start for start, end in comments}
     above_by_end = {end: start for start, end in _spans(source, captures, "above")}
     definitions: list[_Definition] = []
-    scopes: list[tuple[int, str, int, bool]] = []
-    """Of what is open: end, qualified name, number of the innermost definition, whether functions are methods in it."""
-    roles: dict[tuple[int, int], tuple[str, str]] = {}  # role and name of each span
-    for role in ("class", "function", "scope", "around"):
-        for start, end, name in captures.get(role, ()):
-            roles.setdefault((start, -end), (role, name))
-    wrapped: tuple[int, int] | None = None
+    scopes: list[_Scope] = []
+    around: tuple[int, int] | None = None
     last_end = 0
-    for start, minus_end in sorted(roles):  # outer ones first
-        role, name = roles[start, minus_end]
-        end = -minus_end
+    for role, name, start, end in _nodes(captures):
         if role == "around":
-            if wrapped is None or wrapped[1] <= start:
-                wrapped = (start, end)
+            if around is None or around[1] <= start:
+                around = (start, end)
             continue
-        if wrapped is not None:
-            if end <= wrapped[1] <= end + 2:  # a semicolon and a line break
-                start, end = wrapped
-            wrapped = None
-        while scopes and scopes[-1][0] <= start:
+        if around is not None:
+            if end <= around[1] <= end + 2:  # a semicolon and a line break
+                start, end = around
+            around = None
+        while scopes and scopes[-1].end <= start:
             scopes.pop()
-        _, outer, parent, in_class = scopes[-1] if scopes else (0, "", -1, False)
+        outer = scopes[-1] if scopes else _Scope(0, "", -1, False)
         if not name or len(scopes) == MAX_DEPTH:
             continue
-        qualified = f"{outer}.{name}" if outer else name
+        qualified = f"{outer.name}.{name}" if outer.name else name
         if role == "scope":
-            scopes.append((end, qualified, parent, True))
+            scopes.append(_Scope(end, qualified, outer.definition, True))
             continue
-        start = _attached(source, start, above_by_end)
-        begin = max(
-            _attached(source, start, comments_by_end),
-            definitions[parent].begin if parent >= 0 else 0,
-        )
+        start = _attached_start(source, start, above_by_end)
+        begin = _attached_start(source, start, comments_by_end)
+        if outer.definition >= 0:
+            begin = max(begin, definitions[outer.definition].begin)
         begin = max(begin, min(last_end, start))
-        kind = 2 if role == "class" else int(in_class or "." in name)
-        definitions.append(_Definition(begin, start, end, qualified, kind, parent))
-        scopes.append((end, qualified, len(definitions) - 1, kind == 2))
-        last_end = end if parent < 0 else last_end
+        is_class = role == "class"
+        kind = _CLASS if is_class else int(outer.is_class or "." in name)
+        definitions.append(_Definition(begin, start, end, qualified, kind, outer.definition))
+        scopes.append(_Scope(end, qualified, len(definitions) - 1, is_class))
+        if outer.definition < 0:
+            last_end = end
         if len(definitions) == MAX_FUNCTIONS:
             break
     return definitions
 
 
-def _attached(source: bytes, start: int, by_end: Mapping[int, int]) -> int:
-    """Where the spans begin that end right above ``start``, with no blank line between; ``start`` without any."""
+def _nodes(captures: Captures) -> Iterator[tuple[str, str, int, int]]:
+    """Yield role, name, start and end of captured nodes, outer ones first, each span once."""
+    nodes: dict[tuple[int, int], tuple[str, str]] = {}
+    for role in ("class", "function", "scope", "around"):
+        for start, end, name in captures.get(role, ()):
+            nodes.setdefault((start, -end), (role, name))
+    for start, minus_end in sorted(nodes):
+        role, name = nodes[start, minus_end]
+        yield role, name, start, -minus_end
+
+
+def _attached_start(source: bytes, start: int, by_end: Mapping[int, int]) -> int:
+    """Return where the spans begin that end right above ``start``, with no blank line between.
+
+    Without such a span it is ``start`` itself.
+    """
     for _ in range(_MAX_ABOVE):
         end = start
         while end > 0 and source[end - 1] in b" \t\r\n":
@@ -192,60 +228,68 @@ def _attached(source: bytes, start: int, by_end: Mapping[int, int]) -> int:
     return start
 
 
-# Terms
-
-
 def _facts(
     source: bytes, definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]
 ) -> FunctionFacts:
-    """The definitions with their lines and the terms of their texts."""
-    cuts = sorted({place for one in definitions for place in (one.begin, one.end)}.union(*comments))
-    number_of = {cut: place for place, cut in enumerate(cuts)}
-    innermost, is_comment = (
-        np.full(len(cuts), -1),
-        np.zeros(len(cuts), dtype=bool),
-    )  # of the pieces between cuts
-    for place, one in enumerate(definitions):  # inner ones last
-        innermost[number_of[one.begin] : number_of[one.end]] = place
-    for begin, end in comments:
-        is_comment[number_of[begin] : number_of[end]] = True
-    held = [
-        (Counter[str](), Counter[str]()) for _ in definitions
-    ]  # terms of its code, of its comments
-    for (start, end), holder, kind in zip(
-        pairwise(cuts), innermost.tolist(), is_comment.tolist(), strict=False
-    ):
-        found = terms_of(source[start:end].decode("utf-8", "replace")) if holder >= 0 else []
-        number = holder
-        while number >= 0 and (
-            number == holder or definitions[number].kind != 2
-        ):  # and the functions around it
-            held[number][kind].update(found)
-            number = definitions[number].parent
-    terms = sorted(set().union(*chain.from_iterable(held)))
-    place_of = {term: number for number, term in enumerate(terms)}
-    counts = [
-        (place_of[term], code[term], said[term])
-        for code, said in held
-        for term in sorted(code | said)
-    ]
-    places, code, said = np.array(counts, dtype=np.int32).reshape(-1, 3).T
-    lines = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n"))
-    starts, last = (
-        [one.start for one in definitions],
-        [max(one.end - 1, one.start) for one in definitions],
-    )
+    """Return the definitions with their lines and the terms of their texts."""
+    code_terms, comment_terms = _count_terms(source, definitions, comments)
+    terms = sorted(set().union(*code_terms, *comment_terms))
+    place_of = {term: place for place, term in enumerate(terms)}
+    rows: list[tuple[int, int, int]] = []
+    offsets = [0]
+    for code, comment in zip(code_terms, comment_terms, strict=True):
+        for term in sorted(code | comment):
+            rows.append((place_of[term], code[term], comment[term]))
+        offsets.append(len(rows))
+    places, code_counts, comment_counts = np.array(rows, dtype=np.int32).reshape(-1, 3).T
+    line_breaks = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n"))
+    starts = [definition.start for definition in definitions]
+    last_bytes = [max(definition.end - 1, definition.start) for definition in definitions]
     return FunctionFacts(
-        names=tuple(one.name for one in definitions),
-        kinds=np.array([one.kind for one in definitions], dtype=np.uint8),
-        starts=(np.searchsorted(lines, starts) + 1).astype(np.int32),
-        ends=(np.searchsorted(lines, last) + 1).astype(np.int32),
+        names=tuple(definition.name for definition in definitions),
+        kinds=np.array([definition.kind for definition in definitions], dtype=np.uint8),
+        starts=(np.searchsorted(line_breaks, starts) + 1).astype(np.int32),
+        ends=(np.searchsorted(line_breaks, last_bytes) + 1).astype(np.int32),
         terms=tuple(terms),
-        offsets=np.cumsum([0, *(len(code | said) for code, said in held)], dtype=np.int64),
+        offsets=np.array(offsets, dtype=np.int64),
         places=places,
-        code=np.minimum(code, 255).astype(np.uint8),
-        comments=np.minimum(said, 255).astype(np.uint8),
+        code=np.minimum(code_counts, 255).astype(np.uint8),
+        comments=np.minimum(comment_counts, 255).astype(np.uint8),
     )
+
+
+def _count_terms(
+    source: bytes, definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]
+) -> tuple[list[Counter[str]], list[Counter[str]]]:
+    """Return the terms of each definition's code, and those of its comments.
+
+    A piece of the source counts for its innermost definition and for the functions around that
+    one, but not for a class around it.
+    """
+    cuts = {cut for definition in definitions for cut in (definition.begin, definition.end)}
+    cuts = cuts.union(*comments)
+    ordered = sorted(cuts)
+    position_of = {cut: position for position, cut in enumerate(ordered)}
+    innermost = np.full(len(ordered), -1)
+    for number, definition in enumerate(definitions):  # inner ones overwrite outer ones
+        innermost[position_of[definition.begin] : position_of[definition.end]] = number
+    is_comment = np.zeros(len(ordered), dtype=bool)
+    for start, end in comments:
+        is_comment[position_of[start] : position_of[end]] = True
+    code_terms: list[Counter[str]] = [Counter() for _ in definitions]
+    comment_terms: list[Counter[str]] = [Counter() for _ in definitions]
+    pieces = zip(pairwise(ordered), innermost.tolist(), is_comment.tolist(), strict=False)
+    for (start, end), holder, in_comment in pieces:
+        if holder < 0:
+            continue
+        terms = terms_of(source[start:end].decode("utf-8", "replace"))
+        counters = comment_terms if in_comment else code_terms
+        counters[holder].update(terms)
+        outer = definitions[holder].parent
+        while outer >= 0 and definitions[outer].kind != _CLASS:
+            counters[outer].update(terms)
+            outer = definitions[outer].parent
+    return code_terms, comment_terms
 
 
 NO_FUNCTIONS: Final = _facts(b"", (), ())

@@ -1,4 +1,7 @@
-"""The languages that are told apart, and the versions of what is made of their texts, without loading a parser."""
+"""The languages that are distinguished, and versions of what is computed from their texts.
+
+This module loads no parser.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,14 @@ from importlib import metadata
 from typing import Any, Final
 
 FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
-"""Columns of the counts. The first three make up the whole text; the others, declared names, are also in ``code``."""
-FACTS_VERSION: Final = 3  # goes up when what tosloc.code.facts computes changes
-FUNCTIONS_VERSION: Final = "functions2"  # goes up when what tosloc.code.functions computes changes
+"""Columns of the counts.
+
+The first three are the whole text. The others are declared names, which are also in ``code``.
+"""
+FACTS_VERSION: Final = 3
+"""Raise it whenever tosloc.code.facts computes something else."""
+FUNCTIONS_VERSION: Final = "functions2"
+"""Raise it whenever tosloc.code.functions computes something else."""
 
 
 class Language:
@@ -18,17 +26,22 @@ class Language:
     def __init__(
         self, name: str, suffixes: str, style: str, grammar: str = "", lizard: str | None = ""
     ) -> None:
-        """The suffixes are without dots; the ``style`` of the lexer that separates comments and strings is a key of
-        ``parse.STYLES``. The ``grammar`` of tree-sitter is its module and, if that does not call it ``language``, what
-        it does; "" if the lexer reads the files. What is asked of the trees stands in ``queries/``, by the module's
-        name without ``tree_sitter_``. ``lizard`` is the suffix under which lizard reads them; "" is the first, None has
-        no complexity (no code).
+        """Describe a language.
+
+        ``suffixes`` are without dots. ``style`` is that of the lexer that separates comments and
+        strings: a key of ``parse.STYLES``. ``grammar`` is the module of a tree-sitter grammar and,
+        unless that is called ``language``, its function; "" if the lexer reads the files. The
+        queries over the trees are in ``queries/``, in a file named like the module without
+        ``tree_sitter_``. ``lizard`` is the suffix under which lizard reads the files; "" stands for
+        the first suffix, None means that they are no code and have no complexity.
         """
-        self.name, self.style, self.grammar = name, style, grammar
+        self.name = name
+        self.style = style
+        self.grammar = grammar
         self.suffixes = tuple(f".{suffix}" for suffix in suffixes.split())
         self.lizard = self.suffixes[0] if lizard == "" else lizard
         self.has_scripts = style == "markup" and grammar != ""
-        """Whether the files are pages whose scripts are parsed; then the grammar is theirs."""
+        """Whether the files are pages whose scripts are parsed; the grammar is that of scripts."""
 
 
 _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
@@ -89,14 +102,14 @@ _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
     ("markup", "xml xsd xsl xslt html htm xhtml svg tld wsdl md", "markup", "", None),
     ("settings", "properties ini cfg conf toml yml yaml", "hash", "", None),
 )
-"""What ``Language`` takes."""
+"""Arguments of ``Language``."""
 _LANGUAGES: Final = {row[0]: Language(*row) for row in _ROWS}
 _TEXT: Final = Language("text", "", "plain", lizard=None)
 
 LANGUAGE_BY_SUFFIX: Final[dict[str, str]] = {
     suffix: language.name for language in _LANGUAGES.values() for suffix in language.suffixes
 }
-"""Lower-case suffix with its dot -> language; any other suffix is "text"."""
+"""Language by lower-case suffix with its dot; any other suffix is "text"."""
 
 SOURCE_SUFFIXES: Final[frozenset[str]] = frozenset(
     suffix
@@ -108,14 +121,17 @@ SOURCE_SUFFIXES: Final[frozenset[str]] = frozenset(
 
 OTHER_SUFFIXES: Final[frozenset[str]] = frozenset(
     f".{suffix}"
-    for suffix in """xml xsd xsl xslt html htm xhtml tld wsdl properties ini cfg conf toml yml yaml json css scss sass
-    less jinja jinja2 j2 tmpl tpl template twig liquid haml pug jade gotmpl""".split()
+    for suffix in """xml xsd xsl xslt html htm xhtml tld wsdl properties ini cfg conf toml yml yaml
+    json css scss sass less jinja jinja2 j2 tmpl tpl template twig liquid haml pug jade
+    gotmpl""".split()
 ) | {"dockerfile", "makefile"}
-"""Endings of templates, styles and configuration: their words are searched, too, in a list of their own."""
+"""Endings of templates, styles and configuration, which are searched apart from sources."""
 
 
 def language_name(path: str) -> str:
-    """Name of the language of a file, by what follows the last dot of its path (case does not matter), or of a suffix.
+    """Return the name of the language of a path or suffix, by what follows its last dot.
+
+    Upper and lower case are the same.
 
     >>> language_name("a/B.Java"), language_name(".H"), language_name("a.java/Makefile")
     ('java', 'cpp', 'text')
@@ -124,23 +140,31 @@ def language_name(path: str) -> str:
 
 
 def get_language(name: str) -> Language:
-    """The language called ``name``; "text" for a name that is not in the table."""
+    """Return the language with a name; "text" for an unknown name."""
     return _LANGUAGES.get(name, _TEXT)
 
 
 def has_grammar(language: str) -> bool:
-    """Whether files of the language called so are parsed, or the scripts in them."""
+    """Return whether files of a language, or the scripts in them, are parsed."""
     return bool(get_language(language).grammar)
 
 
 @cache
 def analyser_version(lizard: bool = False) -> str:
-    """Version of the facts; with lizard's release where complexity is its number, which changes between releases."""
-    return f"facts{FACTS_VERSION}" + (f"+lizard{metadata.version('lizard')}" if lizard else "")
+    """Return the version of the facts, for store keys.
+
+    With ``lizard`` it includes lizard's release, because complexity changes between releases.
+    """
+    version = f"facts{FACTS_VERSION}"
+    if lizard:
+        version += f"+lizard{metadata.version('lizard')}"
+    return version
 
 
 @cache
 def with_grammar_release(language: str, version: str) -> str:
-    """A version, of ``analyser_version`` or of functions, with the release of a language's grammar: for store keys."""
+    """Return a version of facts or functions with the release of a language's grammar added."""
     distribution = get_language(language).grammar.partition(" ")[0].replace("_", "-")
-    return f"{version}+{distribution}{metadata.version(distribution)}" if distribution else version
+    if not distribution:
+        return version
+    return f"{version}+{distribution}{metadata.version(distribution)}"

@@ -1,8 +1,8 @@
-"""Source text -> what is where in it: by its language's query over its syntax tree, or by a lexer.
+"""The outline of a source text: by its language's query over its syntax tree, or by a lexer.
 
-Trees are made by a process of its own with limits on memory and time (``tosloc.code.trees``). It
-is started for the first text that is parsed, and parses all that follow.
-Texts of languages without a grammar are read by a lexer, which is made of regular expressions.
+Another process makes the trees, within limits on memory and time (``tosloc.code.trees``). It starts
+with the first text that is parsed, and parses all that follow. Texts of languages without a grammar
+are read by a lexer, which is made of regular expressions.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from tosloc.code.languages import Language
 from tosloc.core.processes import start_python
 
 MAX_PARSED_BYTES: Final = 2_000_000
-"""Bytes of a text that is parsed; a tree takes up to 240 times as much memory. Of 35,000 source files of eleven
-projects five have more, none of them written by hand."""
+"""Bytes of a text that is parsed; a tree takes up to 240 times as much memory.
+
+Of 35,000 source files of eleven projects five are larger, none of them written by hand.
+"""
 _TRIES: Final = 3
 _OUT_OF_TIME: Final = -signal.SIGPROF
 _OUT_OF_MEMORY: Final = frozenset({-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS})
@@ -112,7 +114,8 @@ class _Parser:
 
     def _close(self) -> int | None:
         """Kill the process, unless it has ended, and return its code."""
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if process is None:
             return None
         process.kill()
@@ -124,25 +127,25 @@ class _Parser:
 _PARSER: Final = _Parser()
 
 
-# Without a grammar
-
-
 class Span(NamedTuple):
     """A piece of a file that is not plain code, as byte offsets into its UTF-8 text."""
 
     start: int
     end: int
-    kind: str  # of an outline: comment, string, or drop for what gives no terms (imports, the package, licences)
+    kind: str
+    """In an outline: comment, string, or drop for imports, the package and licences."""
 
 
 class Outline(NamedTuple):
-    """What a file declares, and where its comments and strings are."""
+    """The declared names of a file, and its comments and strings."""
 
-    spans: list[Span]  # ascending, not overlapping; everything else is code
+    spans: list[Span]
+    """Ascending and without overlaps; everything else is code."""
     methods: list[str]
     types: list[str]
     fields: list[str]
-    parsed: bool  # False if the lexer was used
+    parsed: bool
+    """False if the lexer was used."""
 
 
 _STRINGS: Final = (
@@ -186,47 +189,55 @@ STYLES: Final[dict[str, re.Pattern[bytes]]] = {
 }
 
 _NOT_METHODS: Final = frozenset(
-    b"if for while switch catch return synchronized else do try new function func fun def when match using lock"
-    b" foreach".split()
+    b"if for while switch catch return synchronized else do try new function func fun def when"
+    b" match using lock foreach".split()
 )
 _TYPE_NAMES = re.compile(
-    rb"\b(?:class|interface|enum|struct|trait|object|protocol|record|union|module|defmodule|type)[ \t]+"
-    rb"([A-Za-z_]\w{0,200})"
+    rb"\b(?:class|interface|enum|struct|trait|object|protocol|record|union|module|defmodule|type)"
+    rb"[ \t]+([A-Za-z_]\w{0,200})"
 )
 _METHOD_NAMES = re.compile(
-    rb"\b(?:def|func|function|fun|fn|sub|procedure|defn)[ \t]+(?:[\w.]{1,100}\.)?([A-Za-z_]\w{0,200})"
+    rb"\b(?:def|func|function|fun|fn|sub|procedure|defn)[ \t]+(?:[\w.]{1,100}\.)?"
+    rb"([A-Za-z_]\w{0,200})"
     rb"|\bcp?def[ \t]+(?!class\b)[\w.*&\[\], \t]{0,100}?([A-Za-z_]\w{0,200})[ \t]*\("
     rb"|\b([A-Za-z_]\w{0,200})[ \t]{0,20}\([^;{}()]{0,2000}\)[\s\w.,]{0,200}\{"
 )
 _FIELD_NAMES = re.compile(
-    rb"(?m)^[ \t]*(?:(?:private|public|protected|internal|static|final|readonly|const|val|var|let|lateinit|override)"
-    rb"[ \t]+)+"
+    rb"(?m)^[ \t]*(?:(?:private|public|protected|internal|static|final|readonly|const|val|var|let"
+    rb"|lateinit|override)[ \t]+)+"
     rb"(?:[\w.<>\[\]?]{1,200}[ \t]+)?([A-Za-z_]\w{0,200})[ \t]*[=;:]"
 )
 
 
 def lex(source: bytes, style: str) -> Outline:
-    """Outline of ``source`` by the lexer of ``style``: declared names are those that follow the usual keywords."""
-    spans, position = list[Span](), 0
-    unclosed = dict.fromkeys(
-        _QUOTED, 0
-    )  # no quote before this place is closed: where one is not, none after it is
-    while found := STYLES[style].search(source, position):
-        position, kind = found.end(), found.lastgroup or ""
-        if kind == "quote":  # one that nothing closes on its line is code
-            quote, start = found.group(), found.start()
-            if start < unclosed[quote]:
+    """Return the outline of a text by the lexer of a style.
+
+    Declared names are those that follow the usual keywords.
+    """
+    spans: list[Span] = []
+    position = 0
+    # Up to this position no quote is closed on its line: where one is not, none after it is either.
+    unclosed_until = dict.fromkeys(_QUOTED, 0)
+    while match := STYLES[style].search(source, position):
+        position = match.end()
+        start = match.start()
+        kind = match.lastgroup or ""
+        if kind == "quote":
+            quote = match.group()
+            if start < unclosed_until[quote]:
                 continue
-            found = _QUOTED[quote].match(source, start)
-            assert found is not None
-            if found["closed"] is None:
-                unclosed[quote] = found.end()
+            string = _QUOTED[quote].match(source, start)
+            assert string is not None
+            if string["closed"] is None:  # a quote that nothing closes on its line is code
+                unclosed_until[quote] = string.end()
                 continue
-            position, kind = found.end(), "string"
-        spans.append(Span(found.start(), position, kind))
+            position = string.end()
+            kind = "string"
+        spans.append(Span(start, position, kind))
     code = bytearray(b"" if style in ("markup", "plain") else source)
-    for start, end, _ in spans if code else ():
-        code[start:end] = b" " * (end - start)
+    if code:
+        for span in spans:
+            code[span.start : span.end] = b" " * (span.end - span.start)
     methods = [match[match.lastindex or 0] for match in _METHOD_NAMES.finditer(code)]
     return Outline(
         spans,

@@ -25,8 +25,11 @@ import tree_sitter
 
 from tosloc.code.names import definition_name
 
-_MAX_RUBBLE: Final = 2_000
-"""Pieces of a text from which on it is no program; a query over them takes quadratic time."""
+_MAX_ERROR_PIECES: Final = 2_000
+"""Pieces of a text that is one error.
+
+With more it is no program, and a query over them takes quadratic time.
+"""
 _MAX_DEPTHS: Final = 1_000_000_000
 """Sum of the depths of all nodes of a tree. In each node a query looks at all that the nodes
 around it wait for. Two million bytes of a program have 40 million."""
@@ -75,7 +78,7 @@ def find_captures(source: bytes, grammar: str, wanted: tuple[str, ...]) -> Captu
         return None
     if "method" in wanted and root.has_error and not (nodes.get("type") or nodes.get("method")):
         return None
-    return {capture: _located(source, capture, nodes[capture]) for capture in nodes}
+    return {capture: _node_spans(source, capture, nodes[capture]) for capture in nodes}
 
 
 def syntax_tree(source: bytes, grammar: str) -> tree_sitter.Node | None:
@@ -168,7 +171,7 @@ def _limit_memory(most: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (most, given))
 
 
-def _located(
+def _node_spans(
     source: bytes, capture: str, nodes: list[tree_sitter.Node]
 ) -> list[tuple[int, int, str]]:
     if capture in _NAMED:
@@ -197,8 +200,8 @@ def _query(grammar: str, wanted: tuple[str, ...]) -> tree_sitter.Query:
 
 
 def _is_no_program(root: tree_sitter.Node) -> bool:
-    """Return whether a tree is rubble, or nested so deeply that a query over it would not end."""
-    if root.type == "ERROR" and root.child_count > _MAX_RUBBLE:
+    """Return whether a tree is mostly errors, or so deeply nested that a query would not end."""
+    if root.type == "ERROR" and root.child_count > _MAX_ERROR_PIECES:
         return True
     cursor: Any = root.walk()
     left = _MAX_DEPTHS // _STRIDE
@@ -211,7 +214,7 @@ def _is_no_program(root: tree_sitter.Node) -> bool:
 
 
 def _repeats_an_opening(source: bytes) -> bool:
-    """Return whether a part of the text repeats a short piece that opens and never closes: ``A<A<``.
+    """Return whether a part of the text repeats a piece that opens and never closes: ``A<A<``.
 
     At its end a parser tries all ways to understand it, in one step that takes gigabytes.
     """
