@@ -198,14 +198,21 @@ def test_a_commit_has_the_issue_that_its_subject_names(reasons_for):
 
 
 @pytest.mark.parametrize(
-    ("second_message", "expected"),
-    [("tree grow", ["name", "fix", "fix"]), ("grow under a moon at sea", ["name", "fix"])],
-    ids=["near", "far"],
+    ("other_words", "expected"), [(0, ["name", "fix", "fix"]), (20, ["name", "fix"])]
 )
-def test_a_second_change_is_shown_if_it_is_near(reasons_for, second_message, expected):
-    reports = [(40, "tree grow", PATHS[1:2]), (7, second_message, PATHS[1:2])]
+def test_a_second_change_is_shown_if_it_is_near(reasons_for, other_words, expected):
+    """It shares two rare words with the report, but with 20 others its cosine is .26."""
+    second = " ".join(["tree", "grow", *(f"word{number}" for number in range(other_words))])
+    reports = [(40, "tree grow", PATHS[1:2]), (7, second, PATHS[1:2])]
+    reports += [(1, f"other{number}", PATHS[5:6]) for number in range(40)]
     chosen = reasons_for(TREE, weights={"near_reports": 1.0}, history={"reports": reports})
     assert kinds(chosen) == expected
+
+
+def test_a_change_that_shares_one_word_by_chance_is_no_reason(reasons_for):
+    reports = [(40, "tree grow", PATHS[1:2]), (7, "grow under a moon at sea", PATHS[1:2])]
+    chosen = reasons_for(TREE, weights={"near_reports": 1.0}, history={"reports": reports})
+    assert kinds(chosen) == ["name", "fix"]
 
 
 def test_words_that_a_commit_shares_with_the_summary_come_first(reasons_for):

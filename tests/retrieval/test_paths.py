@@ -134,3 +134,8 @@ def test_a_location_means_the_files_that_agree_with_it_from_the_end(path, rows):
 @pytest.mark.parametrize(("path", "rows"), [("shop/Door.java", [3]), ("other/Door.java", [])])
 def test_a_qualified_location_agrees_in_all_its_folders(path, rows):
     assert make_view(PROJECT_PATHS).find_by_location(path, qualified=True) == rows
+
+
+def test_a_whole_path_agrees_better_than_one_that_differs():
+    """Both files share two names with the location, but only the second one ends there."""
+    assert make_view(("y/b/door.py", "b/door.py")).find_by_location("/home/x/b/door.py") == [1]
