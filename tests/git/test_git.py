@@ -116,7 +116,7 @@ def test_a_git_that_is_not_there_is_one_sentence(repository, tmp_path):
 
 
 def test_versions_have_the_regular_files_in_order_of_bytes(repository, monkeypatch):
-    monkeypatch.setattr(git_repository, "_REMEMBERED", 5)
+    monkeypatch.setattr(git_repository, "_MAX_REMEMBERED_FILES", 5)
     first = repository.commit(ODD, when=1234567890)
     second = repository.commit({"src.java": None})
     paths = ["run.java", "src-x/a.java", "src.java", "src/UPPER.JAVA", "src/a b.java"]

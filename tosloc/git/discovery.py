@@ -1,4 +1,4 @@
-"""Where a repository keeps its files, whether all of them lie where somebody may look, and where it is on the web."""
+"""Where a repository keeps its files, whether it may be read, and its pages on the web."""
 
 from __future__ import annotations
 
@@ -15,54 +15,57 @@ from urllib.parse import quote
 from tosloc.core.errors import RepositoryError
 from tosloc.core.io import read_regular_file
 
-_MOST: Final = 16 * 2**20
-"""Bytes of a file beside the objects: a configuration of a hundred thousand branches has 10 MB."""
-_UNREAD: Final = frozenset({"annex", "hooks", "lfs", "modules"})
-"""Folders of a git directory that git does not read for us; people link their hooks."""
+_MAX_BYTES: Final = 16 * 2**20
+"""Number of bytes of the largest file beside the objects that is read.
 
+A configuration of a hundred thousand branches has 10 MB.
+"""
+_UNREAD_FOLDERS: Final = frozenset({"annex", "hooks", "lfs", "modules"})
+"""Folders of a git directory that our git commands do not read; people link their hooks."""
 _READ_IN_WORK_TREE: Final = frozenset({".gitattributes", ".gitignore"})
-_DEEPEST_INCLUDE: Final = 10
-"""Level of nested inclusion at which git gives up."""
-_INCLUDED: Final = re.compile(rb"(?im)^[ \t]*path[ \t]*=[ \t]*\"?([^\"\r\n]+)")
+"""Files of a work tree that git reads to list uncommitted files."""
+_MAX_INCLUDE_DEPTH: Final = 10
+"""Depth of nested inclusion at which git gives up."""
+_INCLUDED_PATH: Final = re.compile(rb"(?im)^[ \t]*path[ \t]*=[ \t]*\"?([^\"\r\n]+)")
 
 _URL: Final = re.compile(
-    r"(?:\A|/)(?:(?P<scheme>https?|ssh|git|file|ftps?):/+(?P<rest>.*)|(?P<ssh>[\w.\-]+@[\w.\-]+:.*))",
+    r"(?:\A|/)(?:(?P<scheme>https?|ssh|git|file|ftps?):/+(?P<rest>.*)"
+    r"|(?P<ssh>[\w.\-]+@[\w.\-]+:.*))",
     re.DOTALL,
 )
-"""The address of a repository, of which a Path has kept one slash, maybe below a folder."""
-
+"""Address of a repository after pathlib has made one slash of two, maybe below a folder."""
 _HEAD: Final = re.compile(rb"ref:\s*refs/|[0-9a-fA-F]{40}")
 _REMOTE: Final = re.compile(
     r"(?:https?://(?:[^/@\s]*@)?|ssh://(?:[^/@\s]*@)?|git://|(?:[\w.\-]+@))"
     r"(?P<host>[A-Za-z0-9.\-]+)(?::\d+(?=/))?[/:](?P<path>[\w.\-~]+(?:/[\w.\-~]+)+)"
 )
-_FOLDERS: Final = {
+_PAGE_FOLDERS: Final = {
     "github": ("commit", "blob"),
     "gitlab": ("-/commit", "-/blob"),
     "codeberg": ("commit", "src/commit"),
     "bitbucket": ("commits", "src"),
 }
-"""Part of a host's name -> folders of its pages of commits and of files."""
+"""Part of a host's name -> folders of its pages about commits and about files."""
 
 
 def find_git_directories(path: Path) -> tuple[Path, Path]:
-    """Return the git directory of a work tree, a bare repository or a git directory at ``path``,
-    and the directory of its objects.
+    """Return the git directory of the repository at ``path`` and its common directory.
 
-    HEAD is in the first; objects, branches and the configuration are in the second. They differ in
-    linked work trees only. Raises RepositoryError.
+    ``path`` is a work tree, a bare repository or a git directory. HEAD is in the git directory;
+    objects, branches and the configuration are in the common directory. The two differ only for
+    linked work trees. Raises RepositoryError.
     """
     _check_folder(path)
-    pointer = path / ".git"  # of a submodule or a linked work tree it is a file
+    pointer = path / ".git"  # a file in a submodule or a linked work tree, else a folder
     content = read_git_file(pointer) if pointer.is_file() else b""
-    places = [pointer, path]
+    candidates = [pointer, path]
     if content.startswith(b"gitdir: "):
-        places = [path / os.fsdecode(content[8:]).rstrip("\r\n")]
-    for own in places:
-        common = own / os.fsdecode(read_git_file(own / "commondir")).rstrip()
-        folders = all(os.path.isdir(common / name) for name in ("objects", "refs"))
-        if folders and _HEAD.match(read_git_file(own / "HEAD")):
-            return own, common
+        candidates = [path / os.fsdecode(content[8:]).rstrip("\r\n")]
+    for directory in candidates:
+        common = directory / os.fsdecode(read_git_file(directory / "commondir")).rstrip()
+        has_folders = all(os.path.isdir(common / name) for name in ("objects", "refs"))
+        if has_folders and _HEAD.match(read_git_file(directory / "HEAD")):
+            return directory, common
     raise RepositoryError(
         f"{path}: not a git repository; give the folder that has .git in it, or a bare repository"
     )
@@ -94,60 +97,68 @@ def _check_folder(path: Path) -> None:
 
 
 def looks_like_repository(folder: Path) -> bool:
-    """Return whether a folder looks like a git repository, by the names in it.
+    """Return whether a folder has the names in it that a git repository has.
 
-    ``find_git_directories`` says what is wrong with it.
+    ``find_git_directories`` then finds out whether it is a valid one.
     """
-    return os.path.lexists(folder / ".git") or all(
-        (folder / name).exists() for name in ("HEAD", "objects", "refs")
-    )
+    if os.path.lexists(folder / ".git"):
+        return True
+    return all((folder / name).exists() for name in ("HEAD", "objects", "refs"))
 
 
 def enclosing_repository(path: str | os.PathLike[str]) -> Path:
-    """Return the repository that a user names by one of its folders.
+    """Return the repository that contains a folder: the nearest one upwards.
 
-    It is the nearest one upwards. A ``.git`` directory stands for its work tree, so that
-    uncommitted changes count. Raises RepositoryError for a path that is no folder, or is in no
-    repository.
+    For a ``.git`` directory it is the work tree, so that uncommitted changes count. Raises
+    RepositoryError for a path that is no folder, or is in no repository.
     """
-    named = Path(path).expanduser()
-    _check_folder(named)
-    folder = named.absolute()
-    for place in (folder, *folder.parents):
-        if looks_like_repository(place):
-            return (
-                place.parent
-                if place.name == ".git" and _has_git_directory(place.parent, place)
-                else place
-            )
+    given_path = Path(path).expanduser()
+    _check_folder(given_path)
+    start = given_path.absolute()
+    for folder in (start, *start.parents):
+        if not looks_like_repository(folder):
+            continue
+        if folder.name == ".git" and _has_git_directory(folder.parent, folder):
+            return folder.parent
+        return folder
     raise RepositoryError(
-        f"{named}: not in a git repository; give a folder of one, or a bare repository"
+        f"{given_path}: not in a git repository; give a folder of one, or a bare repository"
     )
 
 
 def current_repository() -> Path:
-    """Return the repository of a user who names none.
+    """Return the repository to use if the user names none.
 
-    It is the work tree of $GIT_DIR, which is set while git runs a hook, or $GIT_DIR itself if it
-    has none; without $GIT_DIR the repository that contains the current folder. Raises
-    RepositoryError.
+    If $GIT_DIR is set, as while git runs a hook, it is the work tree of $GIT_DIR, or $GIT_DIR
+    itself if that has none. Otherwise it is the repository that contains the current folder.
+    Raises RepositoryError.
     """
-    here = Path.cwd()
-    if directory := os.environ.get("GIT_DIR"):
-        named = Path(directory).expanduser().absolute()
-        find_git_directories(named)
-        candidates = [Path(tree) for tree in [os.environ.get("GIT_WORK_TREE")] if tree]
-        candidates += [here, *here.parents, named.parent]
-        return next((place for place in candidates if _has_git_directory(place, named)), named)
+    current_folder = Path.cwd()
+    git_dir = os.environ.get("GIT_DIR")
+    if git_dir:
+        return _work_tree_of_git_dir(Path(git_dir).expanduser().absolute(), current_folder)
     with suppress(RepositoryError):
-        return enclosing_repository(here)
+        return enclosing_repository(current_folder)
     raise RepositoryError(
-        f"{here}: not in a git repository", hint="change to one, or name it with {repo}"
+        f"{current_folder}: not in a git repository", hint="change to one, or name it with {repo}"
     )
 
 
+def _work_tree_of_git_dir(git_dir: Path, current_folder: Path) -> Path:
+    """Return the work tree of $GIT_DIR, or $GIT_DIR itself if none is found."""
+    find_git_directories(git_dir)
+    candidates = [current_folder, *current_folder.parents, git_dir.parent]
+    work_tree = os.environ.get("GIT_WORK_TREE")
+    if work_tree:
+        candidates.insert(0, Path(work_tree))
+    for folder in candidates:
+        if _has_git_directory(folder, git_dir):
+            return folder
+    return git_dir
+
+
 def _has_git_directory(work_tree: Path, directory: Path) -> bool:
-    """Return whether a git directory is that of a work tree."""
+    """Return whether ``directory`` is the git directory of a work tree."""
     if not os.path.lexists(work_tree / ".git"):
         return False
     with suppress(OSError, RepositoryError):
@@ -156,9 +167,12 @@ def _has_git_directory(work_tree: Path, directory: Path) -> bool:
 
 
 def read_git_file(file: Path) -> bytes:
-    """Content of a plain file beside the objects, empty where there is none. Raises RepositoryError."""
+    """Return the content of a file of a git directory; empty if it does not exist.
+
+    Raises RepositoryError if it is no regular file or cannot be read.
+    """
     try:
-        return read_regular_file(file, _MOST)
+        return read_regular_file(file, _MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return b""
     except OSError as error:
@@ -168,76 +182,107 @@ def read_git_file(file: Path) -> bytes:
 
 
 def check_inside_roots(repository: Path, roots: Sequence[Path]) -> None:
-    """Raise RepositoryError unless all that git would read of a repository lies under a root, links followed.
+    """Raise RepositoryError unless everything that git would read of a repository is under a root.
 
-    A project can hold a bare repository whose objects, branches or configuration lead to another one.
+    Links are followed. Without this check, a project could contain a bare repository whose objects,
+    branches or configuration lead to another repository.
     """
     directories = find_git_directories(repository)
-    own, common = (folder.resolve() for folder in directories)
+    directory, common = (folder.resolve() for folder in directories)
     allowed = [root.resolve() for root in roots]
-    # a linked work tree: only the owner of the repository can have written what names it
-    named = read_git_file(own / "gitdir") if own.parent == common / "worktrees" else b""
-    if named and (own / os.fsdecode(named.strip())).parent.resolve() == repository.resolve():
+    if _is_linked_work_tree(repository, directory, common):
         allowed.append(common)
-    for place, resolved in _read_by_git(own, common, directories):
+    for path, resolved in _find_read_by_git(directory, common, directories, _UNREAD_FOLDERS):
         if not any(resolved.is_relative_to(root) for root in allowed):
+            names = ", ".join(dict.fromkeys(map(str, roots)))
             raise RepositoryError(
-                f"{repository}: git would read {place}, which lies outside {', '.join(dict.fromkeys(map(str, roots)))};"
-                " clone the repository whole (git clone --no-local), or have that folder among the roots, too"
+                f"{repository}: git would read {path}, which lies outside {names};"
+                " clone the repository whole (git clone --no-local),"
+                " or have that folder among the roots, too"
             )
-    for config in (common / "config", own / "config.worktree"):
+    for config in (common / "config", directory / "config.worktree"):
         if b"[include" in read_git_file(config).lower():
             raise RepositoryError(
                 f"git would read what {config} includes, which may lie outside; take that out"
             )
 
 
-def _read_by_git(
-    own: Path, common: Path, places: Iterable[Path], unread: frozenset[str] = _UNREAD
-) -> Iterator[tuple[Path, Path]]:
-    """Yield the folders and links in git directories that git would read, alternates included.
+def _is_linked_work_tree(repository: Path, directory: Path, common: Path) -> bool:
+    """Return whether the repository that owns ``common`` has ``repository`` as linked work tree.
 
-    Each comes with what it leads to, before that is looked into.
+    Only the owner of that repository can have written the file that names the work tree.
     """
-    waiting = [*places]
+    if directory.parent != common / "worktrees":
+        return False
+    pointer = read_git_file(directory / "gitdir")
+    if not pointer:
+        return False
+    work_tree = (directory / os.fsdecode(pointer.strip())).parent
+    return work_tree.resolve() == repository.resolve()
+
+
+def _find_read_by_git(
+    directory: Path, common: Path, paths: Iterable[Path], unread_folders: frozenset[str]
+) -> Iterator[tuple[Path, Path]]:
+    """Yield the folders and links below some paths that git would read, alternates included.
+
+    Each comes with its resolved path, before that is searched. What cannot be resolved comes with
+    the root of the file system.
+    """
+    waiting = [*paths]
     seen: set[Path] = set()
-    for place in waiting:  # The list grows meanwhile.
+    for path in waiting:  # the list grows meanwhile
         try:
-            resolved = place.resolve()
+            resolved = path.resolve()
         except (OSError, RuntimeError, ValueError):  # a loop of links; a NUL byte
             resolved = Path("/")
-        yield place, resolved
+        yield path, resolved
         if resolved in seen or resolved == Path("/"):
             continue
         seen.add(resolved)
-        # A file has no entries; what we may not read, git cannot read either.
+        # A file has no entries. What we may not read, git cannot read either.
         with suppress(OSError), os.scandir(resolved) as entries:
             for entry in entries:
-                skipped = entry.name in unread and resolved in (own, common)
-                if not skipped and (entry.is_symlink() or entry.is_dir()):
+                is_unread = entry.name in unread_folders and resolved in (directory, common)
+                if not is_unread and (entry.is_symlink() or entry.is_dir()):
                     waiting.append(Path(entry.path))
-        for line in filter(None, read_git_file(resolved / "info/alternates").split(b"\n")):
-            # Git takes .. away first; only git can read a quoted path.
-            borrowed = os.path.normpath(resolved / os.fsdecode(line))
-            waiting.append(Path("/" if line.startswith(b'"') else borrowed))
+        waiting += _alternates(resolved)
+
+
+def _alternates(objects: Path) -> Iterator[Path]:
+    """Yield the folders of objects that a folder of objects borrows from."""
+    for line in read_git_file(objects / "info/alternates").split(b"\n"):
+        if line.startswith(b'"'):  # only git can read a quoted path
+            yield Path("/")
+        elif line:
+            # Git removes .. before it follows links.
+            yield Path(os.path.normpath(objects / os.fsdecode(line)))
 
 
 def check_no_endless_file(repository: Path, work_tree: Path | None = None) -> None:
     """Raise RepositoryError if git would wait for a named pipe or a device in a repository.
 
-    With a ``work_tree``, what git reads of it to list uncommitted files is looked at, too.
+    With a ``work_tree``, also check the files there that git reads to list uncommitted files.
     """
-    own, common = (folder.resolve() for folder in find_git_directories(repository))
-    for _, resolved in _read_by_git(own, common, (own, common), _UNREAD - {"modules"}):
+    directory, common = (folder.resolve() for folder in find_git_directories(repository))
+    unread_folders = _UNREAD_FOLDERS - {"modules"}
+    found = _find_read_by_git(directory, common, (directory, common), unread_folders)
+    for _, resolved in found:
         _check_ends(resolved)
         with suppress(OSError), os.scandir(resolved) as entries:
             for entry in entries:
                 if not entry.is_dir():
                     _check_ends(Path(entry.path))
-    for config in (common / "config", own / "config.worktree"):
-        for included in _included(config):
+    for config in (common / "config", directory / "config.worktree"):
+        for included in _find_included(config):
             _check_ends(included)
-    for folder, folders, names in os.walk(work_tree) if work_tree is not None else ():
+    if work_tree is not None:
+        _check_work_tree(work_tree)
+
+
+def _check_work_tree(work_tree: Path) -> None:
+    """Raise RepositoryError if git would wait for a file of a work tree."""
+    for folder, folders, names in os.walk(work_tree):
         inside_git = Path(folder).name == ".git"
         for name in names if inside_git else _READ_IN_WORK_TREE.intersection(names):
             _check_ends(Path(folder, name))
@@ -250,62 +295,68 @@ def _check_ends(file: Path) -> None:
     with suppress(OSError, ValueError):
         mode = file.stat().st_mode
         if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
-            said = "is a named pipe or a device, not a file, and git would wait for it; remove it"
-            raise RepositoryError(f"{file} {said}")
+            raise RepositoryError(
+                f"{file} is a named pipe or a device, not a file, and git would wait for it;"
+                " remove it"
+            )
 
 
-def _included(config: Path, depth: int = 0) -> Iterator[Path]:
+def _find_included(config: Path, depth: int = 0) -> Iterator[Path]:
     """Yield the files that a configuration includes, and those that they include in turn."""
-    if depth > _DEEPEST_INCLUDE or not config.is_file():
+    if depth > _MAX_INCLUDE_DEPTH or not config.is_file():
         return
     content = read_git_file(config)
     if b"[include" not in content.lower():
         return
-    for match in _INCLUDED.finditer(content):
+    for match in _INCLUDED_PATH.finditer(content):
         included = config.parent / Path(os.fsdecode(match[1].strip())).expanduser()
         yield included
-        yield from _included(included, depth + 1)
+        yield from _find_included(included, depth + 1)
 
 
 # ---- the web
 
 
 class WebPages(NamedTuple):
-    """Where a project is seen on the web; nothing is asked of it."""
+    """Addresses of a project's pages on the web, made without any request."""
 
-    project: str  # address of its page, without an account's name or password
-    host: str  # a key of the hosts that are known
+    project: str  # address of the project's page, without an account's name or password
+    host: str  # key of _PAGE_FOLDERS
 
     @classmethod
     def of(cls, remote: str | None) -> WebPages | None:
-        """Pages of a remote's address; None where the host is none of the known ones.
+        """Return the pages of the project at a remote's address; None if its host is not known.
 
         >>> WebPages.of("git@github.com:pallets/flask.git").commit("12ab")
         'https://github.com/pallets/flask/commit/12ab'
-        >>> WebPages.of("https://me:secret@gitlab.example.org/a/b/c.git").file("12ab", "x y.c", (3, 5))
+        >>> pages = WebPages.of("https://me:secret@gitlab.example.org/a/b/c.git")
+        >>> pages.file("12ab", "x y.c", (3, 5))
         'https://gitlab.example.org/a/b/c/-/blob/12ab/x%20y.c#L3-5'
         >>> WebPages.of("/srv/git/flask"), WebPages.of("https://example.org/flask/x.git")
         (None, None)
         """
-        found = (
-            None
-            if remote is None
-            else _REMOTE.fullmatch(remote.strip().rstrip("/").removesuffix(".git"))
-        )
-        if found is None:
+        if remote is None:
             return None
-        name = found["host"].lower()
-        host = next((known for known in _FOLDERS if known in name.split(".")), None)
-        return None if host is None else cls(f"https://{name}/{found['path']}", host)
+        match = _REMOTE.fullmatch(remote.strip().rstrip("/").removesuffix(".git"))
+        if match is None:
+            return None
+        name = match["host"].lower()
+        for host in _PAGE_FOLDERS:
+            if host in name.split("."):
+                return cls(f"https://{name}/{match['path']}", host)
+        return None
 
     def commit(self, commit: str) -> str:
-        """Page of a commit."""
-        return f"{self.project}/{_FOLDERS[self.host][0]}/{quote(commit)}"
+        """Return the address of the page about a commit."""
+        folder, _ = _PAGE_FOLDERS[self.host]
+        return f"{self.project}/{folder}/{quote(commit)}"
 
     def file(self, commit: str, path: str, lines: tuple[int, int] | None = None) -> str:
-        """Page of a file in a version, at some of its lines."""
+        """Return the address of a file's page in a version, at a first and last line."""
+        _, folder = _PAGE_FOLDERS[self.host]
         name = quote(path.encode("utf-8", "surrogateescape"))
-        place = f"{self.project}/{_FOLDERS[self.host][1]}/{quote(commit)}/{name}"
+        page = f"{self.project}/{folder}/{quote(commit)}/{name}"
         if lines is None or self.host == "bitbucket":
-            return place
-        return f"{place}#L{lines[0]}-{'' if self.host == 'gitlab' else 'L'}{lines[1]}"
+            return page
+        first, last = lines
+        return f"{page}#L{first}-{last}" if self.host == "gitlab" else f"{page}#L{first}-L{last}"

@@ -1,4 +1,4 @@
-"""What commit messages say of bugs: whether one is fixed, and which."""
+"""Which commit messages describe the fix of a bug, and which bugs they name."""
 
 from __future__ import annotations
 
@@ -7,27 +7,32 @@ import re
 _FIX = r"(?:fix(?:es|ed|ing)?|(?:bug|hot)[-_ ]?fix(?:es)?)"
 _BUG = r"(?:bug(?:s|zilla)?|bz|defect)(?:[ ]bug)?[^0-9A-Za-z\n]{0,4}"
 _TRAILER = re.compile(
-    r"(?im)^(?:git-svn-id|change-id|signed-off-by|reviewed-(?:on|by)|tested-by|also-by|co-authored-by):.*$"
+    r"(?im)^(?:git-svn-id|change-id|signed-off-by|reviewed-(?:on|by)|tested-by|also-by"
+    r"|co-authored-by):.*$"
 )
 _UNDOES = re.compile(r"(?i)\W*(?:merged?\b(?! fix)|revert|back(?:ed|ing)?[- ]?out\b|undo|undid)")
 _NOT_A_FIX = re.compile(
     rf"""(?ix)
       \b(?:quick|multi|post|pre|auto|correction)[-_ ]?fix(?:es)?\b        # what an editor offers
-    | \bfixed[- ](?:width|size|length|point|layout|position|rate|delay|column|header|height|font)s?\b
+    | \bfixed[- ](?:width|size|length|point|layout|position|rate|delay|column|header|height
+        |font)s?\b
     | \b{_FIX}[ ]
-      (?:(?:for|up|in|a|an|the|some|few|more|another|other|further|last|several|various|many|all|minor|small|tiny|trivial
-        |simple|additional|remaining|new|missing|wrong|bad|broken|failing|failed|compiler|deprecation|generics?|unchecked
-        |raw|types?|find-?bugs|spotbugs|checkstyle|eclipse|ide|sonar|junit|unit|jdk|java|code|source)[ ])*
-      (?:typos?|spelling|grammar|wording|java-?docs?|docs?|documentation|comments?|indent\w*|white-?spaces?|format\w*
-        |licen[cs]es?|copyrights?|headers?|imports?|links?|warnings?|nits?|checkstyle|findbugs|builds?|compil\w*|tests?
-        |test-?cases?|translations?|change-?logs?|read-?me|version|polish)\b
+      (?:(?:for|up|in|a|an|the|some|few|more|another|other|further|last|several|various|many|all
+        |minor|small|tiny|trivial|simple|additional|remaining|new|missing|wrong|bad|broken|failing
+        |failed|compiler|deprecation|generics?|unchecked|raw|types?|find-?bugs|spotbugs|checkstyle
+        |eclipse|ide|sonar|junit|unit|jdk|java|code|source)[ ])*
+      (?:typos?|spelling|grammar|wording|java-?docs?|docs?|documentation|comments?|indent\w*
+        |white-?spaces?|format\w*|licen[cs]es?|copyrights?|headers?|imports?|links?|warnings?
+        |nits?|checkstyle|findbugs|builds?|compil\w*|tests?|test-?cases?|translations?
+        |change-?logs?|read-?me|version|polish)\b
     """
 )
 _SAYS_FIX = re.compile(
     rf"""(?imx)
-      \A[^\n]*\b{_FIX}\b                                               # anywhere in the first line
-    | (?:\A|(?<![-*\s])(?:[-*]|[^\S\n])*+\n)[-*\s]*+                  # at the beginning of a later one; blank lines
-      (?:(?:summary|description)\s*+:[-*\s]*+)?{_FIX}\b               # before it are read once, from the first
+      \A[^\n]*\b{_FIX}\b                             # anywhere in the first line
+      # At the beginning of a later line; blank lines before it are read once, from the first.
+    | (?:\A|(?<![-*\s])(?:[-*]|[^\S\n])*+\n)[-*\s]*+
+      (?:(?:summary|description)\s*+:[-*\s]*+)?{_FIX}\b
     """
 )
 _CLOSES = re.compile(
@@ -40,7 +45,7 @@ _CLOSES = re.compile(
 )
 _NAMES_BUG = re.compile(
     rf"""(?imx)
-      \A\W*(?:pr\W?)?\d{{5,6}}(?!\d)                                    # its number, then its title
+      \A\W*(?:pr\W?)?\d{{5,6}}(?!\d)                 # its number, then its title
     | \A(?:\[\d{{4}}\]|\#?\d{{4}}\W*\Z)
     | \A[^\n]*\b{_BUG}\d{{3,}}
     | (?:\A|(?<=\w)[^\w\n]*+\n)\W*+{_BUG}\d{{4,}}
@@ -58,23 +63,28 @@ _BUG_ID = re.compile(
     | \A\[?(?P<short>\d{{4}})(?:\]|\W*\Z)
     | \b[\w.-]{{1,100}}/[\w.-]{{1,100}}\#(?P<elsewhere>\d+)\b
     | (?<!pull[ ]request[ ])(?<!\bPR[ ])(?<![\w&/(])\#(?P<hash>\d+)\b(?!/)
-    | (?-i:\b(?!(?:UTF|SHA|ISO|RFC|EPL|JSR|CVE|GTK|JDK|HTTP|AES|MD|CP|IEEE|JEP|LGPL|GPL|TLS|SSL|UCS|PEP|APR|BASE)-)
+    | (?-i:\b
+        (?!(?:UTF|SHA|ISO|RFC|EPL|JSR|CVE|GTK|JDK|HTTP|AES|MD|CP|IEEE|JEP|LGPL|GPL|TLS|SSL|UCS|PEP
+          |APR|BASE)-)
         (?P<jira>[A-Z][A-Z0-9]+-[1-9]\d*)\b)
     """
 )
 
 _REFERENCE = re.compile(r"(?P<jira>\bJDK-[1-9]\d*)\b|\(#(?P<hash>\d+)\)")
-"""What names an issue or a pull request to a reader, though not always the bug that is fixed."""
+"""Reference to an issue or a pull request, which is not always the bug that is fixed."""
 
 
 def is_fix_message(message: str) -> bool:
-    """Whether a commit message says that a bug of the program is fixed.
+    """Return whether a commit message describes the fix of a bug in the program.
 
-    It does when its first line, or the beginning of a later one, has a fixing word, when it closes an issue, or when
-    its first line names a bug; not when it only mends documentation, warnings or tests, merges, or takes back a commit.
+    It does if its first line, or the beginning of a later one, contains a word for fixing, if it
+    closes an issue, or if its first line names a bug. It does not if it only repairs documentation,
+    warnings or tests, merges, or reverts a commit.
 
-    >>> [is_fix_message(text) for text in ("Fixed NPE in Foo", "Bug 12345 - Tree flickers", "Fix typo", 'Revert "Fix NPE"')]
-    [True, True, False, False]
+    >>> is_fix_message("Fixed NPE in Foo"), is_fix_message("Bug 12345 - Tree flickers")
+    (True, True)
+    >>> is_fix_message("Fix typo"), is_fix_message('Revert "Fix NPE"')
+    (False, False)
     """
     text = _TRAILER.sub("", message).strip()
     if _UNDOES.match(text):
@@ -85,23 +95,32 @@ def is_fix_message(message: str) -> bool:
 
 
 def bug_ids(message: str) -> tuple[str, ...]:
-    """Numbers of the bugs and issues that a commit message mentions, in order, each once; Jira's with their project.
+    """Return the numbers of the bugs and issues that a commit message mentions.
+
+    They are in order, each once; those of Jira have their project.
 
     >>> bug_ids("Fix bugs 123 and 456, see PROJ-7 (#99)")
     ('123', '456', 'PROJ-7')
     """
-    found: dict[str, None] = {}
+    ids: dict[str, None] = {}
     for match in _BUG_ID.finditer(_TRAILER.sub("", message).strip()):
         text = next(group for group in match.groups() if group)
-        found |= dict.fromkeys([text] if match["jira"] else re.findall(r"\d+", text))
-    return tuple(found)
+        if match["jira"]:
+            ids[text] = None
+        else:
+            ids |= dict.fromkeys(re.findall(r"\d+", text))
+    return tuple(ids)
 
 
 def first_issue(subject: str) -> str | None:
-    """The first bug or issue that a commit's first line names: with the # or the project that is written there.
+    """Return the first bug or issue that a commit's first line names; None if it names none.
 
-    >>> [first_issue(text) for text in ("Fix bug 52974: NPE", "Escape names (#4944)", "Issue #12", "JDK-80: x", "Tidy")]
-    ['52974', '#4944', '#12', 'JDK-80', None]
+    The result has the # or the project that is written there.
+
+    >>> first_issue("Fix bug 52974: NPE"), first_issue("Escape names (#4944)")
+    ('52974', '#4944')
+    >>> first_issue("Issue #12"), first_issue("JDK-80: x"), first_issue("Tidy")
+    ('#12', 'JDK-80', None)
     """
     match = _BUG_ID.search(subject.strip()) or _REFERENCE.search(subject)
     if match is None:

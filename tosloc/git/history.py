@@ -1,4 +1,4 @@
-"""The commits behind a version: what they say, which source files they touch, which of them precede which."""
+"""The commits behind a version: their messages, the files that they touch, and their order."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tosloc.git.repository import Repository, suffix_matcher
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """C commits numbered so that every parent comes before its children; where that leaves a choice, older first."""
+    """C commits, numbered so that parents come before their children, and else older ones first."""
 
     ids: tuple[str, ...]  # (C,) full commit ids
     times: LongArray
     """(C,) committer times, seconds since 1970, UTC. A child's can be earlier than its parent's."""
     messages: tuple[str, ...]  # (C,) whole messages
-    parents: Sequence[Sequence[int]]  # (C,) numbers of each one's parents, first one first
+    parents: Sequence[Sequence[int]]  # (C,) numbers of each commit's parents, first parent first
     touched: Sequence[Sequence[int]]
-    """(C,) numbers into ``path_names`` of the files of each, in path order; none of a merge."""
+    """(C,) path numbers of the files that each commit touches, in path order; none for a merge."""
     path_names: StringTable  # the repository's table of paths
 
     def __len__(self) -> int:
@@ -34,9 +34,10 @@ class History:
         return {commit_id: number for number, commit_id in enumerate(self.ids)}
 
     def ancestors(self, commit_id: str) -> BoolArray:
-        """(C,) whether each commit is the given one or comes before it."""
+        """Return a mask (C,) of a commit and its ancestors."""
         number = self.index[commit_id]
-        reached = [False] * number + [True] + [False] * (len(self) - number - 1)
+        reached = [False] * len(self)
+        reached[number] = True
         for child in range(number, -1, -1):
             if reached[child]:
                 for parent in self.parents[child]:
@@ -45,7 +46,10 @@ class History:
 
 
 def list_parents_first(repository: Repository, tips: Iterable[str]) -> list[str]:
-    """Ids of all commits reachable from the commits ``tips``: parents first, else older ones first."""
+    """Return the ids of all commits reachable from ``tips``.
+
+    Parents come before their children, and else older commits before newer ones.
+    """
     command = ["rev-list", "--stdin", "--date-order", "--reverse"]
     with repository.stream(command, tips) as output:
         return output.read().decode("ascii").split()
@@ -57,11 +61,13 @@ def read_history(
     suffixes: Iterable[str],
     progress: Progress = ignore_progress,
 ) -> History:
-    """All commits reachable from ``tips``, see ``read_commits``; their order does not depend on that of the tips.
+    """Return the history of all commits reachable from ``tips``, as ``read_commits`` does.
 
-    Raises UnknownCommit for a tip that is none, RepositoryError when commits or trees are missing.
+    It does not depend on the order of the tips. Raises UnknownCommit for a tip that names no
+    commit, and RepositoryError if commits or trees are missing.
     """
-    resolved = sorted(map(repository.resolve, {tips} if isinstance(tips, str) else {*tips}))
+    revisions = {tips} if isinstance(tips, str) else {*tips}
+    resolved = sorted(map(repository.resolve, revisions))
     return read_commits(repository, list_parents_first(repository, resolved), suffixes, progress)
 
 
@@ -71,30 +77,38 @@ def read_commits(
     suffixes: Iterable[str],
     progress: Progress = ignore_progress,
 ) -> History:
-    """Commits, in the order given, with the files (regular, path ending with a suffix) that each one touches.
+    """Return the history of commits, in the order given, with the files that each one touches.
 
-    A file is touched when the commit adds, changes or deletes it, against its parent; a move touches both paths, and a
-    root commit touches all it has. Two kinds of commits touch nothing: merges, whose changes are their branches', and
-    the commits at which a shallow clone was cut off, whose changes are not known. No blob is read, and parents that
-    are not among the commits are not told. Raises RepositoryError when commits or trees are missing.
+    A commit touches a regular file whose path ends with a suffix if it adds, changes or deletes
+    the file, compared with its parent. A move touches both paths, and a root commit touches all its
+    files. Two kinds of commits touch nothing: merges, because their branches contain the changes,
+    and the commits at which a shallow clone was cut off, because their changes are not known.
+
+    No blob is read. Parents that are not among the commits are left out. Raises RepositoryError if
+    commits or trees are missing.
     """
-    keep, names, cut = suffix_matcher(suffixes), repository.path_names, repository.shallow
+    is_source = suffix_matcher(suffixes)
+    path_names = repository.path_names
+    shallow = repository.shallow
     infos = repository.commits(commit_ids)
     numbers = {info.id: number for number, info in enumerate(infos)}
     touched: list[list[int]] = [[] for _ in infos]
-    asked = [info.id for info in infos if len(info.parents) < 2 and info.id not in cut]
-    for commit, modes, path in repository.changes(asked):
+    with_changes = [info.id for info in infos if len(info.parents) < 2 and info.id not in shallow]
+    for commit, modes, path in repository.changes(with_changes):
         number = numbers[commit]
         if number % 1000 == 999:
             progress("reading history", number + 1, len(infos))
-        if b"100" in modes and keep(path):
-            touched[number].append(names.id(path.decode("utf-8", "surrogateescape")))
+        if b"100" in modes and is_source(path):
+            touched[number].append(path_names.id(path.decode("utf-8", "surrogateescape")))
     progress("reading history", len(infos), len(infos))
+    parents = []
+    for info in infos:
+        parents.append([numbers[parent] for parent in info.parents if parent in numbers])
     return History(
-        tuple(numbers),
-        np.array([info.committed_at for info in infos], dtype=np.int64),
-        tuple(info.message.rstrip() for info in infos),
-        [[numbers[parent] for parent in info.parents if parent in numbers] for info in infos],
-        touched,
-        names,
+        ids=tuple(numbers),
+        times=np.array([info.committed_at for info in infos], dtype=np.int64),
+        messages=tuple(info.message.rstrip() for info in infos),
+        parents=parents,
+        touched=touched,
+        path_names=path_names,
     )

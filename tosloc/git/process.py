@@ -1,4 +1,4 @@
-"""The git program, kept away from everything of a repository but its objects; what its commits say."""
+"""The git program, which sees nothing of a repository but its objects; parsed commit objects."""
 
 from __future__ import annotations
 
@@ -24,42 +24,41 @@ from tosloc.git.discovery import check_no_endless_file
 _SETTINGS: Final = (
     *("-c", "core.fsmonitor=false"),
     *("-c", "core.hooksPath=/dev/null"),
-    *(
-        "-c",
-        "core.commitGraph=false",
-    ),  # it repeats what commits say, and a damaged one says it wrongly
-    *(
-        "-c",
-        "core.multiPackIndex=false",
-    ),  # it repeats what the indexes of packs say, and may name packs anywhere
+    # The commit graph repeats the commits; a damaged one gives wrong answers.
+    *("-c", "core.commitGraph=false"),
+    # The multi-pack index repeats the indexes of packs, and may name packs anywhere.
+    *("-c", "core.multiPackIndex=false"),
 )
 """Options that keep git from running anything of a repository."""
-MAX_OBJECT_BYTES: Final = (
-    100 * 2**20
-)  # bytes of an object that is read: GitHub takes no larger file
-MAX_SOURCE_BYTES: Final = (
-    10_000_000  # bytes of a source file that is read; a larger one is known by its path alone
-)
+MAX_OBJECT_BYTES: Final = 100 * 2**20
+"""Number of bytes of the largest object that is read. GitHub accepts no larger file."""
+MAX_SOURCE_BYTES: Final = 10_000_000
+"""Number of bytes of the largest source file that is read; of a larger one only the path counts."""
 MAX_MESSAGE_BYTES: Final = 2**20
-"""Bytes of a message that are kept: the longest known one is a squashed merge of some hundred thousand."""
+"""Number of bytes of a message that are kept.
+
+The longest message that we know, of a squashed merge, has some hundred thousand.
+"""
 _BATCH: Final = 48
-"""Requests sent before their answers are read: 48 lines fit the smallest pipe, so neither side can block the other."""
+"""Number of requests that are sent before their answers are read.
+
+48 lines fit into the smallest pipe, so that neither side can block the other.
+"""
 SECONDS_BEFORE_LOOK: Final = 5.0
-"""Seconds that git may be busy with before we look for a file that it may be waiting for."""
-_GAVE_UP: Final = (
-    128  # exit code of a git that ends by itself, as it does at a damaged object or an unknown name
-)
-_STATED = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
-_COMMITTED = re.compile(rb"(?m)^committer .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
+"""Seconds that git may take before we look for a file that it may be waiting for."""
+_FATAL_EXIT_CODE: Final = 128
+"""Exit code of git when it gives up, as at a damaged object or an unknown name."""
+_TREE_AND_PARENTS = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
+_COMMITTER_TIME = re.compile(rb"(?m)^committer .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
 _ENCODING = re.compile(rb"(?mi)^encoding (?!idna|puny|un|raw|mbcs|oem)([\w.:-]{1,40})$")
-"""Of what Python calls encodings those of characters."""
+"""Declared encoding of a message; excludes codecs of Python that are no character encodings."""
 
 
 class Git:
-    """The git program, which sees the objects of a repository and nothing else of it: no names, no configuration.
+    """The git program, which sees only the objects of a repository: no names, no configuration.
 
-    One process that reads objects is kept from the first question until ``close``, or the end of a ``with`` block; the
-    next question starts another.
+    A process that reads objects is started for the first request, and ends with ``close`` or the
+    ``with`` block. The next request starts another.
     """
 
     _reader: Popen[bytes] | None = None
@@ -83,11 +82,12 @@ class Git:
         self.close()
 
     def close(self) -> int:
-        """End the process that reads objects; its exit code."""
-        process, self._reader = self._reader, None
+        """End the process that reads objects and return its exit code; 0 if there is none."""
+        process = self._reader
+        self._reader = None
         if process is None:
             return 0
-        with suppress(OSError), process:  # what was not yet sent is not waited for
+        with suppress(OSError), process:  # flushing an unsent request fails
             process.kill()
         return process.wait()
 
@@ -95,10 +95,10 @@ class Git:
     def stream(
         self, arguments: Sequence[str], lines: Iterable[str] = (), **environment: str
     ) -> Iterator[IO[bytes]]:
-        """Yield the output of a git command, which reads ``lines``, while it runs.
+        """Yield the output of a git command while it runs; ``lines`` are its input.
 
-        Git is killed when the block is left before the end of the output, by an interruption for
-        example. Raises RepositoryError, with git's last words, when the command fails.
+        Git is killed if the block ends before the output, for example by an interruption. Raises
+        RepositoryError, with git's last message, if the command fails.
         """
         with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
             source.writelines(f"{line}\n".encode("utf-8", "surrogateescape") for line in lines)
@@ -112,7 +112,7 @@ class Git:
                     yield process.stdout
                     finished = not process.stdout.read(1)
                 finally:
-                    if not finished:  # else leaving the block would wait for git's own end
+                    if not finished:  # leaving the block would wait until git ends
                         process.kill()
             if finished and process.returncode:
                 errors.seek(0)
@@ -120,163 +120,185 @@ class Git:
 
     @contextmanager
     def _watched(self, process: Popen[bytes], work_tree: str | None = None) -> Iterator[None]:
-        """Kill git if it waits for a file that never ends, as a named pipe does, within the block.
+        """Kill git if it waits, within the block, for a file that never ends, such as a named pipe.
 
-        Looking for such files takes time, so it is done only once git has been busy for
+        Looking for such files takes time, so it is done only if git takes longer than
         SECONDS_BEFORE_LOOK. Raises RepositoryError, which names the file.
         """
-        found: list[RepositoryError] = []
+        errors: list[RepositoryError] = []
 
-        def look() -> None:
+        def look_for_endless_file() -> None:
             try:
                 check_no_endless_file(self.path, None if work_tree is None else Path(work_tree))
             except RepositoryError as error:
-                found.append(error)
+                errors.append(error)
                 process.kill()
 
-        timer = Timer(SECONDS_BEFORE_LOOK, look)
+        timer = Timer(SECONDS_BEFORE_LOOK, look_for_endless_file)
         timer.daemon = True
         timer.start()
         try:
             yield
         except Exception:  # git has ended in the middle of an answer
-            if not found:
+            if not errors:
                 raise
         finally:
             timer.cancel()
-        if found:
-            raise found[0]
+        if errors:
+            raise errors[0]
 
     def objects(self, names: Iterable[str], kind: bytes) -> Iterator[tuple[str, bytes | None]]:
-        """Full id and content of the object of each name: commits or blobs, as ``kind`` says.
+        """Yield the full id and content of each named object of a kind: b"commit" or b"blob".
 
-        The content is None, and the id the name, where there is no such object, or several, a damaged one, or one of
-        more than LARGEST bytes. Nothing is left pending between batches. Raises RepositoryError when git is killed.
+        The content is None, and the id is the name, if there is no such object or more than one,
+        or if it is damaged or larger than MAX_OBJECT_BYTES. No request is pending while the caller
+        uses an object. Raises RepositoryError if git is killed.
         """
-        rest = iter(names)
-        while batch := list(islice(rest, _BATCH)):
-            found: list[tuple[str, bytes | None]] = []
-            while len(found) < len(batch):
-                try:
-                    self._ask(batch[len(found) :], kind, found)
-                except (OSError, ValueError) as error:  # git ended, maybe in the middle of a line
-                    if self.close() != _GAVE_UP:
-                        raise self._failure("cat-file") from error
-                    found.append((batch[len(found)], None))
-                except (
-                    BaseException
-                ):  # an interruption: the next question would get this one's answers
-                    self.close()
-                    raise
-            yield from found
+        remaining = iter(names)
+        while batch := list(islice(remaining, _BATCH)):
+            yield from self._read_batch(batch, kind)
 
-    def _ask(
-        self, names: Sequence[str], kind: bytes, found: list[tuple[str, bytes | None]]
+    def _read_batch(self, batch: Sequence[str], kind: bytes) -> list[tuple[str, bytes | None]]:
+        """Return the objects of one batch; git is started again if it gives up at one of them."""
+        objects: list[tuple[str, bytes | None]] = []
+        while len(objects) < len(batch):
+            try:
+                self._request(batch[len(objects) :], kind, objects)
+            except (OSError, ValueError) as error:  # git ended, maybe in the middle of a line
+                if self.close() != _FATAL_EXIT_CODE:
+                    raise self._failure("cat-file") from error
+                objects.append((batch[len(objects)], None))
+            except BaseException:
+                # After an interruption the next request would get the answers to this one.
+                self.close()
+                raise
+        return objects
+
+    def _request(
+        self, names: Sequence[str], kind: bytes, objects: list[tuple[str, bytes | None]]
     ) -> None:
-        """Append answers to ``found``, at least one; OSError or ValueError at the one where git ends."""
+        """Append the named objects to ``objects``, all or some of them.
+
+        Raises OSError or ValueError at the object at which git ends.
+        """
         if self._reader is None:
             self._reader = start_child([*self._command, "cat-file", "--batch"], self._environment)
         requests, answers = self._reader.stdin, self._reader.stdout
         assert requests is not None
         assert answers is not None
         with self._watched(self._reader):
-            requests.write(
-                "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
-            )
+            lines = "".join(f"{name}\n" for name in names)
+            requests.write(lines.encode("utf-8", "surrogateescape"))
             requests.flush()
             for name in names:
                 line = answers.readline()
                 if line.endswith((b" missing\n", b" ambiguous\n")):
-                    found.append((name, None))
+                    objects.append((name, None))
                     continue
-                identity, of_kind, digits = line.split()
-                if (size := int(digits)) > MAX_OBJECT_BYTES:
-                    found.append((name, None))
-                    self.close()  # sooner than to read past it
+                object_id, object_kind, digits = line.split()
+                size = int(digits)
+                if size > MAX_OBJECT_BYTES:
+                    objects.append((name, None))
+                    self.close()  # which is faster than reading past the object
                     return
-                if len(content := answers.read(size + 1)) <= size:
+                content = answers.read(size + 1)
+                if len(content) <= size:
                     raise ValueError("the answer ends in the middle")
-                answer = identity.decode("ascii"), content[:-1]
-                found.append(answer if of_kind == kind else (name, None))
+                if object_kind == kind:
+                    objects.append((object_id.decode("ascii"), content[:-1]))
+                else:
+                    objects.append((name, None))
 
     def _failure(self, command: str, errors: bytes = b"") -> RepositoryError:
-        """What is to be said of a git command that failed: git's last words."""
+        """Return the error for a git command that failed, with git's last message."""
         lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().split("\n")
-        words = escape_unprintable(lines[-1])[:400] or "it was killed, or said nothing"
+        message = escape_unprintable(lines[-1])[:400] or "it was killed, or said nothing"
         return RepositoryError(
-            f"{self.path}: git {command} failed ({words}); run 'git fsck' there, or clone it again"
+            f"{self.path}: git {command} failed ({message});"
+            " run 'git fsck' there, or clone it again"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class CommitInfo:
-    """What a commit object says."""
+    """The parsed content of a commit object."""
 
     id: str
     tree: str
-    parents: tuple[str, ...]  # full ids, first parent first; none where a shallow clone was cut off
-    committed_at: int  # committer time, seconds since 1970, UTC; 0 when the commit has none, or one that no date has
+    parents: tuple[str, ...]
+    """Full ids, first parent first; none for a commit at which a shallow clone was cut off."""
+    committed_at: int
+    """Committer time in seconds since 1970, UTC; 0 if it is missing or out of range for a date."""
     message: str
 
     @classmethod
-    def of(cls, commit_id: str, content: bytes, cut: Collection[str] = ()) -> CommitInfo | None:
-        """Of the object's content; None where it is damaged. The parents of those that are ``cut`` off are not told."""
-        head, _, body = content.partition(b"\n\n")
-        stated, committed, encoding = (
-            _STATED.match(head),
-            _COMMITTED.search(head),
-            _ENCODING.search(head),
-        )
-        if stated is None:
+    def of(cls, commit_id: str, content: bytes, shallow: Collection[str] = ()) -> CommitInfo | None:
+        """Return the parsed commit object; None if it is damaged.
+
+        ``shallow`` are the commits at which a shallow clone was cut off: they get no parents.
+        """
+        header, _, body = content.partition(b"\n\n")
+        match = _TREE_AND_PARENTS.match(header)
+        if match is None:
             return None
-        parents = () if commit_id in cut else tuple(stated[2].decode("ascii").split()[1::2])
-        seconds = int(committed[1]) if committed else 0
-        said = body.partition(b"\0")[0][:MAX_MESSAGE_BYTES]  # git shows nothing after it either
-        try:
-            message = said.decode(encoding[1].decode("ascii") if encoding else "utf-8", "replace")
-        except (LookupError, ValueError):  # no character set, or none that can be read
-            message = said.decode("utf-8", "replace")
+        parents = () if commit_id in shallow else tuple(match[2].decode("ascii").split()[1::2])
+        committer_time = _COMMITTER_TIME.search(header)
+        seconds = int(committer_time[1]) if committer_time else 0
         return cls(
             commit_id,
-            stated[1].decode("ascii"),
+            match[1].decode("ascii"),
             parents,
             seconds if seconds in VALID_TIMES else 0,
-            message,
+            _decode_message(header, body),
         )
+
+
+def _decode_message(header: bytes, body: bytes) -> str:
+    """Return a commit's message in the encoding that its header declares, UTF-8 without one."""
+    message = body.partition(b"\0")[0]  # git shows nothing after a NUL byte either
+    message = message[:MAX_MESSAGE_BYTES]
+    declared = _ENCODING.search(header)
+    encoding = declared[1].decode("ascii") if declared else "utf-8"
+    try:
+        return message.decode(encoding, "replace")
+    except (LookupError, ValueError):  # no character encoding, or one that Python cannot use
+        return message.decode("utf-8", "replace")
 
 
 def split_at_nul(stream: IO[bytes]) -> Iterator[bytes]:
-    """A stream's parts between NUL bytes, without empty ones."""
+    """Yield a stream's parts between NUL bytes, without empty ones."""
     rest = b""
     while block := stream.read(1 << 20):
-        *whole, rest = (rest + block).split(b"\0")
-        yield from filter(None, whole)
+        *parts, rest = (rest + block).split(b"\0")
+        yield from filter(None, parts)
     if rest:
         yield rest
 
 
 def gitpython() -> ModuleType:
-    """GitPython, which reads configurations, and knows which program to run ($GIT_PYTHON_GIT_EXECUTABLE).
+    """Return the module of GitPython, which reads configurations.
 
-    Its commands are not for us: they add to the environment, and take nothing from it. Raises RepositoryError.
+    It also knows which program to run ($GIT_PYTHON_GIT_EXECUTABLE). Its own commands are not used:
+    they add to the environment, and remove nothing from it. Raises RepositoryError if git is not
+    found.
     """
     try:
-        import git  # here, since it takes a while, and fails where git is not found
+        import git  # here: it takes a while, and fails if git is not found
     except ImportError as error:
         raise RepositoryError(
-            "git is not installed, not on the search path, or not what $GIT_PYTHON_GIT_EXECUTABLE names"
+            "git is not installed, not on the search path, or not what"
+            " $GIT_PYTHON_GIT_EXECUTABLE names"
         ) from error
     return git
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment without any setting of git but ours."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name == "GIT_EXEC_PATH"
-    }
-    return kept | {
+    """Return the environment with our settings of git instead of the user's."""
+    environment = {}
+    for name, value in os.environ.items():
+        if not name.startswith("GIT_") or name == "GIT_EXEC_PATH":
+            environment[name] = value
+    return environment | {
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_OPTIONAL_LOCKS": "0",

@@ -1,7 +1,8 @@
-"""Versions, commits and blobs of a git repository, read from its object store alone, but for files not committed.
+"""Versions, commits and blobs of a git repository, and files of its work tree not yet committed.
 
-Nothing is checked out and nothing of the repository is run: git is started on an empty git directory of our own that
-borrows the repository's objects, so its hooks, configuration, replacements and remotes are out of reach. Only names of
+Committed content is read from the object store alone: nothing is checked out, and nothing of the
+repository is run. Git is started on an empty git directory of our own that borrows the repository's
+objects, so that its hooks, configuration, replacements and remotes are out of reach. Only names of
 revisions ("HEAD", "v1.0~3") are resolved in the repository itself.
 """
 
@@ -26,34 +27,40 @@ from tosloc.git import process
 from tosloc.git.discovery import find_git_directories, read_git_file
 
 MAX_FILES: Final = 2_000_000
-"""Files of a version: four times what Chromium has. A few trees that hold each other ten times over stand for any
-number."""
-_REMEMBERED: Final = 50_000_000  # files of remembered versions together: 400 MB
+"""Number of files of the largest version that is read: four times what Chromium has.
+
+A few trees that contain each other ten times can stand for any number of files.
+"""
+_MAX_REMEMBERED_FILES: Final = 50_000_000
+"""Number of files of all remembered versions together; they take 400 MB."""
 _FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
-_COMMIT: Final = (
-    "^{commit}"  # makes a name that of a commit: tags are followed, and what is none is missing
-)
+_COMMIT_SUFFIX: Final = "^{commit}"
+"""Suffix of a name that makes git follow tags and report anything but a commit as missing."""
 _EMPTY_TREE: Final = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
 """Id of the tree without files, which git knows in every repository."""
-_NO_NAME = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
-"""Begins or is what names no commit: an option, what git would look for in the index, nothing, two lines."""
+_NO_REVISION = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
+"""Beginning of a text that names no commit: an option, a path of the index, blanks, two lines."""
 
 
 class Change(NamedTuple):
-    """One file that is not as the commit has it."""
+    """A file of the work tree that differs from the commit."""
 
     path: str
-    blob: str | None  # the id that its content would have as a blob; None where it is gone
+    blob: str | None  # id that its content would have as a blob; None for a deleted file
 
 
 def decode_text(data: bytes) -> str:
-    r"""Text of a file: UTF-8, else UTF-16 if it says so, else Latin-1; never fails. A byte order mark is dropped.
+    r"""Return the text of a file without its byte order mark; never fails.
 
-    >>> decode_text(b"\xef\xbb\xbfna\xc3\xafve"), decode_text(b"na\xefve"), decode_text("naïve".encode("utf-16"))
-    ('naïve', 'naïve', 'naïve')
+    It is decoded as UTF-8, else as UTF-16 if it has the mark of that, else as Latin-1.
+
+    >>> decode_text(b"\xef\xbb\xbfna\xc3\xafve"), decode_text(b"na\xefve")
+    ('naïve', 'naïve')
+    >>> decode_text("naïve".encode("utf-16"))
+    'naïve'
     """
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", "replace")
@@ -64,84 +71,86 @@ def decode_text(data: bytes) -> str:
 
 
 def suffix_matcher(suffixes: Iterable[str]) -> Callable[[bytes], bool]:
-    """Whether a path, in bytes, ends with one of the suffixes; letters of either case are the same.
+    """Return a function that says whether a path, in bytes, ends with one of the suffixes.
 
-    >>> [suffix_matcher({".d.ts", ".java"})(path) for path in (b"a.D.ts", b"a.ts", b"A.JAVA", b"a/A.javac")]
-    [True, False, True, False]
+    Upper and lower case are the same.
+
+    >>> is_source = suffix_matcher({".d.ts", ".java"})
+    >>> is_source(b"a.D.ts"), is_source(b"A.JAVA")
+    (True, True)
+    >>> is_source(b"a.ts"), is_source(b"a/A.javac")
+    (False, False)
     """
     endings = {suffix.encode("utf-8", "surrogateescape").lower() for suffix in suffixes}
-    plain = frozenset(
-        ending for ending in endings if ending.rfind(b".") == 0
-    )  # one look-up, however many they are
+    # Suffixes with their only dot at the start are found in one look-up, however many there are.
+    plain = frozenset(ending for ending in endings if ending.rfind(b".") == 0)
     others = tuple(sorted(endings - plain))
     return lambda path: path[path.rfind(b".") :].lower() in plain or path.lower().endswith(others)
 
 
 class Repository(process.Git):
-    """A git repository: work tree, bare repository or bare git directory, on whatever account it belongs to.
+    """A git repository: a work tree, a bare repository or a git directory, of any account.
 
-    Its snapshots share ``path_names`` and ``blob_names``; ``on_disk`` is the path of each blob of the work tree that is
-    not committed. Another process that is sent it again and again has one of its own. Not for several threads, nor for
-    forked processes.
+    Its snapshots share the tables ``path_names`` and ``blob_names``. ``on_disk`` has the path of
+    each blob of the work tree that is not committed. A worker process that receives a repository
+    again and again keeps one of its own. A repository is neither for several threads nor for forked
+    processes.
 
-    Raises RepositoryError when ``path`` is not a repository.
+    Raises RepositoryError if ``path`` is not a repository.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        place = Path(path).expanduser().absolute()
-        self._directory, self._common = find_git_directories(place)
-        config = BytesIO(read_git_file(self._common / "config"))  # a named pipe would be waited for
+        folder = Path(path).expanduser().absolute()
+        self._directory, self._common = find_git_directories(folder)
+        # GitPython would wait for a named pipe, so the file is read here.
+        config = BytesIO(read_git_file(self._common / "config"))
         config.name = "config"
         self._config = process.gitpython().GitConfigParser(config, merge_includes=False)
-        self._hash = (
-            "sha256"
-            if self._config.get_value("extensions", "objectformat", "sha1") == "sha256"
-            else "sha1"
-        )
-        super().__init__(place, self._common, self._hash)
+        object_format = self._config.get_value("extensions", "objectformat", "sha1")
+        self._hash = "sha256" if object_format == "sha256" else "sha1"
+        super().__init__(folder, self._common, self._hash)
         self.path_names: Final = StringTable()
         self.blob_names: Final = StringTable()
         self.on_disk: Final[dict[str, str]] = {}
-        self._submodules: dict[str, tuple[str, ...]] = {}  # paths of the submodules of a tree
+        self._submodules: dict[str, tuple[str, ...]] = {}
+        """Id of a tree -> paths of its submodules."""
         self._files: dict[tuple[str, frozenset[str]], IntArray] = {}
-        """(F, 2) path and blob numbers of the files with some suffixes, of a tree."""
+        """Id of a tree, suffixes -> (F, 2) path and blob numbers of its files."""
 
     @property
     def name(self) -> str:
-        """Short name: the folder's, or its parent's when the folder is only called .git or repo."""
+        """Short name: the folder's, or its parent's if the folder is only called .git or repo."""
         folder = self.home
-        name = (
-            folder.parent.name
-            if folder.name in (".git", "repo", "repository", "git")
-            else folder.name
-        )
-        return name.removesuffix(".git") or "repository"
+        if folder.name in (".git", "repo", "repository", "git"):
+            folder = folder.parent
+        return folder.name.removesuffix(".git") or "repository"
 
     @property
     def home(self) -> Path:
-        """Where the repository lies of which ``path`` is a linked work tree; of others ``path`` itself."""
+        """Folder of the repository itself if ``path`` is a linked work tree, else ``path``."""
         if self._directory == self._common:
             return self.path
         common = self._common.resolve()
         return common.parent if common.name == ".git" else common
 
     def __reduce__(self) -> tuple[Callable[..., Repository], tuple[object, ...]]:
-        return _opened, (self.path, tuple(self.on_disk.items()))
+        return _open_cached, (self.path, tuple(self.on_disk.items()))
 
     # ---- revisions and commits
 
     def resolve(self, revision: str) -> str:
-        """Full id of the commit that ``revision`` names, as git understands it; tags are followed.
+        """Return the full id of the commit that a revision names, as git understands it.
 
-        Raises UnknownCommit when there is no such commit, or several.
+        Tags are followed. Raises UnknownCommit if there is no such commit, or more than one.
         """
-        if (found := self.resolve_many([revision])[revision]) is None:
-            raise UnknownCommit(self._unknown(revision))
-        return found
+        commit_id = self.resolve_many([revision])[revision]
+        if commit_id is None:
+            raise UnknownCommit(self._describe_unknown(revision))
+        return commit_id
 
     @property
     def no_commit(self) -> str:
-        """The id that stands for the commit of a branch without commits: zeros, as in git."""
+        """Id that stands for the commit of a branch without commits: zeros, as in git."""
         return "0" * len(_EMPTY_TREE[self._hash])
 
     def checked_out(self) -> str:
@@ -164,32 +173,41 @@ class Repository(process.Git):
             return branch.startswith("refs/heads/") and not output.read()
 
     def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
-        """Full commit id of each revision, None for one that names no commit or several; thousands in one go."""
-        found: dict[str, str | None] = dict.fromkeys(revisions)
-        names = [revision for revision in found if not _NO_NAME.match(revision)]
-        # after :/ all of the name is a pattern, which finds commits only
-        asked = (name if name.startswith(":/") else name + _COMMIT for name in names)
-        # here alone git sees branches and settings; naming the directory waives the check whose it is
-        with self.stream(
-            ["cat-file", "--batch-check=%(objectname)"], asked, GIT_DIR=str(self._directory)
-        ) as output:
-            for name, line in zip(
-                names, output.read().decode("utf-8", "replace").split("\n"), strict=False
-            ):
-                found[name] = line if _FULL_ID.fullmatch(line) else None
-        return found
+        """Return the full commit id of each revision with one git process for all of them.
+
+        It is None for a revision that names no commit, or more than one.
+        """
+        commit_ids: dict[str, str | None] = dict.fromkeys(revisions)
+        names = [revision for revision in commit_ids if not _NO_REVISION.match(revision)]
+        # After :/ the whole name is a pattern, which finds only commits.
+        requests = (name if name.startswith(":/") else name + _COMMIT_SUFFIX for name in names)
+        command = ["cat-file", "--batch-check=%(objectname)"]
+        # Only here git sees branches and settings. If GIT_DIR names the directory, git does not
+        # check to whom it belongs.
+        with self.stream(command, requests, GIT_DIR=str(self._directory)) as output:
+            lines = output.read().decode("utf-8", "replace").split("\n")
+        for name, line in zip(names, lines, strict=False):
+            commit_ids[name] = line if _FULL_ID.fullmatch(line) else None
+        return commit_ids
 
     def commits(self, commit_ids: Iterable[str]) -> list[process.CommitInfo]:
-        """The commits of full ids, in the order asked. Raises UnknownCommit for the first that is not there."""
-        cut, found = self.shallow, []
+        """Return the commits with some full ids, in the order of the ids.
+
+        Raises UnknownCommit for the first that does not exist.
+        """
+        shallow = self.shallow
+        infos = []
         for commit_id, content in self.objects(commit_ids, b"commit"):
-            if content is None or (info := process.CommitInfo.of(commit_id, content, cut)) is None:
-                raise UnknownCommit(self._unknown(commit_id.removesuffix(_COMMIT)))
-            found.append(info)
-        return found
+            info = None
+            if content is not None:
+                info = process.CommitInfo.of(commit_id, content, shallow)
+            if info is None:
+                raise UnknownCommit(self._describe_unknown(commit_id.removesuffix(_COMMIT_SUFFIX)))
+            infos.append(info)
+        return infos
 
     def subject(self, commit_id: str) -> str | None:
-        """Return the first line of a commit's message; None if the commit or its message is missing."""
+        """Return the first line of a commit's message; None if commit or message are missing."""
         with suppress(UnknownCommit):
             [info] = self.commits([commit_id])
             return info.message.strip().partition("\n")[0].strip() or None
@@ -199,36 +217,35 @@ class Repository(process.Git):
         """Return the author's name of each commit that exists, by the ``.mailmap`` of a version."""
         if not commit_ids:  # git would list HEAD
             return {}
-        command = [
-            "-c",
-            f"mailmap.blob={version}:.mailmap",
-            "log",
-            "--no-walk=unsorted",
-            "--ignore-missing",
-            "--stdin",
-        ]
-        with self.stream([*command, "--format=%H %aN"], commit_ids) as output:
+        mailmap = ("-c", f"mailmap.blob={version}:.mailmap")
+        command = "log --no-walk=unsorted --ignore-missing --stdin".split()
+        with self.stream([*mailmap, *command, "--format=%H %aN"], commit_ids) as output:
             lines = output.read().decode("utf-8", "replace").split("\n")
         names: dict[str, str] = {}
-        for line in filter(None, lines):  # a name may contain any other separator of lines
+        for line in filter(None, lines):  # a name may contain other line separators
             commit_id, _, name = line.partition(" ")
             names[commit_id] = name
         return names
 
     def changes(self, commits: Iterable[str]) -> Iterator[tuple[str, tuple[bytes, bytes], bytes]]:
-        """What commits change, in their order and that of paths: commit, kinds of a file before and after, its path.
+        """Yield each file that some commits change, in the order of the commits and of paths.
 
-        Each is a full id, or two with a blank: the commit, and the one that it is compared with in place of its only
-        parent. A regular file is of kind b"100". A move changes both paths, a root all its files; no blob is read.
+        Each comes as commit, kinds of the file before and after, and path. A regular file has the
+        kind b"100". A commit is a full id, or two ids with a blank between: the commit, and the one
+        to compare it with instead of its only parent. A move changes both paths, and a root commit
+        changes all its files. No blob is read.
         """
-        commit, number = "", 0
+        commit = ""
+        number = 0
         with self.stream("diff-tree --stdin --root -r -z --no-renames".split(), commits) as output:
             fields = process.split_at_nul(output)
             for field in fields:
                 if not field.startswith(b":"):
-                    commit, number = field.decode("ascii"), 0
+                    commit = field.decode("ascii")
+                    number = 0
                     continue
-                if (number := number + 1) > MAX_FILES:
+                number += 1
+                if number > MAX_FILES:
                     raise RepositoryError(
                         f"{self.path}: a commit touches more than {MAX_FILES:,} files"
                     )
@@ -236,16 +253,19 @@ class Repository(process.Git):
 
     @property
     def shallow(self) -> frozenset[str]:
-        """Ids of the commits at which a shallow clone was cut off; empty in a whole clone."""
+        """Ids of the commits at which a shallow clone was cut off; empty in a complete clone."""
         return frozenset(read_git_file(self._common / "shallow").decode("ascii", "replace").split())
 
     @property
     def work_tree(self) -> Path | None:
-        """The folder whose files a reader can open; None of a bare repository."""
+        """Folder whose files the user edits; None for a bare repository."""
         return self.path if os.path.lexists(self.path / ".git") else None
 
     def remote_url(self) -> str | None:
-        """Address of the remote called origin, as the repository's own configuration has it; None without one."""
+        """Return the address of the remote ``origin`` in the repository's own configuration.
+
+        Return None if there is none.
+        """
         return str(self._config.get_value('remote "origin"', "url", "")) or None
 
     @property
@@ -256,20 +276,22 @@ class Repository(process.Git):
     # ---- versions
 
     def snapshot(self, revision: str, suffixes: Iterable[str]) -> Snapshot:
-        """Return the version's regular files whose path ends with one of ``suffixes``, in path order.
+        """Return a version's regular files whose path ends with one of ``suffixes``.
 
-        Upper and lower case are the same. Links and submodules are left out. Raises UnknownCommit,
-        and RepositoryError when directories are missing, or there are more than LARGEST_VERSION
-        files.
+        They are in path order. Upper and lower case are the same. Links and submodules are left
+        out. Raises UnknownCommit, and RepositoryError if directories are missing, or if there are
+        more than MAX_FILES files.
         """
-        [info] = self.commits(
-            [revision + _COMMIT if _FULL_ID.fullmatch(revision) else self.resolve(revision)]
-        )
+        if _FULL_ID.fullmatch(revision):
+            commit = revision + _COMMIT_SUFFIX
+        else:
+            commit = self.resolve(revision)
+        [info] = self.commits([commit])
         key = info.tree, frozenset(suffixes)
         if key not in self._files:
-            if sum(map(len, self._files.values())) > _REMEMBERED:
+            if sum(map(len, self._files.values())) > _MAX_REMEMBERED_FILES:
                 self._files.clear()
-            self._files[key] = self._listed(*key)
+            self._files[key] = self._list_files(*key)
         path_ids, blob_ids = np.ascontiguousarray(self._files[key].T)
         return Snapshot(
             info.id, info.committed_at, self.path_names, self.blob_names, path_ids, blob_ids
@@ -279,81 +301,93 @@ class Repository(process.Git):
         """Return the paths of a version's submodules. Raises as ``snapshot`` does."""
         [info] = self.commits([revision])
         if info.tree not in self._submodules:
-            self._listed(info.tree, frozenset())
+            self._list_files(info.tree, frozenset())
         return self._submodules[info.tree]
 
-    def _listed(self, tree: str, suffixes: frozenset[str]) -> IntArray:
-        keep = suffix_matcher(suffixes)
+    def _list_files(self, tree: str, suffixes: frozenset[str]) -> IntArray:
+        """Return the (F, 2) path and blob numbers of a tree's files; remember its submodules."""
+        is_source = suffix_matcher(suffixes)
         files: dict[bytes, str] = {}
         submodules: list[str] = []
         with self.stream(["ls-tree", "-r", "-z", tree]) as output:
-            for number, entry in enumerate(
-                process.split_at_nul(output)
-            ):  # "100644 blob ID", a tab, the path
+            for number, entry in enumerate(process.split_at_nul(output)):
                 if number == MAX_FILES:
                     raise RepositoryError(
                         f"{self.path}: tree {tree[:12]} has more than {MAX_FILES:,} files"
                     )
-                kind, path = entry.split(b"\t", 1)
-                if kind.startswith(b"100") and keep(path):
-                    files.setdefault(path, kind[12:].decode("ascii"))
-                elif kind.startswith(b"160"):
+                description, path = entry.split(b"\t", 1)  # the first is "100644 blob ID"
+                if description.startswith(b"100") and is_source(path):
+                    files.setdefault(path, description[12:].decode("ascii"))
+                elif description.startswith(b"160"):
                     submodules.append(path.decode("utf-8", "surrogateescape"))
         self._submodules[tree] = tuple(submodules)
-        numbers = [
-            (self.path_names.id(path.decode("utf-8", "surrogateescape")), self.blob_names.id(blob))
-            for path, blob in files.items()
-        ]
+        numbers = []
+        for path, blob in files.items():
+            path_id = self.path_names.id(path.decode("utf-8", "surrogateescape"))
+            numbers.append((path_id, self.blob_names.id(blob)))
         return np.array(numbers, dtype=np.int32).reshape(-1, 2)
 
     def uncommitted(self, commit: str, suffixes: Iterable[str]) -> frozenset[Change]:
         """Return the files with one of the ``suffixes`` that differ on disk from those of a commit.
 
         There are none if no work tree is checked out. All files are new if the commit is
-        ``no_commit``. ``texts`` knows their blobs from then on.
+        ``no_commit``. ``texts`` can read their blobs afterwards.
 
         Git compares by the repository's index and ignore files, and sees nothing else of it: no
-        configuration, so it runs no filter. Only regular files of at most 10 MB that no link leads
-        to are read. Raises RepositoryError.
+        configuration, so it runs no filter. Only regular files of at most 10 MB, without a link on
+        the way to them, are read. Raises RepositoryError.
         """
-        root, index, ignored = (
-            self.work_tree,
-            self._directory / "index",
-            self._common / "info/exclude",
-        )
+        root = self.work_tree
+        index = self._directory / "index"
         unborn = commit == self.no_commit
-        begun = index.is_file() and not index.is_symlink()
-        if root is None or not (begun or (unborn and not os.path.lexists(index))):
+        has_index = index.is_file() and not index.is_symlink()
+        before_first_add = unborn and not os.path.lexists(index)
+        if root is None or not (has_index or before_first_add):
             return frozenset()
-        place = {"GIT_WORK_TREE": str(root), "GIT_INDEX_FILE": str(index)}
-        wanted, before = suffix_matcher(suffixes), dict[bytes, str]()
-        compare = "diff-index --raw -z --no-abbrev --no-renames --ignore-submodules=all".split()
-        with self.stream(
-            [*compare, _EMPTY_TREE[self._hash] if unborn else commit], **place
-        ) as output:
-            fields = process.split_at_nul(output)
-            for change, path in zip(
-                fields, fields, strict=False
-            ):  # ":100644 100644 BEFORE AFTER M", then the path
-                if wanted(path):
-                    before[path] = (
-                        change.split()[2].decode("ascii") if change.startswith(b":100") else ""
-                    )
-        list_new = "ls-files -z --others --full-name --exclude-per-directory=.gitignore".split()
-        list_new += [f"--exclude-from={ignored}"] * ignored.is_file()
-        with self.stream([*list_new, ":/"], **place) as output:
-            before = dict.fromkeys(filter(wanted, process.split_at_nul(output)), "") | before
-        found = []
-        for path, committed in before.items():
+        tree = _EMPTY_TREE[self._hash] if unborn else commit
+        changes = []
+        for path, committed in self._list_uncommitted(root, index, tree, suffixes).items():
             name = os.fsdecode(path)
-            with suppress(OSError):  # too large, or not to be read: as if it were not changed
+            # A file that is too large, or cannot be read, is treated as unchanged.
+            with suppress(OSError):
                 content = read_inside(root, name, process.MAX_SOURCE_BYTES)
                 if content is None:
-                    found += [Change(name, None)] * bool(committed)
-                elif committed != (blob := self._blob_id(content)):
-                    found.append(Change(name, blob))
+                    if committed:
+                        changes.append(Change(name, None))
+                    continue
+                blob = self._blob_id(content)
+                if blob != committed:
+                    changes.append(Change(name, blob))
                     self.on_disk[blob] = name
-        return frozenset(found)
+        return frozenset(changes)
+
+    def _list_uncommitted(
+        self, root: Path, index: Path, tree: str, suffixes: Iterable[str]
+    ) -> dict[bytes, str]:
+        """Return the paths of files that may differ on disk -> id of their blob in the tree.
+
+        The id is "" for a path that is no regular file in the tree.
+        """
+        is_source = suffix_matcher(suffixes)
+        environment = {"GIT_WORK_TREE": str(root), "GIT_INDEX_FILE": str(index)}
+        changed: dict[bytes, str] = {}
+        compare = "diff-index --raw -z --no-abbrev --no-renames --ignore-submodules=all".split()
+        with self.stream([*compare, tree], **environment) as output:
+            fields = process.split_at_nul(output)
+            for description in fields:  # ":100644 100644 BEFORE AFTER M"
+                path = next(fields, None)
+                if path is None:
+                    break
+                if is_source(path):
+                    is_regular = description.startswith(b":100")
+                    changed[path] = description.split()[2].decode("ascii") if is_regular else ""
+        list_new = "ls-files -z --others --full-name --exclude-per-directory=.gitignore".split()
+        ignored = self._common / "info/exclude"
+        if ignored.is_file():
+            list_new.append(f"--exclude-from={ignored}")
+        with self.stream([*list_new, ":/"], **environment) as output:
+            new = dict.fromkeys(filter(is_source, process.split_at_nul(output)), "")
+        return new | changed
 
     def count_sparse_files(self, suffixes: Iterable[str]) -> int:
         """Return how many files with one of the suffixes a sparse checkout leaves out."""
@@ -361,56 +395,72 @@ class Repository(process.Git):
         if not (self._directory / "info/sparse-checkout").is_file() or not index.is_file():
             return 0
         is_source = suffix_matcher(suffixes)
+        number = 0
         with self.stream(["ls-files", "-t", "-z"], GIT_INDEX_FILE=str(index)) as output:
-            return sum(
-                entry.startswith(b"S ") and is_source(entry[2:])
-                for entry in process.split_at_nul(output)
-            )
+            for entry in process.split_at_nul(output):
+                if entry.startswith(b"S ") and is_source(entry[2:]):
+                    number += 1
+        return number
 
     # ---- contents
 
     def texts(self, blob_ids: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
-        """Each blob's id and bytes, in the order asked, as a stream; None for one missing, damaged or too large, or one
-        ``on_disk`` that has changed since.
+        """Yield the id and bytes of each blob, in the order of ``blob_ids``.
 
-        Other questions may be asked while the stream is read, and it may be left half read.
+        The bytes are None for a blob that is missing, damaged or too large, and for one ``on_disk``
+        that has changed since. The caller may use other methods before the last blob, or stop
+        early.
         """
         for blob_id, content in self.objects(blob_ids, b"blob"):
             if content is None and blob_id in self.on_disk:
-                with suppress(OSError):
-                    content = read_inside(
-                        self.path, self.on_disk[blob_id], process.MAX_SOURCE_BYTES
-                    )
-                if content is not None and self._blob_id(content) != blob_id:
-                    content = None
+                content = self._read_from_disk(blob_id)
             yield blob_id, content
 
+    def _read_from_disk(self, blob_id: str) -> bytes | None:
+        """Return the content of a file that is not committed; None if it has changed."""
+        try:
+            content = read_inside(self.path, self.on_disk[blob_id], process.MAX_SOURCE_BYTES)
+        except OSError:
+            return None
+        if content is None or self._blob_id(content) != blob_id:
+            return None
+        return content
+
     def sizes(self, blob_ids: Collection[str]) -> dict[str, int]:
-        """Bytes of each blob; 0 of one that is missing."""
-        with self.stream(["cat-file", "--batch-check=%(objectsize)"], blob_ids) as sizes:
-            return {
-                blob: int(size) if size[:-1].isdigit() else 0
-                for blob, size in zip(blob_ids, sizes, strict=True)
-            }
+        """Return the number of bytes of each blob; 0 for a blob that is missing."""
+        sizes = {}
+        with self.stream(["cat-file", "--batch-check=%(objectsize)"], blob_ids) as output:
+            for blob, line in zip(blob_ids, output, strict=True):
+                sizes[blob] = int(line) if line[:-1].isdigit() else 0
+        return sizes
 
     def _blob_id(self, content: bytes) -> str:
-        return hashlib.new(
-            self._hash, b"blob %d\0%b" % (len(content), content), usedforsecurity=False
-        ).hexdigest()
+        header = b"blob %d\0" % len(content)
+        return hashlib.new(self._hash, header + content, usedforsecurity=False).hexdigest()
 
-    def _unknown(self, revision: str) -> str:
+    def _describe_unknown(self, revision: str) -> str:
+        """Return the sentence about a revision that names no commit."""
         if self.shallow:
-            return f"{self.path}: no commit {revision!r} in this shallow clone; run: git fetch --unshallow --tags"
+            return (
+                f"{self.path}: no commit {revision!r} in this shallow clone;"
+                " run: git fetch --unshallow --tags"
+            )
         if revision == "HEAD":
-            return f"{self.path}: no commit 'HEAD': its branch is empty; commit something, or name another branch"
-        return f"{self.path}: no commit {revision!r}; check its spelling, or run: git fetch --all --tags"
+            return (
+                f"{self.path}: no commit 'HEAD': its branch is empty;"
+                " commit something, or name another branch"
+            )
+        return (
+            f"{self.path}: no commit {revision!r};"
+            " check its spelling, or run: git fetch --all --tags"
+        )
 
 
 @lru_cache(maxsize=1)
-def _opened(path: Path, on_disk: tuple[tuple[str, str], ...]) -> Repository:
-    found = Repository(path)
-    found.on_disk.update(on_disk)
-    return found
+def _open_cached(path: Path, on_disk: tuple[tuple[str, str], ...]) -> Repository:
+    repository = Repository(path)
+    repository.on_disk.update(on_disk)
+    return repository
 
 
 def resolve_revision(path: Path, revision: str) -> str:
