@@ -1,45 +1,54 @@
-"""Speed and memory as ratios within one run: ``bench.py --repo GIT_DIR [--commit HEAD] [--only PART] [--json]``.
+"""Measure speed and memory as ratios within one run.
 
-Each row is {name, value, reference, ratio}: seconds or bytes, and ratio = value / reference. What is compared is timed
-in turns, so that a busy machine slows both sides.
+    bench.py --repo GIT_DIR [--commit HEAD] [--only PART] [--json]
 
-``bench.py --quick`` measures on a synthetic repository that it makes, in less than two minutes on two quiet cores, and
-compares with ``accepted_ratios.json``: a sentence and exit code 1 for each ratio that is more than 1.5 times the
-accepted one. A part that looks so is measured once more before it is believed, and the lower ratio counts.
-``--quick --accept`` writes the file anew, medians of several runs.
+Each row is {name, value, reference, ratio}: seconds or bytes, and ratio = value / reference. Both
+sides are timed in turns, so that a busy machine slows both.
+
+``bench.py --quick`` measures on a synthetic repository that it makes, in less than two minutes on
+two quiet cores, and compares with ``accepted_ratios.json``: a sentence and exit code 1 for each
+ratio that is more than 1.5 times the accepted one. A part with such a ratio is measured once more,
+and the lower ratio counts. ``--quick --accept`` writes the file anew, with medians of several runs.
 
 stage one / bm25s, stage one (paper) / bm25s
-    Mean over 20 reports of the median processor time to rank all files of the version for one report; facts, history
-    and indexes are in memory. Ours starts from the report's text and ends with a ``Ranking`` of every path. The
-    reference is ``retrieve`` of bm25s with k = number of files in one thread, over the same files' terms and the same
-    report's distinct terms, already split; ours also knows the history. The reports come from the repository itself:
-    message of a bug-fixing commit, then words drawn from a file that it touched, until there are about 80 terms.
+    Mean over 20 reports of the median processor time to rank all files of the version for one
+    report; facts, history and indexes are in memory. Ours starts from the report's text and ends
+    with a ``Ranking`` of every path. The reference is ``retrieve`` of bm25s with k = number of
+    files in one thread, over the same files' terms and the same report's distinct terms, already
+    split; ours also knows the history. The reports come from the repository itself: message of a
+    bug-fixing commit, then words drawn from a file that it touched, until there are about 80 terms.
 first index / tree-sitter
-    ``build`` into a fresh store, in one process, against parsing the texts of the same thousand files by tree-sitter
-    and nothing else. Git, which reads the files for both, is in neither.
+    ``build`` into a fresh store, in one process, against parsing the texts of the same thousand
+    files by tree-sitter and nothing else. Git, which reads the files for both, is in neither.
 second localize, shell / numpy
-    ``python -m tosloc localize`` when the version is kept ready and the functions of its first files are known, against
-    the start of Python with ``import numpy`` and ``git rev-parse HEAD``: what nothing that answers can do without.
+    ``python -m tosloc localize`` when the version is kept ready and the functions of its first
+    files are known, against the start of Python with ``import numpy`` and ``git rev-parse HEAD``,
+    which every answer needs.
 20 files not committed / committed
-    The same question in a work tree with 20 changed files, whose words are known, against the commit's.
+    The same question in a work tree with 20 changed files, whose words are known, against the
+    commit's.
 question in one process / bm25s
-    ``Localizer.localize`` of an open repository, git included: commit, ranking, reasons, functions of ten files.
+    ``Localizer.localize`` of an open repository, git included: commit, ranking, reasons, functions
+    of ten files.
 throughput: rankings / bm25s, throughput: answers / bm25s
-    A report of 200: to rank all files for each, and for all their answers from one call of ``Localizer.localize_many``;
-    against one call of ``retrieve`` for all of them.
+    Time per report of 200: to rank all files for each, and for all their answers from one call of
+    ``Localizer.localize_many``; against one call of ``retrieve`` for all of them.
 one commit more / first version
-    The version made ready where its parent's is, against the parent's from nothing. Both write it to disk.
+    The version made ready after its parent's, against the parent's from nothing. Both write it to
+    disk.
 memory: localize
     Largest resident memory of a fresh process and its children, against 1 GiB.
 evaluate TREC files / ir-measures, evaluate JSON lines / ir-measures, and memory of both
-    From files to means of six measures, each side in a process of its own, imports left out, of a run of --rankings
-    reports that rank --files files each; the reference reads TREC's form in both rows. Memory against 1 GiB.
+    From files to means of six measures, each side in a process of its own, imports left out, of a
+    run of --rankings reports that rank --files files each; the reference reads TREC's format in
+    both rows. Memory against 1 GiB.
 two stages / stage one + one text; encoding / encoder alone (``--encoder FOLDER``)
-    One ranking by both stages, the files' vectors known, against one by stage one and one pass of the report's tokens
-    through the encoder. Chunks a second from blobs to kept vectors, against those of the encoder on the same batches,
-    ready made: here more is better. In one thread.
+    One ranking by both stages, the files' vectors known, against one by stage one and one pass of
+    the report's tokens through the encoder. Chunks a second from blobs to kept vectors, against
+    those of the encoder on the same batches, ready made: here more is better. In one thread.
 two stages, terms / stage one (``--checkpoint FOLDER``)
-    One ranking by both stages of the checkpoint, the terms of the first files known, against one by its stage one.
+    One ranking by both stages of the checkpoint, the terms of the first files known, against one by
+    its stage one.
 """
 
 from __future__ import annotations
@@ -53,6 +62,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -73,177 +83,182 @@ from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
 
 PARTS = ("stage one", "questions", "throughput", "first index", "memory", "stage two", "evaluation")
 QUICK = tuple(part for part in PARTS if part != "stage two")
-QUICK_FILES, QUICK_COMMITS, QUICK_RANKINGS = 2_000, 200, 60
+"""Parts of ``--quick``."""
+QUICK_FILES = 2_000
+QUICK_COMMITS = 200
+QUICK_RANKINGS = 60
 FILE = Path(__file__).with_name("accepted_ratios.json")
-WORSE = 1.5
-"""A ratio above so many times the accepted one got worse by half."""
-RUNS = 5
-"""Whose medians are accepted."""
+MAX_SLOWDOWN = 1.5
+"""A ratio above this multiple of the accepted one is a regression."""
+ACCEPTED_RUNS = 5
+"""Runs whose medians are accepted."""
+EVALUATION_TURNS = 3
 Measured: TypeAlias = dict[str, list[Row]]
 """Part -> its rows."""
-Known: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Name of a row -> its accepted ratio, part, and how far the runs lay apart."""
+Accepted: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Name of a row -> its accepted ratio, its part, and the range of the runs."""
 
 
-def parser() -> argparse.ArgumentParser:
-    """What the script takes."""
-    made = argparse.ArgumentParser(
+def create_parser() -> argparse.ArgumentParser:
+    """Return the parser of the script's arguments."""
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    made.add_argument("--repo", type=Path, help="git repository; all parts but evaluation need it")
-    made.add_argument("--commit", default="HEAD", help="version to search")
-    made.add_argument("--config", type=Path, help="TOML file of settings, for the encoder")
-    made.add_argument(
-        "--cache",
-        type=Path,
-        help="folder of facts made before; default: made anew, in a temporary one",
-    )
-    made.add_argument(
-        "--encoder", type=Path, help="folder of an encoder, for the rows of stage two"
-    )
-    made.add_argument(
-        "--checkpoint", type=Path, help="one with term vectors, for their row of stage two"
-    )
-    made.add_argument(
-        "--only", action="append", choices=PARTS, help="parts to measure; may be repeated"
-    )
-    made.add_argument(
-        "--rankings", type=int, default=628, help="rankings to evaluate; default: 628"
-    )
-    made.add_argument(
-        "--files", type=int, default=10_000, help="files of each of them; default: 10,000"
-    )
-    made.add_argument(
-        "--quick",
-        action="store_true",
-        help="compare with accepted ratios, on a repository made for it",
-    )
-    made.add_argument(
-        "--accept", action="store_true", help="with --quick: accept what is measured now"
-    )
-    made.add_argument("--json", action="store_true", help="print JSON")
-    return made
+    add = parser.add_argument
+    add("--repo", type=Path, help="git repository; all parts but evaluation need it")
+    add("--commit", default="HEAD", help="version to search")
+    add("--config", type=Path, help="TOML file of settings, for the encoder")
+    add("--cache", type=Path, help="folder of existing facts; default: a new temporary one")
+    add("--encoder", type=Path, help="folder of an encoder, for the rows of stage two")
+    add("--checkpoint", type=Path, help="one with term vectors, for their row of stage two")
+    add("--only", action="append", choices=PARTS, help="part to measure; repeatable")
+    add("--rankings", type=int, default=628, help="rankings to evaluate; default: 628")
+    add("--files", type=int, default=10_000, help="files of each of them; default: 10,000")
+    add("--quick", action="store_true", help="compare with accepted ratios, on a new repository")
+    add("--accept", action="store_true", help="with --quick: accept what is measured now")
+    add("--json", action="store_true", help="print JSON")
+    return parser
 
 
-def measure(asked: argparse.Namespace, parts: Sequence[str]) -> Measured:
-    """The rows of the parts. Raises ToslocError where what they need is not named."""
-    config = load_config(asked.config) if asked.config else Config()
+def measure(options: argparse.Namespace, parts: Sequence[str]) -> Measured:
+    """Return the rows of the parts. Raises ToslocError if what they need is not named."""
+    config = load_config(options.config) if options.config else Config()
     with tempfile.TemporaryDirectory(prefix="tosloc-bench-") as folder:
-        work, found = Path(folder), Measured()
-        os.environ["TOSLOC_CACHE"] = str((asked.cache or work / "cache").absolute())
-        if needing := [part for part in parts if part != "evaluation"]:
-            if asked.repo is None:
+        work = Path(folder)
+        measured = Measured()
+        os.environ["TOSLOC_CACHE"] = str((options.cache or work / "cache").absolute())
+        repository_parts = [part for part in parts if part != "evaluation"]
+        if repository_parts:
+            if options.repo is None:
                 raise ToslocError(
                     "name a git repository with --repo; only the part evaluation needs none"
                 )
-            bench = Bench(asked.repo, asked.commit, work)
-            measures: dict[str, Callable[[Bench], list[Row]]] = {
+            bench = Bench(options.repo, options.commit, work)
+            functions: dict[str, Callable[[Bench], list[Row]]] = {
                 "stage one": bench_parts.stage_one,
                 "questions": bench_parts.questions,
                 "throughput": bench_parts.throughput,
                 "first index": bench_parts.first_index,
                 "memory": bench_parts.memory,
                 "stage two": lambda bench: bench_parts.stage_two(
-                    bench, config, asked.encoder, asked.checkpoint
+                    bench, config, options.encoder, options.checkpoint
                 ),
             }
-            with bench.opened:
-                found |= {part: measures[part](bench) for part in needing}
+            with bench.localizer:
+                for part in repository_parts:
+                    measured[part] = functions[part](bench)
         if "evaluation" in parts:
-            found["evaluation"] = evaluation(work, asked.rankings, asked.files)
-        return found
+            measured["evaluation"] = evaluation(work, options.rankings, options.files)
+        return measured
 
 
-def quick(asked: argparse.Namespace) -> int:
-    """Measure on a synthetic repository and compare with what is accepted, or accept it: 1 if something got worse."""
-    parts = [part for part in QUICK if not asked.only or part in asked.only]
+def run_quick(options: argparse.Namespace) -> int:
+    """Measure on a synthetic repository, and compare with the accepted ratios or accept them.
+
+    Return 1 if a ratio is a regression, else 0.
+    """
+    parts = [part for part in QUICK if not options.only or part in options.only]
     with tempfile.TemporaryDirectory(prefix="tosloc-bench-") as folder:
-        asked.repo = Path(folder, "synthetic.git")
+        options.repo = Path(folder, "synthetic.git")
         say(f"making a repository of {QUICK_FILES:,} files")
-        synthetic.write_repository(asked.repo, synthetic.Plan(QUICK_FILES, SEED), QUICK_COMMITS)
-        asked.rankings = min(asked.rankings, QUICK_RANKINGS)
-        measured = measure(asked, parts)
-        if asked.accept:
-            accept(FILE, [measured, *(measure(asked, parts) for _ in range(RUNS - 1))])
-        known = json.loads(FILE.read_text(encoding="utf-8"))["ratios"]
-        for part in [part for part, rows in measured.items() if worse(rows, known)]:
-            say(f"measuring once more: {part}")
-            again = {row.name: row for row in measure(asked, [part])[part]}
-            measured[part] = [
-                min(row, again.get(row.name, row), key=lambda one: one.ratio)
-                for row in measured[part]
-            ]
-    show(measured, asked.json, known)
-    for sentence in (found := complaints(measured, known)):
+        plan = synthetic.Plan(QUICK_FILES, SEED)
+        synthetic.write_repository(options.repo, plan, QUICK_COMMITS)
+        options.rankings = min(options.rankings, QUICK_RANKINGS)
+        measured = measure(options, parts)
+        if options.accept:
+            further_runs = [measure(options, parts) for _ in range(ACCEPTED_RUNS - 1)]
+            accept(FILE, [measured, *further_runs])
+        accepted = json.loads(FILE.read_text(encoding="utf-8"))["ratios"]
+        for part, rows in measured.items():
+            if regressions(rows, accepted):
+                say(f"measuring once more: {part}")
+                measured[part] = _lower_rows(rows, measure(options, [part])[part])
+    print_rows(measured, options.json, accepted)
+    sentences = complaints(measured, accepted)
+    for sentence in sentences:
         say(sentence)
-    return 1 if found else 0
+    return 1 if sentences else 0
+
+
+def _lower_rows(rows: Sequence[Row], repeated: Sequence[Row]) -> list[Row]:
+    """Return of each row the one with the lower ratio."""
+    repeated_by_name = {row.name: row for row in repeated}
+    lower = []
+    for row in rows:
+        other = repeated_by_name.get(row.name, row)
+        lower.append(other if other.ratio < row.ratio else row)
+    return lower
 
 
 def accept(file: Path, runs: Sequence[Measured]) -> None:
     """Write the medians of several runs; rows of parts that these have not measured stay."""
-    kept = json.loads(file.read_text(encoding="utf-8"))["ratios"] if file.exists() else {}
-    kept = {name: one for name, one in kept.items() if one["part"] not in runs[0]}
+    ratios = json.loads(file.read_text(encoding="utf-8"))["ratios"] if file.exists() else {}
+    ratios = {name: record for name, record in ratios.items() if record["part"] not in runs[0]}
     for part, rows in runs[0].items():
         for number, row in enumerate(rows):
-            ratios = [run[part][number].ratio for run in runs]
-            numbers = {
-                "ratio": statistics.median(ratios),
-                "lowest": min(ratios),
-                "highest": max(ratios),
+            values = [run[part][number].ratio for run in runs]
+            ratios[row.name] = {
+                "part": part,
+                "ratio": _round(statistics.median(values)),
+                "lowest": _round(min(values)),
+                "highest": _round(max(values)),
+                "runs": len(values),
             }
-            rounded = {name: float(f"{value:.3g}") for name, value in numbers.items()}
-            kept[row.name] = {"part": part, **rounded, "runs": len(ratios)}
     record = {
         "made_by": "python scripts/bench.py --quick --accept",
         "python": platform.python_version(),
+        "machine": platform.machine(),
+        "ratios": ratios,
     }
-    write_text(
-        file, json.dumps({**record, "machine": platform.machine(), "ratios": kept}, indent=2) + "\n"
-    )
+    write_text(file, json.dumps(record, indent=2) + "\n")
 
 
-def worse(rows: Iterable[Row], known: Known) -> list[Row]:
-    """Those that got worse by half."""
+def _round(value: float) -> float:
+    """Return a value with three significant digits."""
+    return float(f"{value:.3g}")
+
+
+def regressions(rows: Iterable[Row], accepted: Accepted) -> list[Row]:
+    """Return the rows whose ratio is more than ``MAX_SLOWDOWN`` times the accepted one."""
     return [
-        row for row in rows if row.name in known and row.ratio > WORSE * known[row.name]["ratio"]
+        row
+        for row in rows
+        if row.name in accepted and row.ratio > MAX_SLOWDOWN * accepted[row.name]["ratio"]
     ]
 
 
-def complaints(measured: Measured, known: Known) -> list[str]:
-    """A sentence for each row that got worse by half, and for each accepted one that its part has not measured."""
-    rows = [row for some in measured.values() for row in some]
-    names = {row.name for row in rows}
-    missing = [name for name, one in known.items() if one["part"] in measured and name not in names]
-    return [
-        f"{row.name}: {row.ratio:.3g} where {(accepted := known[row.name]['ratio']):.3g} is accepted,"
-        f" {row.ratio / accepted:.2f} times as much; mend it, or accept it with --accept"
-        for row in worse(rows, known)
-    ] + [
-        f"{name}: is accepted and was not measured; install what it needs, or accept anew"
-        for name in missing
-    ]
-
-
-def show(measured: Measured, as_json: bool, known: Known) -> None:
-    """Print the rows, beside the accepted ratios."""
-    rows = [
-        (row, known[row.name]["ratio"] if row.name in known else None)
-        for some in measured.values()
-        for row in some
-    ]
-    if as_json:
-        print(
-            json.dumps(
-                [row._asdict() | {"ratio": row.ratio, "accepted": ratio} for row, ratio in rows],
-                indent=2,
-            )
+def complaints(measured: Measured, accepted: Accepted) -> list[str]:
+    """Return a sentence for each regression, and for each accepted row that was not measured."""
+    rows = list(chain.from_iterable(measured.values()))
+    sentences = []
+    for row in regressions(rows, accepted):
+        ratio = accepted[row.name]["ratio"]
+        sentences.append(
+            f"{row.name}: {row.ratio:.3g} where {ratio:.3g} is accepted,"
+            f" {row.ratio / ratio:.2f} times as much; mend it, or accept it with --accept"
         )
-        return
-    cells = [
-        [row.name, *(f"{number:.3g}" for number in (*row[1:], row.ratio, ratio or 0))]
-        for row, ratio in rows
-    ]
-    print_table(Table(["", "s, or bytes", "reference", "ratio", "accepted"], cells))
+    names = {row.name for row in rows}
+    for name, record in accepted.items():
+        if record["part"] in measured and name not in names:
+            sentences.append(
+                f"{name}: is accepted and was not measured; install what it needs, or accept anew"
+            )
+    return sentences
+
+
+def print_rows(measured: Measured, as_json: bool, accepted: Accepted) -> None:
+    """Print the rows, beside the accepted ratios."""
+    values = []
+    cells = []
+    for row in chain.from_iterable(measured.values()):
+        ratio = accepted[row.name]["ratio"] if row.name in accepted else None
+        values.append(row._asdict() | {"ratio": row.ratio, "accepted": ratio})
+        numbers = (row.value, row.reference, row.ratio, ratio or 0)
+        cells.append([row.name, *(f"{number:.3g}" for number in numbers)])
+    if as_json:
+        print(json.dumps(values, indent=2))
+    else:
+        print_table(Table(["", "s, or bytes", "reference", "ratio", "accepted"], cells))
 
 
 # Evaluating a large run, each side in a process of its own
@@ -278,48 +293,60 @@ print(json.dumps({"values": values, "seconds": took, "peak": 1024 * int(peak)}))
 
 
 def evaluation(work: Path, rankings: int, files: int) -> list[Row]:
-    """Evaluating a large run, against ir-measures; of three turns the quickest: what else runs can only take time."""
+    """Return rows of evaluating a large run, against ir-measures.
+
+    Of three turns the quickest counts, because other programs can only make a turn slower.
+    """
     require("a comparison with ir-measures", "dev", "ir_measures")
-    say(f"evaluating {rankings:,} rankings of {files:,} files in both forms")
+    say(f"evaluating {rankings:,} rankings of {files:,} files in both formats")
     write_large_run(work, rankings, files)
-    trec, lines = (
-        (work / "run.trec", work / "qrels.trec"),
-        (work / "run.jsonl.gz", work / "qrels.jsonl"),
-    )
+    trec = (work / "run.trec", work / "qrels.trec")
+    lines = (work / "run.jsonl.gz", work / "qrels.jsonl")
     sides = {"ir-measures": (THEIRS, trec), "TREC files": (OURS, trec), "JSON lines": (OURS, lines)}
-    found: dict[str, Any] = {}
-    for _ in range(3):
-        for name, (code, places) in sides.items():
-            command = [sys.executable, "-P", "-c", code + TIMED, *map(str, places), *MEASURES]
-            one = json.loads(
-                subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-            )
-            found[name] = min(found.get(name, one), one, key=lambda turn: float(turn["seconds"]))
-    reference = found.pop("ir-measures")
-    for name, ours in found.items():
+    results: dict[str, dict[str, Any]] = {}
+    for _ in range(EVALUATION_TURNS):
+        for name, (code, paths) in sides.items():
+            result = _evaluate(code, paths)
+            if name not in results or result["seconds"] < results[name]["seconds"]:
+                results[name] = result
+    reference = results.pop("ir-measures")
+    for name, ours in results.items():
         if not np.allclose(ours["values"], reference["values"], rtol=0, atol=1e-9):
             raise ToslocError(
                 f"{name}: the means {ours['values']} are not ir-measures' {reference['values']}"
             )
-    times = [
-        Row(f"evaluate {name} / ir-measures", m["seconds"], reference["seconds"])
-        for name, m in found.items()
-    ]
-    return times + [Row(f"memory: evaluate {name}", m["peak"], GIB) for name, m in found.items()]
+    rows = []
+    for name, ours in results.items():
+        rows.append(Row(f"evaluate {name} / ir-measures", ours["seconds"], reference["seconds"]))
+    for name, ours in results.items():
+        rows.append(Row(f"memory: evaluate {name}", ours["peak"], GIB))
+    return rows
+
+
+def _evaluate(code: str, paths: Sequence[Path]) -> dict[str, Any]:
+    """Evaluate in a process of its own; return the means, seconds and peak of memory."""
+    command = [sys.executable, "-P", "-c", code + TIMED, *map(str, paths), *MEASURES]
+    process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    result: dict[str, Any] = json.loads(process.stdout)
+    return result
 
 
 def write_large_run(work: Path, rankings: int, files: int) -> None:
-    """Write a random run of a large project and its judgements, as JSON lines and in TREC's form."""
-    rng, width = np.random.default_rng(SEED), len(str(files))
+    """Write a random run of a large project and its judgements, as JSON lines and for TREC."""
+    rng = np.random.default_rng(SEED)
+    width = len(str(files))
     folder = "org.example.ui/src/org/example/ui/part"
     names = np.array([f"{folder}{n % 97:02}/Class{n:0{width}}.java" for n in range(files)])
-    ranked, judgements = [], []
-    for number in map(str, range(100_000, 100_000 + rankings)):
+    ranked = []
+    judgements = []
+    for number in range(100_000, 100_000 + rankings):
+        report = str(number)
         order = rng.permutation(files)
-        fixed = tuple(names[order[np.unique(rng.geometric(8 / files, size=3) % files)]].tolist())
+        fixed_ranks = np.unique(rng.geometric(8 / files, size=3) % files)
+        fixed = tuple(names[order[fixed_ranks]].tolist())
         scores = np.sort(rng.normal(size=files))[::-1]
-        ranked.append(Ranking(number, tuple(names[order].tolist()), scores))
-        judgements.append(Judgement(number, fixed, fixed, files))
+        ranked.append(Ranking(report, tuple(names[order].tolist()), scores))
+        judgements.append(Judgement(report, fixed, fixed, files))
     write_run(work / "run.jsonl.gz", {}, ranked)
     write_judgements(work / "qrels.jsonl", judgements)
     write_trec_run(work / "run.trec", read_run(work / "run.jsonl.gz"))
@@ -327,11 +354,11 @@ def write_large_run(work: Path, rankings: int, files: int) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0; 1 when a ratio got worse by half."""
-    asked = parser().parse_args(argv)
-    if asked.quick or asked.accept:
-        return quick(asked)
-    show(measure(asked, asked.only or PARTS), asked.json, {})
+    """Measure and print; return 1 if a ratio is a regression."""
+    options = create_parser().parse_args(argv)
+    if options.quick or options.accept:
+        return run_quick(options)
+    print_rows(measure(options, options.only or PARTS), options.json, {})
     return 0
 
 

@@ -1,4 +1,7 @@
-"""Everything a change must pass: format, lint, types, layers, tests. One line a step; stops at the first that fails."""
+"""Run the checks that a change must pass: format, lint, types, layers, tests.
+
+It prints one line a step, and stops at the first step that fails.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,18 @@ STEPS = {
 
 
 def main() -> int:
-    """0 when every step passes, else 1 after the output of the one that failed."""
+    """Return 0 if every step passes, else print the output of the failed one and return 1."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     for name, (tool, *arguments) in STEPS.items():
         started = time.monotonic()
         command = [sys.executable, "-m", tool, *arguments]
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
-        verdict = "FAILED" if done.returncode else "ok"
+        verdict = "FAILED" if process.returncode else "ok"
         print(f"{name:<8} {verdict:<6} {time.monotonic() - started:6.1f} s", flush=True)
-        if done.returncode:
-            print(done.stdout, end="")
+        if process.returncode:
+            print(process.stdout, end="")
             return 1
     return 0
 

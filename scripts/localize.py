@@ -1,4 +1,7 @@
-"""Rank the files of a version for one report, as ``tosloc localize`` does: ``localize.py FILE --repo GIT``."""
+"""Rank the files of a version for one report, as ``tosloc localize`` does.
+
+``localize.py FILE --repo GIT``
+"""
 
 import sys
 

@@ -6,9 +6,9 @@
     .venv-lowest/bin/python -m pytest -W ignore::DeprecationWarning -k 'not known_by_its_hash'
 
 Use Python 3.11: for later ones some of these versions have no wheels, and pip takes newer versions
-there. Deprecation warnings are ignored, because old versions meet newer packages of others. The test
-that is left out compares what is installed with constraints.txt. The extras `dev` and `docs` are not
-pinned: they are the tools of this repository, not of its users.
+there. Deprecation warnings are ignored, because old versions meet newer packages of others. The
+test that is left out compares what is installed with constraints.txt. The extras `dev` and `docs`
+are not pinned: they are the tools of this repository, not of its users.
 """
 
 from __future__ import annotations

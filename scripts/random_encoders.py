@@ -1,9 +1,10 @@
-"""Encoders of CodeBERT's and RoBERTa's size with random weights, where the published ones are not at hand.
+"""Write encoders of CodeBERT's and RoBERTa's size with random weights.
 
-``random_encoders.py PACK OUT`` writes ``OUT/code`` and ``OUT/report``, which ``code_encoder`` and ``report_encoder``
-may name: 12 layers of width 768 (or what ``--layers`` and ``--width`` say), each with a vocabulary of its own, learned
-from a pack's files, and from its training reports and files. They know nothing: they are for seeing that training runs,
-what memory it takes and how long a step is.
+``random_encoders.py PACK OUT`` writes ``OUT/code`` and ``OUT/report``, which ``code_encoder`` and
+``report_encoder`` may name: 12 layers of width 768 (or as ``--layers`` and ``--width`` say), each
+with a vocabulary of its own, learned from a pack's files, and from its training reports and files.
+They know nothing. They show whether training runs, what memory it takes and how long a step is,
+where the published encoders are not available.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import torch
 from tokenizers import ByteLevelBPETokenizer
@@ -21,39 +23,49 @@ from tosloc.cli.guard import run_guarded
 from tosloc.lab.bundle import read_bundle
 from tosloc.rerank.encoder.encoders import report_text
 
-MARKS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+SPECIAL_TOKENS: Final = {
+    "bos_token": "<s>",
+    "pad_token": "<pad>",
+    "eos_token": "</s>",
+    "unk_token": "<unk>",
+    "mask_token": "<mask>",
+}
+"""Name of a special token -> its text; a token's id is its position here."""
 
 
 def write_encoders(pack: Path, out: Path, config: RobertaConfig) -> None:
-    """Both encoders of a pack, of this architecture. Raises ToslocError for what is no pack.
+    """Write both encoders of a pack, of this architecture. Raises ToslocError for a wrong pack.
 
     A vocabulary is a byte-level BPE, as RoBERTa's, of at most ``config.vocab_size`` tokens.
     """
     bundle = read_bundle(pack)
-    code, reports = (
-        list(bundle.texts.values()),
-        [report_text(one.report) for one in bundle.parts["train"]],
-    )
-    names = dict(
-        zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), MARKS, strict=True)
-    )
+    code = list(bundle.texts.values())
+    reports = [report_text(case.report) for case in bundle.parts["train"]]
     for seed, (name, texts) in enumerate({"code": code, "report": reports + code}.items()):
-        bpe = ByteLevelBPETokenizer()
-        bpe.train_from_iterator(
-            texts, config.vocab_size, show_progress=False, special_tokens=list(MARKS)
-        )
-        backend = bpe._tokenizer
-        backend.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0))  # places in MARKS
-        longest = config.max_position_embeddings - 2
-        tokenizer = PreTrainedTokenizerFast(
-            tokenizer_object=backend, model_max_length=longest, **names
-        )  # type: ignore[no-untyped-call]
+        tokenizer = _train_tokenizer(texts, config)
         torch.manual_seed(seed)
         model = RobertaModel(config)
         tokenizer.save_pretrained(out / name)
         model.save_pretrained(out / name)
         parameters = sum(values.numel() for values in model.parameters())
         print(f"{out / name}: {len(tokenizer):,} tokens, {parameters / 1e6:.1f} million parameters")
+
+
+def _train_tokenizer(texts: list[str], config: RobertaConfig) -> PreTrainedTokenizerFast:
+    """Learn a vocabulary from texts and return its tokenizer."""
+    special_tokens = list(SPECIAL_TOKENS.values())
+    bpe = ByteLevelBPETokenizer()
+    bpe.train_from_iterator(
+        texts, config.vocab_size, show_progress=False, special_tokens=special_tokens
+    )
+    backend = bpe._tokenizer
+    end = ("</s>", special_tokens.index("</s>"))
+    begin = ("<s>", special_tokens.index("<s>"))
+    backend.post_processor = RobertaProcessing(end, begin)
+    max_tokens = config.max_position_embeddings - 2
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend, model_max_length=max_tokens, **SPECIAL_TOKENS
+    )  # type: ignore[no-untyped-call]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

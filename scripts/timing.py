@@ -1,4 +1,4 @@
-"""Processor time in turns, and what a command takes in a process of its own."""
+"""Processor time of calls in turns, and what a command takes in a process of its own."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Row(NamedTuple):
 
     @property
     def ratio(self) -> float:
+        """The value as a multiple of the reference."""
         return self.value / self.reference
 
 
@@ -37,82 +38,103 @@ class Usage(NamedTuple):
     processor: float
     wall: float
     own: int
-    """What only memory can hold."""
+    """Memory that is not backed by files."""
     whole: int
-    """With the pages of files that are mapped."""
+    """Memory with the pages of mapped files."""
+
+
+class _ProcessMemory(NamedTuple):
+    """Memory of one process in bytes, as in ``Usage``, and the peak of ``whole``."""
+
+    own: int
+    whole: int
+    peak: int
 
 
 def say(text: str) -> None:
-    """Progress, on standard error."""
+    """Print progress on standard error."""
     print(f"bench: {text}", file=sys.stderr, flush=True)
 
 
-def of_children() -> float:
-    """Processor time of the processes that this one has started and that have ended."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return ended.ru_utime + ended.ru_stime
+def children_time() -> float:
+    """Return the processor time of this process's children that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def processor_time() -> float:
-    """Of this process and of its children."""
-    return time.process_time() + of_children()
+    """Return the processor time of this process and of its children."""
+    return time.process_time() + children_time()
 
 
-def in_turns(
+def median_times(
     calls: Sequence[Call], rounds: int = 5, clock: Callable[[], float] = processor_time
 ) -> list[float]:
-    """Median time of each call, all called once a round, in an order that changes from round to round."""
+    """Return the median time of each call.
+
+    All are called once a round, in an order that changes from round to round.
+    """
     times = np.zeros((rounds, len(calls)))
     for number in range(rounds):
-        for place in np.roll(np.arange(len(calls)), number).tolist():
+        for position in np.roll(np.arange(len(calls)), number).tolist():
             start = clock()
-            calls[place]()
-            times[number, place] = clock() - start
+            calls[position]()
+            times[number, position] = clock() - start
     return [float(median) for median in np.median(times, axis=0)]
 
 
-def mean_in_turns(sides: Iterable[Sequence[Call]]) -> list[float]:
-    """The same of several reports, each with its calls: the means."""
-    return [float(mean) for mean in np.mean([in_turns(calls) for calls in sides], axis=0)]
+def mean_median_times(calls_by_report: Iterable[Sequence[Call]]) -> list[float]:
+    """Return the means of ``median_times`` over reports, which have the same number of calls."""
+    times = [median_times(calls) for calls in calls_by_report]
+    return [float(mean) for mean in np.mean(times, axis=0)]
 
 
-def watched(*command: str | Path, **environment: str) -> Usage:
-    """Run a command of this Python and look at its memory every 20 ms. Raises ToslocError when it fails."""
-    begun, before, own, whole = time.monotonic(), of_children(), 0, 0
+def measure_command(*command: str | Path, **environment: str) -> Usage:
+    """Run a command of this Python and look at its memory every 20 ms.
+
+    Raises ToslocError if it fails.
+    """
+    begun = time.monotonic()
+    time_before = children_time()
+    own = 0
+    whole = 0
     python = [sys.executable, "-P", *command]
     with subprocess.Popen(
         python, stdout=subprocess.DEVNULL, env=os.environ | environment
     ) as process:
         try:
             while process.poll() is None:
-                now = _memory(process.pid)
-                own = max(own, sum(one for one, _, _ in now))
-                whole = max(whole, sum(one for _, one, _ in now), *(peak for _, _, peak in now), 0)
+                processes = _memory(process.pid)
+                own = max(own, sum(memory.own for memory in processes))
+                whole = max(whole, sum(memory.whole for memory in processes))
+                for memory in processes:
+                    whole = max(whole, memory.peak)
                 time.sleep(0.02)
         finally:
             process.kill()
     if process.returncode:
-        raise ToslocError(f"{' '.join(map(str, command))} failed; its words stand above")
-    return Usage(of_children() - before, time.monotonic() - begun, own, whole)
+        raise ToslocError(f"{' '.join(map(str, command))} failed; its messages are above")
+    return Usage(children_time() - time_before, time.monotonic() - begun, own, whole)
 
 
-def _memory(root: int) -> set[tuple[int, int, int]]:
-    """Of a process and each that it has started: bytes that only memory can hold, with files, and the latter's peak.
+def _memory(root: int) -> set[_ProcessMemory]:
+    """Return the memory of a process and of each that it has started.
 
-    A set, because a child that is about to become another program still has its parent's.
+    It is a set, because a child that is about to become another program still has its parent's
+    memory.
     """
-    found, waiting = set(), [root]
+    processes = set()
+    waiting = [root]
     while waiting:
-        place = Path(f"/proc/{waiting.pop()}")
-        with suppress(OSError):  # it has ended
-            for tasks in place.glob("task/*/children"):
-                waiting += map(int, tasks.read_text().split())
-            status = dict(
-                line.split(":", 1) for line in (place / "status").read_text().splitlines()
-            )
-            own, whole, peak = (
+        folder = Path(f"/proc/{waiting.pop()}")
+        with suppress(OSError):  # The process has ended.
+            for children in folder.glob("task/*/children"):
+                waiting += map(int, children.read_text().split())
+            lines = (folder / "status").read_text().splitlines()
+            status = dict(line.split(":", 1) for line in lines)
+            values = [
                 int(status.get(name, "0 kB").split()[0]) << 10
                 for name in ("RssAnon", "VmRSS", "VmHWM")
-            )
-            found.add((own, whole, peak))
-    return found
+            ]
+            processes.add(_ProcessMemory(*values))
+    return processes

@@ -1,4 +1,7 @@
-"""Learn from fixed reports, as ``tosloc train`` does: ``train.py CONFIG --repo GIT --reports FILE --out DIR``."""
+"""Train on fixed reports, as ``tosloc train`` does.
+
+``train.py CONFIG --repo GIT --reports FILE --out DIR``
+"""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Scripts that make and measure repositories: ``synthetic.py``, ``scale.py``, ``languages.py``."""
+"""Scripts that write and measure repositories: ``synthetic``, ``scale`` and ``languages``."""
 
 import json
 
@@ -11,37 +11,46 @@ from tosloc.git.fixes import is_fix_message
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
 
-SOURCE = "class Parser:\n    def parse(self, header):\n        return header\n\n\ndef other():\n    return 'colon'\n"
+SOURCE = """class Parser:
+    def parse(self, header):
+        return header
+
+
+def other():
+    return 'colon'
+"""
+COMMIT_OF_60_FILES = "e97d0027ab5f7774d440e8df55eec43ed509c0e7"
+"""With NumPy's draws as they have been since its version 1.17."""
 
 
 @pytest.fixture
 def project(repository):
+    """Create a repository of several languages with a fix."""
     files = {
         "src/parser.py": SOURCE,
         "src/a.py": "x = 1",
         "b.vue": "<script>function f() {}</script>",
     }
     repository.commit(files, "Begin")
-    repository.commit(
-        {"src/parser.py": SOURCE + "\n", "d.lua": "x = 1", "e.md": "none"},
-        "Fix the header of a parser",
-    )
+    changes = {"src/parser.py": SOURCE + "\n", "d.lua": "x = 1", "e.md": "none"}
+    repository.commit(changes, "Fix the header of a parser")
     return repository
 
 
 @pytest.mark.slow
-def test_what_a_repository_costs(project, tmp_path, capsys):
+def test_scale_measures_time_memory_and_sizes(project, tmp_path, capsys):
     (tmp_path / "work").mkdir()
     assert scale.main([str(project.path), "--work", str(tmp_path / "work"), "--json"]) == 0
-    [found] = json.loads(capsys.readouterr().out)
-    assert found["files"] == 4
-    assert [row["part"] for row in found["parts"]] == list(scale.PARTS)
-    for row in found["parts"]:
+    [result] = json.loads(capsys.readouterr().out)
+    assert result["files"] == 4
+    assert [row["part"] for row in result["parts"]] == list(scale.PARTS)
+    for row in result["parts"]:
         assert 0.05 < row["processor"] < 60
-        assert 10 * 2**20 < row["own"] < row["whole"] < 2**30
-    sizes = found["bytes"]
-    assert sizes["store"] > 1000
-    assert sizes["kept"] > 1000
+        assert 10 * 2**20 < row["own"]
+        assert row["own"] < row["whole"]
+        assert row["whole"] < 2**30
+    assert result["bytes"]["store"] > 1000
+    assert result["bytes"]["kept"] > 1000
 
 
 @pytest.mark.parametrize(
@@ -53,6 +62,7 @@ def test_what_a_repository_costs(project, tmp_path, capsys):
         ),
         ("{here}/nowhere", "/nowhere: no such folder; make it first"),
     ],
+    ids=["unknown part", "missing folder"],
 )
 def test_scale_refuses_bad_input_in_one_sentence(words, sentence, tmp_path, capsys):
     words = words.format(here=tmp_path).split()
@@ -65,37 +75,48 @@ def test_scale_refuses_bad_input_in_one_sentence(words, sentence, tmp_path, caps
     assert not list(tmp_path.iterdir())
 
 
-def test_what_repositories_hold(project, capsys):
+def test_languages_counts_parsed_files_and_functions(project, capsys):
     assert languages.main([str(project.path)]) == 0
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in capsys.readouterr().out.splitlines()
-    ]
-    found = {row[0]: row[3:] for row in rows if len(row) == 7}
-    assert found["python"] == ["1", "2", "1.000", "1.5"]
-    assert found["vue"] == ["1", "1", "1.000", "1.0"]
-    assert found["lua"] == ["1", "1", "", "none"]
-    assert "text" not in found
+    counts = {}
+    for line in capsys.readouterr().out.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 7:
+            counts[cells[0]] = cells[3:]
+    assert counts["python"] == ["1", "2", "1.000", "1.5"]
+    assert counts["vue"] == ["1", "1", "1.000", "1.0"]
+    assert counts["lua"] == ["1", "1", "", "none"]
+    assert "text" not in counts
+
+
+def write_synthetic(path, capsys, *options):
+    """Write a synthetic repository of 60 files; return the printed id of its last commit."""
+    assert synthetic.main([str(path), "--files", "60", *options]) == 0
+    return capsys.readouterr().out.strip()
 
 
 def test_the_same_arguments_give_the_same_commit(tmp_path, capsys):
-    # with NumPy's draws as they have been since its 1.17
-    assert synthetic.main([str(tmp_path / "a.git"), "--files", "60", "--commits", "30"]) == 0
-    assert (
-        synthetic.main([str(tmp_path / "b.git"), "--files", "60", "--commits", "0", "--seed", "1"])
-        == 0
-    )
-    first, other = capsys.readouterr().out.split()
-    assert first == "e97d0027ab5f7774d440e8df55eec43ed509c0e7" != other
+    commit = write_synthetic(tmp_path / "a.git", capsys, "--commits", "30")
+    assert commit == COMMIT_OF_60_FILES
+
+
+def test_another_seed_gives_another_commit(tmp_path, capsys):
+    commit = write_synthetic(tmp_path / "a.git", capsys, "--commits", "0")
+    other = write_synthetic(tmp_path / "b.git", capsys, "--commits", "0", "--seed", "1")
+    assert commit != other
+
+
+def test_an_existing_folder_is_refused(tmp_path):
     with pytest.raises(SystemExit, match="2"):
-        synthetic.main([str(tmp_path / "a.git")])
+        synthetic.main([str(tmp_path)])
+
+
+def test_a_synthetic_repository_is_like_real_ones(tmp_path, capsys):
+    write_synthetic(tmp_path / "a.git", capsys, "--commits", "30")
     with Repository(tmp_path / "a.git") as repository:
         snapshot = repository.snapshot("HEAD~30", {".java"})
         lines = [data.count(b"\n") for _, data in repository.texts(snapshot.blobs) if data]
-        assert (
-            3
-            <= sum(map(is_fix_message, read_history(repository, "HEAD", {".java"}).messages))
-            <= 20
-        )
+        messages = read_history(repository, "HEAD", {".java"}).messages
+    fixes = [message for message in messages if is_fix_message(message)]
     assert len(lines) == 60
-    assert 40 < np.median(lines) < 150  # as in real repositories
+    assert 40 < np.median(lines) < 150
+    assert 3 <= len(fixes) <= 20

@@ -311,7 +311,7 @@ def test_versions_that_are_installed_are_those_of_the_tests():
         assert TESTED.get(name, version) == version, name
 
 
-def test_all_requirements_are_installed():
+def test_every_requirement_is_known_by_its_hash():
     project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())
     needed = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     for requirement in map(Requirement, needed):  # The list grows in the loop.
