@@ -46,57 +46,90 @@ get       1  0  0  1  0  0
 url       1  0  0  1  0  0
 geturlfor 1  0  0  1  0  0
 """
-"""Of each term in code, comments, strings, names of methods, types and fields."""
-GOLDEN = {term: tuple(map(int, counts)) for term, *counts in map(str.split, COUNTS.splitlines())}
+"""Counts of each term in code, comments, strings, and names of methods, types and fields."""
+EXPECTED = {term: tuple(map(int, counts)) for term, *counts in map(str.split, COUNTS.splitlines())}
 
 
 def table(facts):
+    """Return the counts of each term by field."""
     return {term: tuple(row) for term, row in zip(facts.terms, facts.counts.tolist(), strict=True)}
 
 
 def chunks(facts):
-    pairs = [
-        (facts.terms[p], n)
-        for p, n in zip(facts.chunk_terms, facts.chunk_counts.tolist(), strict=True)
-    ]
-    found = [pairs[start:end] for start, end in pairwise(facts.chunk_starts)]
-    assert found == list(map(sorted, found))
-    return list(map(dict, found))
+    """Return the terms of each chunk with their counts."""
+    pairs = []
+    for place, count in zip(facts.chunk_terms, facts.chunk_counts.tolist(), strict=True):
+        pairs.append((facts.terms[place], count))
+    result = []
+    for start, end in pairwise(facts.chunk_starts):
+        chunk = pairs[start:end]
+        assert chunk == sorted(chunk)
+        result.append(dict(chunk))
+    return result
 
 
 def column(facts, field):
+    """Return the terms of one field with their counts."""
     place = FIELDS.index(field)
     return Counter({term: row[place] for term, row in table(facts).items() if row[place]})
 
 
-def test_golden_java():
+def test_every_term_is_counted_in_its_fields():
     facts = analyse(SHOP, ".java")
-    assert table(facts) == GOLDEN
+    assert table(facts) == EXPECTED
     assert facts.terms == sorted(facts.terms)
-    assert (facts.lines, facts.parsed, facts.complexity) == (16, True, 0)
-    assert chunks(facts) == [{term: sum(row[:3]) for term, row in GOLDEN.items()}]
-    assert (facts.counts.dtype, facts.chunk_counts.dtype) == (np.uint16, np.uint8)
-    for end in ("\r\n", "\r"):
-        other = analyse(SHOP.replace("\n", end), ".java")
-        assert (table(other), other.lines) == (table(facts), facts.lines)
+    assert facts.lines == 16
+    assert facts.parsed
 
 
-def test_headers_are_dropped_and_javadoc_is_kept():
-    text = "package a;\n/* Copyright Giant */\nimport b.Zebra;\n/** Tiger */ class A { /* Copyright lion */ }"
+def test_complexity_is_zero_without_lizard():
+    assert analyse(SHOP, ".java").complexity == 0
+
+
+def test_short_text_is_one_chunk_of_code_comments_and_strings():
+    expected = {term: sum(row[:3]) for term, row in EXPECTED.items()}
+    assert chunks(analyse(SHOP, ".java")) == [expected]
+
+
+def test_counts_take_little_memory():
+    facts = analyse(SHOP, ".java")
+    assert facts.counts.dtype == np.uint16
+    assert facts.chunk_counts.dtype == np.uint8
+
+
+@pytest.mark.parametrize("line_end", ["\r\n", "\r"], ids=["CR LF", "CR"])
+def test_line_ends_do_not_matter(line_end):
+    facts = analyse(SHOP.replace("\n", line_end), ".java")
+    assert table(facts) == EXPECTED
+    assert facts.lines == 16
+
+
+def test_comments_before_the_package_and_imports_are_dropped():
+    text = (
+        "package a;\n/* Copyright Giant */\nimport b.Zebra;\n"
+        "/** Tiger */ class A { /* Copyright lion */ }"
+    )
     facts = analyse(text, ".java")
     assert column(facts, "comment") == Counter(["tiger", "copyright", "lion"])
     assert "zebra" not in table(facts)
-    for text, suffix in (
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix"),
+    [
         ("/** Tiger */ class A { }", ".java"),
         ("// Copyright Giant\n// all of it\n\n// Tiger\nint a;\n", ".c"),
         ("#!/bin/sh\n# Copyright Giant\n# all of it\n\n# Tiger\nx=1\n", ".sh"),
-    ):
-        assert column(analyse(text, suffix), "comment").keys() - {"bin", "sh"} == {"tiger"}
+    ],
+    ids=["javadoc", "line comments", "script"],
+)
+def test_only_the_licence_of_the_head_is_dropped(text, suffix):
+    assert column(analyse(text, suffix), "comment").keys() - {"bin", "sh"} == {"tiger"}
 
 
-@pytest.mark.parametrize("last", ["", "\n"])
-def test_chunks_are_fifty_lines_and_ten_more(last):
-    names = [f"n{i:03}" for i in range(165)]
+@pytest.mark.parametrize("last", ["", "\n"], ids=["no line break", "line break"])
+def test_chunks_have_fifty_lines_and_ten_of_overlap(last):
+    names = [f"n{number:03}" for number in range(165)]
     facts = analyse("\n".join(names) + last, ".txt")
     assert [list(chunk) for chunk in chunks(facts)] == [
         names[0:60],
@@ -104,12 +137,22 @@ def test_chunks_are_fifty_lines_and_ten_more(last):
         names[100:160],
         names[150:165],
     ]
+
+
+def test_terms_of_all_fields_are_in_the_chunk_of_their_line():
     text = "class A {\n" + "\n".join(['apple(); /* pear */ "plum".size();'] * 65) + "}"
     assert [chunk["plum"] for chunk in chunks(analyse(text, ".java"))] == [59, 16]
-    continued = "x = 'a\\\n" + "b\\\n" * 60 + "plum'\n"  # what is no word may hold ends of lines
-    assert ["plum" in chunk for chunk in chunks(analyse(continued, ".js"))] == [False, True]
+
+
+def test_escaped_line_breaks_of_a_string_count_as_lines():
+    text = "x = 'a\\\n" + "b\\\n" * 60 + "plum'\n"
+    assert ["plum" in chunk for chunk in chunks(analyse(text, ".js"))] == [False, True]
+
+
+def test_counts_stop_at_their_largest_value():
     facts = analyse("apple " * 70_000, ".txt")
-    assert (table(facts), chunks(facts)) == ({"appl": (65_535, 0, 0, 0, 0, 0)}, [{"appl": 255}])
+    assert table(facts) == {"appl": (65_535, 0, 0, 0, 0, 0)}
+    assert chunks(facts) == [{"appl": 255}]
 
 
 BROKEN = [
@@ -131,14 +174,17 @@ BROKEN = [
     [
         ".java",
         ".py",
-        *(pytest.param(one, marks=pytest.mark.slow) for one in (".kt", ".vue", ".unknown")),
+        pytest.param(".kt", marks=pytest.mark.slow),
+        pytest.param(".vue", marks=pytest.mark.slow),
+        pytest.param(".unknown", marks=pytest.mark.slow),
     ],
 )
 def test_broken_texts_have_facts(suffix):
     for text in BROKEN:
         facts = analyse(text, suffix)
         assert len(facts.terms) == len(facts.counts)
-        assert facts.chunk_starts[-1] == len(facts.chunk_terms) == len(facts.chunk_counts)
+        assert facts.chunk_starts[-1] == len(facts.chunk_terms)
+        assert len(facts.chunk_terms) == len(facts.chunk_counts)
         assert len(facts.chunk_starts) >= 2
 
 
@@ -146,11 +192,11 @@ DECLARED = [
     part.split("\n", 1)
     for part in Path(__file__).with_name("declarations.txt").read_text().split("==== ")[1:]
 ]
-"""Suffix, and what is declared in a text, field by field, above that text."""
+"""Suffix and sample: the names that a text declares, field by field, above the text."""
 
 
 @pytest.mark.parametrize(("suffix", "sample"), DECLARED, ids=[suffix for suffix, _ in DECLARED])
-def test_what_is_declared_in_each_language(suffix, sample):
+def test_declared_names_of_each_language(suffix, sample):
     head, _, text = sample.partition("----\n")
     facts = analyse(text, suffix)
     for line in head.splitlines():
@@ -160,28 +206,33 @@ def test_what_is_declared_in_each_language(suffix, sample):
     assert facts.parsed == (suffix not in (".sql", ".pyx"))
 
 
-def test_analysers():
-    assert (
-        "lizard"
-        not in with_grammar_release("java", analyser_version())
-        != with_grammar_release("java", analyser_version(lizard=True))
-    )
+def test_version_of_facts_names_lizard_only_if_it_was_used():
+    assert "lizard" not in with_grammar_release("java", analyser_version())
+    assert "lizard" in with_grammar_release("java", analyser_version(lizard=True))
+
+
+def test_version_of_facts_depends_on_the_grammar_alone():
     assert with_grammar_release("vue", "1") == with_grammar_release("typescript", "1")
 
 
-def test_words_and_strings_that_are_odd():
-    facts = analyse(
-        'gibberish ((( here /* with a remark */ and "some text" ]]] }', ".java"
-    )  # the parser gives up
-    assert (facts.parsed, column(facts, "comment")) == (False, Counter(["remark"]))
+def test_text_that_no_parser_understands_is_read_by_the_lexer():
+    text = 'gibberish ((( here /* with a remark */ and "some text" ]]] }'
+    facts = analyse(text, ".java")
+    assert not facts.parsed
+    assert column(facts, "comment") == Counter(["remark"])
     assert {"gibberish", "remark", "text"} <= set(facts.terms)
+
+
+def test_letters_of_any_script_are_words():
     facts = analyse('x = "größe_alt naïve $übel" # straße ٣٤ –日本語', ".py")
     assert {"größe", "alt", "naïv", "übel"} <= column(facts, "string").keys()
     assert {"straße", "日本語"} <= column(facts, "comment").keys()
-    # Kotlin's grammar gives a string that does not end one byte more than there is, after some broken texts
-    assert column(analyse('/**/abstract class ein\nE m>,$i"t\n    }\n}', ".kt"), "type") == Counter(
-        ["ein"]
-    )
+
+
+def test_string_that_ends_behind_the_text_is_cut_there():
+    # Kotlin's grammar gives a string without an end one byte too many after some broken texts.
+    facts = analyse('/**/abstract class ein\nE m>,$i"t\n    }\n}', ".kt")
+    assert column(facts, "type") == Counter(["ein"])
 
 
 @pytest.mark.parametrize(
@@ -195,11 +246,22 @@ def test_words_and_strings_that_are_odd():
         (b"<script>a", b"a"),
         (b"<p>---\na\n---\n</p>", b""),
     ],
+    ids=[
+        "attributes",
+        "two scripts",
+        "commented out",
+        "front matter",
+        "only front matter",
+        "no end",
+        "dashes in the text",
+    ],
 )
-def test_a_component_is_taken_apart(source, script):
-    found, rest = split_component(source)
-    assert found.strip() == script
-    assert len(found) == len(rest) == len(source)
-    for own, other, both in zip(found, rest, source, strict=True):
-        assert both in (own, other)
-        assert own == other == both or 32 in (own, other)
+def test_component_is_split_into_scripts_and_the_rest(source, script):
+    scripts, rest = split_component(source)
+    assert scripts.strip() == script
+    assert len(scripts) == len(source)
+    assert len(rest) == len(source)
+    blank = ord(" ")
+    for in_scripts, in_rest, original in zip(scripts, rest, source, strict=True):
+        assert original in (in_scripts, in_rest)
+        assert in_scripts == in_rest or blank in (in_scripts, in_rest)

@@ -1,4 +1,4 @@
-"""Functions and classes of source texts, in each language and in what is no program; complexity; terms."""
+"""Functions and classes of source texts in each language; complexity; terms."""
 
 from pathlib import Path
 
@@ -18,84 +18,113 @@ from tosloc.code.text import compounds, identifier_compounds, identifier_terms, 
 
 
 def outline(text, suffix):
-    """Name, first letter of the kind, first and last line of each definition."""
+    """Return name, first letter of the kind, first and last line of each definition."""
     facts = find_functions(text, suffix)
     rows = zip(facts.names, facts.kinds, facts.starts, facts.ends, strict=True)
     return [f"{name} {FUNCTION_KINDS[kind][0]}{start}-{end}" for name, kind, start, end in rows]
 
 
 def counts(text, suffix, name):
-    """term -> (in code, in comments) of the first definition of a name."""
+    """Return each term's counts in code and comments of the first definition with a name."""
     facts = find_functions(text, suffix)
     pairs = slice(*facts.offsets[facts.names.index(name) :][:2].tolist())
     columns = (facts.places[pairs], facts.code[pairs], facts.comments[pairs])
-    return {
-        facts.terms[place]: (int(code), int(comments))
-        for place, code, comments in zip(*columns, strict=True)
-    }
+    result = {}
+    for place, code, comments in zip(*columns, strict=True):
+        result[facts.terms[place]] = (int(code), int(comments))
+    return result
 
 
 def samples():
-    """Language -> suffix, its definitions (names, the first letters of their kinds, their lines), text."""
-    found = {}
+    """Return suffix, definitions and text of each language's sample.
+
+    A definition is its name, the first letter of its kind, and its lines.
+    """
+    result = {}
     for part in Path(__file__).with_name("samples.txt").read_text("utf-8").split("==== ")[1:]:
         head, _, text = part.partition("\n----\n")
-        (name, suffix), expected = head.partition("\n")[0].split(), head.partition("\n")[2]
-        found[name] = suffix, " ".join(expected.split()).split("; "), text
-    return found
+        first_line, _, expected = head.partition("\n")
+        name, suffix = first_line.split()
+        result[name] = (suffix, " ".join(expected.split()).split("; "), text)
+    return result
 
 
 LANGUAGES = samples()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_each_language_has_its_definitions_with_their_lines(language):
+def test_definitions_of_each_language_have_their_lines(language):
     suffix, expected, text = LANGUAGES[language]
     assert language_name(suffix) == language
     assert outline(text, suffix) == expected
-    broken = text + "\n}}} def ( class {{{ '\n"  # what is whole is kept
-    assert len({*outline(broken, suffix)} & {*expected}) >= len({*expected}) // 2
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_definitions_before_a_syntax_error_are_kept(language):
+    suffix, expected, text = LANGUAGES[language]
+    broken = text + "\n}}} def ( class {{{ '\n"
+    kept = set(outline(broken, suffix)) & set(expected)
+    assert len(kept) >= len(set(expected)) // 2
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_half_of_a_text_raises_nothing(language):
+    suffix, _, text = LANGUAGES[language]
     assert find_functions(text[: len(text) // 2], suffix) is not None
 
 
-def test_every_grammar_has_its_definitions():
-    """A language with a grammar but without a query of definitions would have no functions."""
+def test_every_grammar_has_a_query_of_definitions():
     parsed = {language for language in SUFFIXES.values() if has_grammar(language)}
     assert parsed == LANGUAGES.keys() | {"jsx", "tsx"}
+
+
+@pytest.mark.parametrize("suffix", [".tsx", ".jsx"])
+def test_components_of_react_are_functions(suffix):
     component = "export const App = () => <div onClick={() => 1}/>;\n"
-    assert outline(component, ".tsx") == outline(component, ".jsx") == ["App f1-1"]
+    assert outline(component, suffix) == ["App f1-1"]
 
 
-def test_the_terms_of_a_function_and_of_a_class():
-    """A function's: its comment, its decorators, its body with nested ones. A class's: without its methods."""
-    text = LANGUAGES["python"][2]
-    terms = counts(text, ".py", "draw")
-    assert (terms["draw"], terms["retri"], terms["colour"]) == ((1, 2), (1, 0), (1, 0))
+def test_function_has_the_terms_of_its_comment_decorators_and_body():
+    terms = counts(LANGUAGES["python"][2], ".py", "draw")
+    assert terms["draw"] == (1, 2)
+    assert terms["retri"] == (1, 0)
+    assert terms["colour"] == (1, 0)
     assert "import" not in terms
-    terms = counts(text, ".py", "Shape")
-    assert (terms["figur"], terms["side"]) == ((0, 1), (1, 0))
+
+
+def test_class_has_no_terms_of_its_methods():
+    terms = counts(LANGUAGES["python"][2], ".py", "Shape")
+    assert terms["figur"] == (0, 1)
+    assert terms["side"] == (1, 0)
     assert not {"angl", "area", "corner"} & set(terms)
+
+
+def test_only_the_comment_right_above_belongs_to_a_function():
     text = (
         "/* far */\n\n/* near */\n// nearer\nint f() { return a; }\n\nint unrelated;\n/* last */\n"
     )
     terms = counts(text, ".c", "f")
-    assert terms["near"] == terms["nearer"] == (0, 1)
+    assert terms["near"] == (0, 1)
+    assert terms["nearer"] == (0, 1)
     assert not {"far", "unrel", "last"} & set(terms)
+
+
+def test_counts_of_a_function_stop_at_255():
     assert counts("def f():\n" + "    call()\n" * 300, ".py", "f")["call"] == (255, 0)
 
 
-def test_functions_are_bounded_in_number_and_in_depth(monkeypatch):
+def test_number_of_functions_is_bounded(monkeypatch):
     monkeypatch.setattr(functions, "MAX_FUNCTIONS", 50)
     assert len(find_functions("def f(): pass\n" * 51, ".py")) == 50
+
+
+def test_definitions_that_are_too_deep_are_part_of_the_enclosing_one():
     depth = 300
     nested = "".join("    " * level + f"def level{level}():\n" for level in range(depth))
     nested += "    " * depth + "deepest()\n"
     facts = find_functions(nested, ".py")
-    assert len(facts) == 8
+    assert len(facts) == functions.MAX_DEPTH
     assert "deepest" in counts(nested, ".py", facts.names[-1])
-
-
-# Where lizard is asked, complexity is its own, number for number
 
 
 JAVA = """
@@ -107,7 +136,8 @@ public class Shop<T extends Comparable<? super T>> {
     int skipped(int a) { if (a > 0) { return 1; } return 2; }
     int open(int a, String b) throws E {
         for (int i = 0; i < a && b != null || i > 3; i++) { a = a > 1 ? 2 : 3; } return a; }
-    void lambda() { run(() -> { if (x) { go(); } }); new Thread() { public void run() { while (true) { } } }.start(); }
+    void lambda() { run(() -> { if (x) { go(); } });
+        new Thread() { public void run() { while (true) { } } }.start(); }
     enum Kind { A { int f() { return 1; } }, B;
         int f() { switch (this) { case A: return 1; case B: return 2; } return 0; } }
     record Pair(int a, String b) { Pair { if (a < 0) { throw new X(); } } int sum() { return a; } }
@@ -123,7 +153,10 @@ NESTED = (
     + " " * 12
     + "return a or b\n"
 )
-GO = "func (a A) F() func(int) int { return func(b int) int { if b > 1 && b < 3 { return 1 }; return 2 } }\n"
+GO = (
+    "func (a A) F() func(int) int { return func(b int) int {"
+    " if b > 1 && b < 3 { return 1 }; return 2 } }\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -137,13 +170,13 @@ GO = "func (a A) F() func(int) int { return func(b int) int { if b > 1 && b < 3 
         ),
         (GO, ".go"),
     ],
+    ids=["java", "nested python", "cpp", "go"],
 )
-def test_same_number_as_all_of_lizard(text, suffix):
+def test_complexity_is_the_number_of_lizard(text, suffix):
     functions = lizard.analyze_file.analyze_source_code(f"x{suffix}", text).function_list
     expected = sum(function.cyclomatic_complexity for function in functions)
-    assert (
-        lizard_complexity(text, suffix) == analyse(text, suffix, lizard=True).complexity == expected
-    )
+    assert lizard_complexity(text, suffix) == expected
+    assert analyse(text, suffix, lizard=True).complexity == expected
 
 
 @pytest.mark.parametrize(
@@ -154,20 +187,17 @@ def test_same_number_as_all_of_lizard(text, suffix):
         ("<? extends A" + ", ? extends A" * 30 + " & B>", ".java"),
         ("{" * 20_000, ".ts"),
     ],
+    ids=["no time", "comments", "wildcards", "braces"],
 )
-def test_what_lizard_does_not_finish_is_counted_by_keywords(monkeypatch, text, suffix):
+def test_keywords_are_counted_if_lizard_does_not_finish(monkeypatch, text, suffix):
     monkeypatch.setattr(module, "MAX_SECONDS", 0.1 if text is not JAVA else -1.0)
     assert lizard_complexity(text, suffix) == keyword_complexity(text)
 
 
-def test_names_of_functions_do_not_double_with_each_level():
-    nested = "".join(
-        f"{' ' * depth}def f{depth}():\n" for depth in range(300)
-    )  # of 40 lizard never came back
+def test_names_of_nested_functions_do_not_double_with_each_level():
+    # Lizard itself did not finish 40 levels.
+    nested = "".join(f"{' ' * depth}def f{depth}():\n" for depth in range(300))
     assert lizard_complexity(nested + " " * 300 + "pass\n", ".py") == 300
-
-
-# Terms of text: splitting, stopping, stemming, compounds
 
 
 @pytest.mark.parametrize(
@@ -189,10 +219,18 @@ def test_terms_of_an_identifier(identifier, expected):
 
 
 @given(st.text())
-def test_terms_and_compounds_of_any_text_are_those_of_its_words(line):
-    found = terms(line)
-    assert found == [term for word in words(line) for term in identifier_terms(word)]
-    assert all(term and not any(map(str.isspace, term)) for term in found)
-    assert compounds(line) == [
-        compound for word in words(line) for compound in identifier_compounds(word)
-    ]
+def test_terms_of_any_text_are_those_of_its_words(line):
+    assert terms(line) == [term for word in words(line) for term in identifier_terms(word)]
+
+
+@given(st.text())
+def test_terms_of_any_text_contain_no_blank(line):
+    for term in terms(line):
+        assert term
+        assert not any(map(str.isspace, term))
+
+
+@given(st.text())
+def test_compounds_of_any_text_are_those_of_its_words(line):
+    expected = [compound for word in words(line) for compound in identifier_compounds(word)]
+    assert compounds(line) == expected

@@ -1,4 +1,4 @@
-"""Time by the length of a text, whatever it holds: hostile texts are grown sixteen-fold through all that reads them."""
+"""Every reader of texts takes linear time: hostile texts grow sixteen-fold."""
 
 import itertools
 import time
@@ -24,38 +24,49 @@ from tosloc.retrieval.query import Query
 SMALL, FACTOR = 1_000, 16
 MAX_RATIO = 40.0  # linear is 16; the square would be 256
 FAST_ENOUGH = 0.05
-"""Processor seconds of the large text that are no finding whatever the ratio: the small one may take no time at all."""
+"""Processor seconds of the large text that are fine whatever the ratio, which is noisy then."""
 
 UNITS = tuple(
     (
-        '\\"|\\\'|\\`|<%|/[|/*|/* |<!--|-->|"|\'|`|"""|\\"""|"#{|R"(|[=[| |\t|\n|\n | \n|\r|\f|a|A|1|_|$|'
-        "a.|a |a,|é|\0|\\|\\\n|(|)|()|[|{|}|<|>|<>|<a |A<|A<B<|<?|?|a?b:|;|=|:|@|#|%|f(|f(){|f() {\n|class A{|"
-        "class A:\n|if(a){|else if(a)|if a:\n|do{|begin\n|def f\n|int a;|private |import |import a;\n|using |"
-        "use a|case a:|lambda:|a=b;|&&|*a|- |<? extends |template<|#if a\n|#define A \\\n|// \n|--[[|{-|\n=begin|"
+        '\\"|\\\'|\\`|<%|/[|/*|/* |<!--|-->|"|\'|`|"""|'
+        '\\"""|"#{|R"(|[=[| |\t|\n|\n | \n|\r|\f|a|A|1|_|$|'
+        "a.|a |a,|é|\0|\\|\\\n|(|)|()|[|{|}|<|>|<>|<a |A<|"
+        "A<B<|<?|?|a?b:|;|=|:|@|#|%|f(|f(){|f() {\n|class A{|"
+        "class A:\n|if(a){|else if(a)|if a:\n|do{|begin\n|"
+        "def f\n|int a;|private |import |import a;\n|using |"
+        "use a|case a:|lambda:|a=b;|&&|*a|- |<? extends |"
+        "template<|#if a\n|#define A \\\n|// \n|--[[|{-|\n=begin|"
         "<<<a\n|%q(|function f(){"
     ).split("|")
 )
-"""What is repeated. Each stands for a family that some pattern, parser or state machine once took the square for."""
+"""Repeated pieces.
+
+Each is of a family for which a pattern, parser or state machine once took quadratic time.
+"""
 BEGINNINGS = ("", "using ", "use a", "x = f(", "at a.b(")
 MESSAGES = tuple(
     (
-        "\n| \n|- \n|* | |fix |fixed\n|summary:|summary :\n|bug |bug 1234 |bug 1234,|pr |#|a.|a-|a/|a.b/c.d#|"
+        "\n| \n|- \n|* | |fix |fixed\n|summary:|"
+        "summary :\n|bug |bug 1234 |bug 1234,|pr |#|a.|a-|a/|a.b/c.d#|"
         "http://|/issues/|merge |A1-|A-1|12 and |\t|fix for |change-id:"
     ).split("|")
 )
 REPORTS = tuple(
     (
-        "\n| |at |at a.b(C.java|at a.b(C.java:1)\n|at a(C.java:1)\n|at a.b( |at a.b(1 2 3 |caused by |a.|a.b.C |"
-        'a.b.CException|a.b.CException |INFO |INFO - |12:00:00 |a.b() line: |File "|File "a", line |at async |'
-        "at a.js?|at a.b() in |at a.b() in a:|# |## #|---\n|---\na: b\n|===\n|$a|a$|Aa|1:a |12 |a.java|.jav|a\t|{|"
+        "\n| |at |at a.b(C.java|at a.b(C.java:1)\n|"
+        "at a(C.java:1)\n|at a.b( |at a.b(1 2 3 |caused by |a.|a.b.C |"
+        "a.b.CException|a.b.CException |INFO |INFO - |"
+        '12:00:00 |a.b() line: |File "|File "a", line |at async |'
+        "at a.js?|at a.b() in |at a.b() in a:|# |## #|---\n|"
+        "---\na: b\n|===\n|$a|a$|Aa|1:a |12 |a.java|.jav|a\t|{|"
         "[|[{|\ufeff|\u2028|é"
     ).split("|")
 )
 
 
 def superlinear(consumer, units, beginnings):
-    """What takes a sixteen-fold text too long: the best of three, for other programs run on the machine, too."""
-    found = []
+    """Return the texts that take a reader too long, by the best of three times each."""
+    slow = []
     for beginning, unit in itertools.product(beginnings, units):
         for _ in range(3):
             seconds = []
@@ -66,8 +77,8 @@ def superlinear(consumer, units, beginnings):
             if seconds[1] < FAST_ENOUGH or seconds[1] < MAX_RATIO * seconds[0]:
                 break
         else:
-            found.append(f"{beginning!r} {unit!r}: {seconds}")
-    return found
+            slow.append(f"{beginning!r} {unit!r}: {seconds}")
+    return slow
 
 
 def message_reader(text):
@@ -110,7 +121,7 @@ def lexed(text):
 @pytest.mark.parametrize(
     ("reader", "units", "beginnings"),
     [
-        # a tree as deep as the text is long, where a query for operands and operator waits in each for the other
+        # A tree as deep as the text is long, in each of whose nodes a query waits for an operand.
         (partial(source_reader, ".c"), ["*a"], ("",)),
         *(
             pytest.param(*reader, marks=pytest.mark.slow)
@@ -127,7 +138,8 @@ def lexed(text):
     ],
 )
 def test_readers_are_linear(reader, units, beginnings, monkeypatch):
-    monkeypatch.setattr(syntax, "_PARSER", ParserInThisProcess)  # its time counts as this one's
+    # The time of another process would not be measured.
+    monkeypatch.setattr(syntax, "_PARSER", ParserInThisProcess)
     assert superlinear(reader, units, beginnings) == []
 
 
@@ -141,7 +153,7 @@ def test_readers_are_linear(reader, units, beginnings, monkeypatch):
         ("scala", b"`" * 40),
     ],
 )
-def test_a_parser_gives_up_and_reads_the_next_text(language, unit):
+def test_parser_gives_up_and_reads_the_next_text(language, unit):
     assert syntax_tree(unit * 2000, get_language(language).grammar) is None
     root = syntax_tree(b"a = 1;", get_language(language).grammar)
     assert root is not None
@@ -149,30 +161,29 @@ def test_a_parser_gives_up_and_reads_the_next_text(language, unit):
 
 
 @pytest.mark.parametrize("language", ["c", "kotlin", "php"])
-def test_what_is_nested_without_measure_is_not_parsed(language):
-    """In each node a query looks at what all nodes around it wait for; beyond 65,535 of them it loses count."""
+@pytest.mark.parametrize(("depth", "is_parsed"), [(100, True), (15_000, False)])
+def test_text_that_is_nested_too_deeply_is_not_parsed(language, depth, is_parsed):
+    # In each node a query looks at everything that the nodes around it wait for.
     begin = "<?php " if language == "php" else "fun f(){"
-    nested = ((begin + "if(a){" * times + "}" * (times + 1)).encode() for times in (15_000, 100))
-    assert [syntax_tree(text, get_language(language).grammar) is not None for text in nested] == [
-        False,
-        True,
-    ]
+    text = begin + "if(a){" * depth + "}" * (depth + 1)
+    root = syntax_tree(text.encode(), get_language(language).grammar)
+    assert (root is not None) is is_parsed
 
 
-def test_what_is_too_large_is_not_parsed_and_scanners_end(monkeypatch):
-    names = "class A:\n    def f(self):\n" + "".join(
-        f"        self.b{i} = (1)\n" for i in range(2000)
-    )
-    assert analyse(names, ".py").parsed
+def test_long_text_is_parsed():
+    lines = [f"        self.b{number} = (1)\n" for number in range(2000)]
+    assert analyse("class A:\n    def f(self):\n" + "".join(lines), ".py").parsed
+
+
+@pytest.mark.parametrize(("too_large_by", "functions"), [(0, 100), (1, 0)])
+def test_text_that_is_too_large_is_not_parsed(monkeypatch, too_large_by, functions):
     text = "class A { void b() {} }\n" * 50
-    for largest, found in ((len(text), 100), (len(text) - 1, 0)):
-        monkeypatch.setattr(syntax, "MAX_PARSED_BYTES", largest)
-        assert (analyse(text, ".java").parsed, len(find_functions(text, ".java"))) == (
-            found > 0,
-            found,
-        )
-    for source in (
-        b"var g\n@",
-        b"var g\n@a(1",
-    ):  # Kotlin's looks for the end of the annotation's line
-        assert syntax_tree(source, get_language("kotlin").grammar) is not None
+    monkeypatch.setattr(syntax, "MAX_PARSED_BYTES", len(text) - too_large_by)
+    assert analyse(text, ".java").parsed is (functions > 0)
+    assert len(find_functions(text, ".java")) == functions
+
+
+@pytest.mark.parametrize("source", [b"var g\n@", b"var g\n@a(1"])
+def test_annotation_without_a_line_end_is_parsed(source):
+    # Kotlin's scanner looks for the end of the annotation's line.
+    assert syntax_tree(source, get_language("kotlin").grammar) is not None

@@ -1,4 +1,4 @@
-"""The process that parses: whatever the text, it takes little memory and the next text is read."""
+"""The process that parses takes little memory for any text, and reads the next one."""
 
 import os
 import signal
@@ -22,11 +22,11 @@ SECONDS_OF_A_STEP = 5.0
 
 
 def parser_id():
-    """The id of the running parser's process."""
+    """Return the id of the running parser's process."""
     return parse._PARSER._process.pid
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited and looked at as Linux does")
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 @pytest.mark.parametrize(
     ("size", "number"),
     [
@@ -55,7 +55,7 @@ def test_a_greedy_text_leaves_the_next_one_parsed():
     assert analyse(HONEST, ".java").parsed
 
 
-def test_memory_that_other_texts_have_left_taken_does_not_matter(monkeypatch):
+def test_memory_that_earlier_texts_took_does_not_matter(monkeypatch):
     analyse(HONEST, ".java")
     used = parser_id()
     started = []
