@@ -1,10 +1,9 @@
-"""The checkpoints that are shipped, made by earlier versions and still understood; and those that are damaged."""
+"""Checkpoints: those that are shipped, those of earlier versions, and damaged ones."""
 
 import json
 import os
 import shutil
 from collections import Counter
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 from tests import toy
 from tosloc.core.arrays import load_arrays, pack_words, save_arrays
 from tosloc.core.errors import CheckpointError, ToslocError
+from tosloc.core.io import escape_unprintable
 from tosloc.core.records import BugReport
 from tosloc.git.repository import Repository
 from tosloc.localize.answer import Weights
@@ -31,16 +31,24 @@ from tosloc.storage.repository import IndexedRepository
 SHIPPED = sorted(
     path.parent for path in (Path(__file__).parents[2] / "checkpoints").glob("*/weights.json")
 )
-RECORDS = ("config.json", "provenance.json", "weights.json")
+JSON_FILES = ("config.json", "provenance.json", "weights.json")
 REPORT = BugReport(
     "r", "Cookie is lost", "The table flickers when it is painted", datetime(2026, 1, 1, tzinfo=UTC)
 )
 
 
 @pytest.fixture(scope="module")
-def made(project, tmp_path_factory):
-    """A checkpoint of hand-written weights with a version and known reports."""
-    document = Document("1", 5, 0, "c" * 40, Counter({"cooki": 2}), (0, 2), ("a.B",))
+def checkpoint(project, tmp_path_factory):
+    """Return the folder of a checkpoint of hand-written weights, a version and known reports."""
+    document = Document(
+        id="1",
+        at=5,
+        commit=0,
+        commit_id="c" * 40,
+        terms=Counter({"cooki": 2}),
+        paths=(0, 2),
+        classes=("a.B",),
+    )
     model = Model(
         StageOne(features.NAMES, np.ones(len(features.NAMES))),
         known_reports=(Documents.collect([document]), ("a.java", "b.java", "c.java")),
@@ -48,31 +56,40 @@ def made(project, tmp_path_factory):
         provenance={},
         configuration=toy.small_config(),
     )
-    folder = tmp_path_factory.mktemp("made")
+    folder = tmp_path_factory.mktemp("checkpoint")
     with Repository(project.git.path) as repo:
-        opened = IndexedRepository(repo, None, (".java",), 1)
-        model.with_version(opened.prepare("HEAD")).save(folder)
-        opened.close()
+        indexed = IndexedRepository(repo, None, (".java",), 1)
+        model.with_version(indexed.prepare("HEAD")).save(folder)
+        indexed.close()
     return folder
 
 
 @pytest.fixture
-def copy(made, tmp_path):
-    """A copy to be damaged."""
-    return Path(shutil.copytree(made, tmp_path / "copy"))
+def copy(checkpoint, tmp_path):
+    """Return the folder of a copy of the checkpoint, which a test may change."""
+    return Path(shutil.copytree(checkpoint, tmp_path / "copy"))
 
 
-def refused(folder, words):
+def check_refused(folder, words):
+    """Check that loading a checkpoint fails with one line that matches these words."""
     with pytest.raises(CheckpointError, match=rf"\A[^\n]*{words}[^\n]*\Z"):
         Localizer.load(folder)
 
 
-def test_what_is_shipped_answers_from_its_version_and_saving_leaves_nothing_of_an_earlier_one(copy):
-    assert sum(path.stat().st_size for folder in SHIPPED for path in folder.rglob("*")) < 5_000_000
-    shipped = next(model for model in map(Model.load, SHIPPED) if model.version is not None)
-    answer = Localizer(shipped).localization(REPORT)
-    assert len(answer.ranking) == len(shipped.version.snapshot)
+def test_shipped_checkpoints_are_small():
+    paths = [path for folder in SHIPPED for path in folder.rglob("*")]
+    assert sum(path.stat().st_size for path in paths) < 5_000_000
+
+
+def test_a_shipped_checkpoint_answers_from_its_version():
+    models = [Model.load(folder) for folder in SHIPPED]
+    model = next(model for model in models if model.version is not None)
+    answer = Localizer(model).localization(REPORT)
+    assert len(answer.ranking) == len(model.version.snapshot)
     assert len(toy.top_hits(answer, 3)) == 3
+
+
+def test_saving_leaves_nothing_of_an_earlier_checkpoint(copy):
     model = Model.load(copy)
     replace(model, provenance={"again": True}, known_reports=None, version=None).save(copy)
     again = Model.load(copy)
@@ -103,17 +120,27 @@ def test_what_is_shipped_answers_from_its_version_and_saving_leaves_nothing_of_a
         ("version", "committed_at", lambda a: a - 10**15, "committed_at are out of bounds"),
         ("reports", "reports.times", lambda a: a - 10**15, "times are out of bounds"),
     ],
+    ids=[
+        "rows of postings",
+        "starts of postings",
+        "terms",
+        "commit",
+        "rows of files",
+        "starts of chunks",
+        "time of the commit",
+        "times of reports",
+    ],
 )
-def test_hostile_arrays_are_one_sentence(copy, file, name, change, words):
+def test_hostile_arrays_are_refused(copy, file, name, change, words):
     path = copy / f"{file}.npz"
     arrays = load_arrays(path)
     save_arrays(path, arrays | {name: change(arrays[name])})
-    refused(copy, rf"{file}\.npz is damaged or of another version .*{words}")
+    check_refused(copy, rf"{file}\.npz is damaged or of another version .*{words}")
 
 
 def test_an_array_of_other_things_than_numbers_is_refused(copy):
     np.savez(copy / "reports.npz", words=np.array(["text"]))
-    refused(copy, r"reports\.npz is damaged \(it holds other things than numbers\)")
+    check_refused(copy, r"reports\.npz is damaged \(it holds other things than numbers\)")
 
 
 @pytest.mark.parametrize(
@@ -123,15 +150,12 @@ def test_an_array_of_other_things_than_numbers_is_refused(copy):
         {"features": ["path"], "weight": 1.0},
         {"features": [], "weight": "1"},
     ],
+    ids=["negative weight", "unknown feature", "weight as text"],
 )
 def test_a_ranker_of_unknown_features_or_weight_is_refused(copy, ranker):
     (copy / "weights.json").write_text(json.dumps({"weights": {"bm25f": 1.0}, "ranker": ranker}))
     save_arrays(copy / "ranker.npz", {})
-    refused(copy, "its weight or features are none")
-
-
-WEIGHTS = '{"weights": {"bm25f": %s}}'
-HOT = '{"weights": {"bm25f": 1}, "temperature": %s}'
+    check_refused(copy, "its weight or features are none")
 
 
 @pytest.mark.parametrize(
@@ -139,14 +163,6 @@ HOT = '{"weights": {"bm25f": 1}, "temperature": %s}'
     [
         ("weights.json", "{}", "no weights"),
         ("weights.json", '{"weights": {"magic": 1.0}}', "does not know"),
-        *(
-            ("weights.json", WEIGHTS % one, "")
-            for one in ("1e308", "NaN", "1" * 5_000, "[[1]]", "true")
-        ),
-        *(
-            ("weights.json", HOT % one, "a temperature that is no number")
-            for one in ("0", '"1"', "true")
-        ),
         (
             "weights.json",
             '{"weights": {"bm25f": 1}, "stage_two": "magic"}',
@@ -155,15 +171,35 @@ HOT = '{"weights": {"bm25f": 1}, "temperature": %s}'
         ("reports.npz", "", "damaged"),
         ("provenance.json", "[]", "not a JSON object"),
         ("config.json", '{"a": ' * 100_000, r"cannot be read \(nested too deeply\)"),
-        *((name, None, "more than 67,108,864 bytes") for name in RECORDS),
     ],
+    ids=["no weights", "unknown feature", "unknown reranker", "empty", "list", "nested"],
 )
-def test_other_content_is_one_sentence(copy, name, content, words):
-    if content is None:
-        os.truncate(copy / name, (1 << 26) + 1)
-    else:
-        (copy / name).write_text(content)
-    refused(copy, f"{name}.*{words}")
+def test_other_content_is_refused(copy, name, content, words):
+    (copy / name).write_text(content)
+    check_refused(copy, f"{name}.*{words}")
+
+
+@pytest.mark.parametrize(
+    "weight",
+    ["1e308", "NaN", "1" * 5_000, "[[1]]", "true"],
+    ids=["too large", "NaN", "too long", "list", "boolean"],
+)
+def test_a_weight_that_is_no_usable_number_is_refused(copy, weight):
+    (copy / "weights.json").write_text(f'{{"weights": {{"bm25f": {weight}}}}}')
+    check_refused(copy, "weights.json")
+
+
+@pytest.mark.parametrize("temperature", ["0", '"1"', "true"], ids=["zero", "text", "boolean"])
+def test_a_temperature_that_is_no_positive_number_is_refused(copy, temperature):
+    content = f'{{"weights": {{"bm25f": 1}}, "temperature": {temperature}}}'
+    (copy / "weights.json").write_text(content)
+    check_refused(copy, "weights.json.*a temperature that is no number")
+
+
+@pytest.mark.parametrize("name", JSON_FILES)
+def test_a_huge_file_is_refused(copy, name):
+    os.truncate(copy / name, (1 << 26) + 1)
+    check_refused(copy, f"{name}.*more than 67,108,864 bytes")
 
 
 @pytest.mark.parametrize(
@@ -176,10 +212,11 @@ def test_other_content_is_one_sentence(copy, name, content, words):
         ('{"kind": "trained", "reports": -1}', "training.reports: is negative"),
         ('{"kind": "trained", "weak": "some"}', "training.weak: "),
     ],
+    ids=["number", "no kind", "kind", "date", "reports", "weak"],
 )
-def test_a_damaged_record_of_the_training_is_one_sentence(copy, training, words):
+def test_a_damaged_record_of_the_training_is_refused(copy, training, words):
     (copy / "weights.json").write_text(f'{{"weights": {{"bm25f": 1}}, "training": {training}}}')
-    refused(copy, f"weights.json: {words}.*train again")
+    check_refused(copy, f"weights.json: {words}.*train again")
 
 
 @pytest.mark.parametrize(
@@ -189,8 +226,9 @@ def test_a_damaged_record_of_the_training_is_one_sentence(copy, training, words)
         ({"splits": {"train": 844}}, {"taken": "own weights"}, Weights("trained", reports=844)),
         ({"splits": {"train": 12}}, {"taken": AS_SHIPPED}, Weights("shipped", reports=12)),
     ],
+    ids=["nothing", "own weights", "shipped weights"],
 )
-def test_a_checkpoint_of_an_earlier_version_says_what_it_knows(copy, provenance, choice, weights):
+def test_a_checkpoint_of_an_earlier_version_is_understood(copy, provenance, choice, weights):
     record = json.loads((copy / "weights.json").read_text())
     del record["training"]
     (copy / "weights.json").write_text(json.dumps(record | {"choice": choice}))
@@ -198,14 +236,14 @@ def test_a_checkpoint_of_an_earlier_version_says_what_it_knows(copy, provenance,
     assert Model.load(copy).weights == weights
 
 
-def test_saving_keeps_what_is_said_about_the_weights(copy):
+def test_saving_keeps_the_description_of_the_weights(copy):
     weights = Weights("trained", date(2026, 11, 26), 269, weak=True)
     replace(Model.load(copy), weights=weights).save(copy)
     assert Model.load(copy).weights == weights
 
 
-def test_no_checkpoint(tmp_path):
-    refused(tmp_path, "no checkpoint")
+def test_a_folder_without_a_checkpoint_is_refused(tmp_path):
+    check_refused(tmp_path, "no checkpoint")
 
 
 DAMAGES = {
@@ -215,23 +253,36 @@ DAMAGES = {
     "lost": lambda part: b"",
     "a number": lambda part: b"9" * 20,
 }
+"""Name of a damage -> function from a part of a file to what replaces it."""
+
+
+def find_refusal(folder):
+    """Return the sentence of the error if a checkpoint does not answer, else an empty text."""
+    try:
+        toy.top_hits(Localizer.load(folder).localization(REPORT), 5)
+    except ToslocError as error:
+        return str(error)
+    return ""
 
 
 @given(
-    st.sampled_from((*RECORDS, "version.npz", "reports.npz")),
+    st.sampled_from((*JSON_FILES, "version.npz", "reports.npz")),
     st.floats(0, 0.999),
     st.sampled_from((1, 4, 64, 512)),
     st.sampled_from(sorted(DAMAGES)),
     st.booleans(),
 )
-def test_no_damage_of_any_file_is_more_than_a_sentence(made, name, place, length, how, cut):
-    """A stretch of a file is damaged, or its end is cut off, too."""
-    data = (made / name).read_bytes()
-    start = int(place * len(data))
-    part, rest = data[start : start + length], data[start + length :]
-    (made / name).write_bytes(data[:start] + DAMAGES[how](part) + (b"" if cut else rest))
+def test_no_damage_of_any_file_is_worse_than_a_sentence(
+    checkpoint, name, position, length, damage, cut
+):
+    """A part of a file is damaged at ``position``, a share of its size; ``cut`` loses the rest."""
+    data = (checkpoint / name).read_bytes()
+    start = int(position * len(data))
+    end = start + length
+    rest = b"" if cut else data[end:]
+    (checkpoint / name).write_bytes(data[:start] + DAMAGES[damage](data[start:end]) + rest)
     try:
-        with suppress(ToslocError):
-            toy.top_hits(Localizer.load(made).localization(REPORT), 5)
+        sentence = find_refusal(checkpoint)
     finally:
-        (made / name).write_bytes(data)
+        (checkpoint / name).write_bytes(data)
+    assert len(escape_unprintable(sentence).splitlines()) <= 1

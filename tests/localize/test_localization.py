@@ -1,4 +1,4 @@
-"""Localizing and training see the same features and candidates; what becomes of a reranker's scores."""
+"""Localizing and training see the same features and candidates; a reranker moves only the head."""
 
 from dataclasses import dataclass, field, replace
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests import toy
+from tosloc.core.records import Case, Ranking
 from tosloc.git.repository import Repository
 from tosloc.localize.localization import candidates_of_answer
 from tosloc.localize.localizer import Localizer
@@ -17,23 +18,21 @@ from tosloc.rerank.base import Candidates, Reranked, RerankingContext
 from tosloc.retrieval.history_index import report_documents
 from tosloc.train.experiment import ExperimentContext
 
-WEIGHTS = np.linspace(0.5, 1.5, len(features.ALL)) * np.where(
-    np.arange(len(features.ALL)) % 7 == 3, -1, 1
+SIGNS = np.where(np.arange(len(features.ALL)) % 7 == 3, -1, 1)
+STAGE_ONE = StageOne(features.ALL, np.linspace(0.5, 1.5, len(features.ALL)) * SIGNS)
+SMALL_CONFIG = toy.small_config(0.5, 0.2)
+CONFIG = SMALL_CONFIG.model_copy(
+    update={"data": SMALL_CONFIG.data.model_copy(update={"suffixes": (".java", ".js")})}
 )
-STAGE = StageOne(features.ALL, WEIGHTS)
-CONFIG = toy.small_config(0.5, 0.2)
-CONFIG = CONFIG.model_copy(
-    update={"data": CONFIG.data.model_copy(update={"suffixes": (".java", ".js")})}
-)
-CASES = ("1010", "1017", "2000", "2001", "2002", "2003")
-NEW = "src/org/app/core/ParserService.java"
-MORE = {
+COMPARED_REPORTS = ("1010", "1017", "2000", "2001", "2002", "2003")
+MOVED_PARSER = "src/org/app/core/ParserService.java"
+DEMO_FILES = {
     "examples/org/app/Demo.java": 'class Demo { String said = "the parser has lost its count"; }',
     "third_party/org/WidgetService.java": "class WidgetService { WidgetService other; }",
     "src/app.config.java": "class Config { int openSocket; }",
     "web/app.js": "function serve() {}",
 }
-SAID = """Crash of the helper in {0}Service, see parser in core. SEVERE x \
+DESCRIPTION = """Crash of the helper in {0}Service, see parser in core. SEVERE x \
 at org.app.p1.SocketService.Inner.openSocket(SocketService.java:6) \
 at org.app.old.ParserHelper.go(ParserHelper.java:1) Caused by: a.b.CException: x \
 at org.app.p2.{0}Service.open{0}({0}Service.java:3)
@@ -47,210 +46,352 @@ new {0}Service().openSocket(1);
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """With what makes histories hard: a move, a class that once was, frames that dots lead astray, changed tests."""
-    made = toy.make_project(tmp_path_factory.mktemp("toy"), bugs=30, themes=12)
+    """Return a project with what makes histories hard.
+
+    It has a moved class, a class that was removed, files that the dots of a stack frame may seem to
+    name, and changed tests.
+    """
+    project = toy.make_project(tmp_path_factory.mktemp("toy"), bugs=30, themes=12)
     start = toy.START + 70 * toy.DAY
-    both = {
-        NEW: toy.class_source("Parser", ["int a;"]),
+    changed_with_test = {
+        MOVED_PARSER: toy.class_source("Parser", ["int a;"]),
         "test/org/app/TestParserService.java": "class T { int parser; }",
     }
-    for number, (files, message) in enumerate(
-        (
-            (
-                {toy.class_path("Parser"): None, NEW: toy.class_source("Parser")},
-                "Move the parser to core",
-            ),
-            ({"src/org/app/p1/Inner.java": "class Inner { }"}, "Add crash handler in p1"),
-            ({"src/org/app/p1/Inner.java": None}, "Drop it"),
-            (both, "Parser and its test"),
-            (MORE, "Add a demo and what it needs, see #2000"),
-        )
-    ):
-        made.git.commit(files, message, when=start + number)
+    move = {toy.class_path("Parser"): None, MOVED_PARSER: toy.class_source("Parser")}
+    commits = [
+        (move, "Move the parser to core"),
+        ({"src/org/app/p1/Inner.java": "class Inner { }"}, "Add crash handler in p1"),
+        ({"src/org/app/p1/Inner.java": None}, "Drop it"),
+        (changed_with_test, "Parser and its test"),
+        (DEMO_FILES, "Add a demo and what it needs, see #2000"),
+    ]
+    for number, (files, message) in enumerate(commits):
+        project.git.commit(files, message, when=start + number)
     for number, theme in enumerate(("Socket", "Parser", "Widget", "Ledger")):
-        at, path = (
-            start + (number + 1) * toy.DAY,
-            NEW if theme == "Parser" else toy.class_path(theme),
+        identity = str(2000 + number)
+        fixed_at = start + (number + 1) * toy.DAY
+        path = MOVED_PARSER if theme == "Parser" else toy.class_path(theme)
+        files = {path: toy.class_source(theme, [f"int late{number};"])}
+        fix = project.git.commit(files, f"Fix bug {identity}", when=fixed_at)
+        summary = f"parser crash {theme}Service lost"
+        description = DESCRIPTION.format(theme)
+        project.records.append(
+            toy.labelled_record(identity, summary, description, fixed_at - 99, fix, [path])
         )
-        fix = made.git.commit(
-            {path: toy.class_source(theme, [f"int late{number};"])},
-            f"Fix bug {2000 + number}",
-            when=at,
-        )
-        said = f"{2000 + number}", f"parser crash {theme}Service lost", SAID.format(theme)
-        made.records.append(toy.labelled_record(*said, at - 99, fix, [path]))
-    return made
+    return project
 
 
 @pytest.fixture(scope="module")
 def experiment(project):
-    with Repository(project.git.path) as repo:
-        with ExperimentContext(CONFIG, repo, project.write_reports()) as made:
-            yield made
+    with (
+        Repository(project.git.path) as repo,
+        ExperimentContext(CONFIG, repo, project.write_reports()) as experiment,
+    ):
+        yield experiment
 
 
 @pytest.fixture(scope="module")
 def localizer(experiment):
-    """A localizer as training leaves it."""
+    """Return a localizer as training leaves it."""
     paths = experiment.repo.path_names
     documents = report_documents(experiment.dataset.cases, experiment.history, paths)
-    model = Model(STAGE, known_reports=(documents, tuple(paths.names)), configuration=CONFIG)
-    return Localizer(model)
+    known_reports = (documents, tuple(paths.names))
+    return Localizer(Model(STAGE_ONE, known_reports=known_reports, configuration=CONFIG))
 
 
 @pytest.fixture(scope="module")
-def extracted(experiment, tmp_path_factory):
-    """Report -> its feature table from the extraction, all files and all features."""
+def tables(experiment, tmp_path_factory):
+    """Return the extracted feature table, with all files and features, of each report."""
     extraction = experiment.extraction(tmp_path_factory.mktemp("work"), features.ALL)
     blocks = extraction.run(experiment.dataset.cases, jobs=1)
     return {table.report: table for table in read_blocks(blocks)}
 
 
-@pytest.mark.parametrize("identity", CASES)
-def test_the_same_features_and_ranking_as_in_training(experiment, localizer, extracted, identity):
-    case = next(case for case in experiment.dataset.cases if case.report.id == identity)
-    table, names = extracted[identity], experiment.repo.path_names.names
-    version = localizer.open_version(experiment.indexed, case.version)
-    answer = localizer.localization(case.report, version)
-    assert [names[number] for number in table.path_ids] == list(answer.version.snapshot.paths)
-    for place, name in enumerate(features.ALL):
-        assert answer.stage_one.columns[name] == pytest.approx(
-            table.rows[:, place], rel=1e-5, abs=1e-6
-        ), name
-    [known] = experiment.candidates(STAGE, lambda _: [table]).candidates("all", 5)
-    asked = candidates_of_answer(answer.stage_one, 5)
-    assert (asked.paths, asked.blobs, asked.version) == (known.paths, known.blobs, known.version)
-    assert asked.scores == pytest.approx(known.scores, rel=1e-5, abs=1e-5)
-    nothing = (False, (), 0, 0)  # nobody knows
-    assert (asked.fixed.any(), asked.missed_ranks, asked.relevant, asked.fixed_at) == nothing
+# Localizing sees what training saw
 
 
-def test_the_example_is_not_trivial(extracted):
-    """Each feature tells files apart in one of the compared reports, so that the comparison means something."""
-    spread = np.max([np.ptp(extracted[identity].rows, axis=0) for identity in CASES], axis=0)
-    same = {name for name, size in zip(features.ALL, spread, strict=True) if size == 0}
-    assert same == {
-        "files",
-        "known_reports",
-        "known_commits",
-        "report_terms",
-        "complexity",
-    }  # alike for every file
+@pytest.fixture(scope="module", params=COMPARED_REPORTS)
+def compared_case(request, experiment):
+    """Return the case of each of the compared reports."""
+    return find_case(experiment, request.param)
+
+
+def find_case(experiment, identity):
+    [case] = [case for case in experiment.dataset.cases if case.report.id == identity]
+    return case
+
+
+@pytest.fixture(scope="module")
+def compared_localization(localizer, experiment, compared_case):
+    """Return the localization of each of the compared reports in its before-fix version."""
+    version = localizer.open_version(experiment.indexed, compared_case.version)
+    return localizer.localization(compared_case.report, version)
+
+
+@pytest.fixture(scope="module")
+def table(tables, compared_case):
+    """Return the extracted feature table of each of the compared reports."""
+    return tables[compared_case.report.id]
+
+
+def test_a_table_has_the_files_of_the_version(experiment, compared_localization, table):
+    names = experiment.repo.path_names.names
+    paths = [names[path_id] for path_id in table.path_ids]
+    assert paths == list(compared_localization.version.snapshot.paths)
+
+
+def test_localizing_computes_the_features_of_training(compared_localization, table):
+    for position, name in enumerate(features.ALL):
+        expected = pytest.approx(table.rows[:, position], rel=1e-5, abs=1e-6)
+        assert compared_localization.stage_one.columns[name] == expected, name
+
+
+@pytest.fixture(scope="module")
+def training_candidates(experiment, table):
+    """Return the candidates that training makes of each of the compared reports."""
+    [candidates] = experiment.candidates(STAGE_ONE, lambda _: [table]).candidates("all", 5)
+    return candidates
+
+
+@pytest.fixture(scope="module")
+def localizing_candidates(compared_localization):
+    """Return the candidates that localizing makes of each of the compared reports."""
+    return candidates_of_answer(compared_localization.stage_one, 5)
+
+
+def test_localizing_has_the_candidates_of_training(localizing_candidates, training_candidates):
+    assert localizing_candidates.paths == training_candidates.paths
+    assert localizing_candidates.blobs == training_candidates.blobs
+    assert localizing_candidates.version == training_candidates.version
+    expected = pytest.approx(training_candidates.scores, rel=1e-5, abs=1e-5)
+    assert localizing_candidates.scores == expected
+
+
+def test_candidates_of_localizing_know_no_fix(localizing_candidates):
+    assert not localizing_candidates.fixed.any()
+    assert localizing_candidates.missed_ranks == ()
+    assert localizing_candidates.relevant == 0
+    assert localizing_candidates.fixed_at == 0
+
+
+def test_every_feature_of_files_differs_in_a_compared_report(tables):
+    """A comparison of features means something only if they differ between files."""
+    ranges = [np.ptp(tables[identity].rows, axis=0) for identity in COMPARED_REPORTS]
+    constant = set()
+    for name, largest in zip(features.ALL, np.max(ranges, axis=0), strict=True):
+        if largest == 0:
+            constant.add(name)
+    of_versions_or_reports = {"files", "known_reports", "known_commits", "report_terms"}
+    assert constant == of_versions_or_reports | {"complexity"}  # which is not computed here
+
+
+# The newest report
 
 
 @pytest.fixture
-def case(experiment):
-    """The newest."""
+def newest_case(experiment):
     return experiment.dataset.cases[-1]
 
 
 @pytest.fixture
-def answer(localizer, experiment, case):
-    """The answer to its report."""
-    version = localizer.open_version(experiment.indexed, case.version)
-    return localizer.localization(case.report, version)
+def localization(localizer, experiment, newest_case):
+    """Return the localization of the newest report in its before-fix version."""
+    version = localizer.open_version(experiment.indexed, newest_case.version)
+    return localizer.localization(newest_case.report, version)
 
 
-def test_a_carried_version_answers_the_same(localizer, experiment, answer, case, tmp_path):
-    prepared = experiment.indexed.prepare(case.version)
-    localizer.model.with_version(prepared).save(tmp_path / "checkpoint")
-    carried = Localizer.load(tmp_path / "checkpoint").localization(case.report)
-    assert carried.ranking == answer.ranking
-    # what a commit says of itself is read from the repository
-    mine, theirs = (
-        [
-            (hit.path, reason.kind, reason.commit, reason.lines)
-            for hit in toy.top_hits(one, 9)
-            for reason in hit.why
-        ]
-        for one in (carried, answer)
-    )
-    assert mine == theirs
+def list_reasons(localization):
+    """Return path, kind, commit and lines of each reason, without texts.
+
+    The message of a commit is only known where the repository is.
+    """
+    reasons = []
+    for hit in toy.top_hits(localization, 9):
+        for reason in hit.why:
+            reasons.append((hit.path, reason.kind, reason.commit, reason.lines))
+    return reasons
 
 
-def test_a_report_without_a_date_is_asked_when_the_version_was_new(localizer, answer, case):
-    version = answer.version
-    undated, dated = (
-        localizer.localization(replace(case.report, opened=opened), version)
-        for opened in (None, version.newest)
-    )
-    assert (undated.ranking, undated.scores.tobytes()) == (dated.ranking, dated.scores.tobytes())
-    assert [note for note in undated.notes if f"opened at {version.newest:%Y-%m-%d}" in note]
-    # all that the version contains is known then, its last commit included
+def test_a_carried_version_is_searched_as_in_the_repository(
+    localizer, experiment, localization, newest_case, tmp_path
+):
+    version = experiment.indexed.prepare(newest_case.version)
+    localizer.model.with_version(version).save(tmp_path / "checkpoint")
+    carried = Localizer.load(tmp_path / "checkpoint").localization(newest_case.report)
+    assert carried.ranking == localization.ranking
+    assert list_reasons(carried) == list_reasons(localization)
+
+
+@pytest.fixture
+def undated_localization(localizer, localization, newest_case):
+    """Return the localization of the newest report without its time of opening."""
+    report = replace(newest_case.report, opened=None)
+    return localizer.localization(report, localization.version)
+
+
+def test_an_undated_report_is_ranked_as_of_the_newest_commit(
+    localizer, localization, undated_localization, newest_case
+):
+    version = localization.version
+    dated = localizer.localization(replace(newest_case.report, opened=version.newest), version)
+    assert undated_localization.ranking == dated.ranking
+    assert undated_localization.scores.tobytes() == dated.scores.tobytes()
+
+
+def test_a_note_names_the_time_given_to_an_undated_report(undated_localization):
+    opened = undated_localization.version.newest
+    assert [note for note in undated_localization.notes if f"opened at {opened:%Y-%m-%d}" in note]
+
+
+def test_all_commits_of_a_version_are_known_when_it_is_newest(localization):
+    version = localization.version
     commits = version.history.as_of(version.newest.timestamp()).commits
     assert commits.known.all()
-    assert (
-        commits.documents.times.max()
-        == version.snapshot.committed_at
-        == version.newest.timestamp() - 1
-    )
+    assert commits.documents.times.max() == version.snapshot.committed_at
 
+
+def test_a_version_is_newest_a_second_after_its_commit(localization):
+    version = localization.version
+    assert version.newest.timestamp() == version.snapshot.committed_at + 1
+
+
+# Candidates and rerankers
 
 DEPTH = 2
 
 
 @dataclass
-class Turned:
-    """A reranker that turns the head round, says nothing of some reports, and notes what it is asked."""
+class ReversingReranker:
+    """A reranker that reverses the head, skips some reports, and records its candidates."""
 
     weight: float = 1.0
     depth: int = DEPTH
-    silent_on: tuple[str, ...] = ()
-    asked: list[Candidates] = field(default_factory=list)
+    skipped_reports: tuple[str, ...] = ()
+    candidates: list[Candidates] = field(default_factory=list)
 
     def rerank(self, candidates, *_):
-        self.asked.append(candidates)
-        return None if candidates.report.id in self.silent_on else Reranked(-candidates.scores)
+        """Return scores in the opposite order, or None for a report to be skipped."""
+        self.candidates.append(candidates)
+        if candidates.report.id in self.skipped_reports:
+            return None
+        return Reranked(-candidates.scores)
 
 
-def test_candidates_are_the_first_files_and_in_training_those_that_the_fix_changed(
-    experiment, extracted
-):
-    listed = experiment.candidates(STAGE, lambda _: extracted.values())
-    both = zip(
-        listed.candidates("all", DEPTH),
-        listed.candidates("all", DEPTH, for_training=True),
+@pytest.fixture(scope="module")
+def training_set(experiment, tables):
+    return experiment.candidates(STAGE_ONE, lambda _: tables.values())
+
+
+@dataclass
+class Example:
+    """A report with its stage-one ranking and both kinds of candidates."""
+
+    case: Case
+    ranking: Ranking
+    candidates: Candidates
+    training_candidates: Candidates
+
+    @property
+    def fixed(self):
+        """The only fixed file."""
+        [path] = self.case.fixed
+        return path
+
+    @property
+    def rank(self):
+        """The rank of the fixed file."""
+        return self.ranking.paths.index(self.fixed) + 1
+
+
+@pytest.fixture(scope="module")
+def examples(training_set):
+    examples = []
+    rows = zip(
+        training_set.rankings("all"),
+        training_set.candidates("all", DEPTH),
+        training_set.candidates("all", DEPTH, for_training=True),
         strict=True,
     )
-    missed = 0
-    for (one, known), ranked in zip(both, listed.rankings("all"), strict=True):
-        case = listed.cases[ranked.report]
-        [fixed] = case.fixed
-        right = ranked.paths.index(fixed) + 1
-        beyond = right > DEPTH
-        missed += beyond
-        assert one.paths == ranked.paths[:DEPTH]
-        assert known.paths == (*one.paths, *([fixed] if beyond else []))
-        assert (one.missed_ranks, known.missed_ranks) == ((right,) if beyond else (), ())
-        assert [
-            path for path, hit in zip(known.paths, known.fixed.tolist(), strict=True) if hit
-        ] == [fixed]
-        for made in (one, known):
-            assert (made.report, made.version, made.fixed_at) == (
-                case.report,
-                case.version,
-                case.fixed_at,
-            )
-            assert (len(made.blobs), made.relevant) == (len(made.paths), 1)
-    assert 0 < missed < len(extracted)
+    for ranking, candidates, training_candidates in rows:
+        case = training_set.cases[ranking.report]
+        examples.append(Example(case, ranking, candidates, training_candidates))
+    return examples
 
 
-def test_a_reranker_moves_the_head_alone_and_is_told_nothing_of_the_fix(experiment, extracted):
-    listed = experiment.candidates(STAGE, lambda _: extracted.values())
-    first, context = list(listed.rankings("all")), RerankingContext()
-    reranker, unheard = Turned(silent_on=(first[1].report,)), Turned(weight=0)
-    both = list(listed.rankings("all", reranker, context))
-    assert both[1] == first[1]  # where a reranker says nothing, stage one's order stands
-    for old, new in zip([first[0], *first[2:]], [both[0], *both[2:]], strict=True):
-        scores = dict(zip(old.paths[:DEPTH], old.scores[:DEPTH].tolist(), strict=True))
-        assert list(new.paths[:DEPTH]) == sorted(scores, key=lambda path: (scores[path], path))
-        assert new.paths[DEPTH:] == old.paths[DEPTH:]
-    assert [one.paths for one in reranker.asked] == [
-        one.paths for one in listed.candidates("all", DEPTH)
-    ]
-    assert not any(
-        one.fixed.any() or one.missed_ranks or one.relevant or one.fixed_at
-        for one in reranker.asked
-    )
-    assert list(listed.rankings("all", unheard, context)) == first
-    assert unheard.asked == []
+def test_some_fixed_files_are_beyond_the_candidates(examples):
+    """The tests below need examples of both kinds."""
+    assert any(example.rank > DEPTH for example in examples)
+    assert any(example.rank <= DEPTH for example in examples)
+
+
+def test_candidates_are_the_first_files(examples):
+    for example in examples:
+        assert example.candidates.paths == example.ranking.paths[:DEPTH]
+
+
+def test_candidates_name_the_ranks_of_fixed_files_beyond_them(examples):
+    for example in examples:
+        missed = (example.rank,) if example.rank > DEPTH else ()
+        assert example.candidates.missed_ranks == missed
+
+
+def test_candidates_for_training_include_the_fixed_file(examples):
+    for example in examples:
+        added = (example.fixed,) if example.rank > DEPTH else ()
+        assert example.training_candidates.paths == example.candidates.paths + added
+        assert example.training_candidates.missed_ranks == ()
+
+
+def test_candidates_for_training_mark_the_fixed_file(examples):
+    for example in examples:
+        expected = [path == example.fixed for path in example.training_candidates.paths]
+        assert example.training_candidates.fixed.tolist() == expected
+
+
+def test_candidates_know_their_case(examples):
+    for example in examples:
+        for candidates in (example.candidates, example.training_candidates):
+            assert candidates.report == example.case.report
+            assert candidates.version == example.case.version
+            assert candidates.fixed_at == example.case.fixed_at
+            assert candidates.relevant == 1
+            assert len(candidates.blobs) == len(candidates.paths)
+
+
+def rerank_all(training_set, reranker):
+    """Return the rankings of all reports after a reranker."""
+    return list(training_set.rankings("all", reranker, RerankingContext()))
+
+
+def test_a_reranker_moves_the_head_alone(training_set, examples):
+    rankings = rerank_all(training_set, ReversingReranker())
+    for example, reranked in zip(examples, rankings, strict=True):
+        paths = example.ranking.paths
+        scores = dict(zip(paths[:DEPTH], example.ranking.scores[:DEPTH].tolist(), strict=True))
+        expected = sorted(scores, key=lambda path: (scores[path], path))
+        assert list(reranked.paths[:DEPTH]) == expected
+        assert reranked.paths[DEPTH:] == paths[DEPTH:]
+
+
+def test_a_report_that_a_reranker_skips_keeps_its_ranking(training_set, examples):
+    skipped = examples[1].ranking
+    reranker = ReversingReranker(skipped_reports=(skipped.report,))
+    assert rerank_all(training_set, reranker)[1] == skipped
+
+
+def test_a_reranker_gets_the_candidates_without_the_fix(training_set, examples):
+    reranker = ReversingReranker()
+    rerank_all(training_set, reranker)
+    expected = [example.candidates.paths for example in examples]
+    assert [candidates.paths for candidates in reranker.candidates] == expected
+    for candidates in reranker.candidates:
+        assert not candidates.fixed.any()
+        assert not candidates.missed_ranks
+        assert not candidates.relevant
+        assert not candidates.fixed_at
+
+
+def test_a_reranker_of_weight_0_is_not_asked(training_set, examples):
+    reranker = ReversingReranker(weight=0)
+    assert rerank_all(training_set, reranker) == [example.ranking for example in examples]
+    assert reranker.candidates == []
