@@ -294,7 +294,10 @@ def issue() -> None:
 
 
 def answer() -> None:
-    """Run the last step: write the answer, the summary, and a comment if it is wanted and sure."""
+    """Run the last step: write the answer and the summary, and perhaps a comment.
+
+    A comment is written if the input asks for it and the first file has a large enough share.
+    """
     min_share = read_number("MIN_SHARE", 0, 1)
     top = read_number("TOP", 1, 50)
     functions = read_number("FUNCTIONS", 0, 20)

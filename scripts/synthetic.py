@@ -263,7 +263,11 @@ class Plan:
 
 
 def _draw_parts(lines: float, left: float, draws: np.random.Generator) -> list[str]:
-    """Return the fields and methods of a file with slots, in all ``left`` lines of methods."""
+    """Return the fields and methods of a file, whose slots are not filled yet.
+
+    ``lines`` is the length of the file, which decides the number of fields; ``left`` is the number
+    of lines that the methods should have.
+    """
     parts = [FIELD * max(0, int(lines / 40))]
     while left > 3 or len(parts) == 1:
         positions = draws.integers(0, len(STATEMENTS), 1 + int(draws.exponential(5))).tolist()
@@ -372,7 +376,7 @@ def commit_head(
 
 
 def file_entry(path: bytes, data: bytes, mode: str = "100644") -> bytes:
-    """Return a file of the commit that was begun last, for ``git fast-import``."""
+    """Return the command by which ``git fast-import`` adds a file to the current commit."""
     quoted = "".join(f"\\{byte:03o}" for byte in path)
     return b'M %b inline "%b"\ndata %d\n%b\n' % (mode.encode(), quoted.encode(), len(data), data)
 

@@ -44,11 +44,14 @@ class Usage(NamedTuple):
 
 
 class _ProcessMemory(NamedTuple):
-    """Memory of one process in bytes, as in ``Usage``, and the peak of ``whole``."""
+    """Memory of one process, in bytes."""
 
     own: int
+    """Memory that is not backed by files."""
     whole: int
+    """Memory with the pages of mapped files."""
     peak: int
+    """The largest value of ``whole`` so far."""
 
 
 def say(text: str) -> None:

@@ -137,7 +137,7 @@ async def localize_bug(  # noqa: PLR0913  # the arguments of the tool
     top: Annotated[int, Field(ge=1, le=50, description="Files.")] = 10,
     budget: Budget = 1_500,
 ) -> Result:
-    """Rank the files to change for a bug report; the first have functions, a reason and source.
+    """Rank the files to change for a bug report, the first ones with functions and source.
 
     Searches the code as it is on disk and the history of fixes.
     """

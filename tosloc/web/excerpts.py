@@ -120,7 +120,7 @@ def mark_words(text: str, terms: Container[str], marks: Sequence[str] = ()) -> l
 
 
 def _split_by_mark(text: str, marks: Sequence[str]) -> list[Piece]:
-    """Split a text where the mark of its characters changes."""
+    """Split a text into pieces whose characters have the same mark."""
     pieces = []
     start = 0
     for mark, run in groupby(marks):

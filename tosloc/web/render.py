@@ -113,7 +113,7 @@ def render_page(
 
 
 def _cards_at(cards: Sequence[AnswerCard], number: int) -> list[AnswerCard]:
-    """Return the cards that the page of a question shows; 0 is the page of all."""
+    """Return the cards on the page of question ``number``; page 0 shows all of them."""
     if not number:
         return list(cards)
     shown_cards = []
