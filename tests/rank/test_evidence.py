@@ -3,7 +3,7 @@
 import pytest
 
 from tosloc.core.records import Function
-from tosloc.rank.excerpts import MAX_LINES, choose_lines
+from tosloc.rank.excerpts import MAX_LINES, choose_lines, frame_lines
 
 CODE = [
     "import http",
@@ -63,3 +63,14 @@ def test_nothing_to_choose_from_gives_no_line(lines, terms):
 def test_beginning_of_a_very_long_file_is_searched():
     lines = ["x"] * MAX_LINES + ["health header"]
     assert choose_lines(lines, TERMS) == []
+
+
+@pytest.mark.parametrize(
+    "frame",
+    ["at org.shop.Cart.add(Cart.java:12)", "src/org/shop/Cart.java:12: error: no such item"],
+    ids=["stack frame", "compiler error"],
+)
+def test_line_that_a_report_names_is_found(frame, make_context):
+    context = make_context(["src/org/shop/Cart.java", "src/org/shop/Mail.java"], "It fails", frame)
+    lines = frame_lines(context.query, context.version, [0, 1])
+    assert lines == {0: (12,), 1: ()}

@@ -79,7 +79,7 @@ def frame_lines(
     for location in chain(*query.locations.traces, query.locations.links):
         if location.line <= 0:
             continue
-        for path_id in version.paths.find_by_location(location.path, location.qualified):
+        for path_id in version.paths.find_by_location(location.place, location.qualified):
             lines[path_id][location.line] = None
     return {file: tuple(lines[int(version.paths.path_ids[file])]) for file in files}
 

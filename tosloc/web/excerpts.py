@@ -143,7 +143,7 @@ def mark_report(text: str, details: AnswerDetails) -> list[Piece]:
         end = location.end - description_offset
         if not 0 <= start < end <= len(text):
             continue
-        matching_rows = paths.find_by_location(location.path, location.qualified)
+        matching_rows = paths.find_by_location(location.place, location.qualified)
         if not listed_rows.isdisjoint(matching_rows):
             marks[start:end] = ["frame"] * (end - start)
     return mark_words(text, details.terms, marks)
