@@ -10,74 +10,123 @@ from tosloc.core.records import ignore_progress
 from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import Evaluation, ReportScores
 from tosloc.lab.paper import systems
-from tosloc.lab.paper.systems import Timed
+from tosloc.lab.paper.systems import VersionTimes
 from tosloc.lab.paper.workspace import Cell, Published
 
-OURS = "TosLoc, stage one"
+STAGE_ONE = "TosLoc, stage one"
 
 
-def paper(**numbers):
+def published(**numbers):
     return Published(title="", source="", paper=numbers)
 
 
-def evaluation(*ranks):
-    """Reports with one fixed file each, at these ranks."""
-    judged = [Judgement(f"r{number:03}", ("a",), ("a",), 100) for number in range(len(ranks))]
-    return Evaluation(
-        tuple([ReportScores(one, (rank,), 100) for one, rank in zip(judged, ranks, strict=True)])
-    )
+def evaluate_ranks(*ranks):
+    """Return the evaluation of reports with one fixed file each, at these ranks."""
+    scores = []
+    for number, rank in enumerate(ranks):
+        judgement = Judgement(f"r{number:03}", ("a",), ("a",), 100)
+        scores.append(ReportScores(judgement, (rank,), 100))
+    return Evaluation(tuple(scores))
 
 
-def values(table):
+def row_values(table):
+    """Return the values of each row's cells by the row's name."""
     return {row[0]: [cell.value for cell in row[1:]] for row in table.rows}
 
 
-def test_tosloc_against_every_system():
-    good, same, bad = (
-        evaluation(*[1] * 30, *[2] * 10),
-        evaluation(*[1] * 29, *[2] * 11),
-        evaluation(*[4, 2] * 20),
-    )
-    found = {"toy": {"BugLocator": bad, "BLIA": same, OURS: good}, "other": {"BLIA": good}}
-    numbers = paper(MAP={"BugLocator": {"toy": 0.2}}, MRR={"BLUiR": {}})
-    made = systems.accuracy_tables(found, ["BugLocator", "BLIA", OURS, "BLUiR", "AmaLgam"], numbers)
-    tables = {table.heads[0]: table for table in made}
-    assert list(tables) == [f"{name}{kind}" for kind in systems.KINDS for name in ("MRR", "MAP")]
-    assert tables["MAP"].rows[0] == ["BugLocator", Cell(15 / 40, paper=0.2), Cell(None)]
-    above = {"BugLocator": [pytest.approx(0.5), None], "BLIA": [pytest.approx(0.0125), None]}
-    assert values(tables["MRR: TosLoc - other"]) == above | {
-        OURS: [None, None],
+@pytest.fixture(scope="module")
+def accuracy_tables():
+    """Return the tables of two projects, by their heads."""
+    good = evaluate_ranks(*[1] * 30, *[2] * 10)
+    similar = evaluate_ranks(*[1] * 29, *[2] * 11)
+    bad = evaluate_ranks(*[4, 2] * 20)
+    evaluations = {
+        "toy": {"BugLocator": bad, "BLIA": similar, STAGE_ONE: good},
+        "other": {"BLIA": good},
+    }
+    titles = ["BugLocator", "BLIA", STAGE_ONE, "BLUiR", "AmaLgam"]
+    numbers = published(MAP={"BugLocator": {"toy": 0.2}}, MRR={"BLUiR": {}})
+    tables = systems.accuracy_tables(evaluations, titles, numbers)
+    return {table.heads[0]: table for table in tables}
+
+
+def test_accuracy_tables_are_means_differences_and_p_values(accuracy_tables):
+    assert list(accuracy_tables) == [
+        "MRR",
+        "MAP",
+        "MRR: TosLoc - other",
+        "MAP: TosLoc - other",
+        "MRR: p of it",
+        "MAP: p of it",
+    ]
+
+
+def test_accuracy_cell_shows_our_and_the_published_number(accuracy_tables):
+    row = accuracy_tables["MAP"].rows[0]
+    assert row == ["BugLocator", Cell(15 / 40, paper=0.2), Cell(None)]
+
+
+def test_differences_compare_tosloc_with_every_other_system(accuracy_tables):
+    assert row_values(accuracy_tables["MRR: TosLoc - other"]) == {
+        "BugLocator": [pytest.approx(0.5), None],
+        "BLIA": [pytest.approx(0.0125), None],
+        STAGE_ONE: [None, None],
         "BLUiR": [None, None],
     }
-    p = values(tables["MRR: p of it"])
-    assert p["BugLocator"][0] < 0.001 < 0.05 < p["BLIA"][0]
 
 
-def timed(files):
-    """Stage one grows in proportion to the files, DreamLoc with their square; a slow report counts by the median."""
-    one = files / 1000
-    return Timed(
-        files, {"dreamloc": [one * one * 3, one * one * 3, 99.0], "stage-one": [one, one, 50.0]}
+def test_p_values_separate_a_clear_difference_from_a_small_one(accuracy_tables):
+    p_values = row_values(accuracy_tables["MRR: p of it"])
+    assert p_values["BugLocator"][0] < 0.001
+    assert p_values["BLIA"][0] > 0.05
+
+
+def version_times(files):
+    """Return times of stage one in proportion to the files, and of DreamLoc to their square.
+
+    The last report is slow; medians ignore it.
+    """
+    seconds = files / 1000
+    squared = seconds * seconds * 3
+    return VersionTimes(
+        files, {"dreamloc": [squared, squared, 99.0], "stage-one": [seconds, seconds, 50.0]}
     )
 
 
-def test_ratios_are_of_one_version_and_slopes_of_all():
-    found = {"a": [timed(1000), timed(2000), timed(3000)], "b": [timed(8000)]}
-    ratios, growth = systems.speed_tables(found, paper(growth={"DreamLoc": {"all": 0.9}}))
-    assert values(ratios) == {"DreamLoc": pytest.approx([6.0, 24.0])}
-    assert values(growth)["DreamLoc"] == [pytest.approx(2.0), None, pytest.approx(2.0)]
-    assert values(growth)[OURS][0] == pytest.approx(1.0)
+@pytest.fixture(scope="module")
+def speed_tables():
+    """Return the tables of ratios and of growth of two projects."""
+    times = {
+        "a": [version_times(1000), version_times(2000), version_times(3000)],
+        "b": [version_times(8000)],
+    }
+    return systems.speed_tables(times, published(growth={"DreamLoc": {"all": 0.9}}))
+
+
+def test_ratios_are_medians_over_versions(speed_tables):
+    ratios, _ = speed_tables
+    assert row_values(ratios) == {"DreamLoc": pytest.approx([6.0, 24.0])}
+
+
+def test_growth_is_the_slope_over_versions_of_a_project_and_of_all(speed_tables):
+    _, growth = speed_tables
+    dreamloc = row_values(growth)["DreamLoc"]
+    assert dreamloc == [pytest.approx(2.0), None, pytest.approx(2.0)]
+    assert row_values(growth)[STAGE_ONE][0] == pytest.approx(1.0)
+
+
+def test_growth_shows_the_published_number(speed_tables):
+    _, growth = speed_tables
     assert growth.rows[0][3].paper == 0.9
 
 
-def test_answers_take_turns(monkeypatch):
-    asked, costs = [], {"a": 1.0, "b": 3.0}
+def test_systems_take_turns_in_an_order_that_changes(monkeypatch):
+    asked = []
+    costs = {"a": 1.0, "b": 3.0}
     monkeypatch.setattr(time, "process_time", lambda: sum(costs[name] for name in asked))
     answers = {name: lambda _, name=name: asked.append(name) for name in costs}
-    assert systems.time_answers(answers, [report(), report()], ignore_progress) == {
-        "a": [1.0, 1.0],
-        "b": [3.0, 3.0],
-    }
+    times = systems.time_answers(answers, [report(), report()], ignore_progress)
+    assert times == {"a": [1.0, 1.0], "b": [3.0, 3.0]}
     assert "".join(asked) == 2 * ("ab" + "ba" + "ab" + "ba")
 
 
@@ -92,6 +141,7 @@ def test_answers_take_turns(monkeypatch):
         (Cell(1536.4, ",.0f", 1500), "1,536 (1,500)"),
         (Cell(0.854, ",.2f", 1.2), "0.85 (1.20)"),
     ],
+    ids=["unknown", "share", "one", "difference", "p-value", "count", "ratio"],
 )
-def test_cells(cell, text):
+def test_cell_text(cell, text):
     assert cell_text(cell) == text

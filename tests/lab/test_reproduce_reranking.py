@@ -1,4 +1,4 @@
-"""Table 6 and figure 6 from a project that grows here to the finished table, with a tiny encoder."""
+"""Table 6 and figure 6 of a small project, made with a tiny encoder."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests import toy
-from tests.lab.test_reproduce import ours, refuse, runner, values_of
+from tests.lab.test_reproduce import cells_by_key, make_runner, our_numbers, refuse
 from tests.rerank.encoder.tiny import write_encoder
 from tests.toy import WORDS
 from tosloc.cli import main
@@ -18,7 +18,7 @@ from tosloc.train import training
 
 pytestmark = pytest.mark.slow  # every variant is trained
 torch.set_num_threads(1)
-TWO = """
+STAGE_TWO = """
 [stage_two]
 chunks = 2
 chunk_tokens = 16
@@ -36,100 +36,122 @@ word2vec = { MRR = 0.34, MAP = 0.26 }
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("grown")
+def folder(tmp_path_factory):
+    """Return the folder of a project, its configurations, the paper's numbers and an encoder."""
+    folder = tmp_path_factory.mktemp("projects")
     toy.make_project(folder / "elm", bugs=20, themes=8)
     (folder / "terms.toml").write_text(toy.SETTINGS + '[stage_two]\nreranker = "terms"\n')
-    (folder / "two.toml").write_text(TWO)
+    (folder / "two.toml").write_text(STAGE_TWO)
     (folder / "published").mkdir()
     for table in ("table-6", "figure-6"):
         (folder / "published" / f"{table}.toml").write_text(PUBLISHED)
-    listed = '[elm]\nrepo = "elm/repo"\nreports = "elm/reports.jsonl"\nconfig = "terms.toml"\n'
-    (folder / "projects.toml").write_text(listed)
+    (folder / "projects.toml").write_text(
+        '[elm]\nrepo = "elm/repo"\nreports = "elm/reports.jsonl"\nconfig = "terms.toml"\n'
+    )
     write_encoder(folder / "encoder", words=WORDS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tosloc.lab.paper.workspace.FOLDER", folder / "published")
-        for name, value in (
-            ("CONFIG", folder / "two.toml"),
-            ("TRAIN_REPORTS", 10),
-            ("CANDIDATES", (2, 5)),
-        ):
-            patch.setattr(reranking, name, value)
+        patch.setattr("tosloc.lab.paper.workspace.PUBLISHED_FOLDER", folder / "published")
+        patch.setattr(reranking, "DEFAULT_CONFIG", folder / "two.toml")
+        patch.setattr(reranking, "TRAIN_REPORTS", 10)
+        patch.setattr(reranking, "CANDIDATES", (2, 5))
         yield folder
 
 
 @pytest.fixture
-def reproduce(place, capsys):
-    """With the tiny encoder."""
-    return runner(place, capsys, "--encoder", str(place / "encoder"))
+def reproduce(folder, capsys):
+    """Return a function that runs ``reproduce`` with the tiny encoder."""
+    return make_runner(folder, capsys, "--encoder", str(folder / "encoder"))
 
 
 @pytest.fixture(scope="module")
-def made(place):
-    """Table 6 and figure 6, made once: the training too."""
-    base = ["--projects", str(place / "projects.toml"), "--out", str(place / "out"), "--json"]
+def results_folder(folder):
+    """Return the folder of the results of table 6 and figure 6, made once with their training."""
+    options = ["--projects", str(folder / "projects.toml"), "--out", str(folder / "out"), "--json"]
     for table in ("table-6", "figure-6"):
-        assert main(["lab", "reproduce", table, *base, "--encoder", str(place / "encoder")]) == 0
-    return place / "out"
+        encoder = str(folder / "encoder")
+        assert main(["lab", "reproduce", table, *options, "--encoder", encoder]) == 0
+    return folder / "out" / "second"
 
 
-def test_table_6_is_what_the_variants_say(made, reproduce):
+@pytest.fixture(scope="module")
+def variant_rows(results_folder):
+    """Return the results of the variants of table 6."""
+    return json.loads((results_folder / "ablate-elm.json").read_text())
+
+
+def test_every_variant_is_trained_and_learns_something_else(variant_rows):
+    assert [row["name"] for row in variant_rows] == list(VARIANTS)
+    losses = {row["curve"][-1]["loss"] for row in variant_rows}
+    assert len(losses) == len(VARIANTS)
+
+
+def test_table_6_shows_the_results_of_each_variant(variant_rows, reproduce):
     code, out, _ = reproduce("table-6", "--json")
-    numbers = values_of(out)
-    rows = json.loads((made / "second" / "ablate-elm.json").read_text())
-    assert (code, [row["name"] for row in rows]) == (0, list(VARIANTS))
-    assert len({row["curve"][-1]["loss"] for row in rows}) == len(
-        VARIANTS
-    )  # each learns something else
-    for row in rows:
-        for order, said in reranking.ORDERS.items():
-            for measure, short in reranking.MEASURES:
-                assert (
-                    numbers[f"elm, {said}", row["name"], measure]["ours"]
-                    == row["test"][order][short]
-                )
-    assert (
-        numbers["elm, both stages", "stage one", "MRR"]["ours"]
-        == rows[0]["test"]["stage one"]["mrr"]
-    )
+    assert code == 0
+    expected = {}
+    stage_one = variant_rows[0]["test"]["stage one"]
+    for measure, key in reranking.MEASURES:
+        expected["elm, both stages", "stage one", measure] = stage_one[key]
+        for row in variant_rows:
+            for order, title in reranking.ORDERS.items():
+                expected[f"elm, {title}", row["name"], measure] = row["test"][order][key]
+    numbers = {key: cell["ours"] for key, cell in cells_by_key(out).items()}
+    assert numbers == expected
     assert len(numbers) == 2 * (2 * len(VARIANTS) + 1)
-    assert (
-        "elm: encoder encoder, trained on the 10 newest training reports"
-        in json.loads(out)["notes"]
-    )
-    assert numbers["elm, both stages", "word2vec", "MAP"]["published"] == 0.26
 
 
-def test_a_second_call_trains_nothing_again(made, reproduce, capsys, monkeypatch, place):
-    tables = {table: reproduce(table, "--json") for table in ("table-6", "figure-6")}
+def test_table_6_notes_the_encoder_and_shows_published_numbers(results_folder, reproduce):
+    _, out, _ = reproduce("table-6", "--json")
+    note = "elm: encoder encoder, trained on the 10 newest training reports"
+    assert note in json.loads(out)["notes"]
+    assert cells_by_key(out)["elm, both stages", "word2vec", "MAP"]["published"] == 0.26
+
+
+@pytest.mark.parametrize("table", ["table-6", "figure-6"])
+def test_second_call_trains_nothing(
+    table, results_folder, reproduce, capsys, monkeypatch, folder, tmp_path
+):
+    cells = cells_by_key(reproduce(table, "--json")[1])
     monkeypatch.setattr(training, "train", refuse)
     monkeypatch.setattr(Trainer, "fit", refuse)
     monkeypatch.setattr(reranking, "bundle_training", refuse)
-    # an encoder is what its weights are, from wherever it is named
-    shutil.copytree(place / "encoder", place / "copy")
-    monkeypatch.chdir(place)
-    bare = runner(place, capsys)
-    for table, before in tables.items():
-        assert values_of(bare(table, "--json", "--encoder", "copy")[1]) == values_of(before[1])
-        assert values_of(bare(table, "--json")[1]) == values_of(
-            before[1]
-        )  # what was made is read without an encoder
+    run_without_encoder = make_runner(folder, capsys)
+    # An encoder is identified by its weights, not by its path.
+    shutil.copytree(folder / "encoder", tmp_path / "copy")
+    monkeypatch.chdir(tmp_path)
+    with_copy = run_without_encoder(table, "--json", "--encoder", "copy")[1]
+    assert cells_by_key(with_copy) == cells
+    # Finished results are read without an encoder.
+    assert cells_by_key(run_without_encoder(table, "--json")[1]) == cells
 
 
-def test_figure_6_reads_more_and_more_files_of_one_training(made, reproduce, tmp_path):
+def test_figure_6_reranks_more_files_by_one_trained_model(results_folder, reproduce, tmp_path):
     code, out, _ = reproduce("figure-6", "--json", "--figures", str(tmp_path))
-    numbers, rows = ours(out), json.loads((made / "second" / "sweep-elm.json").read_text())
-    assert (code, {number for number, _ in numbers}, len(numbers)) == (0, {"2", "5"}, 2 * 2 * 2)
+    assert code == 0
+    numbers = our_numbers(out)
+    rows = json.loads((results_folder / "sweep-elm.json").read_text())
+    assert {number for number, _ in numbers} == {"2", "5"}
+    assert len(numbers) == 2 * 2 * 2
     assert [row["candidates"] for row in rows] == [2, 5]
-    assert numbers["5", "elm: MAP, deep order alone"] == rows[1]["test"]["deep"]["map"]
+    deep_map = rows[1]["test"]["deep"]["map"]
+    assert numbers["5", "elm: MAP, deep order alone"] == deep_map
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figure-6.png", "figure-6.svg"]
 
 
-def test_candidates_are_drawn_over_a_logarithmic_axis():
-    series = {"MRR": {10: 0.4, 40: 0.5, 50: 0.6}, "MAP": {10: 0.3, 40: 0.35, 50: 0.4}}
-    figure = reranking.candidates_figure({"elm": series, "oak": series}, "mean")
+@pytest.fixture
+def curves():
+    return {"MRR": {10: 0.4, 40: 0.5, 50: 0.6}, "MAP": {10: 0.3, 40: 0.35, 50: 0.4}}
+
+
+def test_candidates_figure_has_a_panel_for_each_project(curves):
+    figure = reranking.candidates_figure({"elm": curves, "oak": curves}, "mean")
     assert [panel.get_title() for panel in figure.axes] == ["elm", "oak"]
-    [_, second] = figure.axes[1].lines
-    assert (second.get_label(), [*second.get_ydata()]) == ("MAP", [0.3, 0.35, 0.4])
+    [_, second_line] = figure.axes[1].lines
+    assert second_line.get_label() == "MAP"
+    assert [*second_line.get_ydata()] == [0.3, 0.35, 0.4]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(curves)
+
+
+def test_candidates_figure_labels_only_round_numbers(curves):
+    figure = reranking.candidates_figure({"elm": curves}, "mean")
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["10", "50"]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(series)

@@ -1,4 +1,7 @@
-"""The commands ``baselines``, ``bm25`` and ``reproduce``: other techniques, and the tables and figures of the paper."""
+"""The commands ``baselines``, ``bm25`` and ``reproduce``.
+
+They rank with other techniques, and make the tables and figures of the paper.
+"""
 
 from __future__ import annotations
 
@@ -35,21 +38,22 @@ from tosloc.git.repository import resolve_revision
 from tosloc.lab.projects import read_projects
 
 if TYPE_CHECKING:
-    from tosloc.lab.paper.workspace import Cell, Published, Result
+    from tosloc.lab.paper.workspace import Cell, PaperResult, PaperTable, Published
 
 TABLES: Final = {
-    "table-2": ("data", "lengths"),
-    "table-3": ("data", "contents"),
-    "table-4": ("systems", "accuracy"),
-    "table-5": ("systems", "speed"),
-    "table-6": ("reranking", "ablation"),
-    "figure-5": ("reranking", "coverage"),
-    "figure-6": ("reranking", "sweep"),
+    "table-2": ("data", "measure_lengths"),
+    "table-3": ("data", "count_contents"),
+    "table-4": ("systems", "measure_accuracy"),
+    "table-5": ("systems", "measure_speed"),
+    "table-6": ("reranking", "ablate_reranker"),
+    "figure-5": ("reranking", "measure_coverage"),
+    "figure-6": ("reranking", "sweep_candidates"),
 }
-"""What is made again -> module and function of ``tosloc.lab.paper`` that measures it, and makes what lacks."""
-DATA: Final = (
+"""Table or figure -> module of ``tosloc.lab.paper`` and its function that makes it."""
+DATA_URL: Final = (
     "https://figshare.com/articles/dataset/The_dataset_of_six_open_source_Java_projects/951967"
 )
+"""Where the labelled reports of the paper's projects are published."""
 
 
 def baselines(
@@ -73,7 +77,7 @@ def baselines(
 ) -> None:
     """Rank labelled reports with published techniques.
 
-    Every file of each version, under OUT/NAME; a second call leaves finished techniques alone.
+    Ranks every file of each version and writes to OUT/NAME. Finished techniques are skipped.
     """
     from tosloc.lab import baseline_runs
 
@@ -97,7 +101,7 @@ def bm25(
 ) -> None:
     """Rank labelled reports by BM25 over whole files.
 
-    The library bm25s as it comes, over the files that tosloc rank searches.
+    Uses the library bm25s with its defaults, over the files that tosloc rank searches.
     """
     from tosloc.lab.bm25_runs import rank_with_bm25s
 
@@ -124,7 +128,7 @@ def reproduce(
     finished: Annotated[
         bool,
         typer.Option(
-            "--finished", help="Make no run: read those that are finished, say which are missing."
+            "--finished", help="Only read finished runs, and list those that are missing."
         ),
     ] = False,
     encoder: Annotated[
@@ -132,7 +136,8 @@ def reproduce(
         typer.Option(
             "--encoder",
             metavar="NAME",
-            help="Encoder (folder or name on the hub) whose tokens table 2 counts; that table 6 and figure 6 train on.",
+            help="Encoder (folder or name on the hub) whose tokens table 2 counts; that table 6 and"
+            " figure 6 train on.",
             show_default="words; the configuration's",
         ),
     ] = "",
@@ -150,72 +155,96 @@ def reproduce(
 ) -> None:
     """Make a table or figure of the paper again.
 
-    Downloads nothing and goes on where it was interrupted. The paper's numbers stand in brackets.
+    Downloads nothing, and resumes after an interruption. The paper's numbers are in brackets.
     """
     from tosloc.lab.paper.workspace import Workspace, read_published
 
     form = output_form(as_json, as_markdown)
     if table not in TABLES:
-        raise ToslocError(
-            f"no table of the paper is called {table!r} here; there are {', '.join(TABLES)}"
-        )
-    about, known = (
-        read_published(table),
-        {project.name: project for project in read_projects(projects)},
-    )
-    names = [name for name in about.projects or known if name in known]
+        raise ToslocError(f"no table or figure is called {table!r}; there are {', '.join(TABLES)}")
+    published = read_published(table)
+    project_by_name = {project.name: project for project in read_projects(projects)}
+    names = [name for name in published.projects or project_by_name if name in project_by_name]
     if not names:
-        raise ToslocError(f"{projects}: none of {', '.join(about.projects)} (published at {DATA})")
-    measure = getattr(import_module(f"tosloc.lab.paper.{TABLES[table][0]}"), TABLES[table][1])
+        wanted = ", ".join(published.projects)
+        raise ToslocError(f"{projects}: none of {wanted} (published at {DATA_URL})")
+    module, function = TABLES[table]
+    make_result = getattr(import_module(f"tosloc.lab.paper.{module}"), function)
     with progress_bars() as callback:
-        made = measure(
-            Workspace(
-                about, [known[name] for name in names], out, callback, runs, not finished, encoder
-            )
+        work = Workspace(
+            published=published,
+            projects=[project_by_name[name] for name in names],
+            out=out,
+            progress=callback,
+            runs=runs,
+            make=not finished,
+            encoder=encoder,
         )
-    if figures is not None and made.curves is not None:
+        result = make_result(work)
+    if figures is not None and result.curves is not None:
         from tosloc.lab.paper.reranking import candidates_figure
         from tosloc.plots.figures import save_figure
 
-        save_figure(candidates_figure(made.curves, made.label), figures / table)
-    _show(form, table, about, made)
-    print_notes(f"{name} is not in {projects}" for name in about.projects if name not in known)
+        save_figure(candidates_figure(result.curves, result.label), figures / table)
+    _print_result(form, table, published, result)
+    missing = [name for name in published.projects if name not in project_by_name]
+    print_notes(f"{name} is not in {projects}" for name in missing)
 
 
-def _show(form: Form, table: str, about: Published, made: Result) -> None:
+def _print_result(form: Form, table: str, published: Published, result: PaperResult) -> None:
     if form is Form.markdown:
-        print(f"## {table.replace('-', ' ').capitalize()}: {about.title}\n")
-        notes = {"Reports": about.split, "Files searched": about.space, "In brackets": about.source}
-        print("\n".join(f"- {name}: {text}" for name, text in notes.items() if text) + "\n")
-    tables = [
-        Table(one.heads, [list(map(cell_text, row)) for row in one.rows]) for one in made.tables
-    ]
-    plain = [
-        {"heads": list(one.heads), "rows": [list(map(_plain, row)) for row in one.rows]}
-        for one in made.tables
-    ]
-    print_results(form, {"table": table, "tables": plain, "notes": list(made.notes)}, tables)
-    print_notes([*made.notes, *(f"left out: {one}" for one in about.left_out)])
+        _print_heading(table, published)
+    tables: list[Table] = []
+    table_values: list[dict[str, Any]] = []
+    for paper_table in result.tables:
+        cells = [[cell_text(cell) for cell in row] for row in paper_table.rows]
+        tables.append(Table(paper_table.heads, cells))
+        table_values.append(_table_values(paper_table))
+    values = {"table": table, "tables": table_values, "notes": list(result.notes)}
+    print_results(form, values, tables)
+    print_notes([*result.notes, *(f"left out: {text}" for text in published.left_out)])
 
 
-def _plain(cell: str | Cell) -> Any:
+def _print_heading(table: str, published: Published) -> None:
+    """Print the title of a table in Markdown, and what its numbers are of."""
+    print(f"## {table.replace('-', ' ').capitalize()}: {published.title}\n")
+    facts = {
+        "Reports": published.split,
+        "Files searched": published.space,
+        "In brackets": published.source,
+    }
+    for name, text in facts.items():
+        if text:
+            print(f"- {name}: {text}")
+    print()
+
+
+def _table_values(table: PaperTable) -> dict[str, Any]:
+    """Return a table as plain values for JSON."""
+    rows = [[_cell_value(cell) for cell in row] for row in table.rows]
+    return {"heads": list(table.heads), "rows": rows}
+
+
+def _cell_value(cell: str | Cell) -> Any:
     return cell if isinstance(cell, str) else {"ours": cell.value, "published": cell.paper}
 
 
 def cell_text(cell: str | Cell) -> str:
-    """A cell as people read it, with the paper's number in brackets, its shares to two places."""
+    """Return a cell as text, with the paper's number, shares to two places, in brackets."""
     if isinstance(cell, str):
         return cell
-    text = UNKNOWN
-    if cell.value is not None:
-        text = p_value_cell(cell.value) if cell.form == "p" else _number(cell.value, cell.form)
-    return (
-        text
-        if cell.paper is None
-        else f"{text} ({_number(cell.paper, cell.form.replace('3', '2'))})"
-    )
+    if cell.value is None:
+        text = UNKNOWN
+    elif cell.form == "p":
+        text = p_value_cell(cell.value)
+    else:
+        text = _format_number(cell.value, cell.form)
+    if cell.paper is None:
+        return text
+    return f"{text} ({_format_number(cell.paper, cell.form.replace('3', '2'))})"
 
 
-def _number(value: float, form: str) -> str:
+def _format_number(value: float, form: str) -> str:
+    """Return a number in a format; shares are written without their leading zero."""
     text = f"{value:{form}}"
     return text if form.startswith(",") else text.replace("0.", ".", 1).replace("1.000", "1.00")

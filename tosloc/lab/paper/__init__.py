@@ -1,4 +1,8 @@
-"""The tables and figures of the TosLoc paper, made again: each by one function that makes what it lacks and resumes."""
+"""Reproduction of the tables and figures of the TosLoc paper.
+
+One function makes each of them. It first makes the runs that are missing, and resumes after an
+interruption.
+"""
 
 from tosloc.core.errors import require
 

@@ -1,114 +1,170 @@
-"""Tables 2 and 3: how long files and reports are, against an encoder's 512 tokens, and what the reports hold."""
+"""Tables 2 and 3: lengths of files and reports against 512 tokens, and contents of the reports."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from tosloc.core.records import Progress, Snapshot
 from tosloc.git.repository import Repository, decode_text
-from tosloc.lab.paper.workspace import Cell, PaperTable, Result, Workspace, rows_of
+from tosloc.lab.paper.workspace import Cell, PaperResult, PaperTable, Workspace, table_rows
 from tosloc.lab.projects import Project
 from tosloc.reports.labelled import Dataset, describe, load_dataset, resolve_suffixes
 from tosloc.reports.traces import without_frames
 
 WORD: Final = re.compile(r"\w+|[^\w\s]")
-"""A word: a run of letters, digits and underscores, or any other sign that can be seen."""
-LIMIT: Final = 512  # tokens that the paper's encoders read at once
-FILES_A_BATCH: Final = 256
-PAPER_UNIT: Final = "codebert-base"
+"""A word: a run of letters, digits and underscores, or any other visible character."""
+TOKEN_LIMIT: Final = 512
+"""Tokens that the paper's encoders read at once."""
+_BLOBS_PER_BATCH: Final = 256
+PAPER_ENCODER: Final = "codebert-base"
+"""Encoder whose tokens the published numbers count."""
 
-Counter = Callable[[Sequence[str]], list[int]]
+LengthCounter = Callable[[Sequence[str]], list[int]]
+"""A function that returns the length of each text."""
 
 
-def _counter_of(encoder: str) -> Counter:
-    """Counts words, or the tokens of an encoder. Raises CheckpointError."""
+def _count_words(texts: Sequence[str]) -> list[int]:
+    return [len(WORD.findall(text)) for text in texts]
+
+
+def _length_counter(encoder: str) -> LengthCounter:
+    """Return a function that counts an encoder's tokens, or words if ``encoder`` is "".
+
+    Raises CheckpointError if the encoder cannot be loaded.
+    """
     if not encoder:
-        return lambda texts: [len(WORD.findall(text)) for text in texts]
-    from tosloc.rerank.encoder.encoders import (  # torch, only where it is needed
-        Encoder,
-        replace_lone_surrogates,
-    )
+        return _count_words
+    # This imports torch, which counting words does not need.
+    from tosloc.rerank.encoder.encoders import Encoder, replace_lone_surrogates
 
     tokenizer = Encoder.load(encoder, "mean").tokenizer
-    return lambda texts: [
-        len(one)
-        for one in tokenizer(
-            list(map(replace_lone_surrogates, texts)), add_special_tokens=False, verbose=False
-        )["input_ids"]
-    ]
+
+    def count_tokens(texts: Sequence[str]) -> list[int]:
+        encoded = tokenizer(
+            [replace_lone_surrogates(text) for text in texts],
+            add_special_tokens=False,
+            verbose=False,
+        )
+        return [len(ids) for ids in encoded["input_ids"]]
+
+    return count_tokens
 
 
-def _dataset(work: Workspace, project: Project, repo: Repository) -> tuple[Dataset, frozenset[str]]:
+def _load_dataset(
+    work: Workspace, project: Project, repo: Repository
+) -> tuple[Dataset, frozenset[str]]:
+    """Return a project's labelled reports, and the suffixes of its source files."""
     data = resolve_suffixes(project.config, project.reports).data
     suffixes = frozenset(data.named_suffixes)
-    progress = work.of(project)
-    return load_dataset(
-        repo, project.reports, zone=data.zone, suffixes=suffixes, progress=progress
-    ), suffixes
+    dataset = load_dataset(
+        repo,
+        project.reports,
+        zone=data.zone,
+        suffixes=suffixes,
+        progress=work.project_progress(project),
+    )
+    return dataset, suffixes
 
 
-def lengths(work: Workspace) -> Result:
-    """Table 2."""
-    count, unit = _counter_of(work.encoder), Path(work.encoder).name or "words"
-    found = {project.name: _lengths(work, project, count) for project in work.each()}
+def measure_lengths(work: Workspace) -> PaperResult:
+    """Make table 2, the lengths of files and reports."""
+    count_lengths = _length_counter(work.encoder)
+    unit = Path(work.encoder).name or "words"
+    lengths = {
+        project.name: _project_lengths(work, project, count_lengths)
+        for project in work.track_projects()
+    }
 
     def cell(name: str, project: str) -> Cell:
-        form = ".3f" if f"over {LIMIT}" in name else ",.0f"
-        return Cell(found[project][name], form, work.published.number(PAPER_UNIT, name, project))
+        form = ".3f" if f"over {TOKEN_LIMIT}" in name else ",.0f"
+        paper = work.published.number(PAPER_ENCODER, name, project)
+        return Cell(lengths[project][name], form, paper)
 
+    if work.encoder:
+        unit_note = f"lengths are tokens of the encoder {unit}, special tokens not counted"
+    else:
+        unit_note = (
+            "a word is a run of letters, digits and underscores, or any other visible character"
+            f" ({WORD.pattern})"
+        )
     notes = [
-        f"counted in the tokens of the encoder {unit}, without marks"
-        if work.encoder
-        else f"a word is a run of letters, digits and underscores, or any other sign: {WORD.pattern}",
-        "of files: the mean over versions of what each version has",
-        "the paper (in brackets) counts the tokens of CodeBERT and RoBERTa",
+        unit_note,
+        "lengths of files are means over the versions",
+        "the paper's numbers, in brackets, count tokens of CodeBERT and RoBERTa",
     ]
-    names = next(iter(found.values()))
-    return Result([PaperTable([f"length in {unit}", *found], rows_of(names, found, cell))], notes)
+    names = next(iter(lengths.values()))
+    table = PaperTable([f"length in {unit}", *lengths], table_rows(names, lengths, cell))
+    return PaperResult([table], notes)
 
 
-def _lengths(work: Workspace, project: Project, count: Counter) -> dict[str, float]:
-    """Lengths of a project's files, in all of its versions, and of its reports."""
+def _project_lengths(
+    work: Workspace, project: Project, count_lengths: LengthCounter
+) -> dict[str, float]:
+    """Return the lengths of a project's files, in all of its versions, and of its reports."""
     with Repository(project.repo) as repo:
-        dataset, suffixes = _dataset(work, project, repo)
-        snapshots = [
-            repo.snapshot(version, suffixes)
-            for version in dict.fromkeys(one.version for one in dataset.cases)
-        ]
-        of_blob: dict[str, int] = {}
-        blobs = list(dict.fromkeys(blob for snapshot in snapshots for blob in snapshot.blobs))
-        for start in range(0, len(blobs), FILES_A_BATCH):
-            work.of(project)("counting files", start, len(blobs))
-            some = repo.texts(blobs[start : start + FILES_A_BATCH])
-            texts = {blob: decode_text(data) for blob, data in some if data is not None}
-            of_blob |= zip(texts, count(list(texts.values())), strict=True)
-        sizes = [
-            np.array([of_blob[blob] for blob in one.blobs if blob in of_blob])
-            for one in snapshots
-            if len(one)
-        ]
-    reports = [one.report for one in dataset.cases]
-    whole = np.array(count([f"{one.summary}\n{one.description}" for one in reports]))
-    bare = np.array(count([f"{one.summary}\n{without_frames(one.description)}" for one in reports]))
+        dataset, suffixes = _load_dataset(work, project, repo)
+        versions = dict.fromkeys(case.version for case in dataset.cases)
+        snapshots = [repo.snapshot(version, suffixes) for version in versions]
+        length_by_blob = _blob_lengths(
+            repo, snapshots, count_lengths, work.project_progress(project)
+        )
+    file_lengths = [
+        np.array([length_by_blob[blob] for blob in snapshot.blobs if blob in length_by_blob])
+        for snapshot in snapshots
+        if len(snapshot)
+    ]
+    whole_reports: list[str] = []
+    without_traces: list[str] = []
+    for case in dataset.cases:
+        report = case.report
+        whole_reports.append(f"{report.summary}\n{report.description}")
+        without_traces.append(f"{report.summary}\n{without_frames(report.description)}")
+    whole = np.array(count_lengths(whole_reports))
+    bare = np.array(count_lengths(without_traces))
     values = {
-        "file, mean": np.mean([one.mean() for one in sizes]),
-        "file, median": np.mean([np.median(one) for one in sizes]),
-        "file, longest": np.mean([one.max() for one in sizes]),
-        f"files over {LIMIT}": np.mean([(one > LIMIT).mean() for one in sizes]),
+        "file, mean": np.mean([lengths.mean() for lengths in file_lengths]),
+        "file, median": np.mean([np.median(lengths) for lengths in file_lengths]),
+        "file, longest": np.mean([lengths.max() for lengths in file_lengths]),
+        f"files over {TOKEN_LIMIT}": np.mean(
+            [(lengths > TOKEN_LIMIT).mean() for lengths in file_lengths]
+        ),
         "report, mean": whole.mean(),
         "report, median": np.median(whole),
         "report without stack traces, mean": bare.mean(),
-        f"reports without stack traces over {LIMIT}": (bare > LIMIT).mean(),
+        f"reports without stack traces over {TOKEN_LIMIT}": (bare > TOKEN_LIMIT).mean(),
     }
     return {name: float(value) for name, value in values.items()}
 
 
-_OF_ALL: Final = {
+def _blob_lengths(
+    repo: Repository,
+    snapshots: Sequence[Snapshot],
+    count_lengths: LengthCounter,
+    progress: Progress,
+) -> Mapping[str, int]:
+    """Return the length of each blob of the versions; unreadable blobs are left out."""
+    distinct_blobs: dict[str, None] = {}  # used as an ordered set
+    for snapshot in snapshots:
+        distinct_blobs.update(dict.fromkeys(snapshot.blobs))
+    blobs = list(distinct_blobs)
+    length_by_blob: dict[str, int] = {}
+    for start in range(0, len(blobs), _BLOBS_PER_BATCH):
+        progress("counting files", start, len(blobs))
+        texts: dict[str, str] = {}
+        for blob, data in repo.texts(blobs[start : start + _BLOBS_PER_BATCH]):
+            if data is not None:
+                texts[blob] = decode_text(data)
+        length_by_blob |= zip(texts, count_lengths(list(texts.values())), strict=True)
+    return length_by_blob
+
+
+_TITLES: Final = {
     "listed": "fixed files listed",
     "existing": "... that exist",
     "empty": "reports left without any",
@@ -116,40 +172,46 @@ _OF_ALL: Final = {
     "opened after fix": "opened after their fix",
     "unresolved": "reports without a fix in the repository",
 }
-_OF_TEST: Final = ("reports", "listed", "existing", "empty")
+"""Row name of each count of all reports."""
+_TEST_COUNTS: Final = ("reports", "listed", "existing", "empty")
+"""Counts of the test reports that have a row."""
 
 
-def contents(work: Workspace) -> Result:
-    """Table 3."""
-    found: dict[str, dict[str, Any]] = {}
+def count_contents(work: Workspace) -> PaperResult:
+    """Make table 3, the contents of the projects' reports."""
+    contents: dict[str, dict[str, Any]] = {}
     opened: list[str] = []
-    for project in work.each():
+    for project in work.track_projects():
         with Repository(project.repo) as repo:
-            dataset, _ = _dataset(work, project, repo)
-        parts: Any = describe(dataset)
-        whole, *_, test = parts
-        files, fixed = (
-            sum(dataset.files.values()) / len(dataset.files),
-            whole["listed"] / whole["reports"],
-        )
-        found[project.name] = {
-            **{
-                "files a version": files,
-                "reports": whole["reports"],
-                "fixed files a report": fixed,
-            },
-            **{title: whole[name] for name, title in _OF_ALL.items()},
-            **{f"of them, test: {_OF_ALL.get(name, name)}": test[name] for name in _OF_TEST},
-        }
-        when = [case.report.opened_seconds for case in dataset.cases]
-        opened.append(
-            "-".join(f"{datetime.fromtimestamp(one, UTC):%Y/%m}" for one in (min(when), max(when)))
-        )
+            dataset, _ = _load_dataset(work, project, repo)
+        contents[project.name] = _project_contents(dataset)
+        times = [case.report.opened_seconds for case in dataset.cases]
+        opened.append(f"{_year_and_month(min(times))}-{_year_and_month(max(times))}")
 
     def cell(name: str, project: str) -> Cell:
         form = ",.1f" if name == "fixed files a report" else ",.0f"
-        return Cell(found[project][name], form, work.published.number(name, project))
+        return Cell(contents[project][name], form, work.published.number(name, project))
 
-    rows = rows_of(next(iter(found.values())), found, cell)
+    rows = table_rows(next(iter(contents.values())), contents, cell)
     rows.insert(3, ["opened", *opened])
-    return Result([PaperTable(["", *found], rows)])
+    return PaperResult([PaperTable(["", *contents], rows)])
+
+
+def _project_contents(dataset: Dataset) -> dict[str, Any]:
+    """Return the value of each row of table 3."""
+    parts: Any = describe(dataset)
+    whole, *_, test = parts
+    values = {
+        "files a version": sum(dataset.files.values()) / len(dataset.files),
+        "reports": whole["reports"],
+        "fixed files a report": whole["listed"] / whole["reports"],
+    }
+    for name, title in _TITLES.items():
+        values[title] = whole[name]
+    for name in _TEST_COUNTS:
+        values[f"of them, test: {_TITLES.get(name, name)}"] = test[name]
+    return values
+
+
+def _year_and_month(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y/%m}"

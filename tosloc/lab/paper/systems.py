@@ -1,9 +1,11 @@
-"""Tables 4 and 5: how good every system is on every project, over all files of the version, and what a report costs it.
+"""Tables 4 and 5: the accuracy and the cost of every system on every project.
 
-Table 4 sets TosLoc against each of the others. Table 5 tells processor time as a ratio to stage one's, against the
-number of files searched: of a few versions of each project, made ready one after the other, every system answers a few
-test reports in turns. Ratios, since absolute times are of one machine. A technique that learns is fitted on a few
-reports first. What was measured of a version is kept under ``OUT/speed``.
+All systems rank all files of the version. Table 4 also compares TosLoc with each other system.
+
+Table 5 has processor time as a ratio to stage one's, because absolute times depend on the machine,
+and its growth with the number of files. A few versions of each project are opened one after the
+other, and every system answers a few test reports in turns. A technique that learns is first fitted
+on a few reports. The times of a version are cached under ``OUT/speed``.
 """
 
 from __future__ import annotations
@@ -21,272 +23,358 @@ import numpy as np
 from tosloc.core.io import content_key, write_text
 from tosloc.core.records import BugReport, Case, Progress, track
 from tosloc.evaluate.compare import compare_all
-from tosloc.evaluate.measures import AP, RR, Evaluation
+from tosloc.evaluate.measures import AP, RR, Evaluation, Measure
 from tosloc.git.repository import Repository
 from tosloc.lab import baseline_runs
 from tosloc.lab.baselines.context import Baseline
 from tosloc.lab.paper.workspace import (
+    BOTH_STAGES_SYSTEM,
+    STAGE_ONE_SYSTEM,
     Cell,
+    PaperResult,
     PaperTable,
     Published,
-    Result,
     Workspace,
-    no_training,
-    rows_of,
+    missing_training_error,
+    table_rows,
 )
 from tosloc.lab.projects import Project, spread
 from tosloc.localize.localizer import Localizer
 from tosloc.train.experiment import ExperimentContext, fingerprint
 
-STAGE_ONE, BOTH_STAGES = "stage-one", "both-stages"
-OWN: Final = {STAGE_ONE: "TosLoc, stage one", BOTH_STAGES: "TosLoc, both stages"}
-TITLES: Final[Mapping[str, str]] = {**baseline_runs.SYSTEMS, "dnnloc": "DNNLOC", **OWN}
-"""What the systems are called."""
-KINDS: Final = {"": ".3f", ": TosLoc - other": "+.3f", ": p of it": "p"}
-"""What a table shows of a measure, and how a number of it is written."""
-NOTE: Final = "p: paired t-test over the test reports, by Holm's correction over all pairs of systems on the project"
+OWN_TITLES: Final = {
+    STAGE_ONE_SYSTEM: "TosLoc, stage one",
+    BOTH_STAGES_SYSTEM: "TosLoc, both stages",
+}
+TITLES: Final[Mapping[str, str]] = {
+    **baseline_runs.SYSTEMS,
+    "dnnloc": "DNNLOC",
+    **OWN_TITLES,
+}
+"""Title of each system by its name."""
+MEASURES: Final[Mapping[str, Measure]] = {"MRR": RR, "MAP": AP}
+DIFFERENCE: Final = ": TosLoc - other"
+"""End of the head of a table of differences."""
+P_VALUE: Final = ": p of it"
+"""End of the head of a table of p-values."""
+FORM_BY_KIND: Final = {"": ".3f", DIFFERENCE: "+.3f", P_VALUE: "p"}
+"""Format of the numbers in each kind of table of a measure, by the end of the table's head."""
+P_VALUE_NOTE: Final = (
+    "p: paired t-test over the test reports, with Holm's correction over all pairs of systems of"
+    " the project"
+)
 VERSIONS: Final = 6
+"""Versions of a project that are timed."""
 REPORTS: Final = 5
+"""Reports that every system answers on a version."""
 ROUNDS: Final = 3
-FITTED: Final = (16, 1)  # reports that a technique is fitted on, and stopped by, before it is timed
+"""Times that every system answers each report."""
+FITTED_REPORTS: Final = (16, 1)
+"""Numbers of reports that a technique is fitted on, and stopped by, before it is timed."""
 NOT_TIMED: Final = ("dnnloc",)
 RATIO: Final = "ratio to stage one"
 GROWTH: Final = "growth"
-ALL_PROJECTS: Final = "all"  # in the place of a project: the versions of all of them
+ALL_PROJECTS: Final = "all"
+"""Column of the versions of all projects."""
 SPEED_NOTES: Final = (
-    "processor time from a report to the ranking of all files, version and facts in memory; medians over reports"
-    " that every system answers in turns. Times are of one shared machine: the ratios are the result",
-    "a slope of 1 is growth in proportion to the files",
-    "what is known of files is kept between reports, but nothing that an earlier report's answer left",
+    "processor time from a report to the ranking of all files, with the version and its facts in"
+    " memory: the median over reports that all systems answer in turns. The times are from one"
+    " shared machine; the result is their ratios",
+    "a slope of 1 means growth in proportion to the number of files",
+    "systems cache what they know of files between reports, but nothing of an earlier report",
 )
 
 
-def accuracy(work: Workspace) -> Result:
-    """Table 4."""
-    techniques = list(baseline_runs.SYSTEMS)
-    found: dict[str, dict[str, Evaluation]] = {}
-    lacking: list[str] = []
-    for project in work.each():
-        work.rank(project, techniques)
-        found[project.name] = {}
-        for name in (*techniques, *OWN):
-            title, folder = TITLES.get(name, name), work.run(project, name)
+def measure_accuracy(work: Workspace) -> PaperResult:
+    """Make table 4, MRR and MAP of every system."""
+    systems = [*baseline_runs.SYSTEMS, *OWN_TITLES]
+    evaluations: dict[str, dict[str, Evaluation]] = {}
+    missing: list[str] = []
+    for project in work.track_projects():
+        work.make_missing_runs(project, list(baseline_runs.SYSTEMS))
+        evaluations[project.name] = {}
+        for system in systems:
+            title = TITLES.get(system, system)
+            folder = work.run_folder(project, system)
             if folder is not None:
-                found[project.name][title] = work.evaluation(project, folder)
-            elif name not in OWN:
-                lacking.append(f"{title} on {project.name}")
-    notes = [NOTE, *([f"no run of {', '.join(lacking)}"] if lacking else [])]
-    return Result(
-        accuracy_tables(
-            found, [TITLES.get(name, name) for name in (*techniques, *OWN)], work.published
-        ),
-        notes,
-    )
+                evaluations[project.name][title] = work.evaluate_run(project, folder)
+            elif system not in OWN_TITLES:
+                missing.append(f"{title} on {project.name}")
+    notes = [P_VALUE_NOTE]
+    if missing:
+        notes.append(f"no run of {', '.join(missing)}")
+    titles = [TITLES.get(system, system) for system in systems]
+    return PaperResult(accuracy_tables(evaluations, titles, work.published), notes)
 
 
 def accuracy_tables(
-    found: Mapping[str, Mapping[str, Evaluation]], titles: Sequence[str], paper: Published
+    evaluations: Mapping[str, Mapping[str, Evaluation]],
+    titles: Sequence[str],
+    published: Published,
 ) -> list[PaperTable]:
-    """MRR and MAP of every system on every project; what TosLoc, by both stages where there are two, is above each
-    other, and p of that.
+    """Return the tables of MRR and MAP, of TosLoc's differences and of their p-values.
+
+    TosLoc is compared by both stages on projects where it has two. ``evaluations`` has for each
+    project the evaluation of each system's title; the rows are in the order of ``titles``.
     """
     values: dict[tuple[str, str, str], float | None] = {}
-    for project, evaluations in found.items():
-        for title, evaluation in evaluations.items():
-            values |= {
-                ("MRR", title, project): evaluation.mrr,
-                ("MAP", title, project): evaluation.map,
-            }
-        own = [title for title in OWN.values() if title in evaluations][-1:]
-        for pair in compare_all(evaluations, all_pairs=True) if own else ():
-            if pair.b == own[0]:  # which stands last
-                for name, measure in (("MRR", RR), ("MAP", AP)):
-                    one = pair.differences[measure]
-                    values[f"{name}: TosLoc - other", pair.a, project] = one.difference
-                    values[f"{name}: p of it", pair.a, project] = (
-                        one.p_t if one.p_t_holm is None else one.p_t_holm
-                    )
-    heads = {head for head, _, _ in values}
-    printed = paper.paper.get("MRR", {}).keys() | {title for of in found.values() for title in of}
+    row_titles = set(published.paper.get("MRR", {}))
+    for project, project_evaluations in evaluations.items():
+        row_titles.update(project_evaluations)
+        for title, evaluation in project_evaluations.items():
+            values["MRR", title, project] = evaluation.mrr
+            values["MAP", title, project] = evaluation.map
+        for (head, title), value in _tosloc_differences(project_evaluations).items():
+            values[head, title, project] = value
+    heads_with_values = {head for head, _, _ in values}
+    names = [title for title in titles if title in row_titles]
 
     def table(head: str, form: str) -> PaperTable:
         def cell(title: str, project: str) -> Cell:
-            return Cell(
-                values.get((head, title, project)), form, paper.number(head, title, project)
-            )
+            value = values.get((head, title, project))
+            return Cell(value, form, published.number(head, title, project))
 
-        return PaperTable(
-            [head, *found], rows_of([one for one in titles if one in printed], found, cell)
-        )
+        return PaperTable([head, *evaluations], table_rows(names, evaluations, cell))
 
-    shown = {f"{name}{kind}": form for kind, form in KINDS.items() for name in ("MRR", "MAP")}
-    return [
-        table(head, form) for head, form in shown.items() if head in heads or head in ("MRR", "MAP")
-    ]
+    tables: list[PaperTable] = []
+    for kind, form in FORM_BY_KIND.items():
+        for name in MEASURES:
+            head = f"{name}{kind}"
+            if head in heads_with_values or not kind:
+                tables.append(table(head, form))
+    return tables
+
+
+def _tosloc_differences(
+    evaluations: Mapping[str, Evaluation],
+) -> dict[tuple[str, str], float | None]:
+    """Return TosLoc's differences to each other system, and their p-values, on one project.
+
+    The keys are the head of a table and the title of the other system.
+    """
+    values: dict[tuple[str, str], float | None] = {}
+    own_titles = [title for title in OWN_TITLES.values() if title in evaluations]
+    if not own_titles:
+        return values
+    for pair in compare_all(evaluations, all_pairs=True):
+        # TosLoc's best system is the last of the evaluations, and so the second of its pairs.
+        if pair.b == own_titles[-1]:
+            for name, measure in MEASURES.items():
+                difference = pair.differences[measure]
+                values[f"{name}{DIFFERENCE}", pair.a] = difference.difference
+                p = difference.p_t if difference.p_t_holm is None else difference.p_t_holm
+                values[f"{name}{P_VALUE}", pair.a] = p
+    return values
 
 
 # Table 5
 
 Answer = Callable[[BugReport], object]
+"""A function that ranks all files of one version for a report."""
 
 
 @dataclass(frozen=True)
-class Timed:
+class VersionTimes:
     """What reports cost on one version."""
 
     files: int
-    seconds: Mapping[str, Sequence[float]]  # system -> median processor seconds of each report
+    """Number of files of the version."""
+    seconds: Mapping[str, Sequence[float]]
+    """System -> median processor seconds of each report."""
 
     def median(self, system: str) -> float:
-        """Median over the reports."""
+        """Return the median over the reports."""
         return float(np.median(self.seconds[system]))
 
 
-def speed(work: Workspace) -> Result:
-    """Table 5."""
+def measure_speed(work: Workspace) -> PaperResult:
+    """Make table 5, the cost of a report with every system."""
     techniques = [
         baseline_runs.technique(name) for name in baseline_runs.SYSTEMS if name not in NOT_TIMED
     ]
-    found = {project.name: time_project(work, project, techniques) for project in work.each()}
-    return Result(speed_tables(found, work.published), SPEED_NOTES)
-
-
-def speed_tables(found: Mapping[str, Sequence[Timed]], paper: Published) -> list[PaperTable]:
-    """Ratios, medians over the versions of a project, and growth, over those of all projects too."""
-    columns = {**found, ALL_PROJECTS: [one for timed in found.values() for one in timed]}
-    systems = {
-        TITLES.get(name, name): name for one in columns[ALL_PROJECTS] for name in one.seconds
+    times = {
+        project.name: time_project(work, project, techniques) for project in work.track_projects()
     }
+    return PaperResult(speed_tables(times, work.published), SPEED_NOTES)
+
+
+def speed_tables(
+    times: Mapping[str, Sequence[VersionTimes]], published: Published
+) -> list[PaperTable]:
+    """Return the tables of ratios and of growth.
+
+    Ratios are medians over the versions of a project. The growth is over the versions of each
+    project, and over those of all projects.
+    """
+    all_times: list[VersionTimes] = []
+    for project_times in times.values():
+        all_times += project_times
+    columns = {**times, ALL_PROJECTS: all_times}
+    system_by_title: dict[str, str] = {}
+    for version_times in all_times:
+        for system in version_times.seconds:
+            system_by_title[TITLES.get(system, system)] = system
 
     def ratio(title: str, project: str) -> Cell:
-        name = systems[title]
-        values = [
-            one.median(name) / one.median(STAGE_ONE)
-            for one in found[project]
-            if name in one.seconds
-        ]
-        return Cell(
-            float(np.median(values)) if values else None,
-            ",.2f",
-            paper.number(RATIO, title, project),
-        )
+        value = _median_ratio(times[project], system_by_title[title])
+        return Cell(value, ",.2f", published.number(RATIO, title, project))
 
     def growth(title: str, project: str) -> Cell:
-        there = [one for one in columns[project] if systems[title] in one.seconds]
-        slope = None
-        if len({one.files for one in there}) > 1:  # least squares of log seconds on log files
-            x, y = np.log([(one.files, one.median(systems[title])) for one in there]).T
-            slope = float(np.polynomial.polynomial.polyfit(x, y, 1)[1])
-        return Cell(slope, ",.2f", paper.number(GROWTH, title, project))
+        value = _growth(columns[project], system_by_title[title])
+        return Cell(value, ",.2f", published.number(GROWTH, title, project))
 
-    others = [title for title, name in systems.items() if name != STAGE_ONE]
+    others = [title for title, system in system_by_title.items() if system != STAGE_ONE_SYSTEM]
+    growth_head = f"{GROWTH}: slope of log time on log files"
     return [
-        PaperTable([f"{RATIO}, median", *found], rows_of(others, found, ratio)),
-        PaperTable(
-            [f"{GROWTH}: slope of log time on log files", *columns],
-            rows_of(systems, columns, growth),
-        ),
+        PaperTable([f"{RATIO}, median", *times], table_rows(others, times, ratio)),
+        PaperTable([growth_head, *columns], table_rows(system_by_title, columns, growth)),
     ]
+
+
+def _median_ratio(times: Sequence[VersionTimes], system: str) -> float | None:
+    ratios = [
+        version_times.median(system) / version_times.median(STAGE_ONE_SYSTEM)
+        for version_times in times
+        if system in version_times.seconds
+    ]
+    return float(np.median(ratios)) if ratios else None
+
+
+def _growth(times: Sequence[VersionTimes], system: str) -> float | None:
+    """Return the slope of the logarithm of seconds on that of files, by least squares.
+
+    It is None unless there are versions of two sizes.
+    """
+    points = [
+        (version_times.files, version_times.median(system))
+        for version_times in times
+        if system in version_times.seconds
+    ]
+    if len({files for files, _ in points}) < 2:
+        return None
+    log_files, log_seconds = np.log(points).T
+    return float(np.polynomial.polynomial.polyfit(log_files, log_seconds, 1)[1])
 
 
 def time_project(
     work: Workspace, project: Project, techniques: Sequence[type[Baseline]]
-) -> list[Timed]:
-    """Times on the versions of a project."""
-    trained, progress = work.trained(project), work.of(project)
+) -> list[VersionTimes]:
+    """Return the times on a few versions of a project; those that are not cached are measured."""
+    trained = work.training_folder(project)
     if trained is None:
-        raise no_training(project)
+        raise missing_training_error(project)
+    progress = work.project_progress(project)
     localizer = Localizer.load(trained)
-    # another folder for other weights, techniques or reports
+    # Other weights, techniques or reports have another folder.
     key = content_key(
         localizer.model.provenance,
-        [one.name for one in techniques],
+        [technique.name for technique in techniques],
         fingerprint(project.reports),
         REPORTS,
         ROUNDS,
     )
     folder = work.out / "speed" / project.name / key[:12]
-    timed = []
+    times: list[VersionTimes] = []
     with (
         Repository(project.repo) as repo,
         ExperimentContext(project.config, repo, project.reports, progress, facts=False) as context,
     ):
-        by_version = {case.version: case for case in context.dataset.cases}
-        # opened after the last fix that was learned from, so that both stages answer them
-        reports, reranker = (
-            [case.report for case in context.parts["test"]],
-            localizer.model.reranker,
-        )
-        later = [
-            one
-            for one in reports
-            if reranker is None or one.opened_seconds >= reranker.trained_until
-        ]
-        versions = spread(list(by_version), VERSIONS)
+        case_by_version = {case.version: case for case in context.dataset.cases}
+        reports = spread(_answerable_reports(localizer, context), REPORTS)
+        versions = spread(list(case_by_version), VERSIONS)
         for version in track(versions, "versions timed", progress):
             path = folder / f"{version}.json"
             if not path.exists():
-                answers = _answers(localizer, context, by_version[version], techniques, progress)
-                seconds = time_answers(answers, spread(later or reports, REPORTS), progress)
-                found = {"files": len(context.indexed.snapshot(version)), "seconds": seconds}
-                write_text(path, json.dumps(found, indent=1) + "\n")
-            timed.append(Timed(**json.loads(path.read_text(encoding="utf-8"))))
-    return timed
+                case = case_by_version[version]
+                answers = _open_systems(localizer, context, case, techniques, progress)
+                seconds = time_answers(answers, reports, progress)
+                values = {"files": len(context.indexed.snapshot(version)), "seconds": seconds}
+                write_text(path, json.dumps(values, indent=1) + "\n")
+            times.append(VersionTimes(**json.loads(path.read_text(encoding="utf-8"))))
+    return times
+
+
+def _answerable_reports(localizer: Localizer, context: ExperimentContext) -> list[BugReport]:
+    """Return the test reports that both stages answer, or all of them if there are none.
+
+    A reranker answers only reports opened after the last fix that it has learned from.
+    """
+    reports = [case.report for case in context.parts["test"]]
+    reranker = localizer.model.reranker
+    if reranker is None:
+        return reports
+    later = [report for report in reports if report.opened_seconds >= reranker.trained_until]
+    return later or reports
 
 
 def time_answers(
     answers: Mapping[str, Answer], reports: Sequence[BugReport], progress: Progress
 ) -> dict[str, list[float]]:
-    """Median processor seconds of each system's answer to each report; all are asked once a round, in an order that
-    changes. Before, each is asked once untimed, so that what it keeps of files is there.
+    """Return the median processor seconds of each system's answer to each report.
+
+    Each round asks all systems, in an order that changes. A first round is not timed, so that the
+    systems have cached what they know of the files.
     """
     names = list(answers)
     times = np.zeros((ROUNDS + 1, len(names), len(reports)))
-    for place, report in enumerate(track(reports, "reports", progress)):
-        for number in range(ROUNDS + 1):
-            for column in np.roll(np.arange(len(names)), number).tolist():
+    for report_index, report in enumerate(track(reports, "reports", progress)):
+        for round_number in range(ROUNDS + 1):
+            for system_index in np.roll(np.arange(len(names)), round_number).tolist():
                 start = time.process_time()
-                answers[names[column]](report)
-                # a clock that stood still has no logarithm
-                times[number, column, place] = max(time.process_time() - start, 1e-6)
+                answers[names[system_index]](report)
+                seconds = time.process_time() - start
+                # The logarithm of the time must exist even if the clock did not move.
+                times[round_number, system_index, report_index] = max(seconds, 1e-6)
     return dict(zip(names, np.median(times[1:], axis=0).tolist(), strict=True))
 
 
-def _answers(
+def _open_systems(
     localizer: Localizer,
     context: ExperimentContext,
     case: Case,
     techniques: Sequence[type[Baseline]],
     progress: Progress,
 ) -> dict[str, Answer]:
-    """What answers a report by each system, with nothing but the case's before-fix version in memory."""
+    """Return each system's function that answers reports on the case's before-fix version.
+
+    Only this version is in memory.
+    """
     version = localizer.open_version(context.indexed, case.version, progress)
     snapshot = context.indexed.snapshot(case.version)
+    train_number, validation_number = FITTED_REPORTS
+    cases = _move_cases(
+        context.dataset.cases, case, frozenset(snapshot.paths), train_number + validation_number
+    )
+    train = cases[:train_number]
+    validation = cases[train_number:]
+    small_experiment = copy(context)
+    small_experiment.parts = {"train": train, "validation": validation, "test": (case,)}
+    baseline_context = baseline_runs.context_for(small_experiment, techniques, ("test",), progress)
     answers: dict[str, Answer] = {}
-    next_cases = _as_if(context.dataset.cases, case, frozenset(snapshot.paths), sum(FITTED))
-    train, validation = next_cases[: FITTED[0]], next_cases[FITTED[0] :]
-    few = copy(context)
-    few.parts = {"train": train, "validation": validation, "test": (case,)}
-    looked_at = baseline_runs.context_for(few, techniques, ("test",), progress)
-    for one in techniques:
-        system = one(looked_at, context.config.run.seed)
+    for technique in techniques:
+        system = technique(baseline_context, context.config.run.seed)
         system.fit(train, validation, progress)
-        answers[one.name] = partial(system.rank, version=snapshot)
-    alone = copy(version)
-    alone.reranking = None
-    answers[STAGE_ONE] = lambda report: localizer.localization(report, alone)
+        answers[technique.name] = partial(system.rank, version=snapshot)
+    stage_one_version = copy(version)
+    stage_one_version.reranking = None
+    answers[STAGE_ONE_SYSTEM] = lambda report: localizer.localization(report, stage_one_version)
     if localizer.model.reranker is not None and localizer.model.reranker.weight > 0:
-        answers[BOTH_STAGES] = lambda report: localizer.localization(report, version)
+        answers[BOTH_STAGES_SYSTEM] = lambda report: localizer.localization(report, version)
     return answers
 
 
-def _as_if(
+def _move_cases(
     cases: Sequence[Case], case: Case, paths: frozenset[str], number: int
 ) -> tuple[Case, ...]:
-    """The reports fixed from a case on (or, at the end, the last ones), with the case's version as theirs."""
-    moved = []
+    """Return the next ``number`` cases fixed from a case on, as if they were of its version.
+
+    At the end of the history these are the last cases. A case needs a fixed file among the
+    ``paths`` of the version.
+    """
+    moved_cases: list[Case] = []
     for other in cases:
-        if fixed := tuple(path for path in other.fixed if path in paths):
-            moved.append(replace(other, version=case.version, listed=fixed, fixed=fixed))
-    later = sum(other.fixed_at >= case.fixed_at for other in moved)
-    return tuple(moved[-max(later, number) :][:number])
+        fixed = tuple(path for path in other.fixed if path in paths)
+        if fixed:
+            moved_cases.append(replace(other, version=case.version, listed=fixed, fixed=fixed))
+    later = sum(moved.fixed_at >= case.fixed_at for moved in moved_cases)
+    return tuple(moved_cases[-max(later, number) :][:number])

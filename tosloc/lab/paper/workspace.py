@@ -1,7 +1,8 @@
-"""What the paper prints in a table, the cells that we print beside it, and the runs that they are made of.
+"""The paper's published numbers, the tables that show ours beside them, and the runs of the tables.
 
-A file ``configs/published/TABLE.toml`` holds the paper's numbers as nested tables: ``[paper.MRR]`` with
-``BugLocator = { tomcat = 0.42 }`` is the number of the key ("MRR", "BugLocator", "tomcat").
+A file ``configs/published/TABLE.toml`` contains the paper's numbers as nested tables:
+``[paper.MRR]`` with ``BugLocator = { tomcat = 0.42 }`` is the number of the keys "MRR",
+"BugLocator" and "tomcat".
 """
 
 from __future__ import annotations
@@ -24,44 +25,56 @@ from tosloc.train import training
 from tosloc.train.experiment import fingerprint
 from tosloc.train.training import STAGE_ONE
 
-FOLDER: Final = shipped_configs_folder() / "published"
-BASELINES: Final = "baselines"  # folder of the published techniques' runs, by project
+PUBLISHED_FOLDER: Final = shipped_configs_folder() / "published"
+BASELINES_FOLDER: Final = "baselines"
+"""Name of the folder of the published techniques' runs, which has a folder for each project."""
 SPLIT: Final = "test"
-RANKED: Final = f"{SPLIT}/{JUDGEMENTS_FILE}"  # the last file of a finished run of the test reports
-N = TypeVar("N")
-C = TypeVar("C")
+LAST_FILE: Final = f"{SPLIT}/{JUDGEMENTS_FILE}"
+"""The file of a run of the test reports that is written last."""
+STAGE_ONE_SYSTEM: Final = "stage-one"
+"""Name of TosLoc without a reranker."""
+BOTH_STAGES_SYSTEM: Final = "both-stages"
+"""Name of TosLoc with a reranker."""
+RowName = TypeVar("RowName")
+Column = TypeVar("Column")
 
 
 class Published(Section):
-    """The content of a file, under the name of its table."""
+    """The content of a file of published numbers, under the name of its table."""
 
     title: str
     source: str
-    projects: Words = ()  # projects of the table, in the order of its columns
+    projects: Words = ()
+    """Projects of the table, in the order of its columns."""
     split: str = ""
     space: str = ""
+    """Which files were searched."""
     left_out: Words = ()
     paper: Mapping[str, Any] = Field(default_factory=dict)
 
     def number(self, *keys: str) -> float | None:
-        """The paper's number of these keys, if it has one."""
-        found: Any = self.paper
+        """Return the paper's number of these keys, None if it has none."""
+        value: Any = self.paper
         for key in keys:
-            found = found.get(key, {})
-        return found or None
+            value = value.get(key, {})
+        return value or None
 
 
 def read_published(table: str) -> Published:
-    """The numbers of a table. Raises ConfigError that names the file and the key."""
-    path = FOLDER / f"{table}.toml"
+    """Read the published numbers of a table.
+
+    Raises ConfigError, which names the file and the key.
+    """
+    path = PUBLISHED_FOLDER / f"{table}.toml"
     return Published.of(read_toml(path, "published numbers"), str(path))
 
 
 class Cell(NamedTuple):
-    """One number, None where it is not known, and the paper's."""
+    """One number, and the paper's; None where a number is unknown."""
 
     value: float | None
-    form: str = ".3f"  # how it is written: .674, +.012, 1,536
+    form: str = ".3f"
+    """Format of the number: .674, +.012 or 1,536; "p" for a p-value."""
     paper: float | None = None
 
 
@@ -69,108 +82,133 @@ Row: TypeAlias = list[str | Cell]
 
 
 class PaperTable(NamedTuple):
-    """One printed table; rows begin with their name."""
+    """One printed table; each row begins with its name."""
 
     heads: Sequence[str]
     rows: Sequence[Row]
 
 
-def rows_of(names: Iterable[N], columns: Iterable[C], cell: Callable[[N, C], Cell]) -> list[Row]:
-    """A row for each name: the name itself, and a cell for each column."""
+def table_rows(
+    names: Iterable[RowName], columns: Iterable[Column], cell: Callable[[RowName, Column], Cell]
+) -> list[Row]:
+    """Return a row for each name: the name itself, and a cell for each column."""
     columns = list(columns)
     return [[str(name), *(cell(name, column) for column in columns)] for name in names]
 
 
 Curves: TypeAlias = Mapping[str, Mapping[int, float]]
-"""What it is called -> number of candidates -> value."""
+"""Name of a curve -> number of candidates -> value."""
 
 
 @dataclass(frozen=True)
-class Result:
-    """A table as it was measured."""
+class PaperResult:
+    """The measured tables of one table or figure of the paper."""
 
     tables: Sequence[PaperTable]
     notes: Sequence[str] = ()
     curves: Mapping[str, Curves] | None = None
-    """Of a figure: project -> its curves; ``label`` is what they show."""
+    """For a figure, project -> its curves."""
     label: str = ""
+    """What the curves show."""
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """The projects of a table, the folders of their runs, and how those that lack are made."""
+    """The projects of a table, the folders of their runs, and how missing runs are made."""
 
     published: Published
     projects: Sequence[Project]
     out: Path
     progress: Progress
-    runs: Path | None = None  # where finished runs are looked for first
+    runs: Path | None = None
+    """Folder in which finished runs are looked up first."""
     make: bool = True
+    """Whether to make runs that are missing."""
     encoder: str = ""
-    """Whose tokens table 2 counts, and that table 6 and figure 6 train on: a folder, or a name on the hub."""
+    """Encoder whose tokens table 2 counts, and that table 6 and figure 6 train: a folder, or a name
+    on the hub."""
 
-    def each(self) -> Iterator[Project]:
-        """The projects, with progress."""
+    def track_projects(self) -> Iterator[Project]:
+        """Yield the projects, and report the progress."""
         return track(self.projects, "projects", self.progress)
 
-    def of(self, project: Project) -> Progress:
-        """Progress that names the project."""
+    def project_progress(self, project: Project) -> Progress:
+        """Return a progress function that names the project."""
         return lambda what, done, total: self.progress(f"{project.name}: {what}", done, total)
 
-    def find(self, *names: str, holding: str) -> Path | None:
-        """The first folder of that name that holds a file, of the given runs or of our own."""
-        folders = (
-            folder.joinpath(*names) for folder in (self.runs, self.out) if folder is not None
-        )
-        return next((folder for folder in folders if (folder / holding).is_file()), None)
+    def find(self, *names: str, containing: str) -> Path | None:
+        """Return the first folder of these names that contains a file.
 
-    def trained(self, project: Project) -> Path | None:
-        """The folder of a training of the project; made now if there is none, unless nothing is to be made."""
-        folder = self.find(
-            project.name, holding="checkpoint/weights.json"
-        )  # which is written after the runs
+        Finished runs are looked up before our own folder.
+        """
+        for root in (self.runs, self.out):
+            if root is not None and (root.joinpath(*names) / containing).is_file():
+                return root.joinpath(*names)
+        return None
+
+    def training_folder(self, project: Project) -> Path | None:
+        """Return the folder of a training of the project.
+
+        If there is none, it is trained now; without ``make``, None is returned.
+        """
+        # The checkpoint is written after the runs.
+        folder = self.find(project.name, containing="checkpoint/weights.json")
         if folder is None and self.make:
-            folder, places = self.out / project.name, (project.repo, project.reports)
-            training.train(project.config, *places, folder, self.of(project), keep_features=True)
+            folder = self.out / project.name
+            training.train(
+                project.config,
+                project.repo,
+                project.reports,
+                folder,
+                self.project_progress(project),
+                keep_features=True,
+            )
         return folder
 
-    def run(self, project: Project, system: str) -> Path | None:
-        """The folder of a system's finished run; None where there is none."""
+    def run_folder(self, project: Project, system: str) -> Path | None:
+        """Return the folder of a system's finished run, None if there is none."""
         if system in baseline_runs.SYSTEMS:
-            return self.find(BASELINES, project.name, system, holding=RANKED)
-        folder = self.trained(project)
-        if folder is None or not (folder / STAGE_ONE / RANKED).is_file():
-            return folder if system == "stage-one" else None
-        return folder / STAGE_ONE if system == "stage-one" else folder
+            return self.find(BASELINES_FOLDER, project.name, system, containing=LAST_FILE)
+        folder = self.training_folder(project)
+        if folder is None or not (folder / STAGE_ONE / LAST_FILE).is_file():
+            # The training has no reranker, so that its only run is that of stage one.
+            return folder if system == STAGE_ONE_SYSTEM else None
+        return folder / STAGE_ONE if system == STAGE_ONE_SYSTEM else folder
 
-    def rank(self, project: Project, techniques: Sequence[str]) -> None:
-        """Make the techniques' runs that lack."""
-        lacking = [name for name in techniques if self.run(project, name) is None]
-        if lacking and self.make:
-            chosen, out = (
-                list(map(baseline_runs.technique, lacking)),
-                self.out / BASELINES / project.name,
+    def make_missing_runs(self, project: Project, techniques: Sequence[str]) -> None:
+        """Rank the test reports with those techniques that have no run, if ``make`` is true."""
+        missing = [name for name in techniques if self.run_folder(project, name) is None]
+        if missing and self.make:
+            baseline_runs.rank_with(
+                [baseline_runs.technique(name) for name in missing],
+                project.config,
+                project.repo,
+                project.reports,
+                self.out / BASELINES_FOLDER / project.name,
+                (SPLIT,),
+                self.project_progress(project),
             )
-            where = project.repo, project.reports, out
-            baseline_runs.rank_with(chosen, project.config, *where, (SPLIT,), self.of(project))
 
-    def evaluation(self, project: Project, folder: Path) -> Evaluation:
-        """Of a finished run. Raises RunError when it is of other reports than the project's file holds."""
+    def evaluate_run(self, project: Project, folder: Path) -> Evaluation:
+        """Return the evaluation of a finished run.
+
+        Raises RunError if the run is of other reports than those in the project's file.
+        """
         scored = read_scored_run(folder, SPLIT)
         reports = scored.run.header.get("reports")
-        if isinstance(reports, dict) and reports.get("sha256") not in (
-            None,
-            fingerprint(project.reports),
-        ):
-            raise RunError(
-                f"{folder}: a run on other reports ({reports.get('name')}) than {project.reports}",
-                hint="name another folder with {runs}, or move it away",
-            )
+        if isinstance(reports, dict):
+            digest = reports.get("sha256")
+            if digest is not None and digest != fingerprint(project.reports):
+                name = reports.get("name")
+                raise RunError(
+                    f"{folder}: a run on other reports ({name}) than {project.reports}",
+                    hint="name another folder with {runs}, or move it away",
+                )
         return scored.evaluation()
 
 
-def no_training(project: Project) -> ToslocError:
-    """The error of a project without a training where none is to be made."""
+def missing_training_error(project: Project) -> ToslocError:
+    """Return the error of a project that has no training and must not be trained."""
     return ToslocError(
         f"{project.name}: no finished training",
         hint="name its folder with {runs}, or leave out {finished}",
