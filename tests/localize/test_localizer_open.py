@@ -1,4 +1,4 @@
-"""A repository that is kept open: it answers as one that is opened anew, whatever its branches do meanwhile."""
+"""A localizer that stays open answers as a new one does, whatever its branches do meanwhile."""
 
 import json
 import subprocess
@@ -22,98 +22,148 @@ from tosloc.storage.cache import trained_folder
 TEXT = (
     "The parser loses the first byte of a socket\n\nParserService.openParser fails with a ledger."
 )
-LATER = BugReport(
+LEDGER_REPORT = BugReport(
     "2", "Ledger is closed twice", "closeLedger in LedgerService", datetime(2031, 1, 1, tzinfo=UTC)
 )
-WORDS = toy.THEMES[:6]
+THEMES = toy.THEMES[:6]
+PARSER = toy.class_path("Parser")
+RIBBON = toy.class_path("Ribbon")
+WIDGET = toy.class_path("Widget")
+LEDGER = toy.class_path("Ledger")
+PARSER_TEST = "test/org/app/ParserServiceTest.java"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    """Let each test have a cache of its own."""
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
-def grown(repository, monkeypatch, tmp_path):
-    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    repository.commit({toy.class_path(word): toy.class_source(word) for word in WORDS}, "Start")
-    for number, word in enumerate(WORDS[:4]):
-        changed = toy.class_source(word, [f"int first{number};"])
-        repository.commit(
-            {toy.class_path(word): changed}, f"Fix bug {7000 + number}: {word.lower()} byte"
-        )
-    repository.commit(
-        {"test/org/app/ParserServiceTest.java": toy.class_source("Parser")}, "Test the parser"
-    )
+def java_repository(repository):
+    """Return a repository of six classes, with four fixes and a test."""
+    files = {toy.class_path(theme): toy.class_source(theme) for theme in THEMES}
+    repository.commit(files, "Start")
+    for number, theme in enumerate(THEMES[:4]):
+        changed = toy.class_source(theme, [f"int first{number};"])
+        message = f"Fix bug {7000 + number}: {theme.lower()} byte"
+        repository.commit({toy.class_path(theme): changed}, message)
+    repository.commit({PARSER_TEST: toy.class_source("Parser")}, "Test the parser")
     return repository
 
 
 @pytest.fixture
-def opened(grown):
-    with Localizer.open(grown.path) as localizer:
+def localizer(java_repository):
+    """Return an open localizer for the repository."""
+    with Localizer.open(java_repository.path) as localizer:
         yield localizer
 
 
 def content(answer):
+    """Return an answer as plain values, without the time that it took."""
     return answer.as_dict() | {"seconds": 0}
 
 
-def test_options_and_what_an_answer_holds(grown):
-    localizer = Localizer.open(grown.path / "src" / "org")
-    answer = localizer.localize(TEXT)
-    first = answer.top(5)[0]
-    assert first.path == toy.class_path("Parser")
-    assert (first.functions[0].name, first.functions[0].start) == ("ParserService.openParser", 6)
-    assert len(answer.hits) == answer.searched.files == 6
-    assert (answer.searched.hidden_tests, answer.commit) == (1, grown.commits[-1])
-    assert (answer.repository, answer.seconds > 0) == (str(grown.path), True)
-    everywhere = {hit.path: hit.share for hit in localizer.localize(LATER).hits}
-    answer = localizer.localize(LATER, include=["src/"], exclude=["*Parser*"], top=2, functions=1)
-    assert answer.hits[0].path == toy.class_path("Ledger")
-    assert (len(answer.hits), len(answer.hits[0].functions), answer.searched.files) == (2, 1, 5)
-    assert {
-        hit.path: hit.share for hit in answer.hits
-    }.items() <= everywhere.items()  # globs change none
-    assert len(localizer.localize(LATER, tests=True, functions=0).hits) == 7
-    assert (
-        sum(hit.share for hit in localizer.localize("ribbon bytes of the parser are lost").hits)
-        > 0.999
-    )
-    vague = localizer.localize("It does not work, please help me")  # tells no files apart
-    assert (bool(vague.hits), any(hit.share for hit in vague.hits)) == (True, False)
-    assert "no word of the report" in vague.notes[-1]
+# What an answer contains
+
+
+@pytest.fixture
+def answer(localizer):
+    """Return the answer to the report about the parser."""
+    return localizer.localize(TEXT)
+
+
+def test_the_first_file_is_the_named_class(answer):
+    [first] = answer.top(1)
+    assert first.path == PARSER
+
+
+def test_the_first_function_is_the_named_method(answer):
+    function = answer.hits[0].functions[0]
+    assert function.name == "ParserService.openParser"
+    assert function.start == 6
+
+
+def test_all_files_but_tests_are_searched(answer):
+    assert len(answer.hits) == 6
+    assert answer.searched.files == 6
+    assert answer.searched.hidden_tests == 1
+
+
+def test_an_answer_names_commit_repository_and_time(answer, java_repository):
+    assert answer.commit == java_repository.commits[-1]
+    assert answer.repository == str(java_repository.path)
+    assert answer.seconds > 0
+
+
+def test_a_subfolder_opens_its_repository(java_repository):
+    with Localizer.open(java_repository.path / "src" / "org") as localizer:
+        assert localizer.localize(TEXT).repository == str(java_repository.path)
+
+
+def test_options_limit_files_and_functions(localizer):
+    options = {"include": ["src/"], "exclude": ["*Parser*"], "top": 2, "functions": 1}
+    answer = localizer.localize(LEDGER_REPORT, **options)
+    assert answer.hits[0].path == LEDGER
+    assert len(answer.hits) == 2
+    assert len(answer.hits[0].functions) == 1
+    assert answer.searched.files == 5
+
+
+def test_globs_change_no_share(localizer):
+    all_hits = localizer.localize(LEDGER_REPORT).hits
+    globs = {"include": ["src/"], "exclude": ["*Parser*"]}
+    some_hits = localizer.localize(LEDGER_REPORT, **globs, top=2).hits
+    shares = {hit.path: hit.share for hit in all_hits}
+    assert [shares[hit.path] for hit in some_hits] == [hit.share for hit in some_hits]
+
+
+def test_tests_are_searched_if_asked_for(localizer):
+    assert len(localizer.localize(LEDGER_REPORT, tests=True, functions=0).hits) == 7
+
+
+def test_shares_add_up_to_1(localizer):
+    answer = localizer.localize("ribbon bytes of the parser are lost")
+    assert sum(hit.share for hit in answer.hits) > 0.999
+
+
+def test_a_report_that_tells_no_files_apart_has_no_shares(localizer):
+    answer = localizer.localize("It does not work, please help me")
+    assert answer.hits
+    assert not any(hit.share for hit in answer.hits)
+    assert "no word of the report" in answer.notes[-1]
+
+
+# Wrong questions
+
+
+def test_a_closed_localizer_refuses_a_report(java_repository):
+    localizer = Localizer.open(java_repository.path)
     localizer.close()
     localizer.close()
     with pytest.raises(ToslocError, match="was closed; open it again"):
         localizer.localize(TEXT)
 
 
-def test_what_is_not_asked_rightly_is_one_sentence(opened):
+def test_no_report_is_a_type_error(localizer):
     with pytest.raises(TypeError, match="a report is a BugReport or its text, not NoneType"):
-        opened.localize(None)
+        localizer.localize(None)
+
+
+def test_globs_that_match_no_file_are_refused(localizer):
     with pytest.raises(ToslocError, match="matches none of the 7 source files"):
-        opened.localize(LATER, include=["*.rs"])
-    for wrong in ("ParserService.java", "src/org/ParserService.java"):
-        with pytest.raises(ToslocError, match=rf"; did you mean {toy.class_path('Parser')}[?]$"):
-            opened.explain(TEXT, wrong)
+        localizer.localize(LEDGER_REPORT, include=["*.rs"])
+
+
+@pytest.mark.parametrize("path", ["ParserService.java", "src/org/ParserService.java"])
+def test_a_wrong_path_to_explain_gets_a_suggestion(localizer, path):
+    with pytest.raises(ToslocError, match=rf"; did you mean {PARSER}[?]$"):
+        localizer.explain(TEXT, path)
+
+
+def test_an_unknown_path_to_explain_is_refused(localizer):
     with pytest.raises(ToslocError, match=r"; paths begin at the root of the repository$"):
-        opened.explain(TEXT, "README.md")
-
-
-@with_proc
-def test_a_closed_localizer_has_no_open_file(grown, tmp_path):
-    with Localizer.open(grown.path) as localizer:
-        localizer.localize(TEXT)
-        assert open_files(tmp_path)
-    assert open_files(tmp_path) == []
-
-
-@with_proc
-def test_a_localizer_that_does_not_open_has_no_open_file(grown, tmp_path, monkeypatch):
-    def fail(self, *arguments):
-        assert self.store.find_missing({}) == []
-        raise ToslocError("no room left on the disk")
-
-    monkeypatch.setattr("tosloc.storage.repository.IndexedRepository.prepare", fail)
-    with pytest.raises(ToslocError, match="no room left") as error:
-        Localizer.open(grown.path)
-    assert open_files(tmp_path) == []
-    assert error.traceback
+        localizer.explain(TEXT, "README.md")
 
 
 @pytest.mark.parametrize(
@@ -124,237 +174,367 @@ def test_a_localizer_that_does_not_open_has_no_open_file(grown, tmp_path, monkey
         ({"include": "src/"}, "include and exclude are lists of globs"),
         ({"exclude": "src/"}, "include and exclude are lists of globs"),
     ],
+    ids=["top", "functions", "include", "exclude"],
 )
-def test_options_out_of_range_are_a_value_error(opened, options, sentence):
+def test_options_out_of_range_are_a_value_error(localizer, options, sentence):
     with pytest.raises(ValueError, match=sentence):
-        opened.localize(TEXT, **options)
+        localizer.localize(TEXT, **options)
 
 
-def test_unknown_option_is_a_type_error(opened):
+def test_unknown_option_is_a_type_error(localizer):
     with pytest.raises(TypeError, match="localize has no option 'topmost'"):
-        opened.localize(TEXT, topmost=3)
+        localizer.localize(TEXT, topmost=3)
 
 
-def test_the_least_options_are_answered(opened):
-    answer = opened.localize(TEXT, top=1, functions=0, include=["src/"])
+def test_the_least_options_are_answered(localizer):
+    answer = localizer.localize(TEXT, top=1, functions=0, include=["src/"])
     assert len(answer.hits) == 1
     assert answer.hits[0].functions == ()
 
 
-def test_what_no_parser_has_read_is_said(grown, tmp_path, monkeypatch):
-    """Whether the version is made, brought up to date from another one, or kept."""
+# Open files
+
+
+@with_proc
+def test_a_closed_localizer_has_no_open_file(java_repository, tmp_path):
+    with Localizer.open(java_repository.path) as localizer:
+        localizer.localize(TEXT)
+        assert open_files(tmp_path)
+    assert open_files(tmp_path) == []
+
+
+@with_proc
+def test_a_localizer_that_does_not_open_has_no_open_file(java_repository, tmp_path, monkeypatch):
+    def fail(self, *arguments):
+        assert self.store.find_missing({}) == []  # opens the store
+        raise ToslocError("no room left on the disk")
+
+    monkeypatch.setattr("tosloc.storage.repository.IndexedRepository.prepare", fail)
+    with pytest.raises(ToslocError, match="no room left") as error:
+        Localizer.open(java_repository.path)
+    assert open_files(tmp_path) == []
+    assert error.traceback  # the traceback, which refers to open objects, is still alive
+
+
+# Files that no parser reads
+
+
+@pytest.fixture
+def unparsable_files(monkeypatch):
+    """Return two broken files, one too large for the lowered limit, and files of no language."""
     monkeypatch.setattr(build, "MAX_SOURCE_BYTES", 5_000)
-    broken, large = "<" * 4_000, "class Large {}\n" * 400
-    with Localizer.open(grown.path) as localizer:
-        assert not [
-            note for note in localizer.localize(TEXT).notes if "parser" in note or "MB" in note
-        ]
-        grown.commit(
-            {
-                "Bad.java": broken,
-                "other/Bad.java": broken,
-                "Large.java": large,
-                "a.sql": "",
-                "b.sql": "x",
-            }
-        )
-        said = localizer.localize(TEXT).notes
-    assert "1 file larger than 10 MB, ranked by path alone" in said
-    assert "2 files too large, too deep or too broken for a parser, read word by word" in said
-    for cache in ("cache", "anew"):
-        monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / cache))
-        with Localizer.open(grown.path) as localizer:
-            assert localizer.localize(TEXT).notes == said
+    broken = "<" * 4_000
+    return {
+        "Bad.java": broken,
+        "other/Bad.java": broken,
+        "Large.java": "class Large {}\n" * 400,
+        "a.sql": "",
+        "b.sql": "x",
+    }
 
 
-def test_it_answers_as_one_opened_anew_whatever_the_branches_do(
-    grown, opened, tmp_path, monkeypatch
+UNPARSABLE_NOTES = [
+    "1 file larger than 10 MB, ranked by path alone",
+    "2 files too large, too deep or too broken for a parser, read word by word",
+]
+
+
+@pytest.mark.usefixtures("unparsable_files")
+def test_files_that_parsers_read_need_no_note(answer):
+    assert [note for note in answer.notes if "parser" in note or "MB" in note] == []
+
+
+@pytest.fixture
+def unparsable_notes(localizer, java_repository, unparsable_files):
+    """Commit the unparsable files after a first answer; return the notes of the next one."""
+    localizer.localize(TEXT)
+    java_repository.commit(unparsable_files)
+    return localizer.localize(TEXT).notes
+
+
+@pytest.mark.parametrize("note", UNPARSABLE_NOTES, ids=["large", "broken"])
+def test_files_that_no_parser_reads_are_noted(unparsable_notes, note):
+    assert note in unparsable_notes
+
+
+@pytest.mark.parametrize("cache", ["cache", "new"], ids=["kept version", "new version"])
+def test_notes_do_not_depend_on_the_cache(
+    java_repository, unparsable_notes, tmp_path, monkeypatch, cache
 ):
-    def anew():
-        """The answer of a localizer that has seen nothing before."""
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / cache))
+    with Localizer.open(java_repository.path) as localizer:
+        assert localizer.localize(TEXT).notes == unparsable_notes
+
+
+# Commits and branches that change while a localizer is open
+
+
+@pytest.fixture
+def answer_anew(java_repository, tmp_path, monkeypatch):
+    """Return a function that returns the content of the answer by a localizer without a past."""
+
+    def localize():
         with monkeypatch.context() as patch:
             patch.setenv("TOSLOC_CACHE", tempfile.mkdtemp(dir=tmp_path))
-            with Localizer.open(grown.path) as localizer:
+            with Localizer.open(java_repository.path) as localizer:
                 return content(localizer.localize(TEXT))
 
-    before, parser, new = (
-        content(opened.localize(TEXT)),
-        toy.class_path("Parser"),
-        toy.class_path("Ribbon"),
-    )
-    for files, parents in (
-        ({new: toy.class_source("Ribbon"), toy.class_path("Widget"): None}, None),
-        ({parser: toy.class_source("Harbor")}, [grown.commits[-2]]),  # amended
-        ({parser: toy.class_source("Harbor")}, ()),  # another history
-    ):
-        grown.commit(files, "Fix #8000: the parser's first byte", parents=parents)
-        answer = opened.localize(TEXT)
-        assert answer.commit == grown.commits[-1] != before["commit"]
-        assert content(answer) == anew()
-    assert content(opened.localize(TEXT, commit=before["commit"])) == before
-    grown.git("branch", "other", grown.commits[2])
-    grown.git("symbolic-ref", "HEAD", "refs/heads/other")
-    assert opened.localize(TEXT).commit == grown.commits[2]
-    assert content(opened.localize(TEXT)) == anew()
+    return localize
 
 
-def test_many_reports_and_threads_are_answered_as_each_alone_and_of_one_version(grown, opened):
-    days, old = (datetime(2029, 1, 1, tzinfo=UTC), None), grown.commits[-1]
-    asked = [
-        BugReport(str(n), f"{word} bytes", f"open{word} {n}", days[n % 2])
-        for n, word in enumerate(WORDS)
-    ]
-    answers = opened.localize_many(iter(asked), top=3, functions=2)
-    with Localizer.open(grown.path) as other:
-        expected = [content(other.localize(report, top=3, functions=2)) for report in asked]
-    assert content(next(answers)) == expected[0]
-    grown.commit({toy.class_path("Parser"): toy.class_source("Parser", ["int moved;"])}, "Move on")
-    assert [content(answer) for answer in answers] == expected[1:]
+def test_new_amended_and_unrelated_commits_are_followed(java_repository, localizer, answer_anew):
+    first_commit = localizer.localize(TEXT).commit
+    amended = {PARSER: toy.class_source("Harbor")}
+    message = "Fix #8000: the parser's first byte"
+    java_repository.commit({RIBBON: toy.class_source("Ribbon"), WIDGET: None}, message)
+    answers = [localizer.localize(TEXT)]
+    assert content(answers[-1]) == answer_anew()
+    java_repository.commit(amended, message, parents=[java_repository.commits[-2]])
+    answers.append(localizer.localize(TEXT))
+    assert content(answers[-1]) == answer_anew()
+    java_repository.commit(amended, message, parents=())
+    answers.append(localizer.localize(TEXT))
+    assert content(answers[-1]) == answer_anew()
+    assert [answer.commit for answer in answers] == java_repository.commits[-3:]
+    assert first_commit not in java_repository.commits[-3:]
+
+
+def test_an_old_commit_is_answered_as_when_it_was_new(java_repository, localizer):
+    before = localizer.localize(TEXT)
+    java_repository.commit({PARSER: toy.class_source("Harbor")}, parents=())
+    localizer.localize(TEXT)
+    assert content(localizer.localize(TEXT, commit=before.commit)) == content(before)
+
+
+def test_another_branch_is_followed(java_repository, localizer, answer_anew):
+    localizer.localize(TEXT)
+    java_repository.git("branch", "other", java_repository.commits[2])
+    java_repository.git("symbolic-ref", "HEAD", "refs/heads/other")
+    answer = localizer.localize(TEXT)
+    assert answer.commit == java_repository.commits[2]
+    assert content(answer) == answer_anew()
+
+
+# Many reports, and many threads
+
+MANY_OPTIONS = {"top": 3, "functions": 2}
+
+
+@pytest.fixture
+def reports():
+    """Return a report about each class, every second of them without a time of opening."""
+    reports = []
+    for number, theme in enumerate(THEMES):
+        opened = None if number % 2 else datetime(2029, 1, 1, tzinfo=UTC)
+        reports.append(BugReport(str(number), f"{theme} bytes", f"open{theme} {number}", opened))
+    return reports
+
+
+@pytest.fixture
+def expected_contents(java_repository, reports):
+    """Return the content of the answer to each report by another localizer, before any change."""
+    with Localizer.open(java_repository.path) as localizer:
+        return [content(localizer.localize(report, **MANY_OPTIONS)) for report in reports]
+
+
+def test_many_reports_are_answered_like_each_alone_and_from_one_version(
+    java_repository, localizer, reports, expected_contents
+):
+    answers = localizer.localize_many(iter(reports), **MANY_OPTIONS)
+    contents = [content(next(answers))]
+    java_repository.commit({PARSER: toy.class_source("Parser", ["int moved;"])}, "Move on")
+    contents += [content(answer) for answer in answers]
+    assert contents == expected_contents
+
+
+def test_threads_get_the_answers_of_each_alone(
+    java_repository, localizer, reports, expected_contents
+):
+    """A third of the questions are about HEAD, which moves meanwhile, the rest about one commit."""
+    first = java_repository.commits[-1]
 
     def ask(number):
+        report = reports[number % len(reports)]
         if number == 10:
-            grown.commit({"src/New.java": toy.class_source("Lantern")}, "New")
-        if not number % 3:
-            return opened.localize(asked[number % 6]).commit in grown.commits[-2:]
-        return (
-            content(opened.localize(asked[number % 6], commit=old, top=3, functions=2))
-            == expected[number % 6]
-        )
+            java_repository.commit({"src/New.java": toy.class_source("Lantern")}, "New")
+        if number % 3 == 0:
+            return localizer.localize(report).commit
+        return content(localizer.localize(report, commit=first, **MANY_OPTIONS))
 
     with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(ask, range(24)))
-    assert opened.localize(TEXT).commit == grown.commits[-1]
+        results = list(pool.map(ask, range(24)))
+    for number, result in enumerate(results):
+        if number % 3 == 0:
+            assert result in java_repository.commits[-2:]
+        else:
+            assert result == expected_contents[number % len(reports)]
+    assert localizer.localize(TEXT).commit == java_repository.commits[-1]
 
 
-def test_the_work_tree_is_searched_as_if_it_were_committed(grown, opened):
-    """The report is older than the commit, so that only the files differ, and not the history."""
-    report = BugReport("1", "The ribbon loses a byte", TEXT, datetime(2026, 1, 1, tzinfo=UTC))
-    clean = opened.localize(report)
-    parser, new, gone = (toy.class_path(word) for word in ("Parser", "Ribbon", WORDS[3]))
-    files = {
-        parser: toy.class_source("Parser", ["int ribbonBytes;"]),
-        new: toy.class_source("Ribbon"),
-        gone: None,
-    }
-    for path, text in files.items():
-        (grown.path / path).unlink(missing_ok=True) if text is None else (
-            grown.path / path
-        ).write_text(text)
-    dirty = opened.localize(report)
-    assert (dirty.searched.uncommitted, dirty.commit) == (3, clean.commit)
-    assert {hit.path for hit in dirty.hits} ^ {hit.path for hit in clean.hits} == {new, gone}
-    assert opened.explain(report, f"/testbed/{new}").hits[0].functions
-    assert content(opened.localize(report, commit="HEAD")) == content(clean)
-    grown.commit(files, when=int(datetime(2027, 1, 1, tzinfo=UTC).timestamp()))
-    committed = opened.localize(report)
-    assert (committed.hits, committed.searched.uncommitted) == (dirty.hits, 0)
+# Uncommitted changes
+
+OLD_REPORT = BugReport("1", "The ribbon loses a byte", TEXT, datetime(2026, 1, 1, tzinfo=UTC))
+"""A report that is older than later commits: files may differ for it, but not the history."""
+DELETED = toy.class_path(THEMES[3])
+CHANGES = {
+    PARSER: toy.class_source("Parser", ["int ribbonBytes;"]),
+    RIBBON: toy.class_source("Ribbon"),
+    DELETED: None,
+}
 
 
-def test_what_was_trained_is_found_also_in_a_linked_work_tree(grown, tmp_path):
-    folder = trained_folder(Repository(grown.path)) / "checkpoint"
-    Model().save(folder)
-    weights = json.loads((folder / "weights.json").read_text()) | {"temperature": 9.0}
-    (folder / "weights.json").write_text(json.dumps(weights))
-    grown.git("worktree", "add", "-q", "--detach", str(tmp_path / "linked"))
-    for path in (grown.path, tmp_path / "linked"):
-        with Localizer.open(path, ready=False) as found:
-            assert found.model.temperature == 9.0
-    with Localizer.open(grown.path, "none") as asked:
-        assert asked.model.temperature != 9.0
-    assert [*folder.parent.parent.parent.iterdir()] == [
-        folder.parent.parent
-    ]  # one cache entry for both
+@pytest.fixture
+def clean_answer(localizer):
+    """Return the answer before anything is changed."""
+    return localizer.localize(OLD_REPORT)
 
 
-@pytest.mark.parametrize(
-    "address", ["https://example.org/a/b.git", "git@example.org:a/b.git", "file:///srv/a"]
-)
-def test_an_address_is_to_be_cloned_first(grown, monkeypatch, address):
-    monkeypatch.chdir(grown.path)
-    with pytest.raises(RepositoryError) as splice_head_above_rest:
-        Localizer.open(address)
-    assert (
-        str(splice_head_above_rest.value)
-        == f"{address} is an address; clone it first (git clone {address}) and name the folder"
-    )
+@pytest.fixture
+def dirty_answer(java_repository, localizer, clean_answer):
+    """Change, add and delete a file in the work tree, and return the next answer."""
+    for path, text in CHANGES.items():
+        if text is None:
+            (java_repository.path / path).unlink()
+        else:
+            (java_repository.path / path).write_text(text)
+    return localizer.localize(OLD_REPORT)
 
 
-def test_a_missing_folder_in_a_repository_is_not_the_repository(grown):
-    with pytest.raises(RepositoryError, match="no/such/folder: no such folder"):
-        Localizer.open(grown.path / "no/such/folder")
+def test_uncommitted_changes_are_counted(clean_answer, dirty_answer):
+    assert dirty_answer.searched.uncommitted == 3
+    assert dirty_answer.commit == clean_answer.commit
 
 
-def test_a_file_in_a_repository_is_not_the_repository(grown):
-    with pytest.raises(RepositoryError, match="is a file; name the folder"):
-        Localizer.open(grown.path / toy.class_path("Parser"))
+def test_new_files_are_searched_and_deleted_files_are_not(clean_answer, dirty_answer):
+    clean = {hit.path for hit in clean_answer.hits}
+    dirty = {hit.path for hit in dirty_answer.hits}
+    assert dirty - clean == {RIBBON}
+    assert clean - dirty == {DELETED}
 
 
-def test_a_git_directory_stands_for_its_work_tree(grown):
-    (grown.path / toy.class_path("Parser")).write_text(toy.class_source("Parser", ["int changed;"]))
-    with Localizer.open(grown.path / ".git") as localizer:
+@pytest.mark.usefixtures("dirty_answer")
+def test_a_new_file_is_explained_by_its_path_in_another_folder(localizer):
+    assert localizer.explain(OLD_REPORT, f"/testbed/{RIBBON}").hits[0].functions
+
+
+@pytest.mark.usefixtures("dirty_answer")
+def test_a_named_commit_is_searched_without_the_changes(localizer, clean_answer):
+    assert content(localizer.localize(OLD_REPORT, commit="HEAD")) == content(clean_answer)
+
+
+def test_committing_the_changes_changes_no_hit(java_repository, localizer, dirty_answer):
+    java_repository.commit(CHANGES, when=int(datetime(2027, 1, 1, tzinfo=UTC).timestamp()))
+    committed = localizer.localize(OLD_REPORT)
+    assert committed.hits == dirty_answer.hits
+    assert committed.searched.uncommitted == 0
+
+
+@pytest.fixture
+def changed_parser():
+    """Return the source of the parser with a further field."""
+    return toy.class_source("Parser", ["int changed;"])
+
+
+def test_a_git_directory_stands_for_its_work_tree(java_repository, changed_parser):
+    (java_repository.path / PARSER).write_text(changed_parser)
+    with Localizer.open(java_repository.path / ".git") as localizer:
         assert localizer.localize(TEXT).searched.uncommitted == 1
 
 
-@pytest.mark.parametrize("linked", [False, True])
-def test_in_a_hook_uncommitted_changes_count(grown, tmp_path, monkeypatch, linked):
+def test_in_a_hook_uncommitted_changes_count(java_repository, changed_parser, monkeypatch):
     """A hook runs in the work tree with GIT_DIR set."""
-    tree = grown.path
-    if linked:
-        tree = tmp_path / "linked"
-        grown.git("worktree", "add", "-q", "--detach", str(tree))
-    (tree / toy.class_path("Parser")).write_text(toy.class_source("Parser", ["int changed;"]))
-    monkeypatch.chdir(tree)
-    monkeypatch.setenv("GIT_DIR", str(grown.path / ".git/worktrees/linked") if linked else ".git")
+    (java_repository.path / PARSER).write_text(changed_parser)
+    monkeypatch.chdir(java_repository.path)
+    monkeypatch.setenv("GIT_DIR", ".git")
     with Localizer.open(discovery.current_repository()) as localizer:
         assert localizer.localize(TEXT).searched.uncommitted == 1
 
 
-def test_a_missing_folder_in_git_dir_is_one_sentence(grown, monkeypatch):
-    monkeypatch.chdir(grown.path)
+@pytest.fixture
+def linked_tree(java_repository, tmp_path):
+    """Return the folder of a second work tree of the repository."""
+    java_repository.git("worktree", "add", "-q", "--detach", str(tmp_path / "linked"))
+    return tmp_path / "linked"
+
+
+def test_in_a_hook_of_a_linked_work_tree_uncommitted_changes_count(
+    java_repository, linked_tree, changed_parser, monkeypatch
+):
+    (linked_tree / PARSER).write_text(changed_parser)
+    monkeypatch.chdir(linked_tree)
+    monkeypatch.setenv("GIT_DIR", str(java_repository.path / ".git/worktrees/linked"))
+    with Localizer.open(discovery.current_repository()) as localizer:
+        assert localizer.localize(TEXT).searched.uncommitted == 1
+
+
+def test_a_missing_folder_in_git_dir_is_refused(java_repository, monkeypatch):
+    monkeypatch.chdir(java_repository.path)
     monkeypatch.setenv("GIT_DIR", "nowhere/.git")
     with pytest.raises(RepositoryError, match=r"nowhere/\.git: no such folder"):
         discovery.current_repository()
 
 
+# Trained weights
+
+TRAINED_TEMPERATURE = 9.0
+
+
 @pytest.fixture
-def unborn(repository, monkeypatch, tmp_path):
-    """A repository without commits, with files on disk."""
-    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    for word in WORDS:
-        file = repository.path / toy.class_path(word)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(toy.class_source(word))
-    return repository
+def trained_checkpoint(java_repository):
+    """Save a checkpoint with a temperature of its own where trainings of the repository are."""
+    folder = trained_folder(Repository(java_repository.path)) / "checkpoint"
+    Model().save(folder)
+    weights = json.loads((folder / "weights.json").read_text())
+    weights["temperature"] = TRAINED_TEMPERATURE
+    (folder / "weights.json").write_text(json.dumps(weights))
+    return folder
 
 
-@pytest.mark.parametrize("added", [False, True])
-def test_before_the_first_commit_the_files_on_disk_are_searched(unborn, added):
-    if added:
-        unborn.git("add", ".")
-    with Localizer.open(unborn.path) as localizer:
-        answer = localizer.localize(TEXT)
-    assert answer.hits[0].path == toy.class_path("Parser")
-    assert answer.searched.files == len(WORDS)
-    assert answer.searched.uncommitted == len(WORDS)
-    assert (
-        "nothing is committed yet: the files on disk are searched, and there is no history"
-        in answer.warnings
-    )
+@pytest.mark.usefixtures("trained_checkpoint")
+def test_trained_weights_are_found(java_repository):
+    with Localizer.open(java_repository.path, ready=False) as localizer:
+        assert localizer.model.temperature == TRAINED_TEMPERATURE
 
 
-def test_the_first_commit_is_followed(unborn):
-    with Localizer.open(unborn.path) as localizer:
-        localizer.localize(TEXT)
-        unborn.git("add", ".")
-        unborn.git("commit", "-q", "-m", "Start")
-        answer = localizer.localize(TEXT)
-    assert answer.commit == unborn.git("rev-parse", "HEAD")
-    assert answer.searched.uncommitted == 0
+def test_trained_weights_are_found_in_a_linked_work_tree(trained_checkpoint, linked_tree):
+    with Localizer.open(linked_tree, ready=False) as localizer:
+        assert localizer.model.temperature == TRAINED_TEMPERATURE
+    cache_entry = trained_checkpoint.parent.parent
+    assert list(cache_entry.parent.iterdir()) == [cache_entry]  # both work trees share it
+
+
+@pytest.mark.usefixtures("trained_checkpoint")
+def test_shipped_weights_are_used_if_asked_for(java_repository):
+    with Localizer.open(java_repository.path, "none") as localizer:
+        assert localizer.model.temperature != TRAINED_TEMPERATURE
+
+
+# What is no repository
+
+
+@pytest.mark.parametrize(
+    "address", ["https://example.org/a/b.git", "git@example.org:a/b.git", "file:///srv/a"]
+)
+def test_an_address_is_to_be_cloned_first(java_repository, monkeypatch, address):
+    monkeypatch.chdir(java_repository.path)
+    with pytest.raises(RepositoryError) as error:
+        Localizer.open(address)
+    expected = f"{address} is an address; clone it first (git clone {address}) and name the folder"
+    assert str(error.value) == expected
+
+
+def test_a_missing_folder_in_a_repository_is_not_the_repository(java_repository):
+    with pytest.raises(RepositoryError, match="no/such/folder: no such folder"):
+        Localizer.open(java_repository.path / "no/such/folder")
+
+
+def test_a_file_in_a_repository_is_not_the_repository(java_repository):
+    with pytest.raises(RepositoryError, match="is a file; name the folder"):
+        Localizer.open(java_repository.path / PARSER)
 
 
 @pytest.mark.parametrize("object_format", ["sha1", "sha256"])
-def test_an_empty_repository_is_one_sentence(tmp_path, monkeypatch, object_format):
-    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+def test_an_empty_repository_is_refused(tmp_path, object_format):
     command = ["git", "init", "-q", f"--object-format={object_format}", str(tmp_path / "empty")]
     subprocess.run(command, check=True, env=git_environment(tmp_path))
     with pytest.raises(ToslocError, match=r"empty: no source file .* is on disk"):
@@ -362,46 +542,87 @@ def test_an_empty_repository_is_one_sentence(tmp_path, monkeypatch, object_forma
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_branch_whose_commit_is_lost_is_not_taken_for_an_empty_one(grown):
-    grown.lose("HEAD")
+def test_a_branch_whose_commit_is_lost_is_not_taken_for_an_empty_one(java_repository):
+    java_repository.lose("HEAD")
     with pytest.raises(UnknownCommit, match="no commit 'HEAD'"):
-        Localizer.open(grown.path)
+        Localizer.open(java_repository.path)
 
 
-def test_a_named_commit_before_the_first_one_is_one_sentence(unborn):
-    for commit in ("HEAD", "0" * 40):
-        with (
-            Localizer.open(unborn.path, ready=False) as localizer,
-            pytest.raises(UnknownCommit, match="no commit"),
-        ):
-            localizer.localize(TEXT, commit=commit)
+# Before the first commit
 
 
-def test_new_files_are_searched_where_the_commit_has_no_source(repository, monkeypatch, tmp_path):
-    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+@pytest.fixture
+def unborn_repository(repository):
+    """Return a repository without commits, with files on disk."""
+    for theme in THEMES:
+        path = repository.path / toy.class_path(theme)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(toy.class_source(theme))
+    return repository
+
+
+@pytest.mark.parametrize("added", [False, True], ids=["untracked", "added"])
+def test_before_the_first_commit_the_files_on_disk_are_searched(unborn_repository, added):
+    if added:
+        unborn_repository.git("add", ".")
+    with Localizer.open(unborn_repository.path) as localizer:
+        answer = localizer.localize(TEXT)
+    assert answer.hits[0].path == PARSER
+    assert answer.searched.files == len(THEMES)
+    assert answer.searched.uncommitted == len(THEMES)
+
+
+def test_a_warning_says_that_nothing_is_committed(unborn_repository):
+    with Localizer.open(unborn_repository.path) as localizer:
+        warnings = localizer.localize(TEXT).warnings
+    sentence = "nothing is committed yet: the files on disk are searched, and there is no history"
+    assert sentence in warnings
+
+
+def test_the_first_commit_is_followed(unborn_repository):
+    with Localizer.open(unborn_repository.path) as localizer:
+        localizer.localize(TEXT)
+        unborn_repository.git("add", ".")
+        unborn_repository.git("commit", "-q", "-m", "Start")
+        answer = localizer.localize(TEXT)
+    assert answer.commit == unborn_repository.git("rev-parse", "HEAD")
+    assert answer.searched.uncommitted == 0
+
+
+@pytest.mark.parametrize("commit", ["HEAD", "0" * 40], ids=["HEAD", "zeros"])
+def test_a_named_commit_before_the_first_one_is_refused(unborn_repository, commit):
+    with (
+        Localizer.open(unborn_repository.path, ready=False) as localizer,
+        pytest.raises(UnknownCommit, match="no commit"),
+    ):
+        localizer.localize(TEXT, commit=commit)
+
+
+# Which files are searched
+
+
+def test_new_files_are_searched_where_the_commit_has_no_source(repository):
     repository.commit({"README": "about"})
     (repository.path / "Parser.java").write_text(toy.class_source("Parser"))
     with Localizer.open(repository.path) as localizer:
         assert [hit.path for hit in localizer.localize(TEXT).hits] == ["Parser.java"]
 
 
-def test_sources_behind_a_linked_folder_only_are_one_sentence(grown, tmp_path):
-    (grown.path / "src").rename(tmp_path / "elsewhere")
-    (grown.path / "src").symlink_to(tmp_path / "elsewhere")
-    (grown.path / "test/org/app/ParserServiceTest.java").unlink()
-    with pytest.raises(
-        ToslocError,
-        match=r"no source file .* is on disk, and folders behind links are not searched",
-    ):
-        Localizer.open(grown.path)
+def test_folders_behind_links_are_not_searched(java_repository, tmp_path):
+    (java_repository.path / "src").rename(tmp_path / "elsewhere")
+    (java_repository.path / "src").symlink_to(tmp_path / "elsewhere")
+    (java_repository.path / PARSER_TEST).unlink()
+    sentence = r"no source file .* is on disk, and folders behind links are not searched"
+    with pytest.raises(ToslocError, match=sentence):
+        Localizer.open(java_repository.path)
 
 
-def test_files_outside_of_a_sparse_checkout_are_counted_and_searched(grown):
-    grown.git("sparse-checkout", "set", "test")
-    with Localizer.open(grown.path) as localizer:
+def test_files_outside_of_a_sparse_checkout_are_counted_and_searched(java_repository):
+    java_repository.git("sparse-checkout", "set", "test")
+    with Localizer.open(java_repository.path) as localizer:
         answer = localizer.localize(TEXT)
-    assert answer.hits[0].path == toy.class_path("Parser")
-    assert (
+    assert answer.hits[0].path == PARSER
+    sentence = (
         "the sparse checkout leaves out 6 source files; they are searched as they are committed"
-        in answer.notes
     )
+    assert sentence in answer.notes
