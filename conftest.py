@@ -39,7 +39,7 @@ def _examples(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Gives examples ``shop()``: the path of a new repository of three files; facts are kept beside it."""
+    """Give examples ``shop()``, which makes a repository of three files and returns its path."""
     if not hasattr(request.node, "dtest"):
         return
 
@@ -53,9 +53,10 @@ def _examples(
 
 
 def repository(path: Path) -> Path:
-    """A git repository with FILES, and one fixed bug."""
-    made, when = GitRepository.new(path), 1_714_979_289
-    before = CART.replace("        if item not in self.items:\n    ", "")
-    made.commit(FILES | {"shop/cart.py": before}, "Begin\n", when=when)
+    """Create a git repository with FILES and one fixed bug, and return its path."""
+    made = GitRepository.new(path)
+    when = 1_714_979_289
+    with_bug = CART.replace("        if item not in self.items:\n    ", "")
+    made.commit(FILES | {"shop/cart.py": with_bug}, "Begin\n", when=when)
     made.commit({"shop/cart.py": CART}, "Fix #7: the cart takes an item twice\n", when=when)
     return path

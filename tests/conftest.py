@@ -19,7 +19,7 @@ HOUR = 3600
 
 
 def pytest_configure(config):
-    """Try fewer examples in a quick run, and let Ctrl-C reach tests that a shell's background runs."""
+    """Try fewer examples in a quick run, and let Ctrl-C reach tests in a shell's background."""
     examples = 25 if config.option.markexpr == "not slow" else 100
     settings.register_profile("tosloc", max_examples=examples, deadline=None)
     settings.load_profile("tosloc")
@@ -161,7 +161,7 @@ class GitRepository:
         return identity
 
     def commit_all(self, commits):
-        """Commit a chain of (files, message, seconds) to an empty repository; return the commits' ids."""
+        """Commit a chain of (files, message, seconds) to an empty repository; return the ids."""
         stream = b"".join(
             commit_stream(*commit, mark=number) for number, commit in enumerate(commits, start=1)
         )
@@ -194,7 +194,7 @@ def users_cache(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _own_import_path():
-    """Let processes that a test starts import from the current folder, whatever tests before set."""
+    """Let processes that a test starts import from the current folder."""
     os.environ.pop("PYTHONSAFEPATH", None)
 
 

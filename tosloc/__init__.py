@@ -1,7 +1,7 @@
-"""TosLoc: here is a bug report, which files?"""
+"""TosLoc ranks the source files of a git version for a bug report."""
 
-# not from typing: a command answers Ctrl-C once this module is loaded, and ``python -m`` would look for what it imports
-# in the current folder first; so it loads nothing
+# Nothing is imported here, not even typing. A command can answer Ctrl-C once this module is loaded,
+# and ``python -m`` would look for imported modules in the current folder first.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -32,7 +32,7 @@ __all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> "Any":
-    # loaded when first used: importing tosloc stays quick
+    # Names are loaded when they are first used, so that importing tosloc stays quick.
     if name in _HOMES:
         import importlib
 

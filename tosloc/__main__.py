@@ -3,9 +3,8 @@
 import sys
 
 if __name__ == "__main__" and not sys.flags.safe_path:
-    sys.path.pop(
-        0
-    )  # the current folder, which may be a stranger's repository: so nothing is imported before this
+    # The current folder may be a stranger's repository, so nothing may be imported from it.
+    sys.path.pop(0)
 
 import os
 import signal
@@ -16,9 +15,8 @@ def main() -> int:
     # Progress bars of loading an encoder would appear between our own.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(
-            signal.SIGINT, signal.SIG_DFL
-        )  # until a command runs there is nothing to say or to close
+        # Until a command runs, there is nothing to say or to close at Ctrl-C.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     from tosloc.cli import main as run
 
     return run()
