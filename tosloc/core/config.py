@@ -137,7 +137,7 @@ class TrainingSettings(Section):
     pairs: Annotated[int, Field(ge=2)] = 400
     chunks_at_once: NonNegativeInt = 0
     epochs: NonNegativeInt = 40
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
 
 
 class StageTwoSettings(Section):

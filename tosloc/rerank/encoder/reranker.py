@@ -18,6 +18,7 @@ import safetensors.torch
 import torch
 from accelerate.utils import reduce
 from torch import Tensor
+from torch.amp import GradScaler
 from torch.optim import AdamW, Optimizer
 
 from tosloc.core.config import Config, StageTwoSettings
@@ -34,6 +35,12 @@ from tosloc.rerank.base import (
     mrr_and_map_by_weight,
 )
 from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, process_state, report_text
+from tosloc.rerank.encoder.precision import (
+    Precision,
+    autocast,
+    choose_precision,
+    make_gradient_scaler,
+)
 from tosloc.rerank.encoder.scoring import (
     Chunks,
     EncodedQuery,
@@ -104,7 +111,8 @@ class Trainer:
             )
         settings = self.model.settings.training
         optimizer = AdamW(self.model.trainable_parameters.values(), lr=settings.learning_rate)
-        resumed = self._resume(optimizer)
+        scaler = make_gradient_scaler(self.precision, process_state().device)
+        resumed = self._resume(optimizer, scaler)
         if resumed is None:
             curve = [self.validate(validation)]
             best_parameters = self._copy_parameters()
@@ -118,13 +126,13 @@ class Trainer:
                 break
             rng = np.random.default_rng([self.seed, epoch])
             with temporary_seed(int(rng.integers(2**31)) + process_state().process_index):
-                loss = self._train_epoch(optimizer, useful, epoch, rng, progress)
+                loss = self._train_epoch(optimizer, scaler, useful, epoch, rng, progress)
             result = self.validate(validation)
             curve.append({"loss": loss} | result)
             if result["mrr"] + result["map"] > max(values):
                 best_parameters = self._copy_parameters()
             if process_state().is_main_process:
-                self._save_state(curve, best_parameters, optimizer)
+                self._save_state(curve, best_parameters, optimizer, scaler)
             progress(
                 f"epoch {epoch + 1}: loss {loss:.3f}, validation MRR {result['mrr']:.3f} "
                 f"MAP {result['map']:.3f}",
@@ -134,9 +142,15 @@ class Trainer:
         self.model.load_state_dict(best_parameters, strict=False)
         return curve
 
+    @property
+    def precision(self) -> Precision:
+        """Precision in which the model learns on this machine."""
+        return choose_precision(self.model.settings.training.precision, process_state().device)
+
     def _train_epoch(
         self,
         optimizer: Optimizer,
+        scaler: GradScaler,
         train: Sequence[EncodedQuery],
         epoch: int,
         rng: np.random.Generator,
@@ -158,18 +172,18 @@ class Trainer:
             step = order[start : start + reports_per_step]
             optimizer.zero_grad()
             for number in step[state.process_index :: state.num_processes]:
-                with torch.autocast(
-                    state.device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"
-                ):
+                with autocast(self.precision, state.device):
                     scores_C = self.model(train[number], self.chunks)
                 fixed_C = torch.from_numpy(train[number].candidates.fixed).to(scores_C.device)
                 loss = self.loss(scores_C.float(), fixed_C)
-                (loss / len(step)).backward()  # type: ignore[no-untyped-call]
+                scaler.scale(loss / len(step)).backward()  # type: ignore[no-untyped-call]
                 total += loss.detach()
             if state.num_processes > 1:
                 _sum_gradients(parameters)
+            scaler.unscale_(optimizer)
             torch.nn.utils.clip_grad_norm_(parameters, MAX_GRADIENT_NORM)
-            optimizer.step()
+            scaler.step(optimizer)
+            scaler.update()
             progress(f"epoch {epoch + 1}", start + len(step), len(train))
         return float(reduce(total, "sum")) / len(train)
 
@@ -189,7 +203,11 @@ class Trainer:
         return copies
 
     def _save_state(
-        self, curve: Curve, best_parameters: Mapping[str, Tensor], optimizer: Optimizer
+        self,
+        curve: Curve,
+        best_parameters: Mapping[str, Tensor],
+        optimizer: Optimizer,
+        scaler: GradScaler,
     ) -> None:
         state = {
             "key": self.key,
@@ -197,18 +215,23 @@ class Trainer:
             "parameters": self._copy_parameters(),
             "best": best_parameters,
             "optimizer": optimizer.state_dict(),
+            "scaler": scaler.state_dict(),
+            "precision": self.precision,
         }
         with atomic_write(self.folder / STATE) as temporary:
             torch.save(state, temporary)
 
-    def _resume(self, optimizer: Optimizer) -> tuple[Curve, dict[str, Tensor]] | None:
+    def _resume(
+        self, optimizer: Optimizer, scaler: GradScaler
+    ) -> tuple[Curve, dict[str, Tensor]] | None:
         """Load the state of an interrupted training; return its curve and best parameters.
 
-        Returns None, and training begins anew, if there is none with this key.
+        Returns None, and training begins anew, if there is none with this key and precision.
         """
         with suppress(Exception):  # reading a damaged state can raise anything
             state: Any = torch.load(self.folder / STATE, map_location="cpu", weights_only=True)
-            if state["key"] == self.key:
+            if state["key"] == self.key and state["precision"] == self.precision:
+                scaler.load_state_dict(state["scaler"])
                 self.model.load_state_dict(state["parameters"], strict=False)
                 optimizer.load_state_dict(state["optimizer"])
                 return state["curve"], state["best"]

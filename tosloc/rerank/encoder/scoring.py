@@ -22,6 +22,7 @@ from tosloc.core.errors import CheckpointError
 from tosloc.core.records import Float16Array, FloatArray
 from tosloc.rerank.base import Candidates
 from tosloc.rerank.encoder.encoders import Encoder, Piece
+from tosloc.rerank.encoder.precision import computes_in_float16
 
 Chunks: TypeAlias = Float16Array | list[Piece]
 """(n, d) vectors of the chunks of a file or report, or their tokens where the encoder learns."""
@@ -162,6 +163,10 @@ class RerankingModel(nn.Module):
         real_CN = torch.arange(longest, device=chunks_Ud.device) < sizes_C.unsqueeze(-1)
         chunks_CNd = chunks_Ud.new_zeros((*real_CN.shape, self.code.width))
         chunks_CNd[real_CN] = chunks_Ud
+        if computes_in_float16(chunks_CNd.device):
+            # A dot product of encoders' vectors can exceed 65,504, the largest float16.
+            with torch.autocast(chunks_CNd.device.type, enabled=False):
+                return self.head(report_d.float(), chunks_CNd.float(), real_CN)  # type: ignore[no-any-return]
         return self.head(report_d, chunks_CNd, real_CN)  # type: ignore[no-any-return]
 
     def _encode(self, encoder: Encoder, texts: Sequence[Chunks]) -> Tensor:
