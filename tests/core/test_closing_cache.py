@@ -1,4 +1,4 @@
-"""A cache of opened values closes each value that it forgets, and the others when Python exits."""
+"""A closing cache closes each value that it forgets, and the others when Python exits."""
 
 import subprocess
 import sys
@@ -19,13 +19,13 @@ class Opened:
 
 @pytest.fixture
 def closed():
-    """Names of the values that were closed, in their order."""
+    """Build the list of the names of values that were closed, in order."""
     return []
 
 
 @pytest.fixture
 def opened(closed):
-    """A function of a name that keeps its last two results open."""
+    """Build a function of a name that keeps its last two results open."""
     return closing_cache(2)(lambda name: Opened(name, closed))
 
 
@@ -34,7 +34,7 @@ def test_the_same_arguments_give_the_same_value(opened, closed):
     assert closed == []
 
 
-def test_the_value_that_was_asked_for_longest_ago_is_closed(opened, closed):
+def test_the_value_used_longest_ago_is_closed(opened, closed):
     opened("a")
     opened("b")
     opened("a")
@@ -42,13 +42,13 @@ def test_the_value_that_was_asked_for_longest_ago_is_closed(opened, closed):
     assert closed == ["b"]
 
 
-def test_room_is_made_before_a_value_is_opened(closed):
+def test_a_value_is_closed_before_another_is_opened(closed):
     opened = closing_cache(1)(lambda name: Opened(f"{name} after {closed}", closed))
     opened("a")
     assert opened("b").name == "b after ['a after []']"
 
 
-def test_a_value_that_was_forgotten_is_opened_again(opened):
+def test_a_forgotten_value_is_opened_again(opened):
     first = opened("a")
     opened("b")
     opened("c")

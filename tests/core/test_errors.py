@@ -1,4 +1,4 @@
-"""Errors: the sentence in the words of each front end, and no option in the library's own sentences."""
+"""Errors: each front end renders the sentence in its own words; the library names no options."""
 
 import ast
 import pickle
@@ -16,52 +16,54 @@ from tosloc.mcp import server as mcp_server
 
 PACKAGE = Path(__file__).parents[2] / "tosloc"
 WHOLE_COMMAND = re.compile(r"\b(?:tosloc|git|gh|dask|ls-files|diff-index|diff-tree|rev-list) [^;]*")
-"""What may name options wherever it is shown, since it is run in a shell."""
+"""Command for a shell, which may contain options wherever it is shown."""
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+(?![\w=-])")
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
-def options_of(command):
+def list_options(command):
     """Return the options of a command and of the commands below it."""
     options = {option for parameter in command.params for option in parameter.opts}
     for child in getattr(command, "commands", {}).values():
-        options |= options_of(child)
+        options |= list_options(child)
     return options
 
 
-OPTIONS = options_of(COMMAND) | options_of(typer.main.get_group(lab))
+OPTIONS = list_options(COMMAND) | list_options(typer.main.get_group(lab))
 
 
 def library_modules():
-    front_ends = (PACKAGE / "cli", PACKAGE / "mcp")
-    files = sorted(PACKAGE.rglob("*.py"))
-    return [file for file in files if not any(file.is_relative_to(folder) for folder in front_ends)]
+    """Return the files of all packages but the front ends."""
+    files = []
+    for file in sorted(PACKAGE.rglob("*.py")):
+        if file.relative_to(PACKAGE).parts[0] not in ("cli", "mcp"):
+            files.append(file)
+    return files
 
 
 def sentences(file):
-    """Return the string constants of a module that contain a blank, save docstrings."""
+    """Return the string constants of a module that contain a blank, except docstrings."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    docstrings = set()
+    docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = []
     for node in ast.walk(tree):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Expr):
-                docstrings.add(child.value)
-    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    texts = (node.value for node in constants if node not in docstrings)
-    return [text for text in texts if isinstance(text, str) and " " in text]
+        if isinstance(node, ast.Constant) and node not in docstrings:
+            if isinstance(node.value, str) and " " in node.value:
+                texts.append(node.value)
+    return texts
 
 
 def hints():
     """Return the values of ``hint`` and ``about`` arguments that are written as one string."""
-    found = []
+    texts = []
     for file in library_modules():
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.keyword) and isinstance(node.value, ast.Constant):
                 if node.arg == "hint":
-                    found.append(node.value.value)
+                    texts.append(node.value.value)
                 elif node.arg == "about":
-                    found.append(f"{{{node.value.value}}}")
-    return found
+                    texts.append(f"{{{node.value.value}}}")
+    return texts
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_page_keeps_a_hint_without_arguments():
     )
 
 
-def test_text_of_the_user_in_a_message_is_never_replaced():
+def test_braces_in_a_message_are_not_replaced():
     assert str(ToslocError("no file {x} and {commit}")) == "no file {x} and {commit}"
 
 
@@ -99,20 +101,21 @@ def test_error_of_a_worker_process_keeps_its_hint():
 
 
 def test_library_names_no_option_of_the_command_line():
-    named = []
+    named_options = []
     for file in library_modules():
         for text in sentences(file):
-            options = OPTION.findall(WHOLE_COMMAND.sub("", text))
-            named += [(file.name, option, text) for option in options if option in OPTIONS]
-    assert named == []
+            for option in OPTION.findall(WHOLE_COMMAND.sub("", text)):
+                if option in OPTIONS:
+                    named_options.append((file.name, option, text))
+    assert named_options == []
 
 
-def test_hints_exist():
+def test_many_hints_mention_arguments():
     assert len([hint for hint in hints() if PLACEHOLDER.search(hint)]) >= 20
 
 
 @pytest.mark.parametrize(
     "name", sorted({name for hint in hints() for name in PLACEHOLDER.findall(hint)})
 )
-def test_argument_of_a_hint_is_an_option(name):
+def test_each_argument_in_a_hint_is_an_option(name):
     assert guard._render(ToslocError("wrong", about=name)).partition(":")[0] in OPTIONS

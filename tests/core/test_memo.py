@@ -1,4 +1,4 @@
-"""Results are remembered by their object, and go with it."""
+"""An object remembers results of functions of it, and they are freed with the object."""
 
 import gc
 import weakref

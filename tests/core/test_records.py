@@ -1,4 +1,4 @@
-"""What every package shares: progress over items."""
+"""Progress is reported for each of some items."""
 
 from tosloc.core.records import track
 
