@@ -1,4 +1,4 @@
-"""The function level: which changed functions count, and whole runs of it, through the real commands."""
+"""The function level: which changed functions count, and its runs by the real commands."""
 
 import json
 from pathlib import Path
@@ -36,31 +36,52 @@ def area_2(): pass
 FACTS = {"a.py": find_functions(SHAPES, ".py")}
 
 
+def match_functions(listed):
+    """Return (all, matched) names of listed functions, without the path that precedes them."""
+    functions = [ChangedFunction("a.py", *fields) for fields in listed]
+    all_names, matched_names = changed_functions(functions, FACTS)
+    return (
+        [name.partition("::")[2] for name in all_names],
+        [name.partition("::")[2] for name in matched_names],
+    )
+
+
 @pytest.mark.parametrize(
-    ("listed", "fixed"),
+    ("listed", "matched"),
     [
         (
             [("Line.draw",), ("Shape",), ("Shape.draw.draw",)],
             ["Line.draw", "Shape", "Shape.draw.draw"],
         ),
-        # what stands outside functions, and what the fix made
         ([("imports",), ("Shape.new",), ("Line.draw",), ("impl:9",)], ["Line.draw"]),
-        # numbers of overloads and of parts of a class are left out
         ([("Shape.size_1",), ("Shape:5",), ("Shape.size",)], ["Shape", "Shape.size"]),
         ([("area_2_1",)], ["area_2"]),
-        # methods are found by name, then by the rest of it, then by the nearest line
         ([("draw", 13)], ["Shape.draw"]),
         ([("Line::draw", 1)], ["Line.draw"]),
         ([("Shape.prototype.draw", 30)], ["Shape.draw"]),
         ([("(anonymous)", 3)], []),
     ],
+    ids=[
+        "exact names",
+        "names that the version lacks",
+        "numbers of overloads and of parts of a class",
+        "number after a number",
+        "method alone",
+        "method of a class, far away",
+        "method of a prototype",
+        "no name",
+    ],
 )
-def test_changed_functions_that_the_version_has(listed, fixed):
-    names, found = changed_functions([ChangedFunction("a.py", *one) for one in listed], FACTS)
-    assert [name.partition("::")[2] for name in found] == fixed
-    if "imports" in listed[0]:
-        assert {name.partition("::")[2] for name in names} == {name for (name,) in listed}
+def test_changed_functions_are_found_in_the_version(listed, matched):
+    assert match_functions(listed)[1] == matched
 
+
+def test_names_that_the_version_lacks_are_listed_as_they_are():
+    all_names, _ = match_functions([("imports",), ("Shape.new",), ("Line.draw",), ("impl:9",)])
+    assert set(all_names) == {"imports", "Shape.new", "Line.draw", "impl:9"}
+
+
+# Runs of functions
 
 DRAWING = """\
 class Canvas:
@@ -79,42 +100,61 @@ def save_file(path): pass
 def load_file(): pass
 """
 CIRCLE = "pkg/drawing.py::Canvas.draw_circle"
+LOAD_FILE = "pkg/store.py::load_file"
+SEARCHED_FUNCTIONS = {
+    "pkg/drawing.py::Canvas",
+    CIRCLE,
+    "pkg/drawing.py::Canvas.draw_line",
+    LOAD_FILE,
+    "pkg/store.py::save_file",
+}
+
+
+def make_line(identity, summary, path, **fields):
+    """Return a line of a file of labelled reports."""
+    record = {
+        "id": identity,
+        "summary": summary,
+        "fixed": [path],
+        "description": "It fails.",
+        "opened": "2001-09-09T06:00:00Z",
+    }
+    return json.dumps(record | fields) + "\n"
 
 
 @pytest.fixture
-def project(repository, tmp_path, monkeypatch):
-    """Repository and reports: two whose functions are known, one whose fix made a new one."""
+def rank_command(repository, tmp_path, monkeypatch):
+    """Return the beginning of the command that ranks for a file of reports, which is to follow.
+
+    reports.jsonl has two reports whose changed functions are known, and one whose fix made a new
+    function; unlabelled.jsonl has one report without functions.
+    """
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
-    first = repository.commit(
-        {"pkg/drawing.py": DRAWING, "pkg/store.py": STORE, "tests/test_drawing.py": DRAWING}
-    )
-    fix = repository.commit(
-        {"pkg/store.py": STORE.replace("read()", "read(9)")}, "limit what load_file reads"
-    )
-
-    def record(number, summary, path, **more):
-        always = {"description": "It fails.", "opened": "2001-09-09T06:00:00Z"}
-        return (
-            json.dumps({"id": number, "summary": summary, "fixed": [path], **always, **more}) + "\n"
-        )
-
-    drawn = {
+    files = {"pkg/drawing.py": DRAWING, "pkg/store.py": STORE, "tests/test_drawing.py": DRAWING}
+    first = repository.commit(files)
+    changed_store = STORE.replace("read()", "read(9)")
+    fix = repository.commit({"pkg/store.py": changed_store}, "limit what load_file reads")
+    drawing_functions = {
         "pkg/drawing.py": ["Canvas.draw_circle"],
         "tests/test_drawing.py": ["Canvas.draw_line"],
     }
-    loaded = [{"path": "pkg/store.py", "name": "load_file", "start": 1, "end": 2}]
-    reports = [
-        record(
-            "1", "draw_circle() paints a line", "pkg/drawing.py", version=first, functions=drawn
+    store_methods = [{"path": "pkg/store.py", "name": "load_file", "start": 1, "end": 2}]
+    lines = [
+        make_line(
+            "1",
+            "draw_circle() paints a line",
+            "pkg/drawing.py",
+            version=first,
+            functions=drawing_functions,
         ),
-        record(
+        make_line(
             "2",
             "load_file reads too much of a path",
             "pkg/store.py",
             fix_commit=fix,
-            methods=loaded,
+            methods=store_methods,
         ),
-        record(
+        make_line(
             "3",
             "squares are missing",
             "pkg/drawing.py",
@@ -122,69 +162,102 @@ def project(repository, tmp_path, monkeypatch):
             functions={"pkg/drawing.py": ["imports"]},
         ),
     ]
-    (tmp_path / "reports.jsonl").write_text("".join(reports))
-    (tmp_path / "unlabelled.jsonl").write_text(
-        record("1", "draw_circle() fails", "pkg/drawing.py", version=first)
-    )
+    unlabelled = make_line("1", "draw_circle() fails", "pkg/drawing.py", version=first)
+    (tmp_path / "reports.jsonl").write_text("".join(lines))
+    (tmp_path / "unlabelled.jsonl").write_text(unlabelled)
     (tmp_path / "settings.toml").write_text("[run]\njobs = 1\n")
     monkeypatch.chdir(tmp_path)
     return f"rank --repo {repository.path} --config settings.toml --split all --out run --reports"
 
 
-def run(words, code=0):
-    assert main(words.split()) == code
+def run(command):
+    """Run a command, and return its exit code."""
+    return main(command.split())
 
 
-def test_functions_are_ranked_and_judged_beside_bm25(project, capsys):
-    run(f"{project} reports.jsonl --functions")
-    both = read_function_runs("run", "all")
-    assert [both[0].run.ranking(report).paths[0] for report in "12"] == [
-        CIRCLE,
-        "pkg/store.py::load_file",
-    ]
-    names = {f"pkg/drawing.py::Canvas{name}" for name in ("", ".draw_circle", ".draw_line")}
-    for one in both:
-        judgement = one.qrels["1"]
-        assert judgement.fixed == judgement.listed == (CIRCLE,)
-        assert judgement.searched == 5  # tests are not searched
-        assert {*one.run.ranking("1").paths} <= names | {
-            "pkg/store.py::load_file",
-            "pkg/store.py::save_file",
-        }
-        assert one.run.header["reports without a changed function"] == 1
+@pytest.fixture
+def function_runs(rank_command):
+    """Rank functions; return the run of TosLoc and that of BM25, each with its judgements."""
+    assert run(f"{rank_command} reports.jsonl --functions") == 0
+    return read_function_runs("run", "all")
+
+
+def test_the_changed_functions_are_ranked_first(function_runs):
+    ranked = function_runs[0].run
+    assert ranked.ranking("1").paths[0] == CIRCLE
+    assert ranked.ranking("2").paths[0] == LOAD_FILE
+
+
+def test_functions_of_tests_are_neither_judged_nor_searched(function_runs):
+    for scored in function_runs:
+        judgement = scored.qrels["1"]
+        assert judgement.fixed == (CIRCLE,)
+        assert judgement.listed == (CIRCLE,)
+        assert judgement.searched == 5
+        assert set(scored.run.ranking("1").paths) <= SEARCHED_FUNCTIONS
+
+
+def test_reports_without_a_changed_function_are_counted(function_runs):
+    for scored in function_runs:
+        assert scored.run.header["reports without a changed function"] == 1
+
+
+@pytest.fixture
+def evaluation(function_runs, capsys):
+    """Evaluate the functions; return the values of both runs, and the notes."""
     capsys.readouterr()
-    run("evaluate run --split all --level function --json")
+    assert run("evaluate run --split all --level function --json") == 0
     printed = capsys.readouterr()
-    mine, theirs = json.loads(printed.out)
-    assert (mine["run"], theirs["run"]) == ("run", "run: BM25 over functions")
-    assert (mine["reports"], mine["relevant"]) == (2, 2)
-    assert mine["measures"]["Acc@1"]["mean"] == 1.0
-    assert mine["strata"][2]["stratum"] == "1 fixed function"
-    assert "1 report not judged: their version has none of the functions" in printed.err
+    return json.loads(printed.out), printed.err
 
 
-def test_what_is_missing_is_one_sentence(project, capsys):
-    for words, sentence in (
-        (
-            f"{project} unlabelled.jsonl --functions",
-            "no report says which functions its fix changed",
-        ),
-        (f"{project} reports.jsonl", None),
-        (
-            "evaluate run --level function --split all",
-            "run/all: no run of functions; make it with: tosloc rank",
-        ),
-        (f"{project} reports.jsonl --functions", None),
-        (
-            "evaluate run --split all --level function --html x",
-            "--html is not for --level function",
-        ),
-        (
-            "evaluate run --split all --level function --qrels x",
-            "--qrels and --no-tests are not for --level function",
-        ),
-    ):
-        run(words, 2 if sentence else 0)
-        said = capsys.readouterr().err
-        assert sentence is None or (sentence in said and said.count("\n") == 1)
-        assert Path("run").exists() == ("unlabelled" not in words)
+def test_functions_are_evaluated_beside_bm25(evaluation):
+    values, _ = evaluation
+    assert [of_run["run"] for of_run in values] == ["run", "run: BM25 over functions"]
+
+
+def test_measures_of_functions_count_reports_with_changed_ones(evaluation):
+    (values, _), _ = evaluation
+    assert values["reports"] == 2
+    assert values["relevant"] == 2
+    assert values["measures"]["Acc@1"]["mean"] == 1.0
+    assert values["strata"][2]["stratum"] == "1 fixed function"
+
+
+def test_a_note_counts_reports_without_a_changed_function(evaluation):
+    _, notes = evaluation
+    assert "1 report not judged: their version has none of the functions" in notes
+
+
+def check_refused(command, sentence, capsys):
+    """Check that a command is refused with one line that contains a sentence."""
+    capsys.readouterr()
+    assert run(command) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+
+
+def test_reports_without_functions_are_refused(rank_command, capsys):
+    sentence = "no report says which functions its fix changed"
+    check_refused(f"{rank_command} unlabelled.jsonl --functions", sentence, capsys)
+    assert not Path("run").exists()
+
+
+def test_a_missing_run_of_functions_is_refused(rank_command, capsys):
+    assert run(f"{rank_command} reports.jsonl") == 0
+    sentence = "run/all: no run of functions; make it with: tosloc rank"
+    check_refused("evaluate run --level function --split all", sentence, capsys)
+
+
+@pytest.mark.usefixtures("function_runs")
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ("--html", "--html is not for --level function"),
+        ("--qrels", "--qrels and --no-tests are not for --level function"),
+    ],
+)
+def test_options_for_files_are_refused_for_functions(option, sentence, capsys):
+    command = f"evaluate run --split all --level function {option} x"
+    check_refused(command, sentence, capsys)
