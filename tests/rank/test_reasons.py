@@ -7,7 +7,7 @@ from tosloc.code.functions import find_functions
 from tosloc.core.records import Function, Reason
 from tosloc.rank import features, reasons
 from tosloc.rank.reasons import FileReasons, RepositoryLookups
-from tosloc.rank.stage_one import MAX_REASONS, StageOne, StageOneAnswer
+from tosloc.rank.stage_one import MAX_REASONS, StageOne, StageOneResult
 
 LEAF, TREE, TREE_TEST = range(3)
 """Numbers of the first files."""
@@ -55,7 +55,7 @@ def reasons_for(make_context):
         context = make_context(files, summary, description, **history)
         columns = features.columns(context, features.ALL)
         stage = StageOne(tuple(weights), np.array([*weights.values()]))
-        answer = StageOneAnswer(context, stage, columns, columns["bm25f"])
+        answer = StageOneResult(context, stage, columns, columns["bm25f"])
         return answer.choose_reasons(file, lookups, **shown)
 
     return choose

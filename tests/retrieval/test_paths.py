@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tosloc.retrieval.paths import PathTable, PathView
+from tosloc.retrieval.paths import PathTable, VersionPaths
 
 PATHS = (
     "java/org/apache/Tomcat.java",
@@ -18,7 +18,7 @@ PATHS = (
 def make_view(paths, present=None):
     """Return a version with the rows ``present`` of some paths, by default with all."""
     rows = range(len(paths)) if present is None else present
-    return PathView(PathTable.of(paths), np.array(list(rows), dtype=np.int32))
+    return VersionPaths(PathTable.of(paths), np.array(list(rows), dtype=np.int32))
 
 
 @pytest.mark.parametrize(

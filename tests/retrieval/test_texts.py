@@ -7,7 +7,7 @@ import pytest
 
 from tosloc.core.records import BugReport, Snapshot
 from tosloc.retrieval.bm25 import RevisedVectors
-from tosloc.retrieval.corpus import ALL_TEXT, CODE, VersionView
+from tosloc.retrieval.corpus import ALL_TEXT, CODE, VersionTexts
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
 
@@ -23,7 +23,7 @@ def vectors(make_corpus):
         "3.c": {"comment": "c c", "field": "c d"},
     }
     snapshot = Snapshot.of("v", 0, {path: path for path in files})
-    view = VersionView(make_corpus(files), snapshot)
+    view = VersionTexts(make_corpus(files), snapshot)
     return RevisedVectors.of(view, PathTable.of(list(files)))
 
 
@@ -58,7 +58,7 @@ def selection(make_corpus):
         }
     )
     blobs = {"p": "one", "q": "two", "r": "one", "s": "lost"}
-    return VersionView(corpus, Snapshot.of("v", 0, blobs))
+    return VersionTexts(corpus, Snapshot.of("v", 0, blobs))
 
 
 def test_files_have_the_rows_of_their_blobs(selection):

@@ -13,7 +13,7 @@ from tosloc.core.records import BugReport
 from tosloc.git.process import Git
 from tosloc.git.repository import Repository
 from tosloc.rank import features
-from tosloc.rank.stage_one import StageOne, StageOneAnswer
+from tosloc.rank.stage_one import StageOne, StageOneResult
 from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.documents import Document, Documents
 from tosloc.retrieval.query import Query
@@ -244,7 +244,7 @@ def features_and_scores(version):
     for opened in (committed_at + 1.0, committed_at - 1.5 * HOUR, committed_at - 4.0 * HOUR):
         context = QueryContext(Query(REPORT), version.index, version.history.as_of(opened))
         assert context.shares_words
-        answer = StageOneAnswer.of(context, STAGE)
+        answer = StageOneResult.of(context, STAGE)
         values.append(answer.scores.tobytes())
         values += [column.tobytes() for column in answer.columns.values()]
     return values

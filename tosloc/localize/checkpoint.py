@@ -22,7 +22,7 @@ from tosloc.rank.calibration import DEFAULT_TEMPERATURE, MAX_TEMPERATURE, MIN_TE
 from tosloc.rank.stage_one import HeadRanker, StageOne, Trees
 from tosloc.rerank.base import RERANKERS, reranker_class
 from tosloc.retrieval.documents import Documents, check_documents
-from tosloc.storage.prepared import PreparedVersion, load_untrusted_version
+from tosloc.storage.prepared import StoredVersion, load_untrusted_version
 
 if TYPE_CHECKING:
     from tosloc.rank.fitting import Choice
@@ -217,7 +217,7 @@ def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
         return from_arrays(Documents, arrays, "reports"), paths
 
 
-def read_version(folder: Path) -> PreparedVersion | None:
+def read_version(folder: Path) -> StoredVersion | None:
     """Read the version that a checkpoint contains, if it has one. Raises CheckpointError."""
     if not (folder / VERSION_FILE).exists():
         return None

@@ -42,7 +42,7 @@ from tosloc.rank.calibration import CALIBRATED_FILES, shares
 from tosloc.rank.excerpts import choose_excerpts, choose_lines, distinctive_terms, frame_lines
 from tosloc.rank.functions import score_functions
 from tosloc.rank.reasons import RepositoryLookups
-from tosloc.rank.stage_one import StageOne, StageOneAnswer, splice_head_above_rest
+from tosloc.rank.stage_one import StageOne, StageOneResult, splice_head_above_rest
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
 from tosloc.rerank.llm.prompt import FileCard
 from tosloc.retrieval.context import QueryContext
@@ -50,7 +50,7 @@ from tosloc.retrieval.documents import Documents
 from tosloc.retrieval.postings import top_k
 from tosloc.retrieval.query import Query
 from tosloc.storage.cache import KEPT_ANSWERS
-from tosloc.storage.prepared import PreparedVersion
+from tosloc.storage.prepared import StoredVersion
 from tosloc.storage.repository import IndexedRepository
 
 if TYPE_CHECKING:
@@ -74,12 +74,12 @@ MAX_FUNCTIONS_OF_CARD: Final = 5
 """Functions of a file that a language model gets to know."""
 
 
-class OpenVersion:
+class SearchableVersion:
     """One version ready for questions: its index, its history and, if known, its repository."""
 
     uncommitted = 0
     """Number of files on disk that differ from the commit: changed, new or deleted."""
-    others: PreparedVersion | None = None
+    others: StoredVersion | None = None
     """Files that are not source code; None for the version of a checkpoint, and in experiments."""
     reranking: RerankingContext | None = None
     """What the reranker reads; None if only stage one ranks."""
@@ -87,7 +87,7 @@ class OpenVersion:
     def __init__(
         self,
         repository: IndexedRepository | None,
-        prepared: PreparedVersion,
+        prepared: StoredVersion,
         known_reports: tuple[Documents, Sequence[str]] | None,
         reranker: Reranker | None,
     ) -> None:
@@ -197,7 +197,7 @@ def texts_of(repo: Repository) -> TextSource:
 class _Evidence:
     """The texts of some files, and what to look for in them."""
 
-    def __init__(self, version: OpenVersion, query: Query, files: Sequence[int]) -> None:
+    def __init__(self, version: SearchableVersion, query: Query, files: Sequence[int]) -> None:
         self.terms: Mapping[str, float] = {}
         self.framed: Mapping[int, Sequence[int]] = dict.fromkeys(files, ())
         self._blobs: dict[int, str] = {}
@@ -224,7 +224,7 @@ class Localization:
     def __init__(
         self,
         report: BugReport,
-        version: OpenVersion,
+        version: SearchableVersion,
         stage_one: StageOne,
         reranker: Reranker | None,
         temperature: float,
@@ -244,7 +244,7 @@ class Localization:
             self.notes += (note,)
         history = version.history.as_of(report.opened_seconds)
         context = QueryContext(Query(report), version.index, history)
-        self.stage_one = StageOneAnswer.of(context, stage_one)
+        self.stage_one = StageOneResult.of(context, stage_one)
         self.scores = self.stage_one.scores
         """(F,) final scores, in the order of paths."""
         if (
@@ -500,7 +500,7 @@ def _notes_on_grammars(hits: Sequence[Hit]) -> list[str]:
     return [f"{no_grammar}: they are searched by their words, and have no functions"]
 
 
-def candidates_of_answer(answer: StageOneAnswer, depth: int) -> Candidates:
+def candidates_of_answer(answer: StageOneResult, depth: int) -> Candidates:
     """Return the first ``depth`` files of stage one for a new report, whose fix is unknown."""
     rows = answer.order[:depth]
     version = answer.context.version

@@ -20,7 +20,7 @@ from tosloc.git import discovery
 from tosloc.git.repository import Change, Repository
 from tosloc.localize.answer import Answer
 from tosloc.localize.checkpoint import WEIGHTS_FILE
-from tosloc.localize.localization import Localization, OpenVersion
+from tosloc.localize.localization import Localization, SearchableVersion
 from tosloc.localize.model import Model
 from tosloc.localize.options import LocalizeOptions, complete_options
 from tosloc.localize.repository_notes import describe_sparse_checkout
@@ -66,11 +66,11 @@ class Localizer:
         self._repository = repository
         self._closed = False
         self._lock = RLock()  # for the repository, and everything that is computed from a version
-        self._versions: dict[tuple[str, frozenset[Change]], OpenVersion] = {}
+        self._versions: dict[tuple[str, frozenset[Change]], SearchableVersion] = {}
         """Open versions by commit and uncommitted changes."""
-        self._embedded: OpenVersion | None = None
+        self._embedded: SearchableVersion | None = None
         if self.model.version is not None:
-            self._embedded = OpenVersion(None, self.model.version, None, self.model.reranker)
+            self._embedded = SearchableVersion(None, self.model.version, None, self.model.reranker)
 
     @classmethod
     def open(
@@ -268,7 +268,7 @@ class Localizer:
 
     def version(
         self, commit: str | None = None, progress: Progress = ignore_progress
-    ) -> OpenVersion:
+    ) -> SearchableVersion:
         """Return the version that ``localize`` ranks for a ``commit``, prepared for questions.
 
         Without a repository it is the version in the checkpoint. Raises as ``localize`` does.
@@ -306,14 +306,18 @@ class Localizer:
         revision: str = "HEAD",
         progress: Progress = ignore_progress,
         changes: frozenset[Change] = frozenset(),
-    ) -> OpenVersion:
+    ) -> SearchableVersion:
         """Prepare a version with uncommitted changes; the caller keeps the repository open."""
         prepared = indexed.prepare(revision, progress, changes)
-        version = OpenVersion(indexed, prepared, self.model.known_reports, self.model.reranker)
+        version = SearchableVersion(
+            indexed, prepared, self.model.known_reports, self.model.reranker
+        )
         version.uncommitted = len(changes)
         return version
 
-    def localization(self, report: BugReport, version: OpenVersion | None = None) -> Localization:
+    def localization(
+        self, report: BugReport, version: SearchableVersion | None = None
+    ) -> Localization:
         """Rank every file of a version (default: ``self.version()``) for a report.
 
         The result depends on the report, the version and the model alone, not on the current time.
@@ -328,7 +332,7 @@ class Localizer:
 
 
 def _select(
-    version: OpenVersion, settings: Mapping[str, Any], from_settings: frozenset[str]
+    version: SearchableVersion, settings: Mapping[str, Any], from_settings: frozenset[str]
 ) -> FileSelection:
     """Select the files that an answer may list."""
     return version.choose(
@@ -336,7 +340,7 @@ def _select(
     )
 
 
-def _match_path(path: str, version: OpenVersion) -> str:
+def _match_path(path: str, version: SearchableVersion) -> str:
     """Return the path of the version that the user means. Raises ToslocError if there is none."""
     paths = version.snapshot.paths
     if path in paths:

@@ -16,7 +16,7 @@ from tosloc.rank.calibration import DEFAULT_TEMPERATURE
 from tosloc.rank.stage_one import StageOne
 from tosloc.rerank.base import Reranker
 from tosloc.retrieval.documents import Documents
-from tosloc.storage.prepared import PreparedVersion
+from tosloc.storage.prepared import StoredVersion
 
 if TYPE_CHECKING:
     from tosloc.core.config import Config
@@ -37,7 +37,7 @@ class Model:
     reranker: Reranker | None = None
     known_reports: tuple[Documents, Sequence[str]] | None = None
     """The fixed reports that training knew, and the paths that their file numbers stand for."""
-    version: PreparedVersion | None = None
+    version: StoredVersion | None = None
     """The version that the checkpoint contains, to localize without a repository."""
     weights: Weights = field(default_factory=lambda: Weights("shipped"))
     """What answers say about the weights."""
@@ -60,12 +60,12 @@ class Model:
             return checkpoint.shipped(paths)
         return self.stage_one, self.temperature
 
-    def with_version(self, version: PreparedVersion) -> Model:
+    def with_version(self, version: StoredVersion) -> Model:
         """Return a copy that contains a version, with the history that this model ranks it by."""
         history = version.history
         if self.known_reports is not None:
             history = version.with_reports(*self.known_reports)
-        return replace(self, version=PreparedVersion(version.index, history))
+        return replace(self, version=StoredVersion(version.index, history))
 
     def save(self, folder: Path) -> None:
         """Write a checkpoint: configuration, weights, known reports and the version, if any."""

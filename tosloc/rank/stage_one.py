@@ -318,7 +318,7 @@ class StageOne:
 
 
 @dataclass(frozen=True, eq=False)
-class StageOneAnswer:
+class StageOneResult:
     """Stage one's scores of every file of the version, in path order, for one query."""
 
     context: QueryContext

@@ -30,7 +30,7 @@ from tosloc.retrieval.corpus import (
     STRING,
     TYPE,
     Corpus,
-    VersionView,
+    VersionTexts,
 )
 from tosloc.retrieval.formulas import K1, Fractions, length_norm, saturate_tf
 from tosloc.retrieval.postings import Postings, group_sum, known_terms, row_sums
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 FieldCounts: TypeAlias = npt.NDArray[np.uint16]
 """(P, 6) counts of a term by field."""
-Formula: TypeAlias = Callable[[VersionView, npt.NDArray[Any], IntArray], Fractions]
+Formula: TypeAlias = Callable[[VersionTexts, npt.NDArray[Any], IntArray], Fractions]
 """Function of a version, and of counts (P, ...) and rows (P,) of postings: saturated frequencies.
 
 They are (P,)."""
@@ -59,7 +59,7 @@ class Field:
     b: float = 0.4
     """Strength of the length normalisation."""
 
-    def __call__(self, view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
+    def __call__(self, view: VersionTexts, counts: FieldCounts, rows: IntArray) -> Float32Array:
         """Return the saturated frequency (P,) of each posting.
 
         ``counts`` (P, 6) are those of the term by field, ``rows`` (P,) the blobs.
@@ -84,7 +84,7 @@ FIELD_WEIGHTS: Final = ((CODE, 1.0), (COMMENT, 0.5), (STRING, 0.5), (METHOD, 4.0
 """Weights of the fields in BM25F."""
 
 
-def bm25f(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
+def bm25f(view: VersionTexts, counts: FieldCounts, rows: IntArray) -> Float32Array:
     """Return (P,) saturated frequencies of BM25F with ``FIELD_WEIGHTS``, k1 4 and b .4."""
     total = np.zeros(len(rows), dtype=np.float32)
     for column, weight in FIELD_WEIGHTS:
@@ -95,13 +95,13 @@ def bm25f(view: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Arra
     return saturate_tf(total, 4.0, 4.0)
 
 
-def term_coverage(_: VersionView, counts: FieldCounts, rows: IntArray) -> Float32Array:
+def term_coverage(_: VersionTexts, counts: FieldCounts, rows: IntArray) -> Float32Array:
     """Return (P,) 1 where the text contains the term."""
     text_counts = counts[:, CODE] | counts[:, COMMENT] | counts[:, STRING]
     return (text_counts > 0).astype(np.float32)
 
 
-def chunk_frequency(_: VersionView, counts: npt.NDArray[np.uint8], rows: IntArray) -> FloatArray:
+def chunk_frequency(_: VersionTexts, counts: npt.NDArray[np.uint8], rows: IntArray) -> FloatArray:
     """Return (P,) saturated frequencies in chunks, without length normalisation.
 
     A chunk has 50 lines, 10 of which overlap.
@@ -117,7 +117,7 @@ class Hits:
 
     def __init__(
         self,
-        view: VersionView,
+        view: VersionTexts,
         terms: LongArray,
         postings: Postings | None = None,
         rows: int | None = None,
@@ -175,7 +175,7 @@ class RevisedVectors:
     """Term -> number."""
 
     @classmethod
-    def of(cls, view: VersionView, table: PathTable) -> RevisedVectors:
+    def of(cls, view: VersionTexts, table: PathTable) -> RevisedVectors:
         """Return the vectors of a version whose paths are in the table."""
         from scipy import sparse  # Imported here because default features need none of it.
 

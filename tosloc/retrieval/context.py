@@ -14,10 +14,10 @@ from tosloc.core.records import FloatArray, LongArray, Snapshot
 from tosloc.reports.traces import Frame
 from tosloc.retrieval import bm25
 from tosloc.retrieval.bm25 import Hits, RevisedVectors
-from tosloc.retrieval.corpus import Corpus, VersionView
+from tosloc.retrieval.corpus import Corpus, VersionTexts
 from tosloc.retrieval.documents import DocumentsView
 from tosloc.retrieval.history_index import HistoryAsOf, aggregate_by_file, aggregate_by_name_term
-from tosloc.retrieval.paths import PathTable, PathView
+from tosloc.retrieval.paths import PathTable, VersionPaths
 from tosloc.retrieval.postings import known_terms
 from tosloc.retrieval.query import Query, frame_name
 
@@ -49,8 +49,8 @@ class VersionIndex:
     """A version ready for queries: its texts and its paths, which the table numbers."""
 
     def __init__(self, corpus: Corpus, snapshot: Snapshot, table: PathTable) -> None:
-        self.text = VersionView(corpus, snapshot)
-        self.paths = PathView(table, snapshot.path_ids)
+        self.text = VersionTexts(corpus, snapshot)
+        self.paths = VersionPaths(table, snapshot.path_ids)
 
     @cached_property
     def revised(self) -> RevisedVectors:

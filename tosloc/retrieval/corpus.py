@@ -169,7 +169,7 @@ def _join_and_clear(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return joined
 
 
-class VersionView:
+class VersionTexts:
     """One version of a corpus: the blob of each file, and statistics of exactly these files."""
 
     def __init__(self, corpus: Corpus, snapshot: Snapshot) -> None:

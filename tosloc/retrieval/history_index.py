@@ -31,7 +31,7 @@ from tosloc.git.history import History
 from tosloc.reports import traces
 from tosloc.retrieval.documents import DAY, Document, Documents, DocumentsView
 from tosloc.retrieval.formulas import K1, B, length_norm, saturate_tf
-from tosloc.retrieval.paths import PathTable, PathView
+from tosloc.retrieval.paths import PathTable, VersionPaths
 from tosloc.retrieval.payloads import pack, unpack
 from tosloc.retrieval.postings import Postings, group_starts, group_sum, row_sums
 from tosloc.retrieval.query import frame_name
@@ -118,12 +118,12 @@ class AggregatedDocuments:
         return groups, saturate_tf(frequency[groups], self._norm[groups], K1)
 
 
-def aggregate_by_file(view: DocumentsView, paths: PathView) -> AggregatedDocuments:
+def aggregate_by_file(view: DocumentsView, paths: VersionPaths) -> AggregatedDocuments:
     """Return one long text for each file, which joins the known documents that touched it."""
     return AggregatedDocuments(view, view.documents.touched, paths.present)
 
 
-def aggregate_by_name_term(view: DocumentsView, paths: PathView) -> AggregatedDocuments:
+def aggregate_by_name_term(view: DocumentsView, paths: VersionPaths) -> AggregatedDocuments:
     """Return one long text for each term of file names.
 
     It joins the known documents that touched a file with the term in its name.

@@ -175,7 +175,7 @@ def _truth_values(values: Iterable[object]) -> BoolArray:
     return np.fromiter(map(bool, values), dtype=np.bool_)
 
 
-class PathView:
+class VersionPaths:
     """The paths of one version within a table, with this version's document frequencies."""
 
     def __init__(self, table: PathTable, path_ids: IntArray) -> None:

@@ -39,7 +39,7 @@ _MAX_CHUNKS: Final = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedVersion:
+class StoredVersion:
     """A version and its history, ready for queries; only computed parts are added later.
 
     Paths that are gone stay in the history, after the version's own: their documents count through
@@ -74,7 +74,7 @@ class PreparedVersion:
         own_reports = replace(renumbered, commits=np.array(commits, dtype=np.int64))
         return HistoryIndex(self.history.commits, own_reports)
 
-    def with_changes(self, changes: Collection[Change], facts: Corpus) -> PreparedVersion:
+    def with_changes(self, changes: Collection[Change], facts: Corpus) -> StoredVersion:
         """Return the version with changed, new and removed files.
 
         ``facts`` are those of the new contents.
@@ -143,7 +143,7 @@ class PreparedVersion:
         )
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any]) -> PreparedVersion:
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> StoredVersion:
         """Return the version of ``to_arrays``; numbers are not checked."""
         [commit] = unpack_words(arrays["commit"])
         [committed_at] = arrays["committed_at"].tolist()
@@ -167,7 +167,7 @@ class PreparedVersion:
         )
 
 
-def load_untrusted_version(arrays: Arrays) -> PreparedVersion:
+def load_untrusted_version(arrays: Arrays) -> StoredVersion:
     """Return the version of arrays that anyone may have made.
 
     What depends on paths alone is computed again. Raises KeyError or ValueError if the arrays are
@@ -204,4 +204,4 @@ def load_untrusted_version(arrays: Arrays) -> PreparedVersion:
         validate_array(arrays, f"{name}.rows", np.int32, size, below=rows)
         validate_array(arrays, f"{name}.values", kind, size, *width, below=np.inf)
     table = PathTable.of(unpack_words(arrays["paths.paths"]))
-    return PreparedVersion.from_arrays(arrays | to_arrays({"paths": table}))
+    return StoredVersion.from_arrays(arrays | to_arrays({"paths": table}))

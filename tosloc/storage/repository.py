@@ -37,7 +37,7 @@ from tosloc.retrieval.history_index import (
 from tosloc.retrieval.paths import PathTable
 from tosloc.storage.cache import default_store, note_use
 from tosloc.storage.facts import FunctionReader, analysers_by_blob, read_facts
-from tosloc.storage.prepared import PreparedVersion
+from tosloc.storage.prepared import StoredVersion
 from tosloc.storage.store import FactStore
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class IndexedRepository:
 
     def prepare(
         self, revision: str, progress: Progress = ignore_progress, changes: Collection[Change] = ()
-    ) -> PreparedVersion:
+    ) -> StoredVersion:
         """Return the version that ``revision`` names, ready for queries.
 
         Commits that fix bugs, by their messages, are its fixed reports. Uncommitted ``changes`` are
@@ -189,7 +189,7 @@ class IndexedRepository:
         if commit == self.repo.no_commit and not source_changes:
             raise self._nothing_on_disk()
 
-        def build_version() -> PreparedVersion:
+        def build_version() -> StoredVersion:
             if source_changes:
                 listed = self._list_files(commit, self.suffixes)
             else:
@@ -206,7 +206,7 @@ class IndexedRepository:
             raise self._nothing_on_disk()
         return version
 
-    def _build_version(self, listed: Snapshot, progress: Progress) -> PreparedVersion:
+    def _build_version(self, listed: Snapshot, progress: Progress) -> StoredVersion:
         """Return a version with its history, from the facts of its files and commits."""
         missing = self.build_facts([listed], progress).missing
         files = dict(zip(listed.paths, listed.blobs, strict=True))
@@ -221,7 +221,7 @@ class IndexedRepository:
         table = PathTable.of(snapshot.path_names.names)
         corpus = self.load_facts(first_path_by_blob([listed]))
         index = VersionIndex(corpus, snapshot, table)
-        return PreparedVersion(index, history, commit_ids, missing, submodules)
+        return StoredVersion(index, history, commit_ids, missing, submodules)
 
     def _list_files(self, commit: str, suffixes: Iterable[str]) -> Snapshot:
         """Return the files of a commit; a branch without commits has none."""
@@ -238,7 +238,7 @@ class IndexedRepository:
 
     def prepare_other_files(
         self, commit: str, progress: Progress = ignore_progress, changes: Collection[Change] = ()
-    ) -> PreparedVersion:
+    ) -> StoredVersion:
         """Return all files of a version that are no source, without a history.
 
         Templates, styles and configuration have their words, unless they are tests or large; other
@@ -246,7 +246,7 @@ class IndexedRepository:
         """
         is_source = suffix_matcher(self.suffixes)
 
-        def build_version() -> PreparedVersion:
+        def build_version() -> StoredVersion:
             listed = self._list_files(commit, [""])
             files: dict[str, str] = {}
             for path, blob in zip(listed.paths, listed.blobs, strict=True):
@@ -257,7 +257,7 @@ class IndexedRepository:
             table = PathTable.of(snapshot.path_names.names)
             no_documents = Documents.collect([])
             history = HistoryIndex(no_documents, no_documents)
-            return PreparedVersion(VersionIndex(corpus, snapshot, table), history)
+            return StoredVersion(VersionIndex(corpus, snapshot, table), history)
 
         key = ("other files", sorted(self.suffixes), sorted(OTHER_SUFFIXES))
         version = self._read_or_build(commit, key, build_version)
@@ -285,8 +285,8 @@ class IndexedRepository:
         return self.load_facts(small, progress)
 
     def _read_or_build(
-        self, commit: str, key: object, build: Callable[[], PreparedVersion]
-    ) -> PreparedVersion:
+        self, commit: str, key: object, build: Callable[[], StoredVersion]
+    ) -> StoredVersion:
         """Return the kept version of a commit and a key; if none is kept, build it and keep it.
 
         A version with files that could not be read is not kept.
@@ -294,7 +294,7 @@ class IndexedRepository:
         path = self._version_path(commit, key)
         # A file that is missing or damaged is replaced.
         with suppress(CheckpointError, LookupError, ValueError):
-            kept = PreparedVersion.from_arrays(read_mapped(path))
+            kept = StoredVersion.from_arrays(read_mapped(path))
             with suppress(OSError):
                 os.utime(path)
             return kept

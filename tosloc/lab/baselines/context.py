@@ -41,7 +41,7 @@ from tosloc.git.history import History
 from tosloc.git.repository import Repository, decode_text
 from tosloc.lab.baselines.texts import ParsedSource, parse_source
 from tosloc.lab.baselines.vsm import TermCounts, count_terms
-from tosloc.retrieval.paths import PathTable, PathView
+from tosloc.retrieval.paths import PathTable, VersionPaths
 
 _BLOBS_PER_TASK: Final = 256
 
@@ -139,7 +139,7 @@ class ParsedVersion:
             self.rows[self.rows >= 0], minlength=len(files)
         ).astype(np.int64)
         """(B,) number of files of the version that have each blob."""
-        self.paths = PathView(table, snapshot.path_ids)
+        self.paths = VersionPaths(table, snapshot.path_ids)
         self.position_of_path = {
             path: position for position, path in enumerate(snapshot.path_ids.tolist())
         }
