@@ -1,4 +1,4 @@
-"""Terms of text: identifiers split at camelCase, digits and underscores, stopped, stemmed, plus their compounds.
+"""Terms of text: identifiers split into words without stop words, stemmed, and their compounds.
 
 Code, comments and bug reports go through the same functions, so that their terms meet.
 """
@@ -15,38 +15,54 @@ import Stemmer
 
 _STOP_WORDS: Final[frozenset[str]] = frozenset(
     # English
-    """ a about above after again against all also am an and any are aren as at be because been before being below
-    between both but by can cannot could couldn did didn do does doesn doing don down during each few for from
-    further had hadn has hasn have haven having he her here hers herself him himself his how i if in into is isn
-    it its itself just let ll me more most mustn my myself no nor not of off on once only or other ought our ours
-    ourselves out over own re same shan she should shouldn so some such than that the their theirs them themselves
-    then there these they this those through to too under until up ve very was wasn we were weren what when where
-    which while who whom why will with won would wouldn you your yours yourself yourselves"""
-    # Java and C; those that are also words of bug reports (package, import, interface, enum, export, record) stay terms
-    """ abstract assert auto bool boolean break byte case catch char class const continue default delete double else
-    extends extern false final finally float goto implements inline instanceof int long namespace new null nullptr
-    private protected public return short signed sizeof static strictfp string struct super switch synchronized
-    this throw throws transient true try typedef typename unsigned using var virtual void volatile while"""
+    """
+    a about above after again against all also am an and any are aren as at be because been
+    before being below between both but by can cannot could couldn did didn do does doesn
+    doing don down during each few for from further had hadn has hasn have haven having he her
+    here hers herself him himself his how i if in into is isn it its itself just let ll me
+    more most mustn my myself no nor not of off on once only or other ought our ours ourselves
+    out over own re same shan she should shouldn so some such than that the their theirs them
+    themselves then there these they this those through to too under until up ve very was wasn
+    we were weren what when where which while who whom why will with won would wouldn you your
+    yours yourself yourselves
+    """
+    # Java and C, except keywords that are also words of bug reports: package, import, interface,
+    # enum, export, record
+    """
+    abstract assert auto bool boolean break byte case catch char class const continue default
+    delete double else extends extern false final finally float goto implements inline
+    instanceof int long namespace new null nullptr private protected public return short
+    signed sizeof static strictfp string struct super switch synchronized this throw throws
+    transient true try typedef typename unsigned using var virtual void volatile while
+    """
     # Python
-    """ cls def elif self"""
+    """
+    cls def elif self
+    """
     # Documentation
-    """ author inheritdoc param see since nbsp lt gt amp quot""".split()
+    """
+    author inheritdoc param see since nbsp lt gt amp quot
+    """.split()
 )
-"""Words that never become terms; compared in lower case, before stemming."""
+"""Words that never become terms, compared in lower case before stemming."""
 
 _WORD = re.compile(r"[\w$]+")
 _PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _NUMBER = re.compile(
     r"0[xX][0-9a-fA-F_]*[lL]?|0[bB][01_]+[lL]?|[0-9][0-9_]*(?:[eE][0-9]*)?[lLfFdDuU]*"
 )
-_MAX_IDENTIFIER: Final = 200  # longer words are data (base64, hashes) and give no terms
-_MAX_CACHED: Final = 400_000  # identifiers kept per process, about 100 MB at most
+_MAX_IDENTIFIER: Final = 200
+"""Length of the longest word with terms; longer ones are data (base64, hashes)."""
+_MAX_CACHED: Final = 400_000
+"""Number of identifiers that a process remembers, in about 100 MB at most."""
 
 _stemmer = Stemmer.Stemmer("porter", 0)
 
 
 def words(text: str) -> list[str]:
-    """Raw word tokens of ``text`` in order: runs of letters of any script, digits, ``_`` and ``$``.
+    """Return the word tokens of a text in order: runs of letters, digits, ``_`` and ``$``.
+
+    Letters are those of any script.
 
     >>> words("int x_1 = über$Foo.bar(3);")
     ['int', 'x_1', 'über$Foo', 'bar', '3']
@@ -55,63 +71,68 @@ def words(text: str) -> list[str]:
 
 
 def split_identifier(identifier: str) -> list[str]:
-    """Parts of one identifier in their own spelling; ``_`` and ``$`` separate and are dropped.
+    """Return the parts of one identifier as they are spelled; ``_`` and ``$`` separate parts.
 
     >>> split_identifier("getURLFor"), split_identifier("HTMLParser_2"), split_identifier("aB")
     (['get', 'URL', 'For'], ['HTML', 'Parser', '2'], ['a', 'B'])
     """
     if identifier.isascii():
         return _PART.findall(identifier)
-    # beyond ASCII the same rules, with case as Unicode has it
-    shape = "".join(
-        letter
-        if letter.isascii()
-        else "0"
-        if letter.isdecimal()
-        else "A"
-        if letter.isupper()
-        else "a"
-        for letter in identifier
-    )
+    shape = "".join(map(_ascii_shape, identifier))
     return [identifier[match.start() : match.end()] for match in _PART.finditer(shape)]
+
+
+def _ascii_shape(letter: str) -> str:
+    """Return an ASCII character of the same kind and case, so that the same rules split it."""
+    if letter.isascii():
+        return letter
+    if letter.isdecimal():
+        return "0"
+    return "A" if letter.isupper() else "a"
 
 
 @lru_cache(_MAX_CACHED)
 def identifier_terms(identifier: str) -> tuple[str, ...]:
-    """Terms of one word token: its stemmed parts, then its compound if it has two parts or more.
+    """Return the terms of one word token: its stemmed parts, then its compound.
 
-    Parts of one character, of digits only, and stop words give nothing, and neither do number literals.
+    Only a token of two parts or more has a compound. Parts of one character or of digits only, stop
+    words and number literals have no terms.
 
     >>> identifier_terms("HTMLParser_2")
     ('html', 'parser', 'htmlparser2')
     >>> identifier_terms("Outer$InnerTypes")
     ('outer', 'inner', 'type', 'innertypes')
     """
-    found: list[str] = []
-    for parts in _names(identifier):
-        kept = (part.lower() for part in parts if len(part) > 1 and not part.isdecimal())
-        found += [_stem(word) for word in kept if word not in _STOP_WORDS]
+    terms: list[str] = []
+    for parts in _split_names(identifier):
+        for part in parts:
+            word = part.lower()
+            if len(part) > 1 and not part.isdecimal() and word not in _STOP_WORDS:
+                terms.append(_stem(word))
         if len(parts) > 1:
-            found.append("".join(parts).lower())
-    return tuple(found)
+            terms.append("".join(parts).lower())
+    return tuple(terms)
 
 
 @lru_cache(_MAX_CACHED)
 def identifier_compounds(identifier: str) -> tuple[str, ...]:
-    """Compounds of one word token: one for each ``$``-separated name of two parts or more."""
-    return tuple("".join(parts).lower() for parts in _names(identifier) if len(parts) > 1)
+    """Return the compounds of one word token: of each ``$``-separated name with several parts."""
+    return tuple("".join(parts).lower() for parts in _split_names(identifier) if len(parts) > 1)
 
 
-def _names(identifier: str) -> Iterator[list[str]]:
-    """Parts of each ``$``-separated name that is no data, no number and, as a whole (inheritDoc), no stop word."""
+def _split_names(identifier: str) -> Iterator[list[str]]:
+    """Yield the parts of each ``$``-separated name.
+
+    It leaves out data, number literals, and names that are stop words as a whole (inheritDoc).
+    """
     for name in identifier.split("$"):
-        number = "0" <= name[:1] <= "9" and _NUMBER.fullmatch(name)
-        if 1 < len(name) <= _MAX_IDENTIFIER and not number and name.lower() not in _STOP_WORDS:
+        is_number = "0" <= name[:1] <= "9" and _NUMBER.fullmatch(name)
+        if 1 < len(name) <= _MAX_IDENTIFIER and not is_number and name.lower() not in _STOP_WORDS:
             yield split_identifier(name)
 
 
 def terms(text: str) -> list[str]:
-    """Terms of ``text`` in order: for each word its parts, stopped and stemmed, then its compound.
+    """Return the terms of a text in order: those of each word, as by ``identifier_terms``.
 
     >>> terms("The getURLFor(x) of HTMLParser fails")
     ['get', 'url', 'geturlfor', 'html', 'parser', 'htmlparser', 'fail']
@@ -120,7 +141,7 @@ def terms(text: str) -> list[str]:
 
 
 def compounds(text: str) -> list[str]:
-    """Just the compounds of ``text``, in order: lower case, unstemmed, letters and digits only.
+    """Return only the compounds of a text, in order: lower-case letters and digits, not stemmed.
 
     >>> compounds("StandardContext.start() of a web app: MAX_SIZE")
     ['standardcontext', 'maxsize']
