@@ -5,5 +5,5 @@ from tests import toy
 
 @pytest.fixture(scope="session")
 def project(tmp_path_factory):
-    """Forty bugs in 24 classes, on which everything is trained."""
+    """Return a project of 24 classes with forty bugs, on which everything is trained."""
     return toy.make_project(tmp_path_factory.mktemp("toy"))
