@@ -176,7 +176,7 @@ def test_an_answer_has_whole_paths_and_no_control_characters(capsys):
     print_answer(Answer("there", "c" * 40, committed, report, SearchScope(2, 1), hits))
     assert capsys.readouterr().out.splitlines() == [
         "bug: Context\\x1b does not start",
-        "2 files of cccccccccc, 2014-01-15; 1 test file hidden (--tests)",
+        "Searched 2 files of cccccccccc, 2014-01-15; 1 test file hidden (--tests)",
         f"1   90%  {path}",
         f"    {'start ' * 20}".rstrip(),
         "2   10%  caf\\xe9/[bold]\\x1b.java",

@@ -119,7 +119,7 @@ def test_the_repository_around_the_folder_is_searched(
 def test_before_the_first_commit_the_files_on_disk_are_searched(repository, tosloc):
     (repository.path / "parser.py").write_text(FILES["src/parser.py"])
     out, err = tosloc("localize", "bug.md", "--repo", repository.path)
-    assert out.splitlines()[1] == "1 file on disk, nothing is committed yet"
+    assert out.splitlines()[1] == "Searched 1 file on disk, nothing is committed yet"
     assert "nothing is committed yet: the files on disk are searched" in err
 
 
@@ -328,7 +328,7 @@ def test_a_general_report_has_a_note_and_no_shares(project, localize):
         " an identifier or a file name"
     ]
     assert re.match(r"1 +-  src/one\.py", out[2])
-    assert any(line.strip() == "words Banner" for line in out)
+    assert any(line.strip() == "Matching words: Banner" for line in out)
 
 
 @pytest.mark.usefixtures("project")
@@ -415,7 +415,7 @@ def test_a_past_fix_has_its_web_address_without_a_password(project, localize_jso
 def test_a_pipe_gets_plain_text(localize):
     lines, _ = localize("bug.md", "--top", "2")
     assert lines[0] == "bug: Parser drops the header"
-    scope = r"4 files of [0-9a-f]{10}, \d{4}-\d\d-\d\d; 1 test file hidden \(--tests\)"
+    scope = r"Searched 4 files of [0-9a-f]{10}, \d{4}-\d\d-\d\d; 1 test file hidden \(--tests\)"
     assert re.fullmatch(scope, lines[1])
     assert re.fullmatch(r"1  +\d+%  src/parser\.py", lines[2])
     assert "\x1b" not in "".join(lines)

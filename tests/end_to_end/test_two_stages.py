@@ -202,7 +202,7 @@ def test_localizing_with_and_without_the_repository_and_what_is_said(out, kind, 
     )  # what can be checked
     for path, text in said.items():
         assert moved[path].rank < places[path].rank
-        assert text.startswith("read again by its words: up from place ")
+        assert text.startswith("Moved up from rank ")
     late = changed(
         tmp_path / "late", out, kind, weight=9.0, trained_until=int(REPORT.opened_seconds) + 1
     )

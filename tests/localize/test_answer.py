@@ -120,9 +120,10 @@ def test_early_times_have_years_of_four_digits():
 
 def test_the_background_in_words():
     assert [line.text for line in background_lines(FULL)] == [
-        "tests of it: test_b.py",
+        "Related tests: test_b.py",
         "src/caf\udce9.py: last changed by Ada (2013-01-02) and Grace (2012-01-02), owned by @all",
-        f"like this: {'b' * 10} of #7, 2013-02-01: Mend it (a.py, b.py, c.py and 1 more)",
+        "Similar past change: bbbbbbbbbb of #7 (2013-02-01) Mend it,"
+        " in a.py, b.py, c.py and 1 more",
     ]
 
 
@@ -133,7 +134,7 @@ def test_no_background_has_no_lines():
 def test_an_earlier_change_without_a_title_in_words():
     untitled = Background((replace(EARLIER, title=""),))
     [line] = background_lines(replace(FULL, background=untitled))
-    assert line.text.endswith("of #7, 2013-02-01 (a.py, b.py, c.py and 1 more)")
+    assert line.text.endswith("of #7 (2013-02-01), in a.py, b.py, c.py and 1 more")
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def test_other_files_and_notes_follow_the_files_without_routine_notes():
     notes = (RoutineNote("the report has no date; it is asked as if ..."), "a shallow clone")
     tool_answer = make_tool_answer(1, notes=notes, others=(replace(hit, path="pom.xml"),))
     last_lines = tool_answer.as_text().splitlines()[-2:]
-    assert last_lines == ["other files: pom.xml", "note: a shallow clone"]
+    assert last_lines == ["Other files: pom.xml", "note: a shallow clone"]
     assert tool_answer.notes == ["a shallow clone"]
 
 

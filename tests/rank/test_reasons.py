@@ -75,8 +75,13 @@ def texts_of_kind(kind, chosen):
 def test_the_report_itself_comes_first_then_the_past_then_words(reasons_for):
     chosen = reasons_for(TREE, description=FRAMES)
     assert chosen == (
-        Reason("frame", "stack frame Tree.grow, line 3 in the report's version", lines=(3, 3)),
-        Reason("fix", "earlier fix c0 of bug d0, 1972-08-18; it says Growing, Tree", "c0", "d0"),
+        Reason("frame", "Stack frame Tree.grow, line 3 in the report's version", lines=(3, 3)),
+        Reason(
+            "fix",
+            "Earlier fix c0 of bug d0 (1972-08-18); shares the words Growing, Tree",
+            "c0",
+            "d0",
+        ),
         Reason("words", "words Growing, Tree"),
     )
     assert len(chosen) == MAX_REASONS
@@ -113,9 +118,9 @@ def test_a_file_that_is_lowered_is_ranked_by_its_activity(reasons_for):
     ("summary", "texts"),
     [
         ("Growing fails in Tree", ["the report says Tree, the file's name"]),
-        ("Growing fails in src/Tree.java", ["the report names src/Tree.java"]),
-        ("see https://x.org/blob/12ab/src/Tree.java#L3", ["the report names src/Tree.java"]),
-        ("in src.Tree.grow there is a leak", ["the report names src.Tree.grow"]),
+        ("Growing fails in src/Tree.java", ["The report names src/Tree.java"]),
+        ("see https://x.org/blob/12ab/src/Tree.java#L3", ["The report names src/Tree.java"]),
+        ("in src.Tree.grow there is a leak", ["The report names src.Tree.grow"]),
         ("src/Tree.javac", ["the report says Tree, the file's name"]),
         ("Trees grow in mytree.java", []),
     ],
@@ -132,7 +137,7 @@ NAMESAKES = {
 
 @pytest.mark.parametrize(
     ("file", "texts"),
-    [(0, []), (7, ["the report names load_all"])],
+    [(0, []), (7, ["The report names load_all"])],
     ids=["seven namesakes", "one file"],
 )
 def test_a_name_that_many_files_have_is_no_reason(reasons_for, file, texts):
@@ -143,7 +148,7 @@ def test_a_name_that_many_files_have_is_no_reason(reasons_for, file, texts):
 DEFINITION = {"code": "parseargs", "method": "parseargs"}
 DEFINING = {"src/a.py": DEFINITION, "src/b.py": {"code": "parseargs"}, "src/c.py": {}}
 """Only the first file defines parse_args; the second one uses it."""
-DEFINED = "it defines parse_args, which the report names"
+DEFINED = "Defines parse_args, which the report names"
 
 
 @pytest.mark.parametrize(
@@ -183,7 +188,7 @@ def test_a_fix_is_shown_by_its_subject_bug_and_address(reasons_for):
     [fix] = [reason for reason in reasons_for(TREE, lookups=LOOKUPS) if reason.kind == "fix"]
     assert (
         fix.text
-        == "earlier fix c0 of bug d0, 1972-08-18: Fix bug 52974: the tree must grow\x1b[31m"
+        == "Earlier fix c0 of bug d0 (1972-08-18): Fix bug 52974: the tree must grow\x1b[31m"
     )
     assert fix.commit == "c0"
     assert fix.issue == "d0"
@@ -219,7 +224,7 @@ def test_words_that_a_commit_shares_with_the_summary_come_first(reasons_for):
     commits = [(9, "tree leaf", PATHS[1:2])]
     chosen = reasons_for(TREE, "A tree", "with a leaf", history={"commits": commits})
     [commit] = [reason for reason in chosen if reason.commit]
-    assert commit.text.endswith("; it says tree, leaf")
+    assert commit.text.endswith("; shares the words tree, leaf")
 
 
 def test_a_long_message_that_shares_few_of_its_words_is_no_reason(reasons_for):
@@ -350,9 +355,9 @@ FALL = Function("Tree.fall", 4, 4, 1.0)
 @pytest.mark.parametrize(
     ("summary", "listed", "text", "lines"),
     [
-        ("growing tree leaf", [FALL, GROW], "words growing, tree in Tree.grow", (3, 3)),
-        ("a tree", [GROW, FALL], "words tree in Tree.grow", (3, 3)),
-        ("growing tree", [FALL], "words tree in Tree.fall", (4, 4)),
+        ("growing tree leaf", [FALL, GROW], "Matching words in Tree.grow: growing, tree", (3, 3)),
+        ("a tree", [GROW, FALL], "Matching words in Tree.grow: tree", (3, 3)),
+        ("growing tree", [FALL], "Matching words in Tree.fall: tree", (4, 4)),
         ("growing tree", [Function("Tree", 1, 5, 1.0)], "words growing, tree", None),
         ("growing tree", [], "words growing, tree", None),
     ],
@@ -370,14 +375,14 @@ def test_words_are_shown_with_the_listed_function_that_has_most(
 
 
 def test_a_test_has_what_it_tests_as_reason(reasons_for):
-    text = "what it tests by its name, src/Tree.java, is number 1 of all files"
+    text = "It tests src/Tree.java, number 1 of all files"
     chosen = reasons_for(TREE_TEST, "Growing", weights={"test_counterpart": 1.0})
     assert chosen == (Reason("test", text),)
 
 
 @pytest.mark.parametrize(
     ("package", "texts"),
-    [("shop", ["stack frame open, line 14 in the report's version"]), ("other", [])],
+    [("shop", ["Stack frame open, line 14 in the report's version"]), ("other", [])],
 )
 def test_only_frames_of_the_projects_own_files_are_reasons(reasons_for, package, texts):
     files = {"shop/door.py": {"code": "x"}, "shop/key.py": {"code": "y"}}

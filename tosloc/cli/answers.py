@@ -47,7 +47,7 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
         _print_hit(console, hit, rank_width, repository)
     if answer.others:
         others = [f"{hit.path} ({hit.why[0].text})" for hit in answer.others]
-        _print_wrapped(console, _dim(f"other files: {', '.join(others)}"))
+        _print_wrapped(console, _dim(f"Other files: {', '.join(others)}"))
     for line in background_lines(answer):
         _print_wrapped(console, _dim(line.text))
 
@@ -58,7 +58,7 @@ def _print_heading(console: Console, answer: Answer) -> None:
     name = f"{report.id}: {report.summary}" if report.summary else report.id
     heading = escape_unprintable(truncate_text(name, MAX_TEXT_CHARACTERS))
     console.print(Text(heading, "bold"), soft_wrap=True)
-    scope = f"{pluralize(answer.searched.files, 'file')} {_version_text(answer)}"
+    scope = f"Searched {pluralize(answer.searched.files, 'file')} {_version_text(answer)}"
     hidden_tests = answer.searched.hidden_tests
     if hidden_tests:
         scope += f"; {pluralize(hidden_tests, 'test file')} hidden (--tests)"

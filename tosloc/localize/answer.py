@@ -58,7 +58,7 @@ def background_lines(answer: Answer) -> list[Reason]:
         return []
     reasons = []
     if background.tests:
-        reasons.append(Reason("tests", f"tests of it: {', '.join(background.tests)}"))
+        reasons.append(Reason("tests", f"Related tests: {', '.join(background.tests)}"))
     who = []
     if background.people:
         people = [f"{person.name} ({person.date})" for person in background.people]
@@ -73,17 +73,17 @@ def background_lines(answer: Answer) -> list[Reason]:
 
 def _earlier_change(change: EarlierChange) -> Reason:
     """Return an earlier change like the report in words."""
-    text = f"like this: {change.commit[:10]}"
+    text = f"Similar past change: {change.commit[:10]}"
     if change.issue and change.issue not in change.title:
         text += f" of {change.issue}"
-    text += f", {change.date}"
+    text += f" ({change.date})"
     if change.title:  # it is unknown without the repository
-        text += f": {change.title}"
+        text += f" {change.title}"
     if change.files:
         files = ", ".join(change.files[:MAX_CHANGED_FILES])
         if len(change.files) > MAX_CHANGED_FILES:
             files += f" and {len(change.files) - MAX_CHANGED_FILES} more"
-        text += f" ({files})"
+        text += f", in {files}"
     return Reason("earlier", text, change.commit, change.issue, url=change.url)
 
 

@@ -442,7 +442,7 @@ class Localization:
         """Return a reason if a language model moved a file up."""
         if self._moved_up is None or file not in self._moved_up:
             return []
-        text = f"moved up from place {self._moved_up[file]} by a language model"
+        text = f"Moved up from rank {self._moved_up[file]} by a language model"
         return [Reason("model", text)]
 
     def _others(self, kept: BoolArray | None) -> list[Hit]:
@@ -485,7 +485,7 @@ class Localization:
             words = [
                 self.stage_one.reasons.describe_match(asked, answer) for asked, answer in matches
             ]
-            text = f"read again by its words: up from place {old_place + 1} ({', '.join(words)})"
+            text = f"Moved up from rank {old_place + 1} by stage two: {', '.join(words)}"
             reasons[file] = Reason("terms", text)
         return reasons
 

@@ -128,7 +128,7 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         if left_out:
             lines.append(f"({left_out} more left out for room; give a larger budget)")
         if self.others:
-            lines.append(f"other files: {', '.join(self.others)}")
+            lines.append(f"Other files: {', '.join(self.others)}")
         lines += self.background
         lines += [f"note: {note}" for note in self.notes]
         if self.weights.kind == "trained":

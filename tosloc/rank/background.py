@@ -151,7 +151,7 @@ def find_other_files(
     reasons: dict[int, Reason] = {}
     for file, written in mentioned_files(context).items():
         if kept[file]:
-            reasons[file] = Reason("name", f"the report names {written}")
+            reasons[file] = Reason("name", f"The report names {written}")
     for file, reason in _matches_by_words(context, scores, common, kept):
         reasons.setdefault(file, reason)
     hits = []
@@ -170,7 +170,7 @@ def _matches_by_words(
         words, _ = reasons.words(file)
         rare = [word for word in words if word not in common]
         if len(rare) > 1 or (rare and reasons.name_words(file)):
-            yield file, Reason("words", f"words {reasons.join_words([*rare, *words])}")
+            yield file, Reason("words", f"Matching words: {reasons.join_words([*rare, *words])}")
 
 
 def mentioned_files(context: QueryContext) -> dict[int, str]:

@@ -148,7 +148,7 @@ class FileReasons:
         """Return the reason that the report writes the file's path, its module or its name."""
         row = self._row(file)
         if row in self._spelling_by_row:
-            return Reason("name", f"the report names {self._spelling_by_row[row]}")
+            return Reason("name", f"The report names {self._spelling_by_row[row]}")
         stem = file_stem(self.paths.table.paths[row])
         looks_like_name = stem[:1].isupper() or "_" in stem
         if stem not in self.context.query.mentions or not looks_like_name:
@@ -159,8 +159,8 @@ class FileReasons:
         if self.paths.table.compound_stem[row]:
             verb = f"names {stem}"
         else:
-            verb = f"says {stem}, the file's name"
-        return Reason("name", f"the report {verb}{_one_of(namesakes)}")
+            verb = f"contains {stem}, the file's name"
+        return Reason("name", f"The report {verb}{_one_of(namesakes)}")
 
     @cached_property
     def _spelling_by_row(self) -> dict[int, str]:
@@ -208,7 +208,7 @@ class FileReasons:
                 continue
             if defined.name.compound and defined.files <= MAX_NAMESAKES and row in defined.rows:
                 others = f" (one of {defined.files} files that do)" if defined.files > 1 else ""
-                return Reason("name", f"it defines {written}, which the report names{others}")
+                return Reason("name", f"Defines {written}, which the report names{others}")
         return None
 
     # Earlier changes
@@ -290,9 +290,9 @@ class FileReasons:
         is_fix = change.fix and (
             subject is None or change.bug is not None or is_fix_message(subject)
         )
-        label = "earlier fix" if is_fix else "commit"
+        label = "Earlier fix" if is_fix else "Commit"
         of_bug = f" of bug {change.bug}" if change.bug else ""
-        sentence = f"{label} {change.commit[:10]}{of_bug}, {day(change.at)}"
+        sentence = f"{label} {change.commit[:10]}{of_bug} ({day(change.at)})"
         shared = self.join_words(change.words)
         if subject:
             sentence += f": {_shorten(subject)}"
@@ -300,7 +300,7 @@ class FileReasons:
                 # The subject shows what it shares.
                 shared = ""
         if shared:
-            sentence += f"; it says {shared}"
+            sentence += f"; shares the words {shared}"
         issue = change.bug
         if not issue and subject is not None:
             issue = first_issue(subject)
@@ -366,11 +366,13 @@ class FileReasons:
         if functions is not None:
             holder = find_best_holder(functions, shown, listed)
         if functions is None or holder is None:
-            return Reason("words", f"words {self.join_words(words)}")
+            return Reason("words", f"Matching words: {self.join_words(words)}")
         number, contained = holder
         inside = self.join_words([word for word in shown if word in contained])
         lines = int(functions.starts[number]), int(functions.ends[number])
-        return Reason("words", f"words {inside} in {functions.names[number]}", lines=lines)
+        return Reason(
+            "words", f"Matching words in {functions.names[number]}: {inside}", lines=lines
+        )
 
     def name_words(self, file: int) -> list[str]:
         """Return the words of the file's name that the report is about, heaviest first.
@@ -402,8 +404,8 @@ class FileReasons:
             other_path = table.paths[other_row]
             if is_pair and file_stem(other_path) != file_stem(table.paths[row]):
                 is_test = table.test[other_row]
-                what = "a test of this name," if is_test else "what it tests by its name,"
-                return Reason("test", f"{what} {other_path}, is number {rank} of all files")
+                relation = "Its test" if is_test else "It tests"
+                return Reason("test", f"{relation} {other_path}, number {rank} of all files")
         return None
 
 
@@ -411,7 +413,7 @@ def _frame_reason(location: Frame, files: int) -> Reason:
     """Return a stack frame as a reason; ``files`` is the number of files that it can mean."""
     class_name = location.type.rpartition(".")[2]
     names = ".".join(filter(None, (class_name, location.method)))
-    sentence = f"stack frame {names}" if names else "stack frame"
+    sentence = f"Stack frame {names}" if names else "Stack frame"
     lines = None
     if location.line:
         sentence += f", line {location.line} in the report's version"
@@ -444,7 +446,7 @@ def _shorten(subject: str) -> str:
 
 def _one_of(files: int) -> str:
     """Return a remark that a name is that of several files; "" if it is not."""
-    return f" (one of {files} files so called)" if files > 1 else ""
+    return f" (one of {files} files with this name)" if files > 1 else ""
 
 
 def day(seconds: int) -> str:

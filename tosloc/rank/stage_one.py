@@ -381,7 +381,7 @@ class StageOneResult:
             return tuple(reasons[:MAX_REASONS])
         if by_words is not None:
             return (by_words,)
-        unexplained = "no word in common; ranked by how often and how lately it changed"
+        unexplained = "No common words; ranked by how often and how recently it changed"
         return (Reason("activity", unexplained),)
 
     def _pointer(
@@ -412,7 +412,7 @@ class StageOneResult:
         name_words = self.reasons.name_words(file)
         if set(name_words) <= set(words):
             return None
-        return Reason("path", f"its name has {self.reasons.join_words(name_words)}")
+        return Reason("path", f"The path contains {self.reasons.join_words(name_words)}")
 
     def _counterpart(self, file: int) -> Reason | None:
         """Return the reason that a first file is a test of the file, or tested by it."""

@@ -77,7 +77,7 @@ def test_note_names_model_and_host(ask, server):
 def test_file_that_the_model_moved_up_says_so_beside_its_reasons(ask, own_order):
     moved = ask().hits[0]
     assert moved.why[-1].kind == "model"
-    assert moved.why[-1].text == "moved up from place 3 by a language model"
+    assert moved.why[-1].text == "Moved up from rank 3 by a language model"
 
 
 def test_file_that_did_not_move_up_has_no_such_reason(ask):
