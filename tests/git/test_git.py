@@ -1,4 +1,4 @@
-"""Repository against git's own answers, on repositories with every oddity that real ones have."""
+"""Repositories are read as git reads them, with every oddity that real ones have."""
 
 import os
 import pickle
@@ -15,7 +15,8 @@ from tosloc.git.history import read_history
 from tosloc.git.repository import Repository, decode_text
 
 JAVA = frozenset({".java"})
-ODD = {
+MISSING_ID = "0" * 40
+ODD_FILES = {
     "src/a b.java": "blank",
     "src/né.java": "accent",
     "src/UPPER.JAVA": "upper case",
@@ -28,61 +29,186 @@ ODD = {
     "notes.txt": "not source",
     b"src/\xe9.java": "Latin-1 name",
 }
+ODD_PATHS = [
+    "run.java",
+    "src-x/a.java",
+    "src.java",
+    "src/UPPER.JAVA",
+    "src/a b.java",
+    "src/new\nline.java",
+    "src/né.java",
+    "src/\udce9.java",
+]
+"""Paths of the regular Java files of ODD_FILES, ordered by their bytes."""
 
 
-def text_of(opened, blob):
-    [(_, data)] = opened.texts([blob])
-    return None if data is None else decode_text(data)
+def read_bytes(opened, blobs):
+    """Return the bytes of each blob, None for one that cannot be read."""
+    return [data for _, data in opened.texts(blobs)]
+
+
+def read_texts(opened, snapshot):
+    """Return the texts of a version's files."""
+    return [decode_text(data) for data in read_bytes(opened, snapshot.blobs)]
+
+
+# Opening
 
 
 @pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away"
 )
-def test_repository_of_another_account(repository):
+def test_a_repository_of_another_account_is_read(repository):
     commit = repository.commit({"A.java": "x"})
-    for place in [repository.path, *repository.path.rglob("*")]:
-        os.chown(place, 12345, 12345)
+    for path in [repository.path, *repository.path.rglob("*")]:
+        os.chown(path, 12345, 12345)
     with Repository(repository.path) as opened:
         assert opened.resolve("HEAD") == commit
         assert opened.snapshot("main", JAVA).paths == ("A.java",)
 
 
-def test_texts_stream_in_order_and_survive_being_left(repository):
-    contents = {f"{number}.java": f"text {number}\n" * (number % 7) for number in range(100)}
-    contents["big.java"] = "x" * 3_000_000
-    repository.commit(contents)
+def make_work_tree(make_repository, folder, monkeypatch):
+    repository = make_repository("project")
+    return repository.commit({"d/A.java": "class A {}"}), repository.path
+
+
+def make_bare(make_repository, folder, monkeypatch):
+    repository = make_repository("project.git", bare=True)
+    return repository.commit({"d/A.java": "class A {}"}), repository.path
+
+
+def make_without_config(make_repository, folder, monkeypatch):
+    """Make a bare git directory called repo without a configuration."""
+    commit, path = make_work_tree(make_repository, folder, monkeypatch)
+    git_directory = (path / ".git").rename(folder / "repo")
+    (git_directory / "config").unlink()
+    return commit, git_directory
+
+
+def make_linked(make_repository, folder, monkeypatch):
+    repository = make_repository("project")
+    commit = repository.commit({"d/A.java": "class A {}"})
+    repository.git("worktree", "add", "-q", "--detach", str(folder / "linked"), commit)
+    return commit, folder / "linked"
+
+
+def make_in_home(make_repository, folder, monkeypatch):
+    commit, _ = make_work_tree(make_repository, folder, monkeypatch)
+    monkeypatch.setenv("HOME", str(folder))
+    return commit, "~/project"
+
+
+def make_sha256(make_repository, folder, monkeypatch):
+    repository = make_repository("project")
+    shutil.rmtree(repository.path / ".git")
+    repository.git("init", "-q", "-b", "main", "--object-format=sha256")
+    return repository.commit({"d/A.java": "class A {}"}), repository.path
+
+
+@pytest.mark.parametrize(
+    "make", [make_work_tree, make_bare, make_without_config, make_linked, make_in_home, make_sha256]
+)
+def test_every_kind_of_repository_opens(make, make_repository, tmp_path, monkeypatch):
+    commit, path = make(make_repository, tmp_path, monkeypatch)
+    with Repository(path) as opened:
+        assert opened.resolve("HEAD") == commit
+        assert read_texts(opened, opened.snapshot("HEAD", JAVA)) == ["class A {}"]
+        assert opened.name == (tmp_path.name if make is make_without_config else "project")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nowhere", r"nowhere: no such folder; give the path of a git repository"),
+        ("", r": not a git repository; give the folder that has \.git in it"),
+        ("file", "file is a file; name the folder of the git repository"),
+    ],
+    ids=["missing", "other folder", "file"],
+)
+def test_what_is_no_repository_is_refused(tmp_path, name, message):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(RepositoryError, match=message):
+        Repository(tmp_path / name)
+
+
+def test_a_repository_without_commits_has_no_versions(repository):
+    with (
+        Repository(repository.path) as opened,
+        pytest.raises(UnknownCommit, match="no commit 'HEAD'"),
+    ):
+        opened.snapshot("HEAD", JAVA)
+
+
+@pytest.mark.slow  # GitPython looks for git once, when it is imported
+def test_a_missing_git_program_is_one_sentence(repository, tmp_path):
+    code = "import sys; from tosloc.git.repository import Repository; Repository(sys.argv[1])"
+    environment = {**os.environ, "GIT_PYTHON_GIT_EXECUTABLE": str(tmp_path / "no-git")}
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(repository.path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert "RepositoryError: git is not installed, " in result.stderr
+    assert "not what $GIT_PYTHON_GIT_EXECUTABLE names" in result.stderr
+
+
+# Contents
+
+
+@pytest.fixture
+def hundred_texts(repository):
+    """Commit a hundred small files and a large one; return their texts by path."""
+    texts = {f"{number}.java": f"text {number}\n" * (number % 7) for number in range(100)}
+    texts["big.java"] = "x" * 3_000_000
+    repository.commit(texts)
+    return texts
+
+
+def test_texts_come_in_the_order_of_the_blobs(repository, hundred_texts):
     with Repository(repository.path) as opened:
         snapshot = opened.snapshot("HEAD", JAVA)
-        asked = [*snapshot.blobs, "0" * 40, snapshot.blobs[0]]
-        answers = list(opened.texts(iter(asked)))
-        expected = [contents[path].encode() for path in snapshot.paths]
-        assert answers == list(zip(asked, [*expected, None, expected[0]], strict=True))
-        left = opened.texts(asked)
-        assert next(left) == answers[0]
-        assert list(opened.texts(asked[:60])) == answers[:60]
-        assert next(left) == answers[1]
+        blobs = [*snapshot.blobs, MISSING_ID, snapshot.blobs[0]]
+        contents = [hundred_texts[path].encode() for path in snapshot.paths]
+        expected = list(zip(blobs, [*contents, None, contents[0]], strict=True))
+        assert list(opened.texts(iter(blobs))) == expected
 
 
-def test_missing_and_damaged_blobs_are_skipped_and_a_missing_folder_is_an_error(repository):
+def test_other_texts_can_be_read_in_the_middle_of_a_stream(repository, hundred_texts):
+    with Repository(repository.path) as opened:
+        blobs = opened.snapshot("HEAD", JAVA).blobs
+        expected = list(opened.texts(blobs))
+        stream = opened.texts(blobs)
+        assert next(stream) == expected[0]
+        assert list(opened.texts(blobs[:60])) == expected[:60]
+        assert next(stream) == expected[1]
+
+
+def test_missing_and_damaged_blobs_are_skipped(repository):
     repository.commit({"a/A.java": "a", "b/B.java": "b", "b/C.java": "c", "d/D.java": "d"})
     repository.lose("HEAD:b/B.java")
     damaged = repository.git("rev-parse", "HEAD:b/C.java")
     repository.lose(damaged)
-    (repository.objects / damaged[:2] / damaged[2:]).write_bytes(
-        zlib.compress(b"blob 1000\0short")[:-4]
-    )
+    truncated = zlib.compress(b"blob 1000\0short")[:-4]
+    (repository.objects / damaged[:2] / damaged[2:]).write_bytes(truncated)
     with Repository(repository.path) as opened:
         blobs = opened.snapshot("HEAD", JAVA).blobs
-        assert [data for _, data in opened.texts(blobs)] == [b"a", None, None, b"d"]
-        repository.lose("HEAD:a")
-        with pytest.raises(
-            RepositoryError, match=r"git ls-tree failed \(.*\); run 'git fsck' there"
-        ):
-            opened.snapshot("HEAD", {".jav", ".java"})
+        assert read_bytes(opened, blobs) == [b"a", None, None, b"d"]
 
 
-@pytest.mark.parametrize("how", ["kill -9 $$", "exit 3"])
-def test_a_git_that_is_killed_is_no_answer(repository, tmp_path, monkeypatch, how):
+def test_a_missing_folder_is_an_error(repository):
+    repository.commit({"a/A.java": "a"})
+    repository.lose("HEAD:a")
+    with (
+        Repository(repository.path) as opened,
+        pytest.raises(RepositoryError, match=r"git ls-tree failed \(.*\); run 'git fsck' there"),
+    ):
+        opened.snapshot("HEAD", JAVA)
+
+
+@pytest.mark.parametrize("how", ["kill -9 $$", "exit 3"], ids=["killed", "exits"])
+@pytest.mark.parametrize("read", ["resolve", "commits", "texts"])
+def test_a_git_that_ends_early_is_an_error(repository, tmp_path, monkeypatch, how, read):
     commit = repository.commit({"A.java": "class A { }"})
     wrapper = tmp_path / "bin/git"
     wrapper.parent.mkdir()
@@ -92,132 +218,130 @@ def test_a_git_that_is_killed_is_no_answer(repository, tmp_path, monkeypatch, ho
     wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", str(wrapper.parent), prepend=os.pathsep)
     with Repository(repository.path) as opened:
-        for ask in (
-            opened.resolve,
-            lambda name: opened.commits([name]),
-            lambda name: text_of(opened, name),
-        ):
-            with pytest.raises(RepositoryError, match="git cat-file failed"):
-                ask(commit)
+        argument = commit if read == "resolve" else [commit]
+        with pytest.raises(RepositoryError, match="git cat-file failed"):
+            list(getattr(opened, read)(argument))
 
 
-@pytest.mark.slow  # GitPython looks once, when it is imported
-def test_a_git_that_is_not_there_is_one_sentence(repository, tmp_path):
-    code = "import sys; from tosloc.git.repository import Repository; Repository(sys.argv[1])"
-    environment = {**os.environ, "GIT_PYTHON_GIT_EXECUTABLE": str(tmp_path / "no-git")}
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(repository.path)],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert "RepositoryError: git is not installed, " in done.stderr
-    assert "not what $GIT_PYTHON_GIT_EXECUTABLE names" in done.stderr
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"\xef\xbb\xbfcaf\xe9", "café"),
+        (b"\xff\xfe\x00", "\ufffd"),
+        (b"\x80\0", "\x80\0"),
+    ],
+    ids=["Latin-1 after a UTF-8 mark", "half of a UTF-16 character", "no text"],
+)
+def test_decoding_never_fails(data, text):
+    assert decode_text(data) == text
 
 
-def test_versions_have_the_regular_files_in_order_of_bytes(repository, monkeypatch):
-    monkeypatch.setattr(git_repository, "_MAX_REMEMBERED_FILES", 5)
-    first = repository.commit(ODD, when=1234567890)
-    second = repository.commit({"src.java": None})
-    paths = ["run.java", "src-x/a.java", "src.java", "src/UPPER.JAVA", "src/a b.java"]
-    paths += ["src/new\nline.java", "src/né.java", "src/\udce9.java"]
+# Versions
+
+
+def test_a_version_has_the_regular_files_in_order_of_bytes(repository):
+    commit = repository.commit(ODD_FILES, when=1234567890)
     with Repository(repository.path) as opened:
-        for commit, expected in (
-            (first, paths),
-            (second, [*paths[:2], *paths[3:]]),
-            (first, paths),
-        ):
-            found = opened.snapshot(commit, JAVA)
-            assert list(found.paths) == expected
-        assert (found.commit, found.committed_at) == (first, 1234567890)
-        assert [text_of(opened, blob) for blob in found.blobs[-2:]] == ["accent", "Latin-1 name"]
-        assert opened.snapshot(first, {".txt"}).paths == ("notes.txt",)
+        snapshot = opened.snapshot(commit, JAVA)
+        assert list(snapshot.paths) == ODD_PATHS
+        assert snapshot.commit == commit
+        assert snapshot.committed_at == 1234567890
+        assert read_texts(opened, snapshot)[-2:] == ["accent", "Latin-1 name"]
+        assert opened.snapshot(commit, {".txt"}).paths == ("notes.txt",)
 
 
-@pytest.mark.parametrize("kind", ["work tree", "bare", "no config", "git file", "home", "sha256"])
-def test_every_kind_of_repository_opens(make_repository, tmp_path, monkeypatch, kind):
-    repository = make_repository(
-        "project.git" if kind == "bare" else "project", bare=kind == "bare"
-    )
-    if kind == "sha256":
-        shutil.rmtree(repository.path / ".git")
-        repository.git("init", "-q", "-b", "main", "--object-format=sha256")
-    commit, path = repository.commit({"d/A.java": "class A {}"}), repository.path
-    if kind == "no config":
-        path = (repository.path / ".git").rename(tmp_path / "repo")
-        (path / "config").unlink()
-    elif kind == "git file":
-        path = tmp_path / "linked"
-        repository.git("worktree", "add", "-q", "--detach", str(path), commit)
-    elif kind == "home":
-        monkeypatch.setenv("HOME", str(tmp_path))
-        path = "~/project"
-    with Repository(path) as opened:
-        assert opened.resolve("HEAD") == commit
-        assert [text_of(opened, blob) for blob in opened.snapshot("HEAD", JAVA).blobs] == [
-            "class A {}"
-        ]
-        assert opened.name == ("project" if kind != "no config" else tmp_path.name)
+def test_versions_stay_the_same_after_they_are_forgotten(repository, monkeypatch):
+    monkeypatch.setattr(git_repository, "_MAX_REMEMBERED_FILES", 5)
+    first = repository.commit(ODD_FILES)
+    second = repository.commit({"src.java": None})
+    remaining = [path for path in ODD_PATHS if path != "src.java"]
+    with Repository(repository.path) as opened:
+        assert list(opened.snapshot(first, JAVA).paths) == ODD_PATHS
+        assert list(opened.snapshot(second, JAVA).paths) == remaining
+        assert list(opened.snapshot(first, JAVA).paths) == ODD_PATHS
 
 
-def test_not_a_repository_or_an_empty_one(tmp_path, repository):
-    (tmp_path / "file").write_text("x")
-    for name, words in (
-        ("nowhere", r"nowhere: no such folder; give the path of a git repository"),
-        ("", r": not a git repository; give the folder that has \.git in it"),
-        ("file", "file is a file; name the folder of the git repository"),
-    ):
-        with pytest.raises(RepositoryError, match=words):
-            Repository(tmp_path / name)
-    with (
-        Repository(repository.path) as opened,
-        pytest.raises(UnknownCommit, match="no commit 'HEAD'"),
-    ):
-        opened.snapshot("HEAD", JAVA)
+# Revisions and commits
 
 
-def test_revisions_and_commits(repository):
+@pytest.fixture
+def merged(repository):
+    """Commit a root, a side in Latin-1 and a merge with a broken message; return their ids."""
     root = repository.commit({"A.java": "1"}, "grüße\n\nbody\n", when=5)
-    side = repository.commit({"B.java": "1"}, "caf\xe9".encode("latin-1"), encoding="ISO-8859-1")
+    message = "caf\xe9".encode("latin-1")
+    side = repository.commit({"B.java": "1"}, message, encoding="ISO-8859-1")
     merge = repository.commit({}, b"broken \xff", parents=(root, side))
+    return root, side, merge
+
+
+def test_revisions_name_the_commits_that_git_finds(repository, merged):
+    root, side, merge = merged
     repository.git("tag", "-a", "-m", "release", "v1", root)
     repository.git("replace", side, root)  # which is not followed
-    tag, tree = repository.git("rev-parse", "v1", f"{root}^{{tree}}").split()
+    tag = repository.git("rev-parse", "v1")
+    expected = {"main~1": root, "v1": root, tag: root, side[:9].upper(): side, "main": merge}
     with Repository(repository.path) as opened:
-        named = {"main~1": root, "v1": root, tag: root, side[:9].upper(): side, "main": merge}
-        unknown = (
-            "nothing",
-            "",
-            " ",
-            "main\nmain",
-            "--all",
-            "0" * 40,
-            "a" * 64,
-            "main:A.java",
-            tree,
-        )
-        assert opened.resolve_many([*named, *unknown]) == named | dict.fromkeys(unknown)
-        with pytest.raises(
-            UnknownCommit, match=r"repo: no commit 'nothing'; check its spelling, or run: git fetch"
-        ):
-            opened.resolve("nothing")
-        first, second, third = opened.commits([root, side, merge])
-        assert (first.tree, first.message, first.parents, first.committed_at) == (
-            tree,
-            "grüße\n\nbody\n",
-            (),
-            5,
-        )
-        assert (second.message, second.parents) == ("café", (root,))
-        assert (third.message, third.parents) == ("broken \ufffd", (root, side))
-        assert [opened.subject(name) for name in (root, "0" * 40, tree)] == ["grüße", None, None]
-        for none in ("0" * 40, tree):
-            for ask in (
-                lambda name: opened.commits([name]),
-                lambda name: opened.snapshot(name, JAVA),
-            ):
-                with pytest.raises(UnknownCommit):
-                    ask(none)
+        assert opened.resolve_many(expected) == expected
+
+
+def test_revisions_without_a_commit_are_none(repository, merged):
+    tree = repository.git("rev-parse", f"{merged[0]}^{{tree}}")
+    unknown = ["nothing", "", " ", "main\nmain", "--all", MISSING_ID, "a" * 64, "main:A.java", tree]
+    with Repository(repository.path) as opened:
+        assert opened.resolve_many(["main", *unknown, "main~1"]) == {
+            "main": merged[2],
+            **dict.fromkeys(unknown),
+            "main~1": merged[0],
+        }
+
+
+def test_an_unknown_revision_is_one_sentence(repository, merged):
+    message = r"repo: no commit 'nothing'; check its spelling, or run: git fetch"
+    with Repository(repository.path) as opened, pytest.raises(UnknownCommit, match=message):
+        opened.resolve("nothing")
+
+
+def test_a_commit_has_tree_message_parents_and_time(repository, merged):
+    root, _, _ = merged
+    with Repository(repository.path) as opened:
+        [info] = opened.commits([root])
+    assert info.tree == repository.git("rev-parse", f"{root}^{{tree}}")
+    assert info.message == "grüße\n\nbody\n"
+    assert info.parents == ()
+    assert info.committed_at == 5
+
+
+def test_a_message_is_decoded_as_the_commit_declares(repository, merged):
+    with Repository(repository.path) as opened:
+        messages = [info.message for info in opened.commits(merged)]
+    assert messages == ["grüße\n\nbody\n", "café", "broken \ufffd"]
+
+
+def test_parents_come_in_the_order_of_the_commit(repository, merged):
+    root, side, _ = merged
+    with Repository(repository.path) as opened:
+        parents = [info.parents for info in opened.commits(merged)]
+    assert parents == [(), (root,), (root, side)]
+
+
+def test_a_subject_is_none_if_there_is_no_commit(repository, merged):
+    root, _, _ = merged
+    tree = repository.git("rev-parse", f"{root}^{{tree}}")
+    with Repository(repository.path) as opened:
+        assert opened.subject(root) == "grüße"
+        assert opened.subject(MISSING_ID) is None
+        assert opened.subject(tree) is None
+
+
+@pytest.mark.parametrize("kind", ["missing", "tree"])
+def test_an_id_of_no_commit_is_unknown(repository, merged, kind):
+    tree = repository.git("rev-parse", f"{merged[0]}^{{tree}}")
+    identity = tree if kind == "tree" else MISSING_ID
+    with Repository(repository.path) as opened:
+        with pytest.raises(UnknownCommit):
+            opened.commits([identity])
+        with pytest.raises(UnknownCommit):
+            opened.snapshot(identity, JAVA)
 
 
 @pytest.mark.parametrize("name", [":/Fixed", ":/^Fixed the", "HEAD^{/Fixed}", ":/!-Start"])
@@ -237,102 +361,121 @@ def test_a_pattern_that_no_message_matches_is_one_sentence(repository):
         opened.resolve(":/Fixed")
 
 
+# Names of authors
+
 SEPARATORS = ["\u2028", "\u2029", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85"]
+"""Characters at which Python splits lines and git does not."""
+
+
+def commit_as_author(repository, message):
+    """Commit a file with git's own command, as the author that the environment names."""
+    (repository.path / "A.java").write_text("1")
+    repository.git("add", "A.java")
+    repository.git("commit", "-q", "-m", message)
+    return repository.git("rev-parse", "HEAD")
 
 
 @pytest.mark.parametrize("separator", SEPARATORS)
-def test_a_name_with_a_separator_of_lines_is_one_name(repository, separator):
+def test_a_name_with_a_line_separator_is_one_name(repository, separator):
     name = f"Ada{separator}Lovelace"
     repository.environment["GIT_AUTHOR_NAME"] = name
-    (repository.path / "A.java").write_text("1")
-    repository.git("add", "A.java")
-    repository.git("commit", "-q", "-m", f"Open{separator}the door\n\nbody")
-    commit = repository.git("rev-parse", "HEAD")
+    commit = commit_as_author(repository, f"Open{separator}the door\n\nbody")
     with Repository(repository.path) as opened:
         assert opened.authors([commit], commit) == {commit: name}
         assert opened.subject(commit) == f"Open{separator}the door"
 
 
 @pytest.mark.parametrize("separator", SEPARATORS)
-def test_a_mailmap_with_a_separator_of_lines_gives_one_name(repository, separator):
+def test_a_mailmap_with_a_line_separator_gives_one_name(repository, separator):
     name = f"Ada{separator}Lovelace"
-    commit = repository.commit({".mailmap": f"{name} <ada@example.org> <tester@example.org>\n"})
+    repository.commit({".mailmap": f"{name} <ada@example.org> <tester@example.org>\n"})
     repository.environment["GIT_AUTHOR_EMAIL"] = "tester@example.org"
-    (repository.path / "A.java").write_text("1")
-    repository.git("add", "A.java")
-    repository.git("commit", "-q", "-m", "x")
-    commit = repository.git("rev-parse", "HEAD")
+    commit = commit_as_author(repository, "x")
     with Repository(repository.path) as opened:
         assert opened.authors([commit], commit) == {commit: name}
 
 
-def test_shallow_and_partial_clones_are_read_without_fetching(repository, tmp_path):
-    commits = [repository.commit({"A.java": str(number), "B.java": "same"}) for number in range(4)]
+# Clones that lack something
+
+
+@pytest.fixture
+def commits(repository):
+    """Commit four versions of A.java beside an unchanged file; return their ids."""
+    return [repository.commit({"A.java": str(number), "B.java": "same"}) for number in range(4)]
+
+
+def clone(repository, folder, option):
     repository.git("config", "uploadpack.allowFilter", "true")
-    for name, option in (("shallow", "--depth=2"), ("partial", "--filter=blob:none")):
-        repository.git(
-            "clone",
-            "-q",
-            "--no-checkout",
-            option,
-            f"file://{repository.path}",
-            str(tmp_path / name),
-        )
-    with Repository(tmp_path / "shallow") as opened:
+    address = f"file://{repository.path}"
+    repository.git("clone", "-q", "--no-checkout", option, address, str(folder))
+    return folder
+
+
+def test_a_shallow_clone_has_no_parents_at_its_edge(repository, commits, tmp_path):
+    with Repository(clone(repository, tmp_path / "shallow", "--depth=2")) as opened:
         assert opened.shallow == {commits[2]}
-        assert [info.parents for info in opened.commits(commits[2:])] == [(), (commits[2],)]
-        with pytest.raises(
-            UnknownCommit, match=r"in this shallow clone; run: git fetch --unshallow"
-        ):
-            opened.resolve("HEAD~2")
+        parents = [info.parents for info in opened.commits(commits[2:])]
+        assert parents == [(), (commits[2],)]
+
+
+def test_a_revision_beyond_a_shallow_clone_has_a_hint(repository, commits, tmp_path):
+    message = r"in this shallow clone; run: git fetch --unshallow"
+    with (
+        Repository(clone(repository, tmp_path / "shallow", "--depth=2")) as opened,
+        pytest.raises(UnknownCommit, match=message),
+    ):
+        opened.resolve("HEAD~2")
+
+
+def test_the_first_commit_of_a_shallow_clone_touches_nothing(repository, commits, tmp_path):
+    with Repository(clone(repository, tmp_path / "shallow", "--depth=2")) as opened:
         history = read_history(opened, "HEAD", JAVA)
         assert history.ids == tuple(commits[2:])
-        assert history.touched == [
-            [],
-            [opened.path_names.ids["A.java"]],
-        ]  # what the first one touches is not known
-    with Repository(tmp_path / "partial") as opened:
+        assert history.touched == [[], [opened.path_names.ids["A.java"]]]
+
+
+def test_a_partial_clone_is_read_without_fetching(repository, commits, tmp_path):
+    with Repository(clone(repository, tmp_path / "partial", "--filter=blob:none")) as opened:
         snapshot = opened.snapshot("HEAD", JAVA)
         assert snapshot.paths == ("A.java", "B.java")
-        assert [data for _, data in opened.texts(snapshot.blobs)] == [
-            None,
-            None,
-        ]  # git left to itself fetches them
+        assert read_bytes(opened, snapshot.blobs) == [None, None]  # git itself would fetch them
 
 
-def test_nothing_of_the_folder_changes_and_copies_are_of_their_own(
-    repository, tmp_path, monkeypatch
-):
-    commit = repository.commit({"A.java": "1", "B.java": "2"})
+# State
+
+
+def read_state(folder):
+    """Return the time and content of each file below a folder."""
+    state = {}
+    for path in folder.rglob("*"):
+        state[path] = (path.lstat().st_mtime_ns, path.is_dir() or path.read_bytes())
+    return state
+
+
+def test_reading_changes_nothing_in_the_folder(repository, tmp_path, monkeypatch):
+    root = repository.commit({"A.java": "1", "B.java": "2"})
     repository.commit({"A.java": "3"})
     (repository.path / "A.java").write_text("being edited")
     (repository.path / "B.java").unlink()
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
-
-    def state():
-        files = repository.path.rglob("*")
-        return {
-            path: (path.lstat().st_mtime_ns, path.is_dir() or path.read_bytes()) for path in files
-        }
-
-    before = state()
+    before = read_state(repository.path)
     with Repository(repository.path) as opened:
-        assert opened.commits([opened.resolve("HEAD")])[0].parents == (commit,)
-        assert [data for _, data in opened.texts(opened.snapshot("HEAD", JAVA).blobs)] == [
-            b"3",
-            b"2",
-        ]
-        with pickle.loads(pickle.dumps(opened)) as copy:
-            assert (copy.path, copy.resolve(commit)) == (opened.path, commit)
+        assert opened.commits([opened.resolve("HEAD")])[0].parents == (root,)
+        blobs = opened.snapshot("HEAD", JAVA).blobs
+        assert read_bytes(opened, blobs) == [b"3", b"2"]
+    assert read_state(repository.path) == before
+
+
+def test_a_pickled_repository_opens_again(repository):
+    commit = repository.commit({"A.java": "1"})
+    with Repository(repository.path) as opened, pickle.loads(pickle.dumps(opened)) as copy:
+        assert copy.path == opened.path
+        assert copy.resolve(commit) == commit
+
+
+def test_a_closed_repository_can_be_read_again(repository):
+    commit = repository.commit({"A.java": "1"})
+    with Repository(repository.path) as opened:
+        opened.resolve(commit)
         opened.close()
-        assert opened.resolve(commit) == commit  # a closed repository starts again
-    assert state() == before
-
-
-def test_decode_never_fails():
-    for data, text in (
-        (b"\xef\xbb\xbfcaf\xe9", "café"),
-        (b"\xff\xfe\x00", "\ufffd"),
-        (b"\x80\0", "\x80\0"),
-    ):
-        assert decode_text(data) == text
+        assert opened.resolve(commit) == commit

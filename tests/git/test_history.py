@@ -1,4 +1,4 @@
-"""Histories against git's own answers; messages by example."""
+"""Histories are read as git reads them; messages of fixes are recognised by example."""
 
 import pytest
 
@@ -10,68 +10,136 @@ from tosloc.git.repository import Repository
 JAVA = frozenset({".java"})
 
 
-def touched(history, commit):
+def touched_paths(history, commit):
+    """Return the paths of the files that a commit touches."""
     return [history.path_names.names[number] for number in history.touched[history.index[commit]]]
 
 
-def test_files_that_each_commit_touches(repository):
-    odd = ":odd\n.java"
-    commits = [
-        repository.commit(
-            {"A.java": "1", "né b.java": "1", b"\xe9.java": "1", "x.txt": "1"}, when=100
-        ),
-        repository.commit({"A.java": "2", "x.txt": "2"}, "  two\n\nlines\n\n", when=50),
-        repository.commit(
-            {"A.java": None, "d/A.java": "2", odd: "1", "U.JAVA": ("100755", "1")}, when=300
-        ),
-        repository.commit(
-            {"link.java": ("120000", "U.JAVA"), "sub.java": ("160000", "2" * 40), "y.txt": ""}
-        ),
-        repository.commit({"U.JAVA": "1"}, b""),  # of another mode
-        repository.commit({"A.java": "back"}, b"bro\xffken\n:100644 100644 1 2 M\nA.java"),
-    ]
+def read(repository, tips="main"):
     with Repository(repository.path) as opened:
-        history = read_history(opened, "main", JAVA)
+        return read_history(opened, tips, JAVA)
+
+
+# A chain of commits
+
+
+def test_added_changed_and_deleted_files_are_touched(repository):
+    first = repository.commit({"A.java": "1", "né b.java": "1", b"\xe9.java": "1", "x.txt": "1"})
+    second = repository.commit({"A.java": "2", "x.txt": "2"})
+    third = repository.commit({"A.java": None, "U.JAVA": ("100755", "1")})
+    history = read(repository)
+    assert touched_paths(history, first) == ["A.java", "né b.java", "\udce9.java"]
+    assert touched_paths(history, second) == ["A.java"]
+    assert touched_paths(history, third) == ["A.java", "U.JAVA"]
+
+
+def test_a_move_touches_both_paths_in_order(repository):
+    repository.commit({"A.java": "1"})
+    move = repository.commit({"A.java": None, "d/A.java": "1", ":odd\n.java": "1"})
+    assert touched_paths(read(repository), move) == [":odd\n.java", "A.java", "d/A.java"]
+
+
+def test_links_and_submodules_are_not_touched(repository):
+    repository.commit({"U.JAVA": "1"})
+    commit = repository.commit(
+        {"link.java": ("120000", "U.JAVA"), "sub.java": ("160000", "2" * 40), "y.txt": ""}
+    )
+    assert touched_paths(read(repository), commit) == []
+
+
+def test_a_change_of_mode_touches_a_file(repository):
+    repository.commit({"U.JAVA": ("100755", "1")})
+    commit = repository.commit({"U.JAVA": "1"})
+    assert touched_paths(read(repository), commit) == ["U.JAVA"]
+
+
+def test_a_message_that_looks_like_a_change_is_none(repository):
+    message = b"bro\xffken\n:100644 100644 1 2 M\nB.java"
+    commit = repository.commit({"A.java": "1"}, message)
+    history = read(repository)
+    assert touched_paths(history, commit) == ["A.java"]
+    assert history.messages == ("bro\ufffdken\n:100644 100644 1 2 M\nB.java",)
+
+
+def test_messages_keep_their_blanks_but_those_at_the_end(repository):
+    repository.commit({"A.java": "1"})
+    repository.commit({"A.java": "2"}, "  two\n\nlines\n\n")
+    repository.commit({"A.java": "3"}, b"")
+    assert read(repository).messages == ("a change", "  two\n\nlines", "")
+
+
+def test_parents_come_first_whatever_their_times(repository):
+    commits = [repository.commit({"A.java": str(when)}, when=when) for when in (100, 50, 300)]
+    history = read(repository)
     assert history.ids == tuple(commits)
-    assert [touched(history, commit) for commit in commits] == [
-        ["A.java", "né b.java", "\udce9.java"],
-        ["A.java"],
-        [odd, "A.java", "U.JAVA", "d/A.java"],
-        *([], ["U.JAVA"], ["A.java"]),
-    ]
-    assert history.messages[:2] == ("a change", "  two\n\nlines")
-    assert history.messages[4:] == ("", "bro\ufffdken\n:100644 100644 1 2 M\nA.java")
-    assert (history.times[:3].tolist(), history.parents[:3]) == ([100, 50, 300], [[], [0], [1]])
+    assert history.times.tolist() == [100, 50, 300]
+    assert history.parents == [[], [0], [1]]
 
 
-def test_merges_touch_nothing_and_tips_limit_the_history(repository):
+# Merges
+
+
+@pytest.fixture
+def merged(repository):
+    """Commit a root, two branches, their merge, and another root; return their ids."""
     root = repository.commit({"A.java": "1"})
     left = repository.commit({"B.java": "1"})
     right = repository.commit({"C.java": "1"}, parents=(root,))
     merge = repository.commit({"B.java": "1"}, parents=(right, left))
     other = repository.commit({"D.java": "1"}, parents=())
-    with Repository(repository.path) as opened:
-        history = read_history(opened, merge, JAVA)
-        assert history.ids == (root, left, right, merge)
-        assert (touched(history, merge), history.parents[3]) == ([], [2, 1])
-        assert history.ancestors(left).tolist() == [True, True, False, False]
-        assert history.ancestors(merge).all()
-        for tips in ([merge, other, merge, left], [other, left, merge]):
-            assert read_history(opened, tips, JAVA).ids == (root, left, right, merge, other)
-        assert len(read_history(opened, [], JAVA)) == 0
+    return root, left, right, merge, other
 
 
-def test_missing_blobs_do_not_matter_and_missing_trees_are_an_error(repository):
-    repository.commit({"d/A.java": "some text to move about\n" * 9})
-    second = repository.commit({"d/A.java": None, "d/B.java": "some text to move about\n" * 9})
+def test_only_commits_behind_the_tip_are_read(repository, merged):
+    assert read(repository, merged[3]).ids == merged[:4]
+
+
+def test_a_merge_touches_nothing(repository, merged):
+    history = read(repository, merged[3])
+    assert touched_paths(history, merged[3]) == []
+
+
+def test_the_parents_of_a_merge_come_in_its_order(repository, merged):
+    assert read(repository, merged[3]).parents[3] == [2, 1]
+
+
+def test_ancestors_are_a_commit_and_all_before_it(repository, merged):
+    history = read(repository, merged[3])
+    assert history.ancestors(merged[1]).tolist() == [True, True, False, False]
+    assert history.ancestors(merged[3]).all()
+
+
+def test_the_order_of_the_tips_does_not_matter(repository, merged):
+    _, left, _, merge, other = merged
+    assert read(repository, [merge, other, merge, left]).ids == merged
+    assert read(repository, [other, left, merge]).ids == merged
+
+
+def test_without_tips_there_are_no_commits(repository, merged):
+    assert len(read(repository, [])) == 0
+
+
+# Missing objects
+
+
+def test_a_missing_blob_does_not_matter(repository):
+    text = "some text to move about\n" * 9
+    repository.commit({"d/A.java": text})
+    second = repository.commit({"d/A.java": None, "d/B.java": text})
     repository.lose("HEAD~1:d/A.java")
-    with Repository(repository.path) as opened:
-        assert touched(read_history(opened, "HEAD", JAVA), second) == ["d/A.java", "d/B.java"]
-        repository.lose("HEAD~1:d")
-        with pytest.raises(
-            RepositoryError, match=r"git diff-tree failed \(fatal: .*\); run 'git fsck' there"
-        ):
-            read_history(opened, "HEAD", JAVA)
+    assert touched_paths(read(repository), second) == ["d/A.java", "d/B.java"]
+
+
+def test_a_missing_tree_is_an_error(repository):
+    repository.commit({"d/A.java": "1"})
+    repository.commit({"d/A.java": "2"})
+    repository.lose("HEAD~1:d")
+    message = r"git diff-tree failed \(fatal: .*\); run 'git fsck' there"
+    with pytest.raises(RepositoryError, match=message):
+        read(repository)
+
+
+# Messages
 
 
 FIXES = [
@@ -129,7 +197,16 @@ BUGS = {
 }
 
 
-def test_messages_that_say_fix_and_the_bugs_that_they_name():
-    assert [message for message in FIXES if not is_fix_message(message)] == []
-    assert [message for message in NOT_FIXES if is_fix_message(message)] == []
-    assert {message: " ".join(bug_ids(message)) for message in BUGS} == BUGS
+@pytest.mark.parametrize("message", FIXES)
+def test_messages_of_fixes_are_recognised(message):
+    assert is_fix_message(message)
+
+
+@pytest.mark.parametrize("message", NOT_FIXES)
+def test_messages_of_other_changes_are_no_fixes(message):
+    assert not is_fix_message(message)
+
+
+@pytest.mark.parametrize(("message", "bugs"), BUGS.items(), ids=list(BUGS))
+def test_bugs_that_a_message_names(message, bugs):
+    assert " ".join(bug_ids(message)) == bugs

@@ -1,4 +1,4 @@
-"""Repositories made to break a reader: an answer or one error of the input, within bounds of time and memory."""
+"""Repositories made to break a reader give an answer or one error of the input, within bounds."""
 
 import hashlib
 import io
@@ -19,28 +19,29 @@ from tosloc.git.repository import Repository
 
 JAVA = frozenset({".java"})
 PERSON = b"Ada <ada@example.org>"
+FILE = b"100644"
+FOLDER = b"40000"
 
 
-def raw(repository, kind, content):
-    """Id of an object with this content, written loose whatever is wrong with it."""
+def write_object(repository, kind, content):
+    """Write a loose object with any content, valid or not, and return its id."""
     data = b"%s %d\0%s" % (kind.encode(), len(content), content)
     identity = hashlib.sha1(data).hexdigest()
-    place = repository.objects / identity[:2] / identity[2:]
-    place.parent.mkdir(exist_ok=True)
-    place.write_bytes(zlib.compress(data, 1))
+    path = repository.objects / identity[:2] / identity[2:]
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(zlib.compress(data, 1))
     return identity
 
 
-def raw_tree(repository, *entries):
-    """Id of a tree of these (mode, name, id), in this order."""
-    return raw(
-        repository,
-        "tree",
-        b"".join(b"%s %s\0%s" % (m, name, bytes.fromhex(i)) for m, name, i in entries),
-    )
+def write_tree(repository, *entries):
+    """Write a tree of entries (mode, name, id) in the order given, and return its id."""
+    content = b""
+    for mode, name, identity in entries:
+        content += b"%s %s\0%s" % (mode, name, bytes.fromhex(identity))
+    return write_object(repository, "tree", content)
 
 
-def raw_commit(
+def write_commit(
     repository,
     *,
     tree=None,
@@ -49,31 +50,30 @@ def raw_commit(
     extra=b"",
     body=b"\nFix bug 77: the cookie\n",
 ):
-    """Id of a commit of these lines: by default the last commit's tree, with the last commit as its parent."""
+    """Write a commit of these lines as the tip of the branch main, and return its id.
+
+    By default it has the last commit's tree, and the last commit as its parent.
+    """
     last = repository.commits[-1]
-    named = repository.git("rev-parse", f"{last}^{{tree}}").encode() if tree is None else tree
-    lines = b"tree %s\n" % named if named else b""
-    lines += b"".join(
-        b"parent %s\n" % parent for parent in ([last.encode()] if parents is None else parents)
-    )
+    if tree is None:
+        tree = repository.git("rev-parse", f"{last}^{{tree}}").encode()
+    if parents is None:
+        parents = [last.encode()]
+    if committer is None:
+        committer = b"committer %s %d +0000\n" % (PERSON, FIRST_TIME + 9 * HOUR)
+    lines = b"tree %s\n" % tree if tree else b""
+    for parent in parents:
+        lines += b"parent %s\n" % parent
     lines += b"author %s %d +0000\n" % (PERSON, FIRST_TIME)
-    lines += (
-        b"committer %s %d +0000\n" % (PERSON, FIRST_TIME + 9 * HOUR)
-        if committer is None
-        else committer
-    )
-    return point(repository, raw(repository, "commit", lines + extra + body))
-
-
-def point(repository, commit):
-    """The commit, of which the branch's file says that it is its tip, without git's opinion."""
+    commit = write_object(repository, "commit", lines + committer + extra + body)
+    # Git itself would refuse to move the branch to a damaged commit.
     (repository.path / "refs/heads/main").write_text(f"{commit}\n")
     return commit
 
 
 @pytest.fixture
 def sound(tmp_path):
-    """A small sound repository, bare, every object loose: two commits, two source files."""
+    """Build a bare repository of loose objects with two commits and two source files."""
     repository = GitRepository.new(tmp_path / "hostile.git", bare=True)
     repository.git("config", "fastimport.unpackLimit", "1000")
     repository.commit(
@@ -83,8 +83,11 @@ def sound(tmp_path):
     return repository
 
 
-def outcome(path):
-    """The source files of everything that the commands read of a repository, or the sentence of the error."""
+def read_everything(path):
+    """Read all that commands read of a repository.
+
+    Return the paths of its source files, or the sentence of the error.
+    """
     try:
         with Repository(path) as opened:
             snapshot = opened.snapshot("HEAD", JAVA)
@@ -96,6 +99,9 @@ def outcome(path):
         return str(error)
 
 
+# Commits
+
+
 @pytest.mark.parametrize(
     ("line", "seconds"),
     [
@@ -104,98 +110,133 @@ def outcome(path):
         (b"committer %s\n" % (b"> 1" * 100_000), 1),
         (b"", 0),
     ],
+    ids=["negative", "too large", "many brackets", "missing"],
 )
-def test_times_of_commits(sound, line, seconds):
-    commit = raw_commit(sound, committer=line)
+def test_an_odd_time_of_a_commit_is_a_date(sound, line, seconds):
+    commit = write_commit(sound, committer=line)
     with Repository(sound.path) as opened:
         assert opened.snapshot(commit, JAVA).committed_at == seconds
         assert read_history(opened, "HEAD", JAVA).times[-1] == seconds
 
 
-def test_messages_of_commits(sound):
-    for encoding in (b"ISO-8859-1", b"idna", b"base64", b"\0", b""):
-        commit = raw_commit(sound, extra=b"encoding %s\n" % encoding, body=b"\ncaf\xe9")
-        with Repository(sound.path) as opened:
-            assert opened.commits([commit])[0].message == (
-                "café" if encoding == b"ISO-8859-1" else "caf\ufffd"
-            )
-    large = raw_commit(sound, body=b"\nfix bug 1\n" + b"a" * 2_000_000)
-    forged = raw_commit(sound, body=b"\nx\0:100644 100644 a b M\0B.java", parents=[large.encode()])
+@pytest.mark.parametrize(
+    ("encoding", "message"),
+    [
+        (b"ISO-8859-1", "café"),
+        (b"idna", "caf\ufffd"),
+        (b"base64", "caf\ufffd"),
+        (b"\0", "caf\ufffd"),
+        (b"", "caf\ufffd"),
+    ],
+    ids=["Latin-1", "idna", "base64", "NUL", "none"],
+)
+def test_a_message_in_no_known_encoding_is_read_as_utf_8(sound, encoding, message):
+    commit = write_commit(sound, extra=b"encoding %s\n" % encoding, body=b"\ncaf\xe9")
     with Repository(sound.path) as opened:
-        assert len(opened.commits([large])[0].message) == MAX_MESSAGE_BYTES
-        history = read_history(opened, forged, JAVA)
-        assert (history.messages[-1], history.touched[-1]) == ("x", [])
+        assert opened.commits([commit])[0].message == message
+
+
+def test_a_huge_message_is_truncated(sound):
+    commit = write_commit(sound, body=b"\nfix bug 1\n" + b"a" * 2_000_000)
+    with Repository(sound.path) as opened:
+        assert len(opened.commits([commit])[0].message) == MAX_MESSAGE_BYTES
+
+
+def test_a_message_cannot_forge_a_change(sound):
+    write_commit(sound, body=b"\nx\0:100644 100644 a b M\0B.java")
+    with Repository(sound.path) as opened:
+        history = read_history(opened, "HEAD", JAVA)
+        assert history.messages[-1] == "x"
+        assert history.touched[-1] == []
 
 
 @pytest.mark.parametrize(
-    "lines", [{"tree": b"no such thing"}, {"tree": b""}, {"parents": [b"\xe9" * 40]}]
+    "lines",
+    [{"tree": b"no such thing"}, {"tree": b""}, {"parents": [b"\xe9" * 40]}],
+    ids=["no tree", "empty tree", "no parent"],
 )
-def test_commits_that_name_nothing(sound, lines):
-    commit = raw_commit(sound, **lines)
+def test_a_commit_with_damaged_lines_is_unknown(sound, lines):
+    commit = write_commit(sound, **lines)
     with Repository(sound.path) as opened:
-        for ask in (
-            lambda: opened.commits([commit]),
-            lambda: opened.snapshot(commit, JAVA),
-            lambda: opened.resolve("HEAD"),
-        ):
-            with pytest.raises(RepositoryError, match="no commit"):  # git does not take it for one
-                ask()
+        with pytest.raises(RepositoryError, match="no commit"):
+            opened.commits([commit])
+        with pytest.raises(RepositoryError, match="no commit"):
+            opened.snapshot(commit, JAVA)
+        with pytest.raises(RepositoryError, match="no commit"):
+            opened.resolve("HEAD")
         assert opened.snapshot(sound.commits[-1], JAVA).paths  # it goes on working
 
 
-def test_damaged_trees(sound):
-    one, two = raw(sound, "blob", b"one"), raw(sound, "blob", b"two")
-    inner, file, folder = raw_tree(sound, (b"100644", b"In.java", one)), b"100644", b"40000"
-    twice = [
-        (file, b"A.java", one),
-        (file, b"A.java", two),
-        (folder, b"d", inner),
-        (folder, b"d", inner),
+# Trees
+
+
+def test_a_path_that_a_tree_has_twice_is_one_file(sound):
+    first = write_object(sound, "blob", b"one")
+    second = write_object(sound, "blob", b"two")
+    inner = write_tree(sound, (FILE, b"In.java", first))
+    entries = [
+        (FILE, b"A.java", first),
+        (FILE, b"A.java", second),
+        (FOLDER, b"d", inner),
+        (FOLDER, b"d", inner),
     ]
-    for entries, paths in (
-        (twice, ("A.java", "d/In.java")),
-        (
-            [(file, b"Gone.java", "3" * 40), (file, b"\xff\n.java", two)],
-            ("Gone.java", "\udcff\n.java"),
-        ),
-        (
-            [(folder, b"f.java", one)],
-            f"{sound.path}: git ls-tree failed",
-        ),  # a folder that is a file
-    ):
-        raw_commit(sound, tree=raw_tree(sound, *entries).encode())
-        assert outcome(sound.path)[: len(paths)] == paths
+    write_commit(sound, tree=write_tree(sound, *entries).encode())
+    assert read_everything(sound.path) == ("A.java", "d/In.java")
+
+
+def test_a_missing_blob_and_an_odd_name_are_files(sound):
+    blob = write_object(sound, "blob", b"two")
+    entries = [(FILE, b"Gone.java", "3" * 40), (FILE, b"\xff\n.java", blob)]
+    write_commit(sound, tree=write_tree(sound, *entries).encode())
+    assert read_everything(sound.path) == ("Gone.java", "\udcff\n.java")
+
+
+def test_a_folder_that_is_a_file_is_an_error(sound):
+    blob = write_object(sound, "blob", b"one")
+    write_commit(sound, tree=write_tree(sound, (FOLDER, b"f.java", blob)).encode())
+    assert read_everything(sound.path).startswith(f"{sound.path}: git ls-tree failed")
 
 
 def test_a_tree_bomb_is_refused(sound, monkeypatch):
-    """Four trees that stand for ten thousand files: each level holds the next one ten times."""
+    """Four trees stand for ten thousand files: each level contains the next one ten times."""
     monkeypatch.setattr(git_repository, "MAX_FILES", 2000)
-    tree = raw_tree(
-        sound, *((b"100644", b"%d.java" % place, raw(sound, "blob", b"x")) for place in range(10))
-    )
+    blob = write_object(sound, "blob", b"x")
+    tree = write_tree(sound, *((FILE, b"%d.java" % number, blob) for number in range(10)))
     for _ in range(3):
-        tree = raw_tree(sound, *((b"40000", b"d%d" % place, tree) for place in range(10)))
-    raw_commit(sound, tree=tree.encode())
+        tree = write_tree(sound, *((FOLDER, b"d%d" % number, tree) for number in range(10)))
+    write_commit(sound, tree=tree.encode())
     with Repository(sound.path) as opened:
         with pytest.raises(RepositoryError, match="has more than 2,000 files"):
             opened.snapshot("HEAD", JAVA)
         with pytest.raises(RepositoryError, match="a commit touches more than 2,000 files"):
             read_history(opened, "HEAD", JAVA)
-        assert len(opened.snapshot(sound.commits[-1], JAVA)) == 2
+        assert len(opened.snapshot(sound.commits[-1], JAVA)) == 2  # it goes on working
 
 
-def test_objects_that_are_too_large(sound, monkeypatch):
+# Large objects
+
+
+def test_a_blob_that_is_too_large_is_skipped(sound, monkeypatch):
     monkeypatch.setattr(git_process, "MAX_OBJECT_BYTES", 1000)
-    large, small = raw(sound, "blob", b"x" * 5500), raw(sound, "blob", b"x" * 1000)
-    commit = raw_commit(sound, body=b"\n" + b"x" * 1000)
+    large = write_object(sound, "blob", b"x" * 5500)
+    small = write_object(sound, "blob", b"x" * 1000)
+    blobs = [small, large, large, small, "0" * 40, small]
     with Repository(sound.path) as opened:
-        sizes = [
-            len(data or b"")
-            for _, data in opened.texts([small, large, large, small, "0" * 40, small])
-        ]
-        assert sizes == [1000, 0, 0, 1000, 0, 1000]
-        with pytest.raises(RepositoryError, match=f"no commit '{commit}'"):
-            opened.commits([commit])
+        sizes = [len(data or b"") for _, data in opened.texts(blobs)]
+    assert sizes == [1000, 0, 0, 1000, 0, 1000]
+
+
+def test_a_commit_that_is_too_large_is_unknown(sound, monkeypatch):
+    monkeypatch.setattr(git_process, "MAX_OBJECT_BYTES", 1000)
+    commit = write_commit(sound, body=b"\n" + b"x" * 1000)
+    with (
+        Repository(sound.path) as opened,
+        pytest.raises(RepositoryError, match=f"no commit '{commit}'"),
+    ):
+        opened.commits([commit])
+
+
+# Files of the git directory
 
 
 FILES = (
@@ -209,26 +250,47 @@ FILES = (
 )
 
 
-@pytest.mark.parametrize("place", FILES)
-def test_a_damaged_file_is_an_answer_or_an_error_of_the_input(sound, place):
-    file = sound.path / place
-    file.parent.mkdir(exist_ok=True)
-    for content in (b"", b"\xff\xe9\n", b"[core", b"ref: refs/heads/main\n", b"9" * 5000, None):
-        file.unlink(missing_ok=True)
-        file.mkdir() if content is None else file.write_bytes(content)
-        found = outcome(sound.path)
-        assert len(found) == 2 or (str(sound.path) in found and "\n" not in found)
+def make_room_for(path):
+    """Make the folder of a file, and remove the file if it exists."""
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("place", [*FILES, "refs/tags/v1", "v1", "config.worktree"])
-def test_a_named_pipe_in_the_git_directory_is_one_sentence(sound, monkeypatch, place):
+def assert_read_or_refused(path):
+    """Check that a repository is read as before, or refused in one sentence with its path."""
+    result = read_everything(path)
+    if len(result) != 2:
+        assert str(path) in result
+        assert "\n" not in result
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\xff\xe9\n", b"[core", b"ref: refs/heads/main\n", b"9" * 5000],
+    ids=["empty", "no text", "half a section", "reference", "digits"],
+)
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_file_is_harmless_or_an_error_of_the_input(sound, name, content):
+    make_room_for(sound.path / name)
+    (sound.path / name).write_bytes(content)
+    assert_read_or_refused(sound.path)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_folder_in_place_of_a_file_is_harmless_or_an_error(sound, name):
+    make_room_for(sound.path / name)
+    (sound.path / name).mkdir()
+    assert_read_or_refused(sound.path)
+
+
+@pytest.mark.parametrize("name", [*FILES, "refs/tags/v1", "v1", "config.worktree"])
+def test_a_named_pipe_in_the_git_directory_is_one_sentence(sound, monkeypatch, name):
     monkeypatch.setattr(git_process, "SECONDS_BEFORE_LOOK", 0.2)
     sound.git("config", "extensions.worktreeConfig", "true")
-    file = sound.path / place
-    file.parent.mkdir(exist_ok=True)
-    file.unlink(missing_ok=True)
+    file = sound.path / name
+    make_room_for(file)
     os.mkfifo(file)
-    sentence = outcome(sound.path)
+    sentence = read_everything(sound.path)
     assert "named pipe" in sentence
     assert str(file) in sentence
 
@@ -240,53 +302,67 @@ def test_a_named_pipe_in_place_of_an_object_is_one_sentence(sound, monkeypatch, 
     file = sound.objects / identity[:2] / identity[2:]
     file.unlink()
     os.mkfifo(file)
-    sentence = outcome(sound.path)
+    sentence = read_everything(sound.path)
     assert f"{file} is a named pipe or a device" in sentence
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_a_named_pipe_that_the_configuration_includes_is_one_sentence(
-    sound, tmp_path, monkeypatch, depth
-):
+def test_an_included_named_pipe_is_one_sentence(sound, tmp_path, monkeypatch, depth):
     monkeypatch.setattr(git_process, "SECONDS_BEFORE_LOOK", 0.2)
-    files = [
-        sound.path / "config",
-        *(tmp_path / f"included{number}" for number in range(1, depth + 1)),
-    ]
+    files = [sound.path / "config"]
+    for number in range(1, depth + 1):
+        files.append(tmp_path / f"included{number}")
     for including, included in pairwise(files):
         with including.open("a") as config:
             config.write(f"[include]\n\tpath = {included}\n")
     os.mkfifo(files[-1])
-    assert f"{files[-1]} is a named pipe or a device" in outcome(sound.path)
+    assert f"{files[-1]} is a named pipe or a device" in read_everything(sound.path)
 
 
-def test_an_alternate_is_where_git_takes_it_to_be(sound, tmp_path):
-    """Git takes .. away before it follows links."""
-    root = tmp_path / "root"
+# Alternates
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Build the folder that repositories may not lead out of."""
+    folder = tmp_path / "root"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def inside(sound, root):
+    """Build the sound repository inside the root, with a folder for alternates."""
+    repository = sound.path.rename(root / "repo.git")
+    (repository / "objects/info").mkdir(exist_ok=True)
+    return repository
+
+
+def test_a_sound_repository_is_inside_its_root(inside, root):
+    discovery.check_inside_roots(inside, [root])
+
+
+def test_an_alternate_is_where_git_looks_for_it(inside, root, tmp_path):
+    """Git removes .. before it follows links."""
     (root / "a/b/c/d").mkdir(parents=True)
-    repository = sound.path.rename(root / "repo.git")
-    discovery.check_inside_roots(repository, [root])
-    (repository / "objects/link").symlink_to(root / "a/b/c/d")
-    (repository / "objects/info").mkdir(exist_ok=True)
-    (repository / "objects/info/alternates").write_text("link/../../../../outside\n")
-    with pytest.raises(
-        RepositoryError, match=f"git would read {tmp_path}/outside, which lies outside {root}"
-    ):
-        discovery.check_inside_roots(repository, [root])
+    (inside / "objects/link").symlink_to(root / "a/b/c/d")
+    (inside / "objects/info/alternates").write_text("link/../../../../outside\n")
+    message = f"git would read {tmp_path}/outside, which lies outside {root}"
+    with pytest.raises(RepositoryError, match=message):
+        discovery.check_inside_roots(inside, [root])
 
 
-def test_an_alternate_in_a_loop_of_links_is_refused(sound, tmp_path):
-    root = tmp_path / "root"
-    root.mkdir()
-    repository = sound.path.rename(root / "repo.git")
-    (repository / "objects/loop").symlink_to("loop")
-    (repository / "objects/info").mkdir(exist_ok=True)
-    (repository / "objects/info/alternates").write_text("loop\n")
+def test_an_alternate_in_a_loop_of_links_is_refused(inside, root):
+    (inside / "objects/loop").symlink_to("loop")
+    (inside / "objects/info/alternates").write_text("loop\n")
     with pytest.raises(RepositoryError, match=f"which lies outside {root}"):
-        discovery.check_inside_roots(repository, [root])
+        discovery.check_inside_roots(inside, [root])
 
 
-def test_parts_between_nul_bytes_are_read_whole_up_to_the_end_of_the_stream():
-    long = b"x" * (3 << 20)
-    stream = io.BytesIO(b"a\0\0" + long + b"\0last")
-    assert list(git_process.split_at_nul(stream)) == [b"a", long, b"last"]
+# Streams
+
+
+def test_parts_between_nul_bytes_are_whole_up_to_the_end_of_the_stream():
+    long_part = b"x" * (3 << 20)
+    stream = io.BytesIO(b"a\0\0" + long_part + b"\0last")
+    assert list(git_process.split_at_nul(stream)) == [b"a", long_part, b"last"]

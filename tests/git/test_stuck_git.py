@@ -1,4 +1,4 @@
-"""A git that never ends: commands end all the same, and nothing of it is left."""
+"""Commands end although a git that they started never does, and leave no process behind."""
 
 import os
 import shutil
@@ -21,12 +21,12 @@ exec {1} "$@"
 """
 
 
-def ended(process):
-    """Return whether a process has ended; one that waits to be asked for its exit code has."""
-    done = subprocess.run(
-        ["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False
+def has_ended(process_id):
+    """Return whether a process has ended; a zombie has."""
+    result = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(process_id)], capture_output=True, text=True, check=False
     )
-    return done.stdout.strip()[:1] in ("", "Z")
+    return result.stdout.strip()[:1] in ("", "Z")
 
 
 def wait_until(condition, seconds=5):
@@ -38,7 +38,7 @@ def wait_until(condition, seconds=5):
 
 @pytest.fixture
 def begun(tmp_path, monkeypatch):
-    """The file with the process id of a git that lists commits, and never ends."""
+    """Build a git that never ends when it lists commits; return the file for its process id."""
     wrapper = tmp_path / "stuck-git"
     wrapper.write_text(STUCK.format(tmp_path / "begun", shutil.which("git")))
     wrapper.chmod(0o755)
@@ -48,50 +48,43 @@ def begun(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)]
+    ("signal_number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)]
 )
-def test_a_signal_ends_the_command_and_its_git(repository, begun, number, code):
+def test_a_signal_ends_the_command_and_its_git(repository, begun, signal_number, code):
     repository.commit({"a.py": "a\n"})
-    command = [
-        sys.executable,
-        "-m",
-        "tosloc",
-        "localize",
-        "it fails",
-        "--repo",
-        str(repository.path),
-    ]
+    command = [sys.executable, "-m", "tosloc", "localize", "it fails"]
+    command += ["--repo", str(repository.path)]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **quiet, preexec_fn=end_at_ctrl_c) as process:
         wait_until(begun.exists, 60)
-        os.kill(process.pid, number)
+        os.kill(process.pid, signal_number)
         try:
             assert process.wait(5) == code
         finally:
             process.kill()
-    wait_until(lambda: ended(int(begun.read_text())))
+    wait_until(lambda: has_ended(int(begun.read_text())))
 
 
 def end_at_ctrl_c():
-    """Let a command end at SIGINT, also where who runs the tests ignores it."""
+    """Let a command end at SIGINT, even if the process that runs the tests ignores it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def list_commits(path):
-    """Ask git for something that it never answers."""
+    """Run a git command that never ends."""
     with Repository(path) as repository, repository.stream(["rev-list", "--all"]) as output:
         output.read()
 
 
 @pytest.mark.slow
-def test_a_question_that_is_given_up_leaves_no_git(repository, begun):
+def test_an_abandoned_call_leaves_no_git(repository, begun):
     repository.commit({"a.py": "a\n"})
     with closing(Worker()) as worker, pytest.raises(Interrupted):
         worker.call(list_commits, repository.path, stopped=begun.exists)
-    wait_until(lambda: ended(int(begun.read_text())))
+    wait_until(lambda: has_ended(int(begun.read_text())))
 
 
-def test_output_that_is_not_read_to_its_end_is_not_waited_for(repository, tmp_path):
+def test_a_git_whose_output_is_not_read_to_its_end_is_killed(repository, tmp_path):
     repository.commit({"a.py": "a\n"})
     wrapper = tmp_path / "endless-git"
     wrapper.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/begun\necho first\nexec sleep 600\n")
@@ -102,4 +95,4 @@ def test_output_that_is_not_read_to_its_end_is_not_waited_for(repository, tmp_pa
         with pytest.raises(KeyError), opened.stream(["rev-list"]) as output:
             raise KeyError(output.readline())
     assert time.monotonic() - started < 5
-    assert ended(int(Path(tmp_path / "begun").read_text()))
+    assert has_ended(int(Path(tmp_path / "begun").read_text()))

@@ -1,4 +1,4 @@
-"""What is on disk and not committed, and what is never read of it."""
+"""Which files of a work tree are not committed, and which are never read."""
 
 import os
 
@@ -9,72 +9,145 @@ from tosloc.git import process
 from tosloc.git.process import MAX_SOURCE_BYTES
 from tosloc.git.repository import Repository
 
+COMMITTED = {f"{name}.py": f"{name} = 1\n" for name in ("kept", "changed", "staged", "gone", "old")}
 
-def changes(repository, path=None):
-    """Path -> text on disk, None for what is gone."""
+
+def list_changes(repository, path=None):
+    """Return path -> text on disk, None for a deleted file."""
     with Repository(path or repository.path) as opened:
-        found = opened.uncommitted(opened.resolve("HEAD"), {".py"})
-        texts = dict(opened.texts(blob for _, blob in found if blob))
-        return {path: blob and (texts[blob] or b"?").decode() for path, blob in found}
+        changes = opened.uncommitted(opened.resolve("HEAD"), {".py"})
+        texts = dict(opened.texts(blob for _, blob in changes if blob))
+        return {path: blob and (texts[blob] or b"?").decode() for path, blob in changes}
 
 
-def test_changed_new_gone_and_renamed_files(repository, monkeypatch):
-    same = {f"{name}.py": f"{name} = 1\n" for name in ("kept", "changed", "staged", "gone", "old")}
-    repository.commit({**same, "a.txt": "x", ".gitignore": "build/\n", "src/b.py": "b\n"})
-    tree = repository.path
-    monkeypatch.chdir(tree / "src")
-    assert changes(repository) == {}
-    for path, text in {
-        "changed.py": "2",
-        "staged.py": "3",
-        "new.py": "4",
-        "src/é ä.py": "5",
-        "a.txt": "y",
-    }.items():
+@pytest.fixture
+def tree(repository):
+    """Commit some files, of which one folder is ignored; return the folder of the work tree."""
+    more = {"a.txt": "x", ".gitignore": "build/\n", "src/b.py": "b\n"}
+    repository.commit({**COMMITTED, **more})
+    return repository.path
+
+
+def test_nothing_changes_at_first(repository, tree):
+    assert list_changes(repository) == {}
+
+
+def test_changed_staged_and_new_files_have_their_text_on_disk(repository, tree):
+    texts = {"changed.py": "2", "staged.py": "3", "new.py": "4", "src/é ä.py": "5"}
+    for path, text in texts.items():
         (tree / path).write_text(text)
+    repository.git("add", "staged.py")
+    assert list_changes(repository) == texts
+
+
+def test_changes_are_seen_from_every_current_folder(repository, tree, monkeypatch):
+    monkeypatch.chdir(tree / "src")
+    (tree / "new.py").write_text("4")
+    assert list_changes(repository) == {"new.py": "4"}
+
+
+def test_a_deleted_file_has_no_text(repository, tree):
+    (tree / "gone.py").unlink()
+    assert list_changes(repository) == {"gone.py": None}
+
+
+def test_a_moved_file_is_deleted_and_new(repository, tree):
+    repository.git("mv", "old.py", "moved.py")
+    assert list_changes(repository) == {"old.py": None, "moved.py": "old = 1\n"}
+
+
+def test_files_without_a_suffix_of_source_do_not_count(repository, tree):
+    (tree / "a.txt").write_text("y")
+    assert list_changes(repository) == {}
+
+
+def test_ignored_files_do_not_count(repository, tree):
     (tree / "build").mkdir()
     (tree / "build/made.py").write_text("ignored")
     (tree / ".git/info/exclude").write_text("mine.py\n")
     (tree / "mine.py").write_text("ignored")
-    (tree / "gone.py").unlink()
-    repository.git("add", "staged.py")
-    repository.git("mv", "old.py", "moved.py")
+    assert list_changes(repository) == {}
+
+
+def test_a_new_time_alone_is_no_change(repository, tree):
     os.utime(tree / "kept.py", (1, 1))
-    said = {"changed.py": "2", "staged.py": "3", "new.py": "4", "src/é ä.py": "5", "gone.py": None}
-    assert changes(repository) == {**said, "old.py": None, "moved.py": "old = 1\n"}
+    assert list_changes(repository) == {}
+
+
+def test_a_linked_work_tree_has_changes_of_its_own(repository, tree):
+    (tree / "changed.py").write_text("2")
     repository.git("worktree", "add", "-q", "--detach", str(tree / "linked"))
     (tree / "linked/kept.py").write_text("linked")
-    assert changes(repository, tree / "linked") == {"kept.py": "linked"}
+    assert list_changes(repository, tree / "linked") == {"kept.py": "linked"}
+
+
+def test_without_an_index_nothing_is_checked_out(repository, tree):
+    (tree / "changed.py").write_text("2")
     (tree / ".git/index").unlink()
-    assert changes(repository) == {}  # nothing is checked out
+    assert list_changes(repository) == {}
+
+
+def test_a_damaged_index_is_an_error(repository, tree):
     (tree / ".git/index").write_bytes(b"no index")
     with pytest.raises(RepositoryError, match="git diff-index failed"):
-        changes(repository)
+        list_changes(repository)
 
 
-def test_only_regular_files_inside_are_read_and_nothing_is_run(repository, tmp_path):
-    repository.commit(
-        {"a.py": "a\n", "b.py": "b\n", "folder/c.py": "c\n", ".gitattributes": "*.py filter=evil\n"}
-    )
-    tree, outside = repository.path, tmp_path / "outside"
-    outside.mkdir()
-    (outside / "c.py").write_text("secret")
-    for what in ("filter.evil.clean", "core.fsmonitor", "filter.evil.process"):
-        repository.git("config", what, f"touch {tmp_path}/ran")
-    (tree / "a.py").unlink()
-    (tree / "a.py").symlink_to(outside / "c.py")
-    (tree / "b.py").unlink()
-    os.mkfifo(tree / "b.py")
-    (tree / "new.py").symlink_to(outside / "c.py")
-    (tree / "folder/c.py").unlink()
-    (tree / "folder").rmdir()
-    (tree / "folder").symlink_to(outside)
-    (tree / "large.py").write_bytes(b"x" * (MAX_SOURCE_BYTES + 1))
-    assert changes(repository) == {"a.py": None, "b.py": None, "folder/c.py": None}
+# What is never read
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """Build a folder outside the work tree, with a file c.py."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "c.py").write_text("secret")
+    return folder
+
+
+def replace_by_link(path, target):
+    path.unlink()
+    path.symlink_to(target)
+
+
+def test_a_link_is_not_followed(repository, outside):
+    repository.commit({"a.py": "a\n"})
+    replace_by_link(repository.path / "a.py", outside / "c.py")
+    (repository.path / "new.py").symlink_to(outside / "c.py")
+    assert list_changes(repository) == {"a.py": None}
+
+
+def test_a_link_to_a_folder_is_not_followed(repository, outside):
+    repository.commit({"folder/c.py": "c\n"})
+    (repository.path / "folder/c.py").unlink()
+    (repository.path / "folder").rmdir()
+    (repository.path / "folder").symlink_to(outside)
+    assert list_changes(repository) == {"folder/c.py": None}
+
+
+def test_a_named_pipe_is_a_deleted_file(repository):
+    repository.commit({"b.py": "b\n"})
+    (repository.path / "b.py").unlink()
+    os.mkfifo(repository.path / "b.py")
+    assert list_changes(repository) == {"b.py": None}
+
+
+def test_a_file_that_is_too_large_is_not_read(repository):
+    repository.commit({"a.py": "a\n"})
+    (repository.path / "large.py").write_bytes(b"x" * (MAX_SOURCE_BYTES + 1))
+    assert list_changes(repository) == {}
+
+
+@pytest.mark.parametrize("key", ["filter.evil.clean", "core.fsmonitor", "filter.evil.process"])
+def test_no_program_of_the_configuration_is_run(repository, tmp_path, key):
+    repository.commit({"a.py": "a\n", ".gitattributes": "*.py filter=evil\n"})
+    repository.git("config", key, f"touch {tmp_path}/ran")
+    (repository.path / "a.py").write_text("b\n")
+    assert list_changes(repository) == {"a.py": "b\n"}
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_taken_for_another(repository):
+def test_a_file_that_changes_while_it_is_read_has_no_text(repository):
     repository.commit({"a.py": "a\n"})
     (repository.path / "a.py").write_text("b\n")
     with Repository(repository.path) as opened:
@@ -84,8 +157,11 @@ def test_a_file_that_changes_while_it_is_read_is_not_taken_for_another(repositor
         assert dict(opened.texts([blob])) == {blob: None}
 
 
+# Named pipes
+
+
 @pytest.mark.parametrize(
-    "place",
+    "name",
     [
         ".gitignore",
         "src/.gitignore",
@@ -94,18 +170,16 @@ def test_a_file_that_changes_while_it_is_read_is_not_taken_for_another(repositor
         "src/nested/.git/commondir",
     ],
 )
-def test_a_named_pipe_that_git_reads_of_the_work_tree_is_one_sentence(
-    repository, monkeypatch, place
-):
+def test_a_named_pipe_that_git_reads_is_one_sentence(repository, monkeypatch, name):
     monkeypatch.setattr(process, "SECONDS_BEFORE_LOOK", 0.2)
     repository.commit({"a.py": "a\n", "src/b.py": "b\n"})
-    file = repository.path / place
-    if ".git/" in place:
+    file = repository.path / name
+    if ".git/" in name:
         repository.git("init", "-q", str(file.parent.parent))
         file.unlink(missing_ok=True)
     os.mkfifo(file)
     with pytest.raises(RepositoryError, match=f"{file} is a named pipe or a device, not a file"):
-        changes(repository)
+        list_changes(repository)
 
 
 @pytest.mark.parametrize("name", [".mailmap", "CODEOWNERS", "pipe.py", "other"])
@@ -113,10 +187,10 @@ def test_a_named_pipe_that_nobody_reads_blocks_nothing(repository, name):
     repository.commit({"a.py": "a\n"})
     os.mkfifo(repository.path / name)
     (repository.path / "a.py").write_text("b\n")
-    assert changes(repository) == {"a.py": "b\n"}
+    assert list_changes(repository) == {"a.py": "b\n"}
 
 
-def test_a_named_pipe_in_place_of_the_pointer_to_the_git_directory_is_no_repository(tmp_path):
+def test_a_named_pipe_called_git_is_no_repository(tmp_path):
     os.mkfifo(tmp_path / ".git")
     with pytest.raises(RepositoryError, match="not a git repository"):
         Repository(tmp_path)
