@@ -10,7 +10,10 @@ from tosloc.core.config import Config, load_config
 from tosloc.core.errors import ConfigError
 
 CONFIGS = Path(__file__).parents[2] / "configs"
-SHIPPED = "birt, default, jdt, paper, pretraining, second, smoke, swt, tomcat"
+SHIPPED = (
+    "birt, coderankembed, default, jdt, paper, pretraining, qwen3-embedding, second, smoke, swt,"
+    " tomcat, unixcoder"
+)
 NEW_YORK = "America/New_York"
 
 

@@ -27,6 +27,7 @@ from tosloc.core.io import read_regular_file, truncate_text
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Tokens = Annotated[int, Field(ge=8, le=1_000_000)]
+Prefix = Annotated[str, Field(max_length=1000)]
 Words = Annotated[tuple[str, ...], Strict(False)]  # a TOML array of strings
 
 _MAX_BYTES: Final = 1_000_000  # of a TOML file
@@ -146,7 +147,9 @@ class StageTwoSettings(Section):
     reranker: Literal["encoder", "terms"] = "encoder"
     code_encoder: str = ""
     report_encoder: str = ""
-    token_pooling: Literal["mean", "first"] = "mean"
+    token_pooling: Literal["mean", "first", "last"] = "mean"
+    query_prefix: Prefix = ""
+    code_prefix: Prefix = ""
     chunks: Annotated[int, Field(ge=1, le=10_000)] = 10
     chunk_tokens: Tokens = 256
     report_tokens: Tokens = 256

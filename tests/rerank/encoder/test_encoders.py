@@ -13,7 +13,7 @@ import torch
 from tests.rerank.by_hand import report
 from tosloc.core.config import Config
 from tosloc.core.errors import CheckpointError, ToslocError
-from tosloc.rerank.encoder import encoders
+from tosloc.rerank.encoder import loading
 from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, report_text, strip_licence
 from tosloc.rerank.encoder.reranker import HEAD, RECORD, EncoderReranker
 
@@ -36,6 +36,25 @@ def test_half_a_character_is_read_as_a_question_mark(encoder):
     assert encoder.pieces(["door \udce9 opens"], 9) == encoder.pieces(["door ? opens"], 9)
 
 
+def test_each_piece_begins_with_the_prefix(encoder):
+    pieces = encoder.prefixed_pieces(["door opens window fails key", ""], 5, "red ", 10)
+    assert pieces == [[[2, 16, 7, 11, 3], [2, 16, 8, 12, 3], [2, 16, 10, 3]], [[2, 16, 3]]]
+
+
+def test_only_the_first_prefixed_pieces_are_kept(encoder):
+    pieces = encoder.prefixed_pieces(["door opens key", "key"], 5, "red ")
+    assert pieces == [[[2, 16, 7, 11, 3]], [[2, 16, 10, 3]]]
+
+
+def test_without_a_prefix_pieces_are_plain(encoder):
+    assert encoder.prefixed_pieces(["door opens"], 4, "") == encoder.pieces(["door opens"], 4)
+
+
+def test_a_prefix_that_fills_a_piece_is_refused(encoder):
+    with pytest.raises(ToslocError, match="fills all of 4 tokens"):
+        encoder.prefixed_pieces(["door"], 4, "red blue")
+
+
 def test_licences_are_not_read():
     code = "// (c) 2020 us\n/* Licensed so */\nclass A {}"
     assert strip_licence(code) == "\nclass A {}"
@@ -47,22 +66,31 @@ def test_stack_frames_are_not_read():
 
 
 KINDS_OF_ENCODER = pytest.mark.parametrize(
-    ("pooling", "roberta"),
-    [("mean", False), ("first", False), ("mean", True)],
-    ids=["BERT, mean", "BERT, first", "RoBERTa, mean"],
+    ("pooling", "kind"),
+    [
+        ("mean", "bert"),
+        ("first", "bert"),
+        ("last", "bert"),
+        ("mean", "roberta"),
+        ("first", "nomic_bert"),
+        ("mean", "modernbert"),
+        ("last", "qwen2"),
+        ("last", "qwen3"),
+        ("mean", "t5"),
+    ],
 )
 SHORT = [2, 7, 8, 3]
 LONG = [2, *range(4, 12), 3]
 
 
 @KINDS_OF_ENCODER
-def test_max_tokens_does_not_count_positions_before_the_first(make_encoder, pooling, roberta):
-    assert Encoder.load(str(make_encoder(roberta=roberta)), pooling).max_tokens == 34
+def test_max_tokens_does_not_count_positions_before_the_first(make_encoder, pooling, kind):
+    assert Encoder.load(str(make_encoder(kind=kind)), pooling).max_tokens == 34
 
 
 @KINDS_OF_ENCODER
-def test_padding_changes_no_vector(make_encoder, pooling, roberta):
-    encoder = Encoder.load(str(make_encoder(roberta=roberta)), pooling).eval()
+def test_padding_changes_no_vector(make_encoder, pooling, kind):
+    encoder = Encoder.load(str(make_encoder(kind=kind)), pooling).eval()
     with torch.inference_mode():
         alone = encoder([SHORT])
         together = encoder([LONG, SHORT])
@@ -71,21 +99,21 @@ def test_padding_changes_no_vector(make_encoder, pooling, roberta):
 
 
 @KINDS_OF_ENCODER
-def test_pooling_takes_the_first_token_or_the_mean_of_all(make_encoder, pooling, roberta):
-    encoder = Encoder.load(str(make_encoder(roberta=roberta)), pooling).eval()
+def test_pooling_takes_a_token_or_the_mean_of_all(make_encoder, pooling, kind):
+    encoder = Encoder.load(str(make_encoder(kind=kind)), pooling).eval()
     with torch.inference_mode():
         vector = encoder([SHORT])[0]
         hidden = encoder.model(input_ids=torch.tensor([SHORT])).last_hidden_state[0]
-    expected = hidden[0] if pooling == "first" else hidden.mean(0)
+    expected = {"first": hidden[0], "mean": hidden.mean(0), "last": hidden[-1]}[pooling]
     assert torch.allclose(vector, expected, atol=1e-6)
 
 
 def test_the_fingerprint_depends_on_weights_and_pooling(make_encoder):
     fingerprints = set()
     for folder in (make_encoder(seed=1), make_encoder(seed=2)):
-        for pooling in ("mean", "first"):
+        for pooling in ("mean", "first", "last"):
             fingerprints.add(Encoder.load(str(folder), pooling).fingerprint)
-    assert len(fingerprints) == 4
+    assert len(fingerprints) == 6
 
 
 def test_a_saved_encoder_keeps_its_fingerprint(make_encoder, tmp_path):
@@ -110,12 +138,12 @@ class FolderMaker:
         return os.mkdir, (str(self.path),)
 
 
-def add_custom_code(folder, owned):
-    """Add code that makes the folder ``owned``."""
+def add_custom_code(folder, owned, architecture="OwnModel"):
+    """Add code that makes the folder ``owned``, and is needed for an architecture."""
     code = f"import os\nos.mkdir({str(owned)!r})\nfrom transformers import BertConfig, BertModel\n"
     (folder / "own.py").write_text(code)
     auto_map = {"AutoConfig": "own.BertConfig", "AutoModel": "own.BertModel"}
-    change_json(folder / "config.json", auto_map=auto_map)
+    change_json(folder / "config.json", auto_map=auto_map, architectures=[architecture])
 
 
 def name_code_of_the_hub(folder, owned):
@@ -126,6 +154,27 @@ def name_code_of_the_hub(folder, owned):
 def name_code_of_a_tokenizer(folder, owned):
     auto_map = {"AutoTokenizer": ["own.Own", "own.Own"]}
     change_json(folder / "tokenizer_config.json", auto_map=auto_map, tokenizer_class="Own")
+
+
+def rename_weights(folder, old, new):
+    """Rename the weights that begin with ``old``."""
+    file = folder / "model.safetensors"
+    weights = {}
+    for name, value in safetensors.torch.load_file(file).items():
+        weights[new + name.removeprefix(old) if name.startswith(old) else name] = value
+    safetensors.torch.save_file(weights, file, {"format": "pt"})
+
+
+def name_weights_that_transformers_lack(folder, owned):
+    add_custom_code(folder, owned, "BertModel")
+    rename_weights(folder, "encoder.layer.0.output.dense", "encoder.layer.0.mlp.gate")
+
+
+def add_weights_that_transformers_ignore(folder, owned):
+    add_custom_code(folder, owned, "BertModel")
+    file = folder / "model.safetensors"
+    weights = safetensors.torch.load_file(file) | {"encoder.layer.0.gate": torch.ones(1)}
+    safetensors.torch.save_file(weights, file, {"format": "pt"})
 
 
 def pickle_harmless_weights(folder, owned):
@@ -154,6 +203,8 @@ def add_words_to_tokenizer(folder, owned):
         add_custom_code,
         name_code_of_the_hub,
         name_code_of_a_tokenizer,
+        name_weights_that_transformers_lack,
+        add_weights_that_transformers_ignore,
         pickle_weights_with_code,
         pickle_harmless_weights,
     ],
@@ -166,6 +217,41 @@ def test_no_code_of_an_encoder_is_run(make_encoder, tmp_path, monkeypatch, reque
         Encoder.load(str(folder), "mean")
     assert not (tmp_path / "owned").exists()
     assert requested_hosts == []
+
+
+def test_transformers_own_class_reads_a_checkpoint_with_custom_code(
+    make_encoder, tmp_path, requested_hosts
+):
+    folder = make_encoder()
+    expected = Encoder.load(str(folder), "mean").fingerprint
+    add_custom_code(folder, tmp_path / "owned", "BertModel")
+    encoder = Encoder.load(str(folder), "mean")
+    assert type(encoder.model).__module__ == "transformers.models.bert.modeling_bert"
+    assert encoder.fingerprint == expected
+    assert not (tmp_path / "owned").exists()
+    assert requested_hosts == []
+
+
+def test_a_saved_copy_names_no_custom_code(make_encoder, tmp_path):
+    folder = make_encoder()
+    add_custom_code(folder, tmp_path / "owned", "BertModel")
+    Encoder.load(str(folder), "mean").save(tmp_path / "saved")
+    assert "auto_map" not in json.loads((tmp_path / "saved" / "config.json").read_text())
+
+
+def test_a_checkpoint_without_pooler_is_the_same_encoder_each_time(make_encoder):
+    folder = make_encoder(kind="roberta")  # saved with a head for masked words, as roberta-base
+    encoder = Encoder.load(str(folder), "mean")
+    assert not any(value.any() for value in encoder.model.pooler.parameters())
+    assert Encoder.load(str(folder), "mean").fingerprint == encoder.fingerprint
+
+
+def test_a_tokenizer_without_padding_pads_with_the_end_of_text(make_encoder):
+    folder = make_encoder(kind="qwen3")
+    change_json(folder / "tokenizer_config.json", pad_token=None, eos_token="[SEP]")
+    encoder = Encoder.load(str(folder), "last").eval()
+    with torch.inference_mode():
+        assert torch.allclose(encoder([SHORT])[0], encoder([LONG, SHORT])[1], atol=1e-6)
 
 
 def test_the_tokenizer_of_another_encoder_is_refused(make_encoder, tmp_path):
@@ -191,7 +277,7 @@ def test_the_hub_is_asked_where_the_user_allows_it(monkeypatch):
         requests.append({"remote code": trust_remote_code, "local": local_files_only})
         raise OSError
 
-    monkeypatch.setattr(encoders.AutoTokenizer, "from_pretrained", from_pretrained)
+    monkeypatch.setattr(loading.AutoTokenizer, "from_pretrained", from_pretrained)
     monkeypatch.setenv("TOSLOC_HUB", "1")
     with pytest.raises(CheckpointError):
         Encoder.load(UNKNOWN_NAME, "mean")
@@ -264,9 +350,10 @@ def test_other_chunks_and_other_encoders_have_their_own_vectors(
         ChunkReader(encoder, 3, 8, texts),
         ChunkReader(encoder, 2, 8, texts),
         ChunkReader(other, 3, 8, texts),
+        ChunkReader(encoder, 3, 8, texts, "red "),
     ):
         reader.vectors(["1"], tmp_path / "v.sqlite")
-    assert texts.read == ["1", "1", "1"]
+    assert texts.read == ["1", "1", "1", "1"]
 
 
 # An encoder reranker on disk
@@ -277,6 +364,7 @@ def make_reranker(encoder_folder, learns="head", **settings):
     values = {
         "code_encoder": str(encoder_folder),
         "chunk_tokens": 16,
+        "report_tokens": 16,
         "training": {"learns": learns},
         **settings,
     }
@@ -341,9 +429,16 @@ def test_encoders_of_different_widths_are_refused(encoder_folder, make_encoder):
         make_reranker(encoder_folder, report_encoder=str(make_encoder(width=32)))
 
 
-def test_longer_chunks_than_the_encoder_reads_are_refused(encoder_folder):
-    with pytest.raises(ToslocError, match="reads at most 34 tokens"):
-        make_reranker(encoder_folder, chunk_tokens=35)
+@pytest.mark.parametrize("setting", ["chunk_tokens", "report_tokens"])
+def test_longer_texts_than_the_encoder_reads_are_refused(encoder_folder, setting):
+    with pytest.raises(ToslocError, match=f"{setting}: .* reads at most 34 tokens, not 35"):
+        make_reranker(encoder_folder, **{setting: 35})
+
+
+@pytest.mark.parametrize("setting", ["query_prefix", "code_prefix"])
+def test_a_prefix_that_leaves_too_little_room_is_refused(encoder_folder, setting):
+    with pytest.raises(ToslocError, match=f"{setting}: its 9 tokens leave less than half of"):
+        make_reranker(encoder_folder, **{setting: "red " * 9})
 
 
 def test_a_folder_with_other_things_is_not_overwritten(encoder_folder, make_encoder):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,18 +17,18 @@ from typing import Any, Final, Literal, Self, TypeAlias
 import numpy as np
 import torch
 from accelerate import PartialState
-from huggingface_hub import snapshot_download
 from torch import Tensor, nn
-from transformers import AutoModel, AutoTokenizer
 
 from tosloc.core.errors import CheckpointError, ToslocError
 from tosloc.core.records import BugReport, Float16Array, Progress, ignore_progress
 from tosloc.reports.traces import without_frames
 from tosloc.rerank.base import TextSource
+from tosloc.rerank.encoder.loading import find_encoder, load_model, load_tokenizer
 from tosloc.storage.store import FactStore
 
-TokenPooling: TypeAlias = Literal["mean", "first"]
-"""A piece's vector: the mean of its tokens' vectors, or the first one (CodeBERT, RoBERTa)."""
+TokenPooling: TypeAlias = Literal["mean", "first", "last"]
+"""A piece's vector: the mean of its tokens' vectors, the first one (CodeBERT, RoBERTa), or the last
+one (models that read from left to right, such as Qwen3)."""
 Piece: TypeAlias = list[int]
 """Tokens that are read at once, with the marks that the tokenizer sets around them."""
 
@@ -72,26 +71,10 @@ class Encoder(nn.Module):
         the encoder's code is run. Raises CheckpointError if there is none, or if its tokenizer
         does not belong to it.
         """
-        local = os.environ.get("TOSLOC_HUB") != "1"
         try:
-            location = str(Path(name).expanduser())
-            if local and not Path(location).is_dir():
-                # For a name, transformers make requests whatever local_files_only says.
-                location = snapshot_download(location, local_files_only=True)
-            tokenizer = AutoTokenizer.from_pretrained(
-                location, trust_remote_code=False, local_files_only=local
-            )
-            model = AutoModel.from_pretrained(
-                location,
-                dtype=torch.float32,
-                trust_remote_code=False,
-                use_safetensors=True,
-                local_files_only=local,
-            )
-            if getattr(model.config, "auto_map", None) or tokenizer.init_kwargs.get("auto_map"):
-                raise ValueError("its auto_map asks for custom code, which is never run")
-            if not tokenizer.is_fast:
-                raise ValueError("its tokenizer has no tokenizer.json")
+            location = find_encoder(name)
+            tokenizer = load_tokenizer(location)
+            model = load_model(location)
             if len(tokenizer) > model.get_input_embeddings().weight.shape[0]:
                 raise CheckpointError(
                     f"{name}: tokenizer and encoder do not belong together; take both of one folder"
@@ -147,9 +130,8 @@ class Encoder(nn.Module):
         """
         if not texts:
             return []
-        max_letters = MAX_LETTERS_PER_TOKEN * length * most
         tokenized = self.tokenizer(
-            [replace_lone_surrogates(text[:max_letters]) for text in texts],
+            [self._cut(text, length, most) for text in texts],
             truncation=True,
             max_length=length,
             return_overflowing_tokens=True,
@@ -163,6 +145,56 @@ class Encoder(nn.Module):
             pieces_by_text[text_number].append(tokens)
         return [pieces[:most] for pieces in pieces_by_text]
 
+    def prefixed_pieces(
+        self, texts: Sequence[str], length: int, prefix: str, most: int = 1
+    ) -> list[list[Piece]]:
+        """Return ``pieces`` of which each begins with a prefix, such as "query: ".
+
+        The prefix and its text are tokenized together, as in the encoder's own training. Raises
+        ToslocError if the prefix leaves no room for a text.
+        """
+        if not prefix:
+            return self.pieces(texts, length, most)
+        room = length - self.count_tokens(prefix)
+        if room <= self.tokenizer.num_special_tokens_to_add():
+            raise ToslocError(f"{self.name}: the prefix {prefix!r} fills all of {length} tokens")
+        parts = []
+        for text in self._split(texts, room, most):
+            parts.append([prefix + part for part in text])
+        first_pieces = iter(self.pieces([part for text in parts for part in text], length))
+        return [[next(first_pieces)[0] for _ in text] for text in parts]
+
+    def count_tokens(self, text: str) -> int:
+        """Return the number of tokens of a text, without the tokenizer's marks."""
+        return len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _split(self, texts: Sequence[str], length: int, most: int) -> list[list[str]]:
+        """Return each text's first ``most`` parts of at most ``length`` tokens, marks included."""
+        cut_texts = [self._cut(text, length, most) for text in texts]
+        if not cut_texts:
+            return []
+        tokenized = self.tokenizer(
+            cut_texts,
+            truncation=True,
+            max_length=length,
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+        )
+        parts = [list[str]() for _ in texts]
+        ends = [0] * len(texts)
+        for text_number, offsets in zip(
+            tokenized["overflow_to_sample_mapping"], tokenized["offset_mapping"], strict=True
+        ):
+            start = ends[text_number]
+            ends[text_number] = max(end for _, end in offsets)
+            parts[text_number].append(cut_texts[text_number][start : ends[text_number]])
+        return [text_parts[:most] for text_parts in parts]
+
+    @staticmethod
+    def _cut(text: str, length: int, most: int) -> str:
+        """Return as much of a text as ``most`` pieces can contain, in letters of any tokenizer."""
+        return replace_lone_surrogates(text[: MAX_LETTERS_PER_TOKEN * length * most])
+
     def forward(self, pieces: Sequence[Piece]) -> Tensor:
         """Return (S, d) vectors of pieces."""
         padded = self.tokenizer.pad(
@@ -171,6 +203,9 @@ class Encoder(nn.Module):
         hidden_SLd: Tensor = self.model(**padded).last_hidden_state
         if self.pooling == "first":
             return hidden_SLd[:, 0]
+        if self.pooling == "last":
+            last_S = padded["attention_mask"].sum(1) - 1
+            return hidden_SLd[torch.arange(len(pieces), device=self.device), last_S]
         mask_SL1: Tensor = padded["attention_mask"].unsqueeze(-1).to(hidden_SLd.dtype)
         return (hidden_SLd * mask_SL1).sum(1) / mask_SL1.sum(1).clamp(min=1)
 
@@ -233,12 +268,16 @@ def report_text(report: BugReport) -> str:
 
 @dataclass(frozen=True)
 class ChunkReader:
-    """A reader of blobs for one encoder: at most ``most`` pieces of ``length`` tokens per blob."""
+    """A reader of blobs for one encoder: at most ``most`` pieces of ``length`` tokens per blob.
+
+    Each piece begins with ``prefix``.
+    """
 
     encoder: Encoder
     most: int
     length: int
     texts: TextSource
+    prefix: str = ""
 
     def chunks(self, blobs: Sequence[str]) -> dict[str, list[Piece]]:
         """Return the pieces of each blob; none of a blob that is blank or cannot be read."""
@@ -248,7 +287,9 @@ class ChunkReader:
             code = strip_licence(text or "")
             if code.strip():
                 codes[blob] = code
-        pieces = self.encoder.pieces(list(codes.values()), self.length, self.most)
+        pieces = self.encoder.prefixed_pieces(
+            list(codes.values()), self.length, self.prefix, self.most
+        )
         chunks.update(zip(codes, pieces, strict=True))
         return chunks
 
@@ -261,6 +302,8 @@ class ChunkReader:
         may use the file at once. ``blobs`` must be distinct. Raises StoreError.
         """
         key = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length}"
+        if self.prefix:
+            key += f" after {self.prefix!r}"
         data_by_blob = {}
         missing = []
         with FactStore(path) as store:

@@ -275,11 +275,7 @@ class EncoderReranker(Reranker):
         report = code
         if settings.report_encoder not in ("", settings.code_encoder):
             report = Encoder.load(settings.report_encoder, settings.token_pooling)
-        if settings.chunk_tokens > code.max_tokens:
-            raise ToslocError(
-                f"[stage_two] chunk_tokens: {code.name} reads at most {code.max_tokens} tokens, "
-                f"not {settings.chunk_tokens}"
-            )
+        _check_lengths(settings, code, report)
         return cls(RerankingModel(settings, code, report, config.run.seed))
 
     def fit(
@@ -354,7 +350,11 @@ class EncoderReranker(Reranker):
         assert context.texts is not None
         assert context.vectors is not None
         reader = ChunkReader(
-            self.model.code, self.settings.chunks, self.settings.chunk_tokens, context.texts
+            self.model.code,
+            self.settings.chunks,
+            self.settings.chunk_tokens,
+            context.texts,
+            self.settings.code_prefix,
         )
         blobs: set[str] = set()
         for candidates in reports:
@@ -362,7 +362,9 @@ class EncoderReranker(Reranker):
             if candidates.opened >= self.trained_until:
                 blobs.update(candidates.blobs)
         texts = [report_text(candidates.report) for candidates in reports]
-        pieces = self.model.report.pieces(texts, self.settings.report_tokens)
+        pieces = self.model.report.prefixed_pieces(
+            texts, self.settings.report_tokens, self.settings.query_prefix
+        )
         if as_tokens:
             return reader.chunks(sorted(blobs)), list(map(EncodedQuery, reports, pieces))
         chunks = reader.vectors(sorted(blobs), context.vectors, progress)
@@ -453,6 +455,25 @@ class EncoderReranker(Reranker):
         if not all(bool(value.isfinite().all()) for value in head.values()):
             raise ValueError("a weight is out of bounds")
         return reranker
+
+
+def _check_lengths(settings: StageTwoSettings, code: Encoder, report: Encoder) -> None:
+    """Raise ToslocError if an encoder cannot read as many tokens as the settings say."""
+    for encoder, name, length, prefix_name, prefix in (
+        (code, "chunk_tokens", settings.chunk_tokens, "code_prefix", settings.code_prefix),
+        (report, "report_tokens", settings.report_tokens, "query_prefix", settings.query_prefix),
+    ):
+        if length > encoder.max_tokens:
+            raise ToslocError(
+                f"[stage_two] {name}: {encoder.name} reads at most {encoder.max_tokens} tokens, "
+                f"not {length}"
+            )
+        prefix_tokens = encoder.count_tokens(prefix) if prefix else 0
+        if 2 * prefix_tokens > length:
+            raise ToslocError(
+                f"[stage_two] {prefix_name}: its {prefix_tokens} tokens leave less than half of "
+                f"{name}, {length}; choose more"
+            )
 
 
 def choose_weight(
