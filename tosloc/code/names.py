@@ -39,12 +39,12 @@ def definition_name(source: bytes, node: tree_sitter.Node) -> str:
     if node.type in ("operator_declaration", "conversion_operator_declaration"):
         operator = node.child_by_field_name("operator") or node.child_by_field_name("type")
         return "" if operator is None else f"operator {_text(source, operator)}"
-    named = _name_node(node)
-    if named is None:
+    name_node = _name_node(node)
+    if name_node is None:
         return ""
-    if named.type == "operator_cast":  # to a type
-        return f"operator {_text(source, named.child_by_field_name('type') or named)}"
-    name = dotted_name(_text(source, named))
+    if name_node.type == "operator_cast":  # to a type
+        return f"operator {_text(source, name_node.child_by_field_name('type') or name_node)}"
+    name = dotted_name(_text(source, name_node))
     receiver = node.child_by_field_name("receiver")
     owner = None if receiver is None else _RECEIVER.search(_text(source, receiver))
     return name if owner is None else f"{owner[1]}.{name}"
@@ -73,19 +73,19 @@ def dotted_name(written: str) -> str:
 
 def _name_node(node: tree_sitter.Node) -> tree_sitter.Node | None:
     """Return the node that contains a definition's name, inside of any declarators."""
-    named = None
+    name_node = None
     for field in _NAME_FIELDS:
-        named = node.child_by_field_name(field)
-        if named is not None:
+        name_node = node.child_by_field_name(field)
+        if name_node is not None:
             break
-    if named is None and node.type == "property_declaration":  # Kotlin's has no fields
-        named = next(iter(node.named_children), None)
+    if name_node is None and node.type == "property_declaration":  # Kotlin's has no fields
+        name_node = next(iter(node.named_children), None)
     for _ in range(_MAX_DECLARATORS):
-        if named is None or named.type not in _DECLARATORS:
+        if name_node is None or name_node.type not in _DECLARATORS:
             break
-        inner = named.child_by_field_name("declarator")
-        named = inner or next(iter(named.named_children), None)
-    return named
+        inner = name_node.child_by_field_name("declarator")
+        name_node = inner or next(iter(name_node.named_children), None)
+    return name_node
 
 
 def _text(source: bytes, node: tree_sitter.Node) -> str:

@@ -33,7 +33,8 @@ With more it is no program, and a query over them takes quadratic time.
 _MAX_DEPTHS: Final = 1_000_000_000
 """Sum of the depths of all nodes of a tree. In each node a query looks at all that the nodes
 around it wait for. Two million bytes of a program have 40 million."""
-_STRIDE: Final = 256  # the depth of one in so many nodes is looked at
+_STRIDE: Final = 256
+"""Number of nodes of which one has its depth looked at."""
 _READ_BYTES: Final = 4096
 _FREE_STEPS: Final = 1000
 _STEPS_PER_BYTE: Final = 0.2
@@ -163,12 +164,13 @@ def _find_within_limits(source: bytes, grammar: str, wanted: tuple[str, ...]) ->
     return captures
 
 
-def _limit_memory(most: int) -> None:
-    """Let this process have at most so many bytes of memory, and at most what it was given."""
-    _, given = resource.getrlimit(resource.RLIMIT_DATA)
-    if given != resource.RLIM_INFINITY:
-        most = given if most == resource.RLIM_INFINITY else min(most, given)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, given))
+def _limit_memory(max_bytes: int) -> None:
+    """Limit the memory of this process to ``max_bytes``, and to the hard limit that it has."""
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard_limit != resource.RLIM_INFINITY:
+        is_unlimited = max_bytes == resource.RLIM_INFINITY
+        max_bytes = hard_limit if is_unlimited else min(max_bytes, hard_limit)
+    resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, hard_limit))
 
 
 def _node_spans(

@@ -49,12 +49,12 @@ def average_precision(
     over: Over = "relevant",
     add: Add = math.fsum,
 ) -> float:
-    """Return the sum of the precision at each fixed file's rank, divided by what ``over`` says.
+    """Return the sum of the precision at each fixed file's rank, divided by a denominator.
 
-    Only the first ``k`` ranks count if there is a ``k``. The textbook divides by all fixed files,
-    so that one that is not ranked adds 0 (Manning et al. 2008, section 8.4; Buckley and Voorhees
-    2000). The other two denominators are AP1@K (found) and AP2@K (reachable) of the field's papers;
-    the former is undefined where nothing is found, and 0 here.
+    ``over`` names the denominator. With ``k``, only ranks up to ``k`` count. The textbook divides
+    by all fixed files, so that one that is not ranked adds 0 (Manning et al. 2008, section 8.4;
+    Buckley and Voorhees 2000). The other two denominators are AP1@K (found) and AP2@K (reachable)
+    of the field's papers; the former is undefined where nothing is found, and 0 here.
 
     >>> round(average_precision([1, 2, 5, 12, 15], relevant=5), 3)
     0.653

@@ -266,8 +266,8 @@ def check_no_endless_file(repository: Path, work_tree: Path | None = None) -> No
     """
     directory, common = (folder.resolve() for folder in find_git_directories(repository))
     unread_folders = _UNREAD_FOLDERS - {"modules"}
-    found = _find_read_by_git(directory, common, (directory, common), unread_folders)
-    for _, resolved in found:
+    paths = (directory, common)
+    for _, resolved in _find_read_by_git(directory, common, paths, unread_folders):
         _check_ends(resolved)
         with suppress(OSError), os.scandir(resolved) as entries:
             for entry in entries:
