@@ -46,17 +46,17 @@ def _examples(
     def shop() -> Path:
         folder = tmp_path_factory.mktemp("example")
         monkeypatch.setenv("TOSLOC_CACHE", str(folder / "cache"))
-        return repository(folder / "shop")
+        return make_shop(folder / "shop")
 
     namespace: dict[str, Callable[[], Path]] = request.getfixturevalue("doctest_namespace")
     namespace["shop"] = shop
 
 
-def repository(path: Path) -> Path:
+def make_shop(path: Path) -> Path:
     """Create a git repository with FILES and one fixed bug, and return its path."""
-    made = GitRepository.new(path)
+    repository = GitRepository.new(path)
     when = 1_714_979_289
     with_bug = CART.replace("        if item not in self.items:\n    ", "")
-    made.commit(FILES | {"shop/cart.py": with_bug}, "Begin\n", when=when)
-    made.commit({"shop/cart.py": CART}, "Fix #7: the cart takes an item twice\n", when=when)
+    repository.commit(FILES | {"shop/cart.py": with_bug}, "Begin\n", when=when)
+    repository.commit({"shop/cart.py": CART}, "Fix #7: the cart takes an item twice\n", when=when)
     return path

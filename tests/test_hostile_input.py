@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from conftest import repository as make_shop
+from conftest import make_shop
 from tests.web.test_page import check_harmless
 from tosloc.core.errors import ReportError, RepositoryError
 from tosloc.core.io import escape_unprintable

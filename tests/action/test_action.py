@@ -23,7 +23,7 @@ from markdown_it import MarkdownIt
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from conftest import repository as shop_at
+from conftest import make_shop
 from tests.stubs import StubServer
 
 FOLDER = Path(__file__).parents[2] / "action"
@@ -403,7 +403,7 @@ class Runner:
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     """Create a repository whose history is hostile, too; return its path."""
-    path = shop_at(tmp_path_factory.mktemp("action") / "shop")
+    path = make_shop(tmp_path_factory.mktemp("action") / "shop")
     author = ["-c", "user.name=Eve", "-c", "user.email=eve@example.org"]
     message = f"Fix #8: the cart forgets an equal item {HOSTILE}"
     (path / "shop/cart.py").write_text((path / "shop/cart.py").read_text() + "\n\nLIMIT = 3\n")

@@ -16,7 +16,7 @@ import uvicorn
 from markupsafe import Markup
 from starlette.testclient import TestClient
 
-from conftest import repository as shop_at
+from conftest import make_shop
 from tests import stand_ins
 from tosloc.core.errors import Interrupted
 from tosloc.core.records import ignore_progress
@@ -40,7 +40,7 @@ REPORT = "The cart forgets an item\n\nCart.add drops what is equal to another on
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     """Create a small repository and return its path."""
-    return shop_at(tmp_path_factory.mktemp("page") / "shop")
+    return make_shop(tmp_path_factory.mktemp("page") / "shop")
 
 
 @pytest.fixture
