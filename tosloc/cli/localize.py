@@ -101,6 +101,14 @@ OpenedOption = Annotated[
 CodeOption = Annotated[
     bool, typer.Option(help="Show the lines of code that say most, for the first files.")
 ]
+EncoderOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER_OR_NAME",
+        help="Let a pretrained encoder order the first files: its folder, its name on the hub, or a"
+        " configuration such as coderankembed.",
+    ),
+]
 DryRunOption = Annotated[
     bool,
     typer.Option("--dry-run", help="With --rerank: print the prompt instead of sending it."),
@@ -130,6 +138,7 @@ def localize(
     code: CodeOption = True,
     verbose: VerboseOption = False,
     rerank: RerankOption = None,
+    encoder: EncoderOption = None,
     dry_run: DryRunOption = False,
 ) -> None:
     """Rank the files and functions most likely to contain the bug."""
@@ -157,7 +166,7 @@ def localize(
         raise ToslocError("--dry-run: shows the prompt for a language model; add --rerank llm")
     with (
         progress_bars() as callback,
-        _open_localizer(repo, checkpoint, commit, language_model) as localizer,
+        _open_localizer(repo, checkpoint, commit, language_model, encoder) as localizer,
     ):
         if folders:
             include = _folder_globs(folders, localizer.repository)
@@ -369,6 +378,7 @@ def _open_localizer(
     checkpoint: Path | None,
     commit: str | None,
     language_model: LanguageModelReranker | None,
+    encoder: str | None,
 ) -> Localizer:
     """Open the repository at ``repo``, else the one around the current folder.
 
@@ -380,12 +390,17 @@ def _open_localizer(
     from tosloc.localize.model import Model
 
     if repo is None and checkpoint is not None and commit is None:
-        localizer = Localizer(Model.load(checkpoint), rerank=language_model)
+        model = Model.load(checkpoint)
+        if encoder is not None:
+            model = model.with_encoder(encoder)
+        localizer = Localizer(model, rerank=language_model)
         version = localizer.model.version
         if version is not None and not _is_known_here(version.snapshot.commit):
             return localizer
     repository = repo or discovery.current_repository()
-    return Localizer.open(repository, checkpoint, rerank=language_model, ready=False)
+    return Localizer.open(
+        repository, checkpoint, rerank=language_model, encoder=encoder, ready=False
+    )
 
 
 def _is_known_here(commit: str) -> bool:

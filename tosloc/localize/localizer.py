@@ -79,6 +79,7 @@ class Localizer:
         checkpoint: str | os.PathLike[str] | None = None,
         *,
         rerank: LanguageModelReranker | None = None,
+        encoder: str | None = None,
         commit: str | None = None,
         ready: bool = True,
         progress: Progress = ignore_progress,
@@ -87,9 +88,10 @@ class Localizer:
 
         ``path`` is a folder in a repository, or a bare repository. ``checkpoint`` defaults to the
         one that ``tosloc train`` wrote for this repository, else to the shipped weights; "none"
-        selects the shipped weights. ``rerank`` is as in the constructor. With ``ready``, the
-        version that ``commit`` names (None: the files on disk) is prepared now; others are
-        prepared when a question needs them.
+        selects the shipped weights. ``rerank`` is as in the constructor. ``encoder`` names a
+        pretrained encoder that reranks in place of the checkpoint's second stage (see
+        ``Model.with_encoder``). With ``ready``, the version that ``commit`` names (None: the files
+        on disk) is prepared now; others are prepared when a question needs them.
 
         Raises RepositoryError, UnknownCommit, CheckpointError, StoreError, and ToslocError if the
         version contains no source file.
@@ -111,6 +113,8 @@ class Localizer:
             if checkpoint is None and (trained / "checkpoint" / WEIGHTS_FILE).exists():
                 checkpoint = trained
             model = Model() if checkpoint is None else Model.load(Path(checkpoint))
+            if encoder is not None:
+                model = model.with_encoder(encoder)
             # Without a configuration the defaults are not loaded, which takes long.
             indexed = IndexedRepository.configured(repo, model.configuration)
             localizer = cls(model, indexed, rerank)

@@ -14,7 +14,7 @@ from tosloc.localize import checkpoint
 from tosloc.localize.answer import Weights
 from tosloc.rank.calibration import DEFAULT_TEMPERATURE
 from tosloc.rank.stage_one import StageOne
-from tosloc.rerank.base import Reranker
+from tosloc.rerank.base import Reranker, reranker_class
 from tosloc.retrieval.documents import Documents
 from tosloc.storage.prepared import StoredVersion
 
@@ -66,6 +66,17 @@ class Model:
         if self.known_reports is not None:
             history = version.with_reports(*self.known_reports)
         return replace(self, version=StoredVersion(version.index, history))
+
+    def with_encoder(self, name: str) -> Model:
+        """Return a copy in which a pretrained encoder reranks (see docs/guide.md).
+
+        ``name`` is its folder, its name on the hub, or a configuration with [stage_two]. Raises
+        MissingExtra without torch, and as ``pretrained_reranker`` does.
+        """
+        reranker_class("encoder")
+        from tosloc.rerank.encoder.pretrained import pretrained_reranker
+
+        return replace(self, reranker=pretrained_reranker(name))
 
     def save(self, folder: Path) -> None:
         """Write a checkpoint: configuration, weights, known reports and the version, if any."""
