@@ -98,8 +98,8 @@ def main():
     for module in modules:
         importlib.import_module(module)
     changes = changed_names(before, caller_state())
-    own = ("tosloc", "tests", "__main__")
-    libraries = [name for name in sys.modules if name.partition(".")[0] not in own]
+    own_packages = ("tosloc", "tests", "__main__")
+    libraries = [name for name in sys.modules if name.partition(".")[0] not in own_packages]
     print(json.dumps([changes, libraries]))
 
 

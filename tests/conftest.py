@@ -125,12 +125,12 @@ class GitRepository:
     def git(self, *arguments, stdin=b""):
         """Run a git command in the repository; return its standard output, stripped."""
         command = ["git", "-C", str(self.path), "-c", "core.hooksPath=/dev/null", *arguments]
-        done = subprocess.run(
+        result = subprocess.run(
             command, input=stdin, capture_output=True, env=self.environment, check=False
         )
-        if done.returncode:
-            raise AssertionError(f"{' '.join(command)}: {done.stderr.decode(errors='replace')}")
-        return done.stdout.decode("utf-8", "surrogateescape").strip()
+        if result.returncode:
+            raise AssertionError(f"{' '.join(command)}: {result.stderr.decode(errors='replace')}")
+        return result.stdout.decode("utf-8", "surrogateescape").strip()
 
     @property
     def objects(self):
@@ -149,9 +149,9 @@ class GitRepository:
         ("120000", target of the link), ("160000", id of the submodule's commit). ``parents``
         defaults to the last commit; () makes a root.
         """
-        chosen = tuple(self.commits[-1:] if parents is None else parents)
+        parent_ids = tuple(self.commits[-1:] if parents is None else parents)
         time = FIRST_TIME + HOUR * len(self.commits) if when is None else when
-        stream = commit_stream(files, message, time, chosen, encoding)
+        stream = commit_stream(files, message, time, parent_ids, encoding)
         identity = self.git(
             "fast-import", "--quiet", "--force", stdin=stream + b"\nget-mark :1\ndone\n"
         )
@@ -165,9 +165,9 @@ class GitRepository:
         stream = b"".join(
             commit_stream(*commit, mark=number) for number, commit in enumerate(commits, start=1)
         )
-        asked = b"".join(b"get-mark :%d\n" % number for number in range(1, len(commits) + 1))
+        queries = b"".join(b"get-mark :%d\n" % number for number in range(1, len(commits) + 1))
         self.commits += self.git(
-            "fast-import", "--quiet", stdin=stream + b"\n" + asked + b"done\n"
+            "fast-import", "--quiet", stdin=stream + b"\n" + queries + b"done\n"
         ).splitlines()
         return self.commits
 
@@ -204,9 +204,9 @@ def world(tmp_path_factory):
     from tests import rankers  # torch, only for the tests that ask
 
     folder = tmp_path_factory.mktemp("world")
-    with rankers.open_world(rankers.make_project(folder), folder / "learned") as made:
-        rankers.save_fitted_rerankers(made)
-        yield made
+    with rankers.open_world(rankers.make_project(folder), folder / "models") as opened:
+        rankers.save_fitted_rerankers(opened)
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -48,4 +48,8 @@ class ParsedPage(HTMLParser):
         An underscore at the end of a name is left out: ``class_`` stands for ``class``.
         """
         wanted = {(name.rstrip("_"), value) for name, value in attributes.items()}
-        return [found for name, found in self.elements if name == tag and wanted <= found.items()]
+        matches = []
+        for name, present in self.elements:
+            if name == tag and wanted <= present.items():
+                matches.append(present)
+        return matches

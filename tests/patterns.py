@@ -40,6 +40,8 @@ LONGER_PIECES = (
 # fmt: on
 COMMON_PIECES = (*SINGLE_CHARACTERS, *LONGER_PIECES)
 REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT)
+MAX_ITEMS = 1000
+"""Longer lists are tables of data, in which no pattern is searched for."""
 MAX_LETTERS_OF_SET = 6
 MIN_REPETITIONS = 10
 """A part that may repeat at least this often is worth an attack."""
@@ -95,7 +97,7 @@ def inner_patterns(value, name):
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from inner_patterns(item, f"{name}[{key!r}]")
-    elif isinstance(value, tuple | list) and len(value) < 1000:
+    elif isinstance(value, tuple | list) and len(value) <= MAX_ITEMS:
         for number, item in enumerate(value):
             yield from inner_patterns(item, f"{name}[{number}]")
     elif hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
@@ -131,7 +133,7 @@ def used_methods():
 
 
 def literal_calls():
-    """Yield place, method and pattern of each call such as ``re.sub("a+", ...)``."""
+    """Yield location, method and pattern of each call such as ``re.sub("a+", ...)``."""
     for path, node in parsed_sources():
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
@@ -139,8 +141,8 @@ def literal_calls():
         method = node.func.attr
         is_of_re = isinstance(owner, ast.Name) and owner.id == "re" and method in METHODS
         if is_of_re and node.args and isinstance(node.args[0], ast.Constant):
-            place = f"{path.relative_to(ROOT)}:{node.lineno}"
-            yield place, method, re.compile(node.args[0].value)
+            location = f"{path.relative_to(ROOT)}:{node.lineno}"
+            yield location, method, re.compile(node.args[0].value)
 
 
 def sample(tree):
@@ -269,9 +271,9 @@ def attacks(pattern, *, thorough):
         source = source.decode("latin-1")
         flags |= re.ASCII
     tree = sre_parser.parse(source, flags)
-    own = without_duplicates(repeats(tree))
-    befores = without_duplicates(before for before, _ in own)
-    pieces = without_duplicates(piece for _, piece in own)
+    repeated_parts = without_duplicates(repeats(tree))
+    befores = without_duplicates(before for before, _ in repeated_parts)
+    pieces = without_duplicates(piece for _, piece in repeated_parts)
     refused = without_duplicates(refused_letters(tree))
     if thorough:
         further_pieces = (*pieces, *COMMON_PIECES)
@@ -280,10 +282,10 @@ def attacks(pattern, *, thorough):
         befores = befores[:6]
         further_pieces = (*pieces[:4], " ")
         ends = ["\x00", "", *refused[:2]]
-    pairs = [*own]
+    pairs = [*repeated_parts]
     pairs += [("", piece) for piece in (*pieces, sample(tree), *COMMON_PIECES) if piece]
     # The beginning of a match, again and again: the matcher tries each one to the end of the text.
-    pairs += [("", before + piece) for before, piece in own]
+    pairs += [("", before + piece) for before, piece in repeated_parts]
     for before in befores:
         pairs += [(before, piece) for piece in further_pieces]
     for before, piece in without_duplicates(pairs):

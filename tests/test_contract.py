@@ -43,7 +43,7 @@ def ranker(request):
 
 @pytest.fixture(scope="module")
 def rank(world, ranker):
-    """Return a function from a report to the ranking of the newest version by each ranker."""
+    """Return a function from a report to each ranker's ranking of the newest version."""
     return open_ranker(world, ranker, world.newest_version)
 
 

@@ -87,11 +87,11 @@ def find_unknown_words(call):
             return [name]
         # The commands of the laboratory are only known once a context is made.
         command.make_context(name, [], resilient_parsing=True)
-    known = set()
+    known_options = set()
     for parameter in command.params:
-        known.update(parameter.opts, parameter.secondary_opts)
+        known_options.update(parameter.opts, parameter.secondary_opts)
     options = [word for word in words if word.startswith("--")]
-    return [option for option in options if option.partition("=")[0] not in known]
+    return [option for option in options if option.partition("=")[0] not in known_options]
 
 
 all_pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -68,7 +68,7 @@ def test_every_pattern_takes_linear_time_on_all_texts(patterns):
 
 
 def test_every_pattern_written_in_a_call_takes_linear_time():
-    calls = {place: (pattern, [method]) for place, method, pattern in literal_calls()}
+    calls = {location: (pattern, [method]) for location, method, pattern in literal_calls()}
     assert find_slow(calls) == {}
 
 
