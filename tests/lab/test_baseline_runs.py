@@ -1,4 +1,7 @@
-"""The harness that runs published techniques; what they say is for tests/test_contract.py and tests/test_leaks.py."""
+"""The runs of published techniques.
+
+Their scores are for tests/test_contract.py and tests/test_leaks.py.
+"""
 
 import json
 
@@ -19,58 +22,70 @@ def project(tmp_path_factory):
     return toy.make_project(tmp_path_factory.mktemp("toy"), bugs=30)
 
 
-class Counting(Baseline):
-    """Ranks by how often a file was fixed, and counts how often it is asked."""
+class CountingBaseline(Baseline):
+    """A technique that ranks by how often a file was fixed, and counts its calls."""
 
     name = "counting"
-    asked, broken_at = 0, 9
+    calls = 0
+    interrupted_at = 9
 
     def fit(self, train, validation, progress=None):
         self.choice = {"by": "hand"}
 
-    def scores(self, asked):
-        if Counting.asked == Counting.broken_at:
+    def scores(self, query):
+        if CountingBaseline.calls == CountingBaseline.interrupted_at:
             raise KeyboardInterrupt
-        Counting.asked += 1
-        return asked.version.from_paths(asked.fix_counts)
+        CountingBaseline.calls += 1
+        return query.version.from_paths(query.fix_counts)
 
 
-def test_runs_are_like_those_of_rank_and_finished_ones_are_left_alone(project, monkeypatch):
-    where = (
+@pytest.fixture(scope="module")
+def finished_folder(project):
+    """Return the folder of runs that were interrupted, then finished, then asked for once more."""
+    arguments = (
         toy.small_config(0.6, 0.2),
         project.git.path,
         project.write_reports(),
         project.folder / "runs",
     )
-    place = project.folder / "runs/counting"
+    folder = project.folder / "runs/counting"
     with pytest.raises(KeyboardInterrupt):
-        baseline_runs.rank_with([Counting], *where)
-    assert not (place / "test/qrels.jsonl").exists()
-    monkeypatch.setattr(Counting, "broken_at", -1)
-    for _ in range(2):
-        assert baseline_runs.rank_with([Counting], *where) == [place]
-    assert Counting.asked == 9 + 6  # of validation six and of test three, then those of test
-    counts, header = (
-        read_scored_run(place, "test").evaluation().counts,
-        read_run(place / "test/run.jsonl.gz").header,
-    )
-    assert (counts["reports"], counts["length"]) == (6, 1.0)
+        baseline_runs.rank_with([CountingBaseline], *arguments)
+    assert not (folder / "test/qrels.jsonl").exists()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CountingBaseline, "interrupted_at", -1)
+        assert baseline_runs.rank_with([CountingBaseline], *arguments) == [folder]
+        assert baseline_runs.rank_with([CountingBaseline], *arguments) == [folder]
+    return folder
+
+
+def test_finished_splits_are_not_ranked_again(finished_folder):
+    # Six reports of validation and three of test were ranked before the interruption, then the six
+    # of test.
+    assert CountingBaseline.calls == 9 + 6
+
+
+def test_run_has_the_header_of_our_runs(finished_folder):
+    header = read_run(finished_folder / "test/run.jsonl.gz").header
     assert header["search space"] == "all source files of the before-fix version"
-    assert (header["system"], header["split"]) == ("counting", "test")
-    assert json.loads((place / "provenance.json").read_text())["chosen on validation"] == {
-        "by": "hand"
-    }
+    assert header["system"] == "counting"
+    assert header["split"] == "test"
 
 
-def test_a_wrong_name_gets_one_sentence(project, capsys):
-    given = [
-        "--repo",
-        str(project.git.path),
-        "--reports",
-        str(project.write_reports()),
-        "--out",
-        str(project.folder / "no"),
-    ]
-    assert main(["lab", "baselines", "blur", *given]) == 2
+def test_run_ranks_every_file_for_every_report(finished_folder):
+    counts = read_scored_run(finished_folder, "test").evaluation().counts
+    assert counts["reports"] == 6
+    assert counts["length"] == 1.0
+
+
+def test_provenance_has_the_choice_by_validation(finished_folder):
+    provenance = json.loads((finished_folder / "provenance.json").read_text())
+    assert provenance["chosen on validation"] == {"by": "hand"}
+
+
+def test_unknown_technique_is_refused_before_any_work(project, capsys):
+    out = project.folder / "no"
+    arguments = ["--repo", str(project.git.path), "--reports", str(project.write_reports())]
+    assert main(["lab", "baselines", "blur", *arguments, "--out", str(out)]) == 2
     assert "no technique is called 'blur'" in capsys.readouterr().err
-    assert not (project.folder / "no").exists()
+    assert not out.exists()

@@ -1,4 +1,4 @@
-"""BM25 over whole files: the run that stands beside ours, with the library's own scores."""
+"""BM25 over whole files: the command, and the library's own scores."""
 
 import json
 
@@ -18,112 +18,101 @@ FILES = {
     "app/empty.py": "",
     "doc/notes.txt": "open socket server parser headers\n",
 }
+OPENED = {"opened": "2001-09-09T02:00:00Z", "description": ""}
 
 
-def test_reports_with_a_fix_and_with_a_version_are_ranked(repository, tmp_path, capsys):
+def write_records(path, records):
+    lines = [json.dumps(OPENED | record) + "\n" for record in records]
+    path.write_text("".join(lines))
+
+
+@pytest.fixture
+def bm25_command(repository, tmp_path):
+    """Return the command for three reports, with a fix or a version; its output folder is ``out``.
+
+    No word of the third report is in any file.
+    """
     first = repository.commit(FILES)
     fix = repository.commit({"app/parser.py": FILES["app/parser.py"] + "# mended\n"})
-    reports, out, settings = tmp_path / "reports.jsonl", tmp_path / "bm25", tmp_path / "other.toml"
-    parser, server = ["app/parser.py"], ["app/http_server.py"]
+    parser = ["app/parser.py"]
+    server = ["app/http_server.py"]
     records = [
-        {
-            "id": "1",
-            "summary": "Headers are not parsed",
-            "description": "",
-            "fix_commit": fix,
-            "fixed": parser,
-        },
-        {
-            "id": "2",
-            "summary": "socketOpen",
-            "description": "HTTP hangs",
-            "version": first,
-            "fixed": server,
-        },
-        {"id": "3", "summary": "zzz", "description": "", "version": fix, "fixed": parser},
+        {"id": "1", "summary": "Headers are not parsed", "fix_commit": fix, "fixed": parser},
+        {"id": "2", "summary": "socketOpen", "version": first, "fixed": server},
+        {"id": "3", "summary": "zzz", "version": fix, "fixed": parser},
     ]
-    reports.write_text(
-        "".join(json.dumps(one | {"opened": "2001-09-09T02:00:00Z"}) + "\n" for one in records)
-    )
-    command = [
-        "lab",
-        "bm25",
-        "--repo",
-        str(repository.path),
-        "--reports",
-        str(reports),
-        "--out",
-        str(out),
-    ]
-    assert main(command) == 0
-    scored = read_scored_run(out, "all")
+    records[1]["description"] = "HTTP hangs"
+    reports = tmp_path / "reports.jsonl"
+    write_records(reports, records)
+    arguments = ["--repo", str(repository.path), "--reports", str(reports)]
+    return ["lab", "bm25", *arguments, "--out", str(tmp_path / "out")]
+
+
+def test_reports_with_a_fix_and_with_a_version_are_ranked(bm25_command, tmp_path):
+    assert main(bm25_command) == 0
+    scored = read_scored_run(tmp_path / "out", "all")
     assert scored.run.header["search space"] == "all source files of the before-fix version"
     evaluation = scored.evaluation()
-    assert [one.ranks for one in evaluation.per_report] == [
-        (1,),
-        (1,),
-        (3,),
-    ]  # no word of 3 is known: by path
-    assert scored.run.ranking("2").paths == ("app/http_server.py", "app/empty.py", "app/parser.py")
+    # Without a known word files are ordered by path.
+    assert [scores.ranks for scores in evaluation.per_report] == [(1,), (1,), (3,)]
     assert evaluation.length == 1.0
+    paths = scored.run.ranking("2").paths
+    assert paths == ("app/http_server.py", "app/empty.py", "app/parser.py")
+
+
+def test_settings_choose_the_files_that_are_searched(bm25_command, tmp_path):
+    settings = tmp_path / "other.toml"
     settings.write_text('[data]\nsuffixes = [".py", ".txt"]\n', encoding="utf-8")
-    assert main([*command, "--config", str(settings)]) == 0
-    assert read_scored_run(out, "all").evaluation().per_report[0].searched == 4
-    assert main([*command[:-1], str(tmp_path / "new"), "--split", "validation"]) == 2
+    assert main([*bm25_command, "--config", str(settings)]) == 0
+    first, *_ = read_scored_run(tmp_path / "out", "all").evaluation().per_report
+    assert first.searched == 4
+
+
+def test_split_without_reports_is_refused(bm25_command, tmp_path, capsys):
+    assert main([*bm25_command, "--split", "validation"]) == 2
     assert "none of its 3 reports falls to validation; rank them all" in capsys.readouterr().err
-    assert not (tmp_path / "new").exists()
+    assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(("command", "folder"), [("bm25", "thesis"), ("baselines", "thesis/blia")])
-def test_a_folder_with_other_things_is_refused(repository, tmp_path, capsys, command, folder):
+@pytest.mark.parametrize(
+    ("command", "folder"),
+    [("bm25", "thesis"), ("baselines", "thesis/blia")],
+    ids=["bm25", "baselines"],
+)
+def test_folder_with_other_things_is_refused(repository, tmp_path, capsys, command, folder):
     repository.commit(FILES)
     fix = repository.commit({"app/parser.py": "mended = True\n"})
-    record = {
-        "id": "1",
-        "summary": "s",
-        "description": "",
-        "fix_commit": fix,
-        "fixed": ["app/parser.py"],
-    }
-    (tmp_path / "reports.jsonl").write_text(
-        json.dumps(record | {"opened": "2001-09-09T02:00:00Z"}) + "\n"
-    )
-    (tmp_path / folder / "all").mkdir(parents=True)
-    (tmp_path / folder / "all/run.jsonl.gz").write_text("mine")
-    given = [
-        "--repo",
-        str(repository.path),
-        "--reports",
-        str(tmp_path / "reports.jsonl"),
-        "--split",
-        "all",
-    ]
-    assert main(["lab", command, *given, "--out", str(tmp_path / "thesis")]) == 2
+    reports = tmp_path / "reports.jsonl"
+    record = {"id": "1", "summary": "s", "fix_commit": fix, "fixed": ["app/parser.py"]}
+    write_records(reports, [record])
+    own_file = tmp_path / folder / "all/run.jsonl.gz"
+    own_file.parent.mkdir(parents=True)
+    own_file.write_text("mine")
+    arguments = ["--repo", str(repository.path), "--reports", str(reports), "--split", "all"]
+    assert main(["lab", command, *arguments, "--out", str(tmp_path / "thesis")]) == 2
     assert f"{tmp_path / folder} holds other things, such as 'all'" in capsys.readouterr().err
-    assert (tmp_path / folder / "all/run.jsonl.gz").read_text() == "mine"
+    assert own_file.read_text() == "mine"
 
 
-def test_the_scores_are_the_librarys(repository):
+def test_scores_are_those_of_the_library(repository):
     repository.commit(FILES)
-    texts = [
+    split_texts = [
         " ",
         "class HTTP Server:\n def open socket(self): pass",
-        "parses the headers def parse Headers(text)",
+        "parses the headers def parse Headers(text) return text",
     ]
-    texts[2] += " return text"
     stemmer = Stemmer("english")
-    tokens = bm25s.tokenize(texts, stemmer=stemmer, show_progress=False, return_ids=False)
+    tokens = bm25s.tokenize(split_texts, stemmer=stemmer, show_progress=False, return_ids=False)
     tokens[0] = []  # the library has the empty word there
     retriever = bm25s.BM25()
     retriever.index(tokens, show_progress=False)
     [query] = bm25s.tokenize(
         "socket Open of the server open HTTP headers", stemmer=stemmer, return_ids=False
     )
+    report = BugReport("2", "socketOpen of the server", "open HTTP_headers", None)
     with Repository(repository.path) as repo:
         snapshot = repo.snapshot("HEAD", {".py"})
-        scores = WholeFiles(repo).index(snapshot)(
-            BugReport("2", "socketOpen of the server", "open HTTP_headers", None)
-        )
+        scores = WholeFiles(repo).index(snapshot)(report)
     assert snapshot.paths == ("app/empty.py", "app/http_server.py", "app/parser.py")
     assert scores.tolist() == pytest.approx(retriever.get_scores(query).tolist())
     assert min(scores[1:]) > 0

@@ -39,152 +39,168 @@ pairs = 16
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
+    """Return a project with a training in the folder ``out``."""
     project = toy.make_project(tmp_path_factory.mktemp("toy"), bugs=40)
-    where = project.git.path, project.write_reports(), project.folder / "out"
-    training.train(toy.small_config(0.6, 0.2), *where, keep_features=True, embed_version=False)
+    training.train(
+        toy.small_config(0.6, 0.2),
+        project.git.path,
+        project.write_reports(),
+        project.folder / "out",
+        keep_features=True,
+        embed_version=False,
+    )
     return project
 
 
 @pytest.fixture(scope="module")
-def pack(project):
-    """Function (name, *options) -> exit code and file of a pack."""
+def make_pack(project):
+    """Return a function that writes a pack and returns the exit code and the file."""
 
     def make(name, *options):
-        where = [
-            "--repo",
-            str(project.git.path),
-            "--reports",
-            str(project.write_reports()),
-            "--candidates",
-            "8",
-            *options,
-        ]
-        place = project.folder / name
-        return main(
-            ["lab", "pack", str(project.folder / "out"), *where, "--out", str(place)]
-        ), place
+        pack = project.folder / name
+        arguments = ["lab", "pack", str(project.folder / "out")]
+        arguments += ["--repo", str(project.git.path), "--reports", str(project.write_reports())]
+        arguments += ["--candidates", "8", *options, "--out", str(pack)]
+        return main(arguments), pack
 
     return make
 
 
 @pytest.fixture(scope="module")
-def packed(pack):
-    code, place = pack("toy.pack")
+def pack(make_pack):
+    code, pack = make_pack("toy.pack")
     assert code == 0
-    return place
+    return pack
 
 
 @pytest.fixture
-def train(packed, tmp_path):
-    """Function (name, learning) -> arguments of a training, and the folder that it writes; without dropout, whose masks
-    two processes draw in another order than one.
+def training_command(pack, tmp_path):
+    """Return a function that returns the command of a training and the folder that it writes.
+
+    The encoder has no dropout, whose masks two processes draw in another order than one.
     """
     encoder = write_encoder(tmp_path / "encoder", words=WORDS)
-    record = (encoder / "config.json").read_text()
-    (encoder / "config.json").write_text(
-        record.replace('_dropout_prob": 0.1', '_dropout_prob": 0.0')
-    )
+    config_file = encoder / "config.json"
+    without_dropout = config_file.read_text().replace('_dropout_prob": 0.1', '_dropout_prob": 0.0')
+    config_file.write_text(without_dropout)
 
-    def arguments(name, learning):
+    def make(name, settings):
         config = tmp_path / f"{name}.toml"
-        config.write_text(SETTINGS.format(encoder) + learning)
-        return [
-            "lab",
-            "train-encoder",
-            str(packed),
-            str(config),
-            "--out",
-            str(tmp_path / name),
-        ], tmp_path / name
+        config.write_text(SETTINGS.format(encoder) + settings)
+        out = tmp_path / name
+        return ["lab", "train-encoder", str(pack), str(config), "--out", str(out)], out
 
-    return arguments
+    return make
 
 
-def test_a_pack_holds_what_training_needs_of_all_or_the_newest_reports(packed, pack, capsys):
-    whole = read_bundle(packed)
-    assert {part: len(reports) for part, reports in whole.parts.items()} == {
-        "train": 24,
-        "validation": 8,
-        "test": 8,
-    }
-    for part, reports in whole.parts.items():
-        for one in reports:
-            assert (np.diff(one.scores[:8]) <= 0).all()
-            assert one.fixed.sum() + len(one.missed_ranks) == one.relevant
-            assert part != "train" or not one.missed_ranks
-    blob = whole.parts["test"][0].blobs[0]
-    [(same, text), gone] = whole.for_reranking(packed).texts([blob, "gone"])
-    assert (same, "class" in text, gone) == (blob, True, ("gone", None))
-    code, few = pack("few.pack", "--train-reports", "5")
-    assert (code, "5 train, 8 validation, 8 test reports" in capsys.readouterr().out) == (0, True)
-    newest = [one.report for one in whole.parts["train"][-5:]]
-    assert [one.report for one in read_bundle(few).parts["train"]] == newest
-    assert pack("none.pack", "--train-reports", "-1")[0] == 2
+def test_pack_has_the_reports_of_each_part(pack):
+    parts = read_bundle(pack).parts
+    numbers = {part: len(candidates) for part, candidates in parts.items()}
+    assert numbers == {"train": 24, "validation": 8, "test": 8}
 
 
-def test_training_from_a_pack(project, train, capsys):
-    command, out = train("two", "learning_rate = 0.02\n")
+def test_pack_has_sorted_candidates_and_all_fixed_files_of_training(pack):
+    for part, part_candidates in read_bundle(pack).parts.items():
+        for candidates in part_candidates:
+            assert (np.diff(candidates.scores[:8]) <= 0).all()
+            assert candidates.fixed.sum() + len(candidates.missed_ranks) == candidates.relevant
+            assert part != "train" or not candidates.missed_ranks
+
+
+def test_pack_has_the_texts_of_its_candidates(pack):
+    bundle = read_bundle(pack)
+    blob = bundle.parts["test"][0].blobs[0]
+    [(read_blob, text), unknown] = bundle.for_reranking(pack).texts([blob, "gone"])
+    assert read_blob == blob
+    assert "class" in text
+    assert unknown == ("gone", None)
+
+
+def test_pack_can_have_only_the_newest_training_reports(pack, make_pack, capsys):
+    code, small_pack = make_pack("few.pack", "--train-reports", "5")
+    assert code == 0
+    assert "5 train, 8 validation, 8 test reports" in capsys.readouterr().out
+    newest = [candidates.report for candidates in read_bundle(pack).parts["train"][-5:]]
+    packed = [candidates.report for candidates in read_bundle(small_pack).parts["train"]]
+    assert packed == newest
+
+
+def test_negative_number_of_training_reports_is_refused(make_pack):
+    assert make_pack("none.pack", "--train-reports", "-1")[0] == 2
+
+
+def test_training_from_a_pack_keeps_stage_one_and_improves_validation(
+    project, training_command, capsys
+):
+    command, out = training_command("two", "learning_rate = 0.02\n")
     assert main(command) == 0
-    said = json.loads(capsys.readouterr().out)
-    first = read_scored_run(project.folder / "out", "test").evaluation()
-    assert said["test"]["stage one"] == pytest.approx(
-        {"mrr": first.mrr, "map": first.map}, abs=1e-4
-    )
-    assert sum(said["validation"]["fused"].values()) >= sum(
-        said["validation"]["stage one"].values()
-    )
+    printed = json.loads(capsys.readouterr().out)
+    stage_one = read_scored_run(project.folder / "out", "test").evaluation()
+    expected = {"mrr": stage_one.mrr, "map": stage_one.map}
+    assert printed["test"]["stage one"] == pytest.approx(expected, abs=1e-4)
+    validation = printed["validation"]
+    assert sum(validation["fused"].values()) >= sum(validation["stage one"].values())
     assert len(json.loads((out / "result.json").read_text())["curve"]) == 1 + 2
     assert len(json.loads((out / "deep.json").read_text())["test"]) == 8
-    assert EncoderReranker.load(out / "encoder").weight == said["mix"]
+    assert EncoderReranker.load(out / "encoder").weight == printed["mix"]
 
 
 @pytest.mark.parametrize("learns", ["head", "both"])
-def test_two_processes_learn_what_one_does(train, learns):
-    learning = f'learning_rate = 0.002\nlearns = "{learns}"\n'
-    (alone, one), (together, both) = (train(name, learning) for name in ("one", "both"))
-    assert main(alone) == 0
-    command = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc_per_node",
-        "2",
-        "-m",
-        "tosloc",
-    ]
+def test_two_processes_learn_what_one_does(training_command, learns):
+    settings = f'learning_rate = 0.002\nlearns = "{learns}"\n'
+    one_process, one_out = training_command("one", settings)
+    two_processes, two_out = training_command("both", settings)
+    assert main(one_process) == 0
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    launcher += ["--nproc_per_node", "2", "-m", "tosloc"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([*command, *together], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    results = [json.loads((out / "result.json").read_text()) for out in (one, both)]
-    assert [result["processes"] for result in results] == [1, 2]
-    losses = [[entry["loss"] for entry in result["curve"][1:]] for result in results]
-    assert losses[0] == pytest.approx(losses[1], abs=1e-3)
-    assert [results[0][key] == results[1][key] for key in ("mix", "validation", "test")] == [
-        True
-    ] * 3
+    completed = subprocess.run(
+        [*launcher, *two_processes], capture_output=True, text=True, env=environment
+    )
+    assert completed.returncode == 0, completed.stderr
+    first, second = (json.loads((out / "result.json").read_text()) for out in (one_out, two_out))
+    assert first["processes"] == 1
+    assert second["processes"] == 2
+    first_losses = [entry["loss"] for entry in first["curve"][1:]]
+    second_losses = [entry["loss"] for entry in second["curve"][1:]]
+    assert first_losses == pytest.approx(second_losses, abs=1e-3)
+    assert first["mix"] == second["mix"]
+    assert first["validation"] == second["validation"]
+    assert first["test"] == second["test"]
 
 
-def test_random_encoders_are_made_of_a_pack(packed, tmp_path, capsys):
-    small = RobertaConfig(
-        vocab_size=400, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=66, type_vocab_size=1,
-    )  # fmt: skip
-    random_encoders.write_encoders(packed, tmp_path / "random", small)
+def test_random_encoders_are_made_from_a_pack(pack, tmp_path, capsys):
+    config = RobertaConfig(
+        vocab_size=400,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=66,
+        type_vocab_size=1,
+    )
+    random_encoders.write_encoders(pack, tmp_path / "random", config)
     assert "random/report: " in capsys.readouterr().out
     encoder = Encoder.load(str(tmp_path / "random/code"), "first")
-    assert (encoder.max_tokens, encoder.pieces([""], 9), encoder.tokenizer.pad_token_id) == (
-        64,
-        [[[0, 2]]],
-        1,
-    )
+    assert encoder.max_tokens == 64
+    assert encoder.pieces([""], 9) == [[[0, 2]]]
+    assert encoder.tokenizer.pad_token_id == 1
 
 
-def test_what_is_no_pack_is_one_sentence(tmp_path, packed):
-    whole = packed.read_bytes()
-    for content in (b"", b"text", whole[: len(whole) // 2]):
-        (tmp_path / "pack").write_bytes(content)
-        with pytest.raises(ToslocError, match="damaged"):
-            read_bundle(tmp_path / "pack")
+@pytest.mark.parametrize("kept_share", [0, 0.5], ids=["empty", "half"])
+def test_damaged_pack_is_refused(kept_share, tmp_path, pack):
+    content = pack.read_bytes()
+    (tmp_path / "pack").write_bytes(content[: int(len(content) * kept_share)])
+    with pytest.raises(ToslocError, match="damaged"):
+        read_bundle(tmp_path / "pack")
+
+
+def test_file_that_is_no_pack_is_refused(tmp_path):
+    (tmp_path / "pack").write_bytes(b"text")
+    with pytest.raises(ToslocError, match="damaged"):
+        read_bundle(tmp_path / "pack")
+
+
+def test_missing_pack_is_refused(tmp_path):
     with pytest.raises(ToslocError, match="cannot read the pack"):
         read_bundle(tmp_path / "none")

@@ -14,8 +14,11 @@ ENTRY = '[one]\nrepo = "one.git"\nreports = "one.jsonl"\n'
 
 
 @pytest.fixture
-def listed(tmp_path):
-    """Function (text) -> projects of a list beside what looks like a repository, and files of reports and settings."""
+def read_list(tmp_path):
+    """Return a function that returns the projects of a list, given as text.
+
+    Beside the list are a repository, or what looks like one, a file of reports and one of settings.
+    """
     for name in ("objects", "refs"):
         (tmp_path / "one.git" / name).mkdir(parents=True)
     (tmp_path / "one.git/HEAD").write_text("ref: refs/heads/main\n")
@@ -29,27 +32,31 @@ def listed(tmp_path):
     return read
 
 
-def test_a_list(listed, tmp_path):
-    more = 'config = "mine"\npart = "train"\nat_most = 1000\nalone = true\n'
-    one, two = listed(ENTRY + more + ENTRY.replace("[one]", "[two]"))
-    assert (one.name, one.repo, one.reports) == (
-        "one",
-        tmp_path / "one.git",
-        tmp_path / "one.jsonl",
-    )
-    assert (one.part, one.judged, one.at_most, one.alone) == ("train", "train", 1000, True)
-    assert (one.config.data.zone, one.config.data.train) == ("Europe/Oslo", 0.8)
-    assert (two.name, two.part, two.judged, two.at_most, two.alone) == (
-        "two",
-        "all",
-        "all",
-        0,
-        False,
-    )
+def test_project_has_the_values_of_its_section(read_list, tmp_path):
+    settings = 'config = "mine"\npart = "train"\nat_most = 1000\nalone = true\n'
+    [project] = read_list(ENTRY + settings)
+    assert project.name == "one"
+    assert project.repo == tmp_path / "one.git"
+    assert project.reports == tmp_path / "one.jsonl"
+    assert project.part == "train"
+    assert project.judged == "train"
+    assert project.at_most == 1000
+    assert project.alone
+    assert project.config.data.zone == "Europe/Oslo"
+    assert project.config.data.train == 0.8
+
+
+def test_project_without_settings_uses_all_reports(read_list):
+    _, project = read_list(ENTRY + ENTRY.replace("[one]", "[two]"))
+    assert project.name == "two"
+    assert project.part == "all"
+    assert project.judged == "all"
+    assert project.at_most == 0
+    assert not project.alone
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("", "it lists no project"),
         ("one = 1\n", "one is a section, [one]"),
@@ -60,28 +67,42 @@ def test_a_list(listed, tmp_path):
         (ENTRY.replace("[one]", '["../one"]'), "no name of a folder"),
         (ENTRY + ENTRY.replace("[one]", "[One]"), "two projects are called 'One'"),
     ],
+    ids=[
+        "empty",
+        "no section",
+        "unknown key",
+        "unknown configuration",
+        "no repository",
+        "no reports",
+        "path as a name",
+        "same name",
+    ],
 )
-def test_a_wrong_list_is_one_sentence(listed, text, says):
+def test_wrong_list_is_refused(read_list, text, message):
     with pytest.raises(ConfigError) as caught:
-        listed(text)
-    assert says in str(caught.value)
+        read_list(text)
+    assert message in str(caught.value)
 
 
-def said(capsys, *arguments, code=0):
-    assert main([str(argument) for argument in arguments]) == code
+def run_command(capsys, *arguments):
+    """Return the output and the errors of a command that succeeds."""
+    assert main([str(argument) for argument in arguments]) == 0
     return capsys.readouterr()
 
 
-def refused(capsys, *arguments):
-    """The one sentence of a command that must end with 2."""
-    out, err = said(capsys, *arguments, code=2)
-    assert (out, err[:8], err.count("\n")) == ("", "tosloc: ", 1)
+def run_refused(capsys, *arguments):
+    """Return the error of a command that ends with 2 and one line."""
+    assert main([str(argument) for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("tosloc: ")
+    assert err.count("\n") == 1
     return err
 
 
 @pytest.fixture
 def results(tmp_path):
-    """Results of three projects: with splits, with a single other one, and a run without any."""
+    """Return folders of three projects: with splits, with another one, and a run without any."""
     write_split(tmp_path / "good/ann+one/test", GOOD)
     write_split(tmp_path / "good/ann+one/validation", WORSE)
     write_split(tmp_path / "good/bob+two/all", {"1": "ABC"})
@@ -92,89 +113,127 @@ def results(tmp_path):
     return tmp_path
 
 
-def test_evaluate(results, capsys):
-    write_split(results / "worse/dan+four/validation", GOOD)  # another split's
-    command = "lab", "evaluate", results / "worse"
-    out, err = said(capsys, *command, "--measures", "P@1")
+def test_evaluate_shows_each_project_and_means(results, capsys):
+    out, _ = run_command(capsys, "lab", "evaluate", results / "worse", "--measures", "P@1")
     table = rows(out)
     assert table[1] == ["project", "reports", "mrr", "map", "top1", "top5", "top10", "P@1"]
     assert table[3][:3] == ["ann+one", "3", ".611"]  # (1/2 + 1 + 1/3) / 3
     assert table[4][:3] == ["bob+two", "1", ".500"]
     assert table[6][:7] == ["macro", "mean", "of", "3", "projects", ".704", "[.500,"]
     assert table[7][:7] == ["micro", "mean", "of", "all", "reports", "5", ".667"]
+
+
+def test_evaluate_names_projects_without_a_run_of_the_split(results, capsys):
+    write_split(results / "worse/dan+four/validation", GOOD)
+    _, err = run_command(capsys, "lab", "evaluate", results / "worse")
     assert err == "tosloc: 1 project without a finished run: dan+four\n"
-    values = json.loads(said(capsys, *command, "--json")[0])
-    assert values["macro"]["mrr"]["mean"] == pytest.approx(
-        ((1 / 2 + 1 + 1 / 3) / 3 + 1 / 2 + 1) / 3
-    )
-    without = rows(said(capsys, *command, "--no-tests")[0])
-    assert without[3][:4] == ["ann+one", "3", ".611", ".611"]  # but for tests one fixed file each
 
 
-def test_runs_that_are_named(results, capsys):
-    named = [results / "worse/ann+one", results / "good/ann+one", results / "good/cid+three"]
-    out = json.loads(said(capsys, "lab", "evaluate", *named, "--json")[0])
-    assert [one["project"] for one in out["projects"]] == [
-        str(named[0]),
-        str(named[1]),
-        "cid+three",
-    ]
-    assert "named twice" in refused(capsys, "lab", "evaluate", named[0], named[0])
+def test_evaluate_prints_json(results, capsys):
+    out, _ = run_command(capsys, "lab", "evaluate", results / "worse", "--json")
+    mean = json.loads(out)["macro"]["mrr"]["mean"]
+    assert mean == pytest.approx(((1 / 2 + 1 + 1 / 3) / 3 + 1 / 2 + 1) / 3)
 
 
-def test_a_folder_of_one_project_is_for_the_other_command(results, capsys):
+def test_evaluate_without_tests_leaves_one_fixed_file_a_report(results, capsys):
+    out, _ = run_command(capsys, "lab", "evaluate", results / "worse", "--no-tests")
+    assert rows(out)[3][:4] == ["ann+one", "3", ".611", ".611"]
+
+
+def test_evaluate_names_equal_folders_by_their_paths(results, capsys):
+    runs = [results / "worse/ann+one", results / "good/ann+one", results / "good/cid+three"]
+    out, _ = run_command(capsys, "lab", "evaluate", *runs, "--json")
+    names = [project["project"] for project in json.loads(out)["projects"]]
+    assert names == [str(runs[0]), str(runs[1]), "cid+three"]
+
+
+def test_evaluate_refuses_a_run_that_is_named_twice(results, capsys):
+    run = results / "worse/ann+one"
+    assert "named twice" in run_refused(capsys, "lab", "evaluate", run, run)
+
+
+def test_runs_of_many_projects_are_refused_by_the_other_command(results, capsys):
     shutil.rmtree(results / "good/cid+three")
-    assert "runs of many projects are for tosloc lab evaluate" in refused(
-        capsys, "evaluate", results / "good"
-    )
-    for command in (("evaluate",), ("compare", results / "worse")):
-        assert "no folder of runs, one a project" in refused(
-            capsys, "lab", *command, results / "good/ann+one"
-        )
+    err = run_refused(capsys, "evaluate", results / "good")
+    assert "runs of many projects are for tosloc lab evaluate" in err
 
 
-def test_the_level_of_functions(results, capsys):
-    for project, of_ours in (("ann+one/test", GOOD), ("bob+two/all", {"1": "BAC"})):
-        for level, orders in (("functions", of_ours), ("functions-bm25", WORSE)):
-            write_split(
-                results / "good" / project / level, {report: orders[report] for report in of_ours}
-            )
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_run_of_one_project_is_refused(command, results, capsys):
+    others = [results / "worse"] if command == "compare" else []
+    err = run_refused(capsys, "lab", command, *others, results / "good/ann+one")
+    assert "no folder of runs, one a project" in err
+
+
+@pytest.fixture
+def function_runs(results):
+    """Return a folder of two projects with runs of functions, ours and BM25's."""
+    for project, orders in (("ann+one/test", GOOD), ("bob+two/all", {"1": "BAC"})):
+        folder = results / "good" / project
+        write_split(folder / "functions", orders)
+        write_split(folder / "functions-bm25", {report: WORSE[report] for report in orders})
     shutil.rmtree(results / "good/cid+three")
-    command = "lab", "evaluate", results / "good", "--level", "function"
-    found = json.loads(said(capsys, *command, "--json")[0])
-    ours, bm25 = found["functions"], found["BM25 over functions"]
-    assert ours["micro"]["mrr"] == pytest.approx((3 + 1 / 2) / 4)
-    assert ours["macro"]["mrr"] == {"mean": 0.75, "interval": [0.5, 1.0]}
-    assert bm25["macro"]["mrr"]["mean"] == pytest.approx((11 / 18 + 1 / 2) / 2)
-    assert "not for --level function" in refused(capsys, *command, "--no-tests")
+    return results / "good"
 
 
-def test_compare(results, capsys):
-    command = ("lab", "compare", results / "worse", results / "good", "--json")
-    found = json.loads(said(capsys, *command)[0])
-    assert (found["a"], found["b"], list(found["rows"])) == (
-        "worse",
-        "good",
-        ["ann+one", "bob+two", "cid+three"],
-    )
-    assert (
-        found["all"]["reports"],
-        found["all"]["measures"]["RR"]["b"],
-        found["projects"]["number"],
-    ) == (5, 1, 3)
-    over_projects = found["projects"]["measures"]["RR"]
-    assert (over_projects["b"], over_projects["wins"], over_projects["ties"]) == (1, 2, 1)
-    assert over_projects["a"] == pytest.approx((11 / 18 + 1 / 2 + 1) / 3)
-    for by, numbers in (
-        ("language", {"java": 5}),
-        ("fixed", {"1 fixed file": 4, "2 to 5 fixed files": 1}),
-    ):
-        rows_by = json.loads(said(capsys, *command, "--by", by)[0])["rows"]
-        assert {name: row["reports"] for name, row in rows_by.items()} == numbers
+def test_evaluate_compares_functions_with_bm25(function_runs, capsys):
+    arguments = ["lab", "evaluate", function_runs, "--level", "function", "--json"]
+    values = json.loads(run_command(capsys, *arguments)[0])
+    functions = values["functions"]
+    assert functions["micro"]["mrr"] == pytest.approx((3 + 1 / 2) / 4)
+    assert functions["macro"]["mrr"] == {"mean": 0.75, "interval": [0.5, 1.0]}
+    bm25_mean = values["BM25 over functions"]["macro"]["mrr"]["mean"]
+    assert bm25_mean == pytest.approx((11 / 18 + 1 / 2) / 2)
+
+
+def test_evaluate_of_functions_cannot_leave_out_tests(function_runs, capsys):
+    arguments = ["lab", "evaluate", function_runs, "--level", "function", "--no-tests"]
+    assert "not for --level function" in run_refused(capsys, *arguments)
+
+
+@pytest.fixture
+def compare_arguments(results):
+    return ["lab", "compare", results / "worse", results / "good"]
+
+
+def test_compare_shows_projects_all_reports_and_project_means(compare_arguments, capsys):
+    values = json.loads(run_command(capsys, *compare_arguments, "--json")[0])
+    assert values["a"] == "worse"
+    assert values["b"] == "good"
+    assert list(values["rows"]) == ["ann+one", "bob+two", "cid+three"]
+    assert values["all"]["reports"] == 5
+    assert values["all"]["measures"]["RR"]["b"] == 1
+    assert values["projects"]["number"] == 3
+
+
+def test_compare_pairs_the_means_of_projects(compare_arguments, capsys):
+    values = json.loads(run_command(capsys, *compare_arguments, "--json")[0])
+    project_means = values["projects"]["measures"]["RR"]
+    assert project_means["a"] == pytest.approx((11 / 18 + 1 / 2 + 1) / 3)
+    assert project_means["b"] == 1
+    assert project_means["wins"] == 2
+    assert project_means["ties"] == 1
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [("language", {"java": 5}), ("fixed", {"1 fixed file": 4, "2 to 5 fixed files": 1})],
+    ids=["language", "fixed"],
+)
+def test_compare_groups_reports(by, expected, compare_arguments, capsys):
+    values = json.loads(run_command(capsys, *compare_arguments, "--json", "--by", by)[0])
+    assert {name: row["reports"] for name, row in values["rows"].items()} == expected
+
+
+def test_compare_leaves_out_projects_of_one_folder(results, compare_arguments, capsys):
     shutil.rmtree(results / "good/bob+two")
-    out, err = said(capsys, *command[:-1], "--markdown", "--by", "language")
+    options = ["--markdown", "--by", "language"]
+    out, err = run_command(capsys, *compare_arguments, *options)
     assert "| all | 4 | " in out
     assert "1 project only in one of the folders, left out: first bob+two" in err
-    for place in ("good/ann+one", "worse/cid+three"):
-        shutil.rmtree(results / place)
-    assert "no project has a finished run" in refused(capsys, *command)
+
+
+def test_compare_without_a_common_project_is_refused(results, compare_arguments, capsys):
+    for folder in ("good/bob+two", "good/ann+one", "worse/cid+three"):
+        shutil.rmtree(results / folder)
+    assert "no project has a finished run" in run_refused(capsys, *compare_arguments)

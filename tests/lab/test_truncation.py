@@ -1,4 +1,4 @@
-"""Cut rankings: worked numbers of the paper, cases by hand, the invariants that always hold, and the command."""
+"""Truncated rankings: worked numbers of the paper, cases by hand, invariants, and the command."""
 
 import json
 
@@ -15,46 +15,67 @@ from tosloc.evaluate.runs import write_known_ranks, write_run
 from tosloc.lab.truncation import TRUTHS, truncation
 
 
-def scored(report, ranks, unranked=0, missing=0, searched=15):
-    """A report whose fixed files have these ranks, with more that are not ranked or not in the version."""
-    fixed = tuple([f"F{place}.java" for place in range(len(ranks) + unranked)])
-    listed = (*fixed, *[f"New{place}.java" for place in range(missing)])
+def report_scores(report, ranks, unranked=0, missing=0, searched=15):
+    """Return the scores of a report whose fixed files have these ranks.
+
+    It has further fixed files that are not ranked, and listed ones that the version lacks.
+    """
+    fixed = tuple([f"F{number}.java" for number in range(len(ranks) + unranked)])
+    listed = (*fixed, *[f"New{number}.java" for number in range(missing)])
     return ReportScores(Judgement(report, fixed, listed, searched), ranks, searched)
 
 
 @pytest.mark.parametrize(
     ("ranks", "textbook", "seen"),
     [((1, 2, 5, 12, 15), 0.52, 0.867), ((1, 4), 0.75, 0.75), ((1, 12), 0.5, 1.0)],
+    ids=["five fixed files", "all above the cut", "one below the cut"],
 )
-def test_the_papers_examples_at_ten(ranks, textbook, seen):
-    ten = truncation(Evaluation((scored("1", ranks),))).of("cleaned")[-1]
-    assert (ten.cut, ten.textbook, ten.seen) == (
-        "k = 10",
-        *(pytest.approx(one, abs=5e-4) for one in (textbook, seen)),
-    )
-    assert ten.over == pytest.approx(100 * (seen / textbook - 1), abs=0.1)
+def test_means_at_ten_are_those_of_the_papers_examples(ranks, textbook, seen):
+    evaluation = Evaluation((report_scores("1", ranks),))
+    at_ten = truncation(evaluation).of("cleaned")[-1]
+    assert at_ten.cut == "k = 10"
+    assert at_ten.textbook == pytest.approx(textbook, abs=5e-4)
+    assert at_ten.seen == pytest.approx(seen, abs=5e-4)
+    assert at_ten.over == pytest.approx(100 * (seen / textbook - 1), abs=0.1)
 
 
-def test_three_reports_by_hand():
-    result = truncation(
-        Evaluation(
-            (scored("1", (1, 12)), scored("2", (11,), missing=1), scored("3", (), missing=2))
-        )
+@pytest.fixture
+def three_reports():
+    """Return the truncation of three reports, the last of which has no fixed file.
+
+    Only the first has a fixed file among the first ten.
+    """
+    scores = (
+        report_scores("1", (1, 12)),
+        report_scores("2", (11,), missing=1),
+        report_scores("3", (), missing=2),
     )
-    cleaned, bloated = (result.of(truth)[-1] for truth in TRUTHS)
-    assert (cleaned.cut, cleaned.files) == ("k = 10", 10)
-    # report 3 has no file to divide by; only report 1 shows a file
-    wanted = {"textbook": 0.5 / 3, "textbook_dropped": 0.5 / 2, "seen": 1 / 3, "seen_dropped": 1}
-    wanted |= {"over": 100, "over_dropped": 500}
-    assert {name: getattr(cleaned, name) for name in wanted} == pytest.approx(wanted)
-    assert (bloated.textbook, bloated.textbook_dropped) == (
-        pytest.approx(0.5 / 3),
-        pytest.approx(0.5 / 3),
-    )
-    first, second = (1 + 2 / 12) / 2, 1 / 11
-    assert result.baseline == pytest.approx(
-        {"cleaned": (first + second) / 3, "bloated": (first + second / 2) / 3}
-    )
+    return truncation(Evaluation(scores))
+
+
+def test_cleaned_means_of_three_reports_by_hand(three_reports):
+    at_ten = three_reports.of("cleaned")[-1]
+    assert at_ten.cut == "k = 10"
+    assert at_ten.files == 10
+    assert at_ten.textbook == pytest.approx(0.5 / 3)
+    assert at_ten.textbook_dropped == pytest.approx(0.5 / 2)
+    assert at_ten.seen == pytest.approx(1 / 3)
+    assert at_ten.seen_dropped == pytest.approx(1)
+    assert at_ten.over == pytest.approx(100)
+    assert at_ten.over_dropped == pytest.approx(500)
+
+
+def test_bloated_means_drop_no_report_with_listed_files(three_reports):
+    at_ten = three_reports.of("bloated")[-1]
+    assert at_ten.textbook == pytest.approx(0.5 / 3)
+    assert at_ten.textbook_dropped == pytest.approx(0.5 / 3)
+
+
+def test_baseline_is_the_textbook_map_of_whole_rankings(three_reports):
+    first = (1 + 2 / 12) / 2
+    second = 1 / 11
+    assert three_reports.baseline["cleaned"] == pytest.approx((first + second) / 3)
+    assert three_reports.baseline["bloated"] == pytest.approx((first + second / 2) / 3)
 
 
 @st.composite
@@ -63,61 +84,112 @@ def evaluations(draw):
     for number in range(draw(st.integers(1, 6))):
         searched = draw(st.integers(1, 40))
         ranks = draw(st.sets(st.integers(1, searched), max_size=6))
-        extra = [draw(st.integers(0, min(2, searched - len(ranks)))), draw(st.integers(0, 3))]
-        reports.append(scored(str(number), tuple(sorted(ranks)), *extra, searched=searched))
+        unranked = draw(st.integers(0, min(2, searched - len(ranks))))
+        missing = draw(st.integers(0, 3))
+        sorted_ranks = tuple(sorted(ranks))
+        reports.append(report_scores(str(number), sorted_ranks, unranked, missing, searched))
     return Evaluation(tuple(reports))
 
 
 @given(evaluations())
-def test_laws_hold_for_every_run(drawn):
-    result = truncation(drawn)
+def test_textbook_map_grows_with_the_cut_up_to_the_baseline(evaluation):
+    result = truncation(evaluation)
     for truth in TRUTHS:
-        *rows, ten = result.of(truth)
-        assert max(ten.textbook, rows[-1].textbook) <= result.baseline[truth]
-        assert [row.textbook for row in rows] == sorted(row.textbook for row in rows)
-        assert all(row.textbook <= min(row.textbook_dropped, row.seen) for row in (*rows, ten))
-        assert all(row.seen_dropped >= row.seen for row in rows)
-    # listing files that do not exist never raises textbook, and leaves seen as it is
+        *fractions, at_ten = result.of(truth)
+        assert at_ten.textbook <= result.baseline[truth]
+        assert fractions[-1].textbook <= result.baseline[truth]
+        textbook = [row.textbook for row in fractions]
+        assert textbook == sorted(textbook)
+
+
+@given(evaluations())
+def test_dropping_reports_or_unseen_files_never_lowers_the_mean(evaluation):
+    for row in truncation(evaluation).rows:
+        assert row.textbook <= row.textbook_dropped
+        assert row.textbook <= row.seen
+        if row.cut != "k = 10":
+            assert row.seen <= row.seen_dropped
+
+
+@given(evaluations())
+def test_listing_missing_files_never_raises_textbook_and_keeps_seen(evaluation):
+    result = truncation(evaluation)
     for cleaned, bloated in zip(result.of("cleaned"), result.of("bloated"), strict=True):
-        assert (bloated.textbook <= cleaned.textbook, bloated.seen) == (True, cleaned.seen)
-    whole = result.of("cleaned")[-2]
-    assert whole.textbook == result.baseline["cleaned"] == drawn.map
-    assert whole.seen == whole.textbook or any(
-        len(one.ranks) < one.relevant for one in drawn.per_report
+        assert bloated.textbook <= cleaned.textbook
+        assert bloated.seen == cleaned.seen
+
+
+@given(evaluations())
+def test_cut_that_keeps_all_files_gives_the_map(evaluation):
+    result = truncation(evaluation)
+    uncut = result.of("cleaned")[-2]
+    assert uncut.textbook == evaluation.map
+    assert uncut.textbook == result.baseline["cleaned"]
+    has_unranked_files = any(
+        len(scores.ranks) < scores.relevant for scores in evaluation.per_report
     )
+    assert has_unranked_files or uncut.seen == uncut.textbook
 
 
 @pytest.fixture
 def folder(tmp_path):
-    files, two = tuple([f"F{number:02}.java" for number in range(1, 21)]), ("F01.java", "F12.java")
+    """Return a run of two reports over 20 files; the fixed file of the second is missing."""
+    files = tuple([f"F{number:02}.java" for number in range(1, 21)])
+    fixed = ("F01.java", "F12.java")
     rankings = [Ranking(report, files, -np.arange(20.0)) for report in ("1", "2")]
+    judgements = [Judgement("1", fixed, fixed, 20), Judgement("2", (), ("New.java",), 20)]
     write_run(tmp_path / "run" / "test" / "run.jsonl.gz", {}, rankings)
-    judged = [Judgement("1", two, two, 20), Judgement("2", (), ("New.java",), 20)]
-    write_judgements(tmp_path / "run" / "test" / "qrels.jsonl", judged)
+    write_judgements(tmp_path / "run" / "test" / "qrels.jsonl", judgements)
     return tmp_path / "run"
 
 
-def test_the_command(folder, capsys):
-    def printed(*options):
-        assert main(["lab", "truncation", *map(str, options)]) == 0
+@pytest.fixture
+def print_truncation(capsys):
+    """Return a function that runs the command and returns its output."""
+
+    def run(*arguments):
+        assert main(["lab", "truncation", *map(str, arguments)]) == 0
         return capsys.readouterr().out
 
-    out = printed(folder)
+    return run
+
+
+def test_command_prints_a_table_that_fits_80_columns(folder, print_truncation):
+    out = print_truncation(folder)
     assert "cleaned truth (the listed files that exist); uncut textbook MAP 0.2917" in out
-    assert max(len(line) for line in out.splitlines() if line.strip().startswith("k = 10")) <= 80
+    lengths = [len(line) for line in out.splitlines() if line.strip().startswith("k = 10")]
+    assert max(lengths) <= 80
+
+
+def test_command_prints_markdown(folder, print_truncation):
     expected = "| k = 10 | 10 | 0.2500 | 0.5000 | +100.00 | 0.5000 | 1.0000 | +300.00 |"
-    assert expected in printed(folder, "--markdown")
-    values = json.loads(printed(folder, "--json"))
-    assert [row["cut"] for row in values["rows"][:11]] == [
-        *[f"{n / 10}" for n in range(1, 11)],
-        "k = 10",
-    ]
+    assert expected in print_truncation(folder, "--markdown")
+
+
+def test_command_prints_all_cuts_as_json(folder, print_truncation):
+    values = json.loads(print_truncation(folder, "--json"))
+    tenths = [f"{number / 10}" for number in range(1, 11)]
+    assert [row["cut"] for row in values["rows"][:11]] == [*tenths, "k = 10"]
     assert values["baseline"] == dict.fromkeys(TRUTHS, pytest.approx((1 + 2 / 12) / 4))
-    # a run of known ranks, with the files searched and without
-    run, truth = folder.parent / "known.jsonl.gz", folder / "test" / "qrels.jsonl"
+
+
+@pytest.fixture
+def known_ranks_run(tmp_path):
+    """Return the file of a run with the same ranks of the fixed files, and no others."""
+    run = tmp_path / "known.jsonl.gz"
     write_known_ranks(run, {}, [("1", {"F01.java": 1, "F12.java": 12}), ("2", {})])
-    assert json.loads(printed(run, "--qrels", truth, "--json"))["rows"] == values["rows"]
-    truth.write_text(truth.read_text().replace('"searched":20', '"searched":null'))
-    assert main(["lab", "truncation", str(run), "--qrels", str(truth)]) == 2
-    said = "tosloc: report 1: neither its ranking's length nor the number of files searched"
-    assert capsys.readouterr().err.startswith(said)
+    return run
+
+
+def test_known_ranks_give_the_same_means(folder, known_ranks_run, print_truncation):
+    qrels = folder / "test" / "qrels.jsonl"
+    values = json.loads(print_truncation(known_ranks_run, "--qrels", qrels, "--json"))
+    assert values["rows"] == json.loads(print_truncation(folder, "--json"))["rows"]
+
+
+def test_known_ranks_without_the_files_searched_are_refused(folder, known_ranks_run, capsys):
+    qrels = folder / "test" / "qrels.jsonl"
+    qrels.write_text(qrels.read_text().replace('"searched":20', '"searched":null'))
+    assert main(["lab", "truncation", str(known_ranks_run), "--qrels", str(qrels)]) == 2
+    message = "tosloc: report 1: neither its ranking's length nor the number of files searched"
+    assert capsys.readouterr().err.startswith(message)

@@ -1,4 +1,4 @@
-"""Word vectors in place of a transformer."""
+"""The encoder of word vectors in place of a transformer."""
 
 import sys
 from collections import defaultdict
@@ -10,10 +10,10 @@ from tosloc.core.errors import ToslocError
 from tosloc.lab import word2vec
 from tosloc.lab.word2vec import WIDTH, word_encoder
 
-TEXTS = [
+SENTENCES = [
     f"the {colour}Door {verb} the key" for colour in ("red", "blue") for verb in ("opens", "shuts")
-] * 30
-TEXTS += ["rare words opensWindow"]
+]
+TEXTS = [*SENTENCES * 30, "rare words opensWindow"]
 
 
 @pytest.fixture(scope="module")
@@ -23,45 +23,57 @@ def encoder():
 
 @pytest.fixture(scope="module")
 def vector(encoder):
-    """Function (text) -> its vector."""
-    return lambda text: encoder.vectors([piece for [piece] in encoder.pieces([text], 8)])[0]
+    """Return a function that returns the vector of a text."""
+
+    def text_vector(text):
+        [[piece]] = encoder.pieces([text], 8)
+        [piece_vector] = encoder.vectors([piece])
+        return piece_vector
+
+    return text_vector
 
 
-def test_a_text_is_the_mean_of_its_known_words(encoder, vector):
-    door, key = vector("door"), vector("Key")
-    assert len(door) == WIDTH
-    assert np.allclose(vector("doorKey"), (door.astype(float) + key) / 2, atol=2e-3)
-    assert not np.allclose(door, key, atol=1e-2)
-    known = set(encoder.tokenizer.get_vocab())
-    assert known == {
-        "[PAD]",
-        *"red blue door opens shuts key the".split(),
-    }  # what stands once or twice is unknown
-    assert np.array_equal(vector("rare door elephant"), door)
+def test_words_have_different_vectors(vector):
+    assert len(vector("door")) == WIDTH
+    assert not np.allclose(vector("door"), vector("Key"), atol=1e-2)
+
+
+def test_vector_of_a_text_is_the_mean_of_its_words(vector):
+    mean = (vector("door").astype(float) + vector("Key")) / 2
+    assert np.allclose(vector("doorKey"), mean, atol=2e-3)
+
+
+def test_only_words_that_occur_three_times_have_a_vector(encoder):
+    words = "red blue door opens shuts key the".split()
+    assert set(encoder.tokenizer.get_vocab()) == {"[PAD]", *words}
+
+
+def test_unknown_words_are_ignored(vector):
+    assert np.array_equal(vector("rare door elephant"), vector("door"))
     assert not vector("elephant").any()
 
 
-def test_words_weigh_by_their_rarity(monkeypatch):
-    monkeypatch.setattr(
-        word2vec, "train_skip_gram", lambda *_, **__: defaultdict(lambda: np.ones(WIDTH))
-    )
+@pytest.mark.parametrize(("word", "texts"), [("the", 120), ("red", 60)])
+def test_words_are_weighted_by_idf(word, texts, monkeypatch):
+    ones = defaultdict(lambda: np.ones(WIDTH))
+    monkeypatch.setattr(word2vec, "train_skip_gram", lambda *_, **__: ones)
     encoder = word_encoder(TEXTS, 3)
-    for word, texts in (("the", 120), ("red", 60)):
-        [[piece]] = encoder.pieces([word], 8)
-        assert encoder.vectors([piece])[0, 0] == pytest.approx(np.log(1 + 121 / texts), abs=1e-3)
+    [[piece]] = encoder.pieces([word], 8)
+    idf = np.log(1 + 121 / texts)
+    assert encoder.vectors([piece])[0, 0] == pytest.approx(idf, abs=1e-3)
 
 
-def test_the_same_texts_and_seed_give_the_same_vectors(encoder):
-    assert (
-        word_encoder(TEXTS, 3).fingerprint
-        == encoder.fingerprint
-        != word_encoder(TEXTS, 4).fingerprint
-    )
+def test_same_texts_and_seed_give_the_same_encoder(encoder):
+    assert word_encoder(TEXTS, 3).fingerprint == encoder.fingerprint
+    assert word_encoder(TEXTS, 4).fingerprint != encoder.fingerprint
 
 
-def test_what_is_lacking_is_one_sentence(monkeypatch):
-    with pytest.raises(ToslocError, match="no word stands 3 times"):
+def test_texts_without_a_frequent_word_are_refused():
+    with pytest.raises(ToslocError, match="no word occurs 3 times"):
         word_encoder(["one two"], 1)
+
+
+def test_missing_gensim_is_reported_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "gensim", None)
     with pytest.raises(ToslocError, match=r"word2vec needs gensim; run: .*pip .*install .*\[lab\]"):
         word_encoder(TEXTS, 3)

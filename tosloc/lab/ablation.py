@@ -1,6 +1,10 @@
-"""Encoder rerankers trained from a bundle: as configured, with a part exchanged (table 6), with more files reranked.
+"""Encoder rerankers trained from a bundle: as configured, with one part exchanged, or swept.
 
-They need no repository. What a trained variant scores is kept: called again nothing is trained twice.
+The variants with an exchanged part are the paper's table 6; the sweep over the number of candidates
+is its figure 6. No repository is needed. The scores of a trained variant are kept, and nothing is
+trained twice.
+
+Shapes: C candidates of a report, N chunks of the longest file, d width of a vector.
 """
 
 from __future__ import annotations
@@ -28,192 +32,236 @@ from tosloc.rerank.encoder.encoders import process_state
 from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight
 from tosloc.rerank.encoder.scoring import RerankingModel
 
-# C candidates of a report, N chunks of the longest file, d width
-
-TOGETHER = 8  # reports of a batch: a step of 400 pairs holds so many lists of 50 candidates
+BATCH_REPORTS = 8
+"""Reports of a batch of ``CrossedReports``: a step of 400 pairs has that many lists of 50
+candidates."""
 
 
 class MeanPooling(nn.Module):
-    """A file's vector is the mean of its chunks'."""
+    """A pooling whose file vector is the mean of its chunks' vectors."""
 
     def forward(self, chunks_CNd: Tensor, real_CN: Tensor) -> Tensor:
-        """(C, d) vectors of files; a file without any real chunk is 0."""
+        """Return (C, d) vectors of files, 0 for a file without any real chunk."""
         real_CN1 = real_CN.unsqueeze(-1).to(chunks_CNd.dtype)
         return (chunks_CNd * real_CN1).sum(-2) / real_CN1.sum(-2).clamp(min=1)
 
 
 class MaxPooling(nn.Module):
-    """A file's vector has the largest of its chunks' numbers."""
+    """A pooling whose file vector has the largest component of its chunks' vectors."""
 
     def forward(self, chunks_CNd: Tensor, real_CN: Tensor) -> Tensor:
-        """(C, d) vectors of files; a file without any real chunk is 0."""
-        most_Cd = chunks_CNd.masked_fill(~real_CN.unsqueeze(-1), -torch.inf).amax(-2)
-        return most_Cd.where(real_CN.any(-1, keepdim=True), torch.zeros_like(most_Cd))
+        """Return (C, d) vectors of files, 0 for a file without any real chunk."""
+        largest_Cd = chunks_CNd.masked_fill(~real_CN.unsqueeze(-1), -torch.inf).amax(-2)
+        return largest_Cd.where(real_CN.any(-1, keepdim=True), torch.zeros_like(largest_Cd))
 
 
 def bce(scores_C: Tensor, fixed_C: Tensor) -> Tensor:
-    """Binary cross-entropy of every candidate, at the offset of all scores that makes it least.
+    """Return the binary cross-entropy of all candidates, at the best common offset of the scores.
 
-    Closeness has no zero of its own: without an offset, most of what is learned would be that few files are fixed.
+    Similarity has no zero of its own. Without an offset the model would mostly learn that few files
+    are fixed.
     """
-    fixed, scores = fixed_C.to(scores_C.dtype), scores_C.detach()
-    low, high = -scores.max() - 20, -scores.min() + 20
-    for _ in range(40):  # the shares sum to the number of fixed files where the loss is least
+    fixed = fixed_C.to(scores_C.dtype)
+    scores = scores_C.detach()
+    low = -scores.max() - 20
+    high = -scores.min() + 20
+    # Bisection: where the loss is least, the probabilities sum to the number of fixed files.
+    for _ in range(40):
         middle = (low + high) / 2
-        over = (scores + middle).sigmoid().sum() > fixed.sum()
-        low, high = torch.where(over, low, middle), torch.where(over, middle, high)
+        is_too_high = (scores + middle).sigmoid().sum() > fixed.sum()
+        low = torch.where(is_too_high, low, middle)
+        high = torch.where(is_too_high, middle, high)
     return functional.binary_cross_entropy_with_logits(scores_C + (low + high) / 2, fixed)
 
 
 class CrossedReports:
-    """Reports asked of their own first fixed file and those of ``TOGETHER`` others: cross-entropy within a batch."""
+    """A training set for cross-entropy within a batch.
+
+    The candidates of a report are its own first fixed file and those of the other reports of its
+    batch of ``BATCH_REPORTS``.
+    """
 
     def __init__(self, training_set: TrainingSet, seed: int) -> None:
-        self.training_set, self.seed = training_set, seed
+        self.training_set = training_set
+        self.seed = seed
 
     def candidates(
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
     ) -> Iterator[Candidates]:
-        """The training reports with such candidates; those of other parts as they are."""
-        found = self.training_set.candidates(
+        """Yield the training reports with crossed candidates, other reports unchanged."""
+        all_candidates = self.training_set.candidates(
             part, depth, for_training=for_training, by_linear_score=by_linear_score
         )
         if not for_training:
-            yield from found
+            yield from all_candidates
             return
-        reports = [one for one in found if one.fixed.any()]
-        order = np.random.default_rng(self.seed).permutation(len(reports))
-        crossed = dict[int, Candidates]()
-        for start in range(0, len(order), TOGETHER):
-            batch = order[start : start + TOGETHER]
-            firsts = [
-                reports[number].take(np.flatnonzero(reports[number].fixed)[:1]) for number in batch
-            ]
-            crossed |= {
-                number: _asked_of(reports[number], firsts, place)
-                for place, number in enumerate(batch)
-            }
-        yield from (crossed[number] for number in range(len(reports)))
+        reports = [candidates for candidates in all_candidates if candidates.fixed.any()]
+        order = np.random.default_rng(self.seed).permutation(len(reports)).tolist()
+        crossed: dict[int, Candidates] = {}
+        for start in range(0, len(order), BATCH_REPORTS):
+            batch = order[start : start + BATCH_REPORTS]
+            first_fixed = [_first_fixed_file(reports[number]) for number in batch]
+            for own_index, number in enumerate(batch):
+                crossed[number] = _replace_files(reports[number], first_fixed, own_index)
+        for number in range(len(reports)):
+            yield crossed[number]
 
 
-def _asked_of(report: Candidates, files: list[Candidates], own: int) -> Candidates:
-    numbers: LongArray = np.arange(len(files), dtype=np.int64)
+def _first_fixed_file(candidates: Candidates) -> Candidates:
+    return candidates.take(np.flatnonzero(candidates.fixed)[:1])
+
+
+def _replace_files(report: Candidates, files: Sequence[Candidates], own_index: int) -> Candidates:
+    """Return a report with other candidates, one of each of ``files``; its own is the fixed one."""
+    indices: LongArray = np.arange(len(files), dtype=np.int64)
     return replace(
         report,
-        paths=tuple(one.paths[0] for one in files),
-        blobs=tuple(one.blobs[0] for one in files),
-        path_ids=np.concatenate([one.path_ids for one in files]),
+        paths=tuple(file.paths[0] for file in files),
+        blobs=tuple(file.blobs[0] for file in files),
+        path_ids=np.concatenate([file.path_ids for file in files]),
         scores=np.zeros(len(files)),
-        fixed=numbers == own,
+        fixed=indices == own_index,
         relevant=1,
     )
 
 
-SCORED: Final = ("validation", "test")
+SCORED_PARTS: Final = ("validation", "test")
 CONFIGURED: Final = "TosLoc"
+"""Name of the model as it is configured."""
 VARIANTS: Final = (
-    *(
-        CONFIGURED,
-        "word2vec",
-        "no fusion",
-        "mean fusion",
-        "max fusion",
-        "BCE loss",
-        "cross-entropy loss",
-    ),
+    CONFIGURED,
+    "word2vec",
+    "no fusion",
+    "mean fusion",
+    "max fusion",
+    "BCE loss",
+    "cross-entropy loss",
 )
-"""Rows of the paper's table 6: which part of the configured model is exchanged."""
+"""Rows of the paper's table 6: the exchanged part of the configured model."""
 POOLINGS: Final = {"mean fusion": MeanPooling, "max fusion": MaxPooling}
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """A bundle and a configuration, of which variants are trained, each once and in a folder of its own."""
+    """A bundle and a configuration, whose variants are trained once, each in its own folder."""
 
     bundle: CandidateBundle
     config: Config
     folder: Path
     vectors: Path
+    """File in which vectors of texts are cached."""
     progress: Progress = ignore_progress
 
-    def trained(self, name: str) -> Path:
-        """The folder of a variant's results; trained now unless it was before."""
-        folder, seed = self.folder / name.replace(" ", "-"), self.config.run.seed
+    def variant_folder(self, name: str) -> Path:
+        """Return the folder of a variant's results; the variant is trained if it has none."""
+        folder = self.folder / name.replace(" ", "-")
+        seed = self.config.run.seed
 
         def progress(what: str, done: int, total: int) -> None:
             self.progress(f"{name}: {what}", done, total)
 
         if not (folder / "result.json").exists():
-            training_set = (
-                CrossedReports(self.bundle, seed) if name == "cross-entropy loss" else self.bundle
-            )
+            training_set: TrainingSet = self.bundle
+            if name == "cross-entropy loss":
+                training_set = CrossedReports(self.bundle, seed)
             train(
                 self.reranker(name), self.bundle, folder, seed, self.vectors, training_set, progress
             )
         return folder
 
     def reranker(self, name: str) -> EncoderReranker:
-        """The variant, untrained."""
-        settings, seed = self.config.stage_two, self.config.run.seed
+        """Return the untrained reranker of a variant."""
+        settings = self.config.stage_two
+        seed = self.config.run.seed
+        if name == "word2vec":
+            # The word vectors are not trained with the head.
+            head_only = settings.training.model_copy(update={"learns": "head"})
+            settings = settings.model_copy(update={"training": head_only})
+            encoder = word_encoder(self.texts(), seed)
+            return EncoderReranker(RerankingModel(settings, encoder, encoder, seed))
         if name == "no fusion":
             settings = settings.model_copy(update={"chunks": 1})
-        if name == "word2vec":
-            # word vectors do not learn with the rest
-            learning = settings.training.model_copy(update={"learns": "head"})
-            settings, encoder = (
-                settings.model_copy(update={"training": learning}),
-                word_encoder(self.texts(), seed),
-            )
-            return EncoderReranker(RerankingModel(settings, encoder, encoder, seed))
-        made = EncoderReranker.from_config(self.config.model_copy(update={"stage_two": settings}))
+        reranker = EncoderReranker.from_config(
+            self.config.model_copy(update={"stage_two": settings})
+        )
         if name in POOLINGS:
-            made.model.head.pooling = POOLINGS[name]()
+            reranker.model.head.pooling = POOLINGS[name]()
         if name == "BCE loss":
-            made.loss = bce
-        return made
+            reranker.loss = bce
+        return reranker
 
     def texts(self) -> list[str]:
-        """The training reports, and of each of their candidate files the newest version."""
-        listed, texts = self.bundle.parts["train"], self.bundle.texts
-        newest = {
-            path: blob for one in listed for path, blob in zip(one.paths, one.blobs, strict=True)
-        }
-        reports = [f"{one.report.summary}\n{one.report.description}" for one in listed]
-        return reports + [texts[blob] for blob in newest.values() if blob in texts]
+        """Return the training reports, and the newest text of each of their candidate files."""
+        reports: list[str] = []
+        newest_blob: dict[str, str] = {}
+        for candidates in self.bundle.parts["train"]:
+            reports.append(f"{candidates.report.summary}\n{candidates.report.description}")
+            newest_blob.update(zip(candidates.paths, candidates.blobs, strict=True))
+        texts = self.bundle.texts
+        return reports + [texts[blob] for blob in newest_blob.values() if blob in texts]
 
     def rows(self) -> list[dict[str, Any]]:
-        """The paper's table 6: of each variant its name, and what ``train`` found."""
-        folders = {name: self.trained(name) for name in track(VARIANTS, "parts", self.progress)}
-        return [{"name": name, **_read(folder / "result.json")} for name, folder in folders.items()]
+        """Return the rows of table 6: the name of each variant, and what ``train`` returned."""
+        rows: list[dict[str, Any]] = []
+        for name in track(VARIANTS, "parts", self.progress):
+            rows.append({"name": name, **_read_json(self.variant_folder(name) / "result.json")})
+        return rows
 
     def sweep(self, depths: Sequence[int]) -> list[dict[str, Any]]:
-        """The paper's figure 6: means of the configured model with its candidates cut to each number."""
-        deep, rows = _read(self.trained(CONFIGURED) / "deep.json"), list[dict[str, Any]]()
+        """Return the rows of figure 6: the means of the configured model for each depth.
+
+        Its candidates are cut to the depth, and the weight of its scores is chosen anew.
+        """
+        encoder_scores = _read_json(self.variant_folder(CONFIGURED) / "deep.json")
+        rows: list[dict[str, Any]] = []
         for depth in depths:
-            heads = {part: [one.head(depth) for one in self.bundle.parts[part]] for part in SCORED}
-            scores = {
-                part: [np.array(row[:depth]) for row in deep[part].values()] for part in SCORED
-            }
-            weight, _ = choose_weight(heads["validation"], scores["validation"])
-            means = {part: mean_measures(heads[part], scores[part], weight) for part in SCORED}
-            rows.append({"candidates": depth, "mix": weight, **means})
+            candidates: dict[str, list[Candidates]] = {}
+            scores: dict[str, list[FloatArray]] = {}
+            for part in SCORED_PARTS:
+                candidates[part] = [report.head(depth) for report in self.bundle.parts[part]]
+                scores[part] = [
+                    np.array(report_scores[:depth])
+                    for report_scores in encoder_scores[part].values()
+                ]
+            weight, _ = choose_weight(candidates["validation"], scores["validation"])
+            row: dict[str, Any] = {"candidates": depth, "mix": weight}
+            for part in SCORED_PARTS:
+                row[part] = mean_measures(candidates[part], scores[part], weight)
+            rows.append(row)
         return rows
 
 
-def _read(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 def mean_measures(
     candidates: Sequence[Candidates], scores: Sequence[FloatArray], weight: float
 ) -> Mapping[str, Mapping[str, float]]:
-    """MRR and MAP over all reports of stage one, of both stages, and of the encoder's order alone."""
-    rows: dict[str, Any] = {}
-    for name, first, used in (("stage one", 1.0, 0.0), ("fused", 1.0, weight), ("deep", 0.0, 1.0)):
-        both = zip(candidates, scores, strict=True)
-        mrr, map_ = mrr_and_map(candidates, [first * one.scores + used * row for one, row in both])
-        rows[name] = {"mrr": round(mrr, 4), "map": round(map_, 4)}
-    return rows
+    """Return MRR and MAP over all reports of three orders of the candidates.
+
+    These are stage one's, the one that both stages give with a ``weight`` of the encoder's
+    ``scores``, and the one by the encoder's scores alone.
+    """
+    return {
+        "stage one": _mrr_and_map(candidates, scores, 1.0, 0.0),
+        "fused": _mrr_and_map(candidates, scores, 1.0, weight),
+        "deep": _mrr_and_map(candidates, scores, 0.0, 1.0),
+    }
+
+
+def _mrr_and_map(
+    candidates: Sequence[Candidates],
+    scores: Sequence[FloatArray],
+    stage_one_weight: float,
+    encoder_weight: float,
+) -> dict[str, float]:
+    mixed_scores = [
+        stage_one_weight * report.scores + encoder_weight * report_scores
+        for report, report_scores in zip(candidates, scores, strict=True)
+    ]
+    mrr, map_ = mrr_and_map(candidates, mixed_scores)
+    return {"mrr": round(mrr, 4), "map": round(map_, 4)}
 
 
 def train(
@@ -225,48 +273,57 @@ def train(
     training_set: TrainingSet,
     progress: Progress,
 ) -> dict[str, Any] | None:
-    """Train a reranker, and write ``deep.json`` and ``result.json``; None but in the main process."""
-    state, context, parts, started = (
-        process_state(),
-        bundle.for_reranking(vectors),
-        bundle.parts,
-        time.monotonic(),
-    )
+    """Train a reranker, and write ``deep.json``, its scores, and ``result.json``.
+
+    Returns the result; None in processes other than the main one.
+    """
+    state = process_state()
+    context = bundle.for_reranking(vectors)
+    started = time.monotonic()
     reranker.fit(training_set, context, folder / "work", seed=seed, progress=progress)
     seconds = time.monotonic() - started
     if not state.is_main_process:
         return None
-    scores = {
-        part: list(reranker.encoder_scores(parts[part], context, progress)) for part in SCORED
-    }
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    if torch.cuda.is_available():
-        peak = torch.cuda.max_memory_allocated() / 2**30
+    means: dict[str, Mapping[str, Mapping[str, float]]] = {}
+    deep: dict[str, dict[str, list[float]]] = {}
+    for part in SCORED_PARTS:
+        candidates = bundle.parts[part]
+        scores = list(reranker.encoder_scores(candidates, context, progress))
+        means[part] = mean_measures(candidates, scores, reranker.weight)
+        deep[part] = {
+            report.report.id: report_scores.tolist()
+            for report, report_scores in zip(candidates, scores, strict=True)
+        }
     result = {
         "seconds": round(seconds, 1),
         "processes": state.num_processes,
-        "peak GiB": round(peak, 2),
+        "peak GiB": round(_peak_gib(), 2),
         "epochs": len(reranker.training_curve) - 1 if reranker.training_curve else None,
         "curve": reranker.training_curve,
         "mix": reranker.weight,
-        **{part: mean_measures(parts[part], scores[part], reranker.weight) for part in SCORED},
-    }
-    deep = {
-        part: {
-            one.report.id: row.tolist() for one, row in zip(parts[part], scores[part], strict=True)
-        }
-        for part in SCORED
+        **means,
     }
     write_text(folder / "deep.json", json.dumps(deep) + "\n")
     write_text(folder / "result.json", json.dumps(result, indent=1) + "\n")
     return result
 
 
+def _peak_gib() -> float:
+    """Return the largest memory in use so far: the GPU's if there is one, else the process's."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 2**30
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
 def train_on_bundle(
     path: Path, config: Config, out: Path, progress: Progress = ignore_progress
 ) -> dict[str, Any] | None:
-    """``train`` the configured reranker on the bundle of a file; its models stand in ``out/encoder``."""
-    bundle, reranker = read_bundle(path), EncoderReranker.from_config(config)
+    """Train the configured reranker on the bundle in a file, and save it in ``out/encoder``.
+
+    Returns the result of ``train``.
+    """
+    bundle = read_bundle(path)
+    reranker = EncoderReranker.from_config(config)
     vectors = out / f"vectors-{process_state().process_index}.sqlite"
     result = train(reranker, bundle, out, config.run.seed, vectors, bundle, progress)
     if result is not None:

@@ -1,9 +1,14 @@
-"""When is reproduced reproduced? The five levels of Breuer et al. 2020 between an original pair of runs and ours.
+"""How far a result is reproduced: five levels between an original pair of runs and our pair.
 
-A pair is a baseline b and an advanced run a. From the most particular to the most general: order of the files,
-effectiveness per report, overall effect, statistical difference, mean effectiveness; the equations' numbers are those
-of the paper's section 3. On the same reports ours is a replication; on another project's a reproduction, to which the
-first two do not apply. Of a paper that published means only, the last three are left. Shapes: N reports.
+Breuer et al. 2020; the numbers of equations are those of the paper's section 3. A pair is a
+baseline b and an advanced run a. From the most specific level to the most general: order of the
+files, effectiveness per report, overall effect, statistical difference, mean effectiveness.
+
+On the same reports our pair is a replication. On another project's reports it is a reproduction, to
+which the first two levels do not apply. For a paper that published only means, the last three
+remain.
+
+Shapes: N reports.
 """
 
 from __future__ import annotations
@@ -33,11 +38,13 @@ REGIONS: Final = {
     3: "effect not found again, relative improvement not smaller",
     4: "effect found again, relative improvement not smaller",
 }
-"""Quadrants of the plane of effect ratio (x) and DeltaRI (y); 4 is the one to be in, near the point (1, 0)."""
-EFFECT: Final = ("ER", "DeltaRI", "region")
-PHI: Final = (
-    0.8  # how far down RBO looks, as in the paper: ranks beyond d weigh at most phi^d together
-)
+"""Meaning of each quadrant of the plane of effect ratio (x) and DeltaRI (y).
+
+The best result is in quadrant 4, near the point (1, 0)."""
+EFFECT_MEASURES: Final = ("ER", "DeltaRI", "region")
+"""Names of the fields of ``Effect``."""
+PHI: Final = 0.8
+"""Persistence of RBO, as in the paper: the ranks beyond d together weigh at most phi^d."""
 ANOTHER_PROJECT: Final = (
     "other reports were judged: order and RMSE, which need the same ones, do not apply"
 )
@@ -49,15 +56,17 @@ RANKS_ONLY: Final = (
 def kendall_tau_union(
     original: Sequence[str], ours: Sequence[str], depth: int | None = None
 ) -> float:
-    """Kendall's tau-b, -1 to 1, of two lists over the union of their files (Breuer et al. 2020, equation 1).
+    """Return Kendall's tau-b, -1 to 1, of two lists over the union of their files.
 
-    The union holds the original's files in their order, then those that only ours has, in theirs, numbered from 1; each
-    list becomes the sequence of its files' numbers, and tau compares the two sequences place by place. Lists that hold
-    the same files have their plain rank correlation. Files that only our list has always stand in the union's order, so
+    Breuer et al. 2020, equation 1. The union has the original's files in their order, then those
+    that only ours has, in theirs, numbered from 1. Each list becomes the sequence of its files'
+    numbers, and tau compares the two sequences position by position. Lists with the same files have
+    their plain rank correlation. Files that only our list has are always in the union's order, so
     that lists without a common file have the value 1: read it together with RBO.
 
-    ``depth`` cuts both lists; of lists of different length the longer one is cut, since its other places have no
-    partner. Where no two places are left there is nothing to order: 1 for equal lists, else 0.
+    ``depth`` cuts both lists. Of lists of different length the longer one is cut, because its other
+    positions have no partner. If fewer than two positions remain, there is nothing to order: the
+    value is 1 for equal lists, else 0.
 
     >>> kendall_tau_union(["d1", "d2", "d3"], ["d1", "d2", "d4"])
     1.0
@@ -66,24 +75,27 @@ def kendall_tau_union(
     """
     from scipy.stats import kendalltau
 
-    length = min(len(original), len(ours), *(() if depth is None else (depth,)))
-    first, second = original[:length], ours[:length]
+    length = min(len(original), len(ours))
+    if depth is not None:
+        length = min(length, depth)
+    first = original[:length]
+    second = ours[:length]
     if length < 2:
         return float(first == second and len(original) == len(ours))
     numbers = {file: number for number, file in enumerate(dict.fromkeys((*first, *second)))}
-    sequences = [[numbers[file] for file in files] for files in (first, second)]
-    return round(
-        float(kendalltau(*sequences).statistic), 14
-    )  # so that equal lists have the value 1
+    result = kendalltau([numbers[file] for file in first], [numbers[file] for file in second])
+    # Rounding gives equal lists the value 1.
+    return round(float(result.statistic), 14)
 
 
 def rank_biased_overlap(original: Sequence[str], ours: Sequence[str], phi: float = PHI) -> float:
-    """Rank-biased overlap, 0 to 1, of two lists: ``(1 - phi) sum phi^(d-1) A_d`` over all depths d from 1.
+    """Return the rank-biased overlap, 0 to 1, of two lists.
 
-    A_d is the share of common files among the first d of each. The sum is infinite and the lists are not, so it is
-    extrapolated (Webber et al. 2010, equation 32): below the end of the shorter list its missing files agree as its
-    known ones did there; below the end of the longer one the agreement stays what it is. Two empty lists have the value
-    1, an empty and another one 0.
+    It is ``(1 - phi) sum phi^(d-1) A_d`` over all depths d from 1, where A_d is the share of common
+    files among the first d of each. The sum is infinite and the lists are not, so it is
+    extrapolated (Webber et al. 2010, equation 32): below the end of the shorter list its missing
+    files agree as its known ones did there, and below the end of the longer one the agreement stays
+    the same. Two empty lists have the value 1, an empty and another one 0.
 
     >>> round(rank_biased_overlap("abcdefg", "bacdefg", 0.9), 12)
     0.9
@@ -91,21 +103,28 @@ def rank_biased_overlap(original: Sequence[str], ours: Sequence[str], phi: float
     if not original or not ours:
         return float(len(original) == len(ours))
     short, long = sorted((len(original), len(ours)))
-    places = {file: place for place, file in enumerate(original)}
-    common = [max(place, places[file]) for place, file in enumerate(ours) if file in places]
-    overlap = np.cumsum(
-        np.bincount(common, minlength=long)
-    )  # files that both hold within the first d
+    position_in_original = {file: position for position, file in enumerate(original)}
+    # The depth index at which each common file is in both lists.
+    common = [
+        max(position, position_in_original[file])
+        for position, file in enumerate(ours)
+        if file in position_in_original
+    ]
+    overlap = np.cumsum(np.bincount(common, minlength=long))
     depths = np.arange(1, long + 1)
-    at_short, at_long = float(overlap[short - 1]), float(overlap[-1])
-    unseen = at_short * np.maximum(depths - short, 0) / short
+    overlap_at_short = float(overlap[short - 1])
+    overlap_at_long = float(overlap[-1])
+    extrapolated = overlap_at_short * np.maximum(depths - short, 0) / short
     weights = phi ** (depths - 1.0)
-    seen = float(((overlap + unseen) / depths) @ weights) * (1 - phi)
-    return seen + ((at_long - at_short) / long + at_short / short) * phi**long
+    within_lists = float(((overlap + extrapolated) / depths) @ weights) * (1 - phi)
+    final_agreement = (overlap_at_long - overlap_at_short) / long + overlap_at_short / short
+    return within_lists + final_agreement * phi**long
 
 
 def rmse(original: FloatArray, ours: FloatArray) -> float:
-    """Root mean square difference of the (N,) values of the same reports: 0 where all are equal (equation 3).
+    """Return the root mean square difference of the (N,) values of the same reports (equation 3).
+
+    It is 0 where all are equal.
 
     >>> rmse(np.array([0.5, 0.25]), np.array([0.5, 0.75]))
     0.3535533905932738
@@ -114,204 +133,272 @@ def rmse(original: FloatArray, ours: FloatArray) -> float:
 
 
 def p_value(original: FloatArray, ours: FloatArray, same_reports: bool) -> float | None:
-    """Two-tailed p of a t-test of the original's values against ours: small where they differ.
+    """Return the two-tailed p of a t-test of the original's values against ours.
 
-    Paired on the same reports. On others unpaired with equal variances (Student's), as the paper prefers to Welch's
-    when the samples differ in size. None where the test has no answer.
+    It is small where they differ. The test is paired on the same reports. On other reports it is
+    unpaired with equal variances (Student's), which the paper prefers to Welch's for samples of
+    different size. None if the test has no answer.
     """
     if same_reports:
         return paired_t_test(original, ours)[1]
-    if (
-        min(len(original), len(ours)) < 2 or max(np.ptp(original), np.ptp(ours)) <= EQUAL_TOLERANCE
-    ):  # nothing varies
+    if min(len(original), len(ours)) < 2:
+        return None
+    if max(np.ptp(original), np.ptp(ours)) <= EQUAL_TOLERANCE:
         return None
     from scipy.stats import ttest_ind_from_stats
 
-    sides = [(one.mean(), one.std(ddof=1), len(one)) for one in (original, ours)]
-    return float(ttest_ind_from_stats(*sides[0], *sides[1]).pvalue)
+    result = ttest_ind_from_stats(
+        original.mean(),
+        original.std(ddof=1),
+        len(original),
+        ours.mean(),
+        ours.std(ddof=1),
+        len(ours),
+    )
+    return float(result.pvalue)
 
 
 class Effect(NamedTuple):
-    """An original effect beside ours, in one measure."""
+    """Our effect compared to the original one, in one measure."""
 
     ratio: float
-    """ER = mean(a' - b') / mean(a - b) (equations 5 and 7): 1 is the same effect, more than 1 a larger one; 0 or less
-    means that ours failed."""
+    """ER = mean(a' - b') / mean(a - b) (equations 5 and 7): 1 for the same effect, more than 1 for
+    a larger one; 0 or less means that ours failed."""
     delta_ri: float
-    """RI - RI' of RI = (mean a - mean b) / mean b (equation 6): 0 the same, below 0 where ours improves more."""
-    region: int  # section 3.1, where none holds the axes
+    """RI - RI' of RI = (mean a - mean b) / mean b (equation 6): 0 for the same improvement, below 0
+    where ours improves more."""
+    region: int
+    """Quadrant of the two (section 3.1, where no quadrant contains the axes)."""
 
 
 def effect(
     measure: Measure, baseline: float, advanced: float, our_baseline: float, our_advanced: float
 ) -> Effect:
-    """Of the four means. Raises RunError when a baseline is 0, or the original shows no effect."""
+    """Return the effect of the four means.
+
+    Raises RunError if a baseline is 0, or if the original shows no effect.
+    """
     if abs(advanced - baseline) <= EQUAL_TOLERANCE:
         raise RunError(
-            f"{measure}: the original's advanced run and its baseline have the same mean, {baseline:.4g}: no effect"
+            f"{measure}: the original's advanced run and its baseline have the same mean,"
+            f" {baseline:.4g}: no effect"
         )
-    for one in (baseline, our_baseline):
-        if one <= 0:
+    for mean in (baseline, our_baseline):
+        if mean <= 0:
             raise RunError(
-                f"{measure}: the baseline's mean is {one:.4g}: no relative improvement over it"
+                f"{measure}: the baseline's mean is {mean:.4g}: no relative improvement over it"
             )
     ratio = (our_advanced - our_baseline) / (advanced - baseline)
-    delta = (advanced - baseline) / baseline - (our_advanced - our_baseline) / our_baseline
-    return Effect(ratio, delta, (1 if delta > 0 else 4) if ratio > 0 else (2 if delta > 0 else 3))
+    delta_ri = (advanced - baseline) / baseline - (our_advanced - our_baseline) / our_baseline
+    if ratio > 0:
+        region = 1 if delta_ri > 0 else 4
+    else:
+        region = 2 if delta_ri > 0 else 3
+    return Effect(ratio, delta_ri, region)
 
 
 # Pairs of runs
 
-Judged: TypeAlias = tuple[Run, Evaluation]
+EvaluatedRun: TypeAlias = tuple[Run, Evaluation]
 Row: TypeAlias = dict[str, Any]
+ReportKey: TypeAlias = tuple[str, tuple[str, ...], tuple[str, ...]]
+"""The id of a report, its fixed files and its listed files."""
+OrderMeasure: TypeAlias = Callable[[Sequence[str], Sequence[str]], float]
+"""A function that compares two orders of files."""
 
 
 class Pair(NamedTuple):
-    """A baseline and an advanced run, each with how good it is."""
+    """A baseline and an advanced run, each with its evaluation."""
 
-    baseline: Judged
-    advanced: Judged
+    baseline: EvaluatedRun
+    advanced: EvaluatedRun
 
     @property
-    def keys(self) -> set[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-        """The judged reports with their files; ids alone do not tell, as two projects may count bugs alike. Raises
-        RunError where the two runs are judged by others.
+    def keys(self) -> set[ReportKey]:
+        """The judged reports with their files, since two projects may use the same ids.
+
+        Raises RunError if the two runs are judged by different ones.
         """
-        both = [[one.judgement for one in evaluation.per_report] for _, evaluation in self]
-        keys, others = (
-            {(one.report, tuple(sorted(one.fixed)), tuple(sorted(one.listed))) for one in judged}
-            for judged in both
-        )
-        if keys != others:
+        keys = _report_keys(self.baseline[1])
+        if keys != _report_keys(self.advanced[1]):
             raise RunError(
-                f"{self.baseline[0].where} and {self.advanced[0].where} are judged by different reports or fixed"
-                " files; a baseline and its advanced run need the same"
+                f"{self.baseline[0].where} and {self.advanced[0].where} are judged by different"
+                " reports or fixed files; a baseline and its advanced run need the same"
             )
         return keys
 
 
-def reproduction(
+def _report_keys(evaluation: Evaluation) -> set[ReportKey]:
+    keys: set[ReportKey] = set()
+    for scores in evaluation.per_report:
+        judgement = scores.judgement
+        fixed = tuple(sorted(judgement.fixed))
+        keys.add((judgement.report, fixed, tuple(sorted(judgement.listed))))
+    return keys
+
+
+class SidePair(NamedTuple):
+    """The original run of one side, baseline or advanced, and ours."""
+
+    original: EvaluatedRun
+    ours: EvaluatedRun
+
+    def values(self, measure: Measure) -> tuple[FloatArray, FloatArray]:
+        """Return (N,) the values of the original's reports and (N',) those of ours."""
+        return self.original[1].values(measure), self.ours[1].values(measure)
+
+
+def compare_reproduction(
     original: Pair, ours: Pair, measures: Sequence[Measure], depth: int | None = None
 ) -> tuple[list[Row], list[str]]:
-    """The levels between two pairs, a row each of ``level``, ``measure``, and values of ``baseline`` and ``advanced``
-    or of their ``effect``, None for what does not apply; and remarks on them.
+    """Return the levels between two pairs as rows, and remarks on them.
 
-    ``depth`` cuts the lists that Kendall's tau union compares. Raises RunError.
+    A row has ``level``, ``measure``, and values of ``baseline`` and ``advanced`` or of their
+    ``effect``; None where a level does not apply. ``depth`` cuts the lists that Kendall's tau union
+    compares. Raises RunError.
     """
     if depth is not None and depth < 2:
         raise RunError(f"a depth of {depth} leaves nothing to order; name 2 or more")
-    same = _of_same_reports(original, ours)
+    same_reports = _have_same_reports(original, ours)
     sides = {
-        "baseline": (original.baseline, ours.baseline),
-        "advanced": (original.advanced, ours.advanced),
+        "baseline": SidePair(original.baseline, ours.baseline),
+        "advanced": SidePair(original.advanced, ours.advanced),
     }
-    whole = not any(run.partial for both in sides.values() for run, _ in both)
-    values = {
-        (side, measure): (theirs.values(measure), own.values(measure))
-        for side, ((_, theirs), (_, own)) in sides.items()
-        for measure in measures
-    }
-    means = {key: (exact_mean(theirs), exact_mean(own)) for key, (theirs, own) in values.items()}
+    has_ranks_only = any(run.partial for side in sides.values() for run, _ in side)
+    has_order = same_reports and not has_ranks_only
     rows: list[Row] = []
-    for name, alike in (
-        ("Kendall's tau union", partial(kendall_tau_union, depth=depth)),
-        (f"RBO, phi {PHI:g}", rank_biased_overlap),
-    ):
-        of_sides = {
-            side: _order(both, alike) if same and whole else None for side, both in sides.items()
-        }
-        rows.append({"level": "order", "measure": name, **of_sides})
+    order_measures: dict[str, OrderMeasure] = {
+        "Kendall's tau union": partial(kendall_tau_union, depth=depth),
+        f"RBO, phi {PHI:g}": rank_biased_overlap,
+    }
+    for name, order_measure in order_measures.items():
+        row: Row = {"level": "order", "measure": name}
+        for side_name, side in sides.items():
+            row[side_name] = _mean_order(side, order_measure) if has_order else None
+        rows.append(row)
 
-    def add(level: str, name: str, value: Callable[..., float | None]) -> None:
-        for one in measures:
-            rows.append(
-                {
-                    "level": level,
-                    "measure": name.format(one),
-                    **{side: value(side, one) for side in sides},
-                }
-            )
+    def side_rows(
+        level: str, name: str, value: Callable[[FloatArray, FloatArray], float | None]
+    ) -> None:
+        """Add a row for each measure, with the value of the original's and our values."""
+        for measure in measures:
+            row: Row = {"level": level, "measure": name.format(measure)}
+            for side_name, side in sides.items():
+                row[side_name] = value(*side.values(measure))
+            rows.append(row)
 
-    add("effectiveness", "RMSE of {}", lambda *key: rmse(*values[key]) if same else None)
-    regions, worse = set(), []
-    for one in measures:
-        (b, our_b), (a, our_a) = (means[side, one] for side in sides)
-        found = effect(one, b, a, our_b, our_a)
-        regions.add(found.region)
-        worse += [repr(one)] if a < b else []
-        for name, value in zip(EFFECT, found, strict=True):
-            rows.append({"level": "effect", "measure": f"{name} of {one}", "effect": value})
-    add("statistics", "p of {}", lambda *key: p_value(*values[key], same))
-    add("mean", "{}, original", lambda *key: means[key][0])
-    add("mean", "{}, ours", lambda *key: means[key][1])
-    add("mean", "{}, delta", lambda *key: means[key][0] - means[key][1])
-    test = "paired" if same else "unpaired"
+    side_rows("effectiveness", "RMSE of {}", rmse if same_reports else lambda *_: None)
+    effects = {measure: _pair_effect(sides, measure) for measure in measures}
+    for measure, measure_effect in effects.items():
+        for name, value in zip(EFFECT_MEASURES, measure_effect, strict=True):
+            rows.append({"level": "effect", "measure": f"{name} of {measure}", "effect": value})
+    side_rows("statistics", "p of {}", partial(p_value, same_reports=same_reports))
+    side_rows("mean", "{}, original", lambda theirs, own: exact_mean(theirs))
+    side_rows("mean", "{}, ours", lambda theirs, own: exact_mean(own))
+    side_rows("mean", "{}, delta", lambda theirs, own: exact_mean(theirs) - exact_mean(own))
+
+    test = "paired" if same_reports else "unpaired"
     remarks = [
-        f"p: two-tailed {test} t-test of the original's scores against ours, small where they differ"
+        f"p: two-tailed {test} t-test of the original's scores against ours, small where they"
+        " differ"
     ]
-    remarks += [f"region {one}: {REGIONS[one]}" for one in sorted(regions)]
-    remarks += [ANOTHER_PROJECT] if not same else [] if whole else [RANKS_ONLY]
+    regions = {measure_effect.region for measure_effect in effects.values()}
+    remarks += [f"region {region}: {REGIONS[region]}" for region in sorted(regions)]
+    if not same_reports:
+        remarks.append(ANOTHER_PROJECT)
+    elif has_ranks_only:
+        remarks.append(RANKS_ONLY)
+    worse: list[str] = []
+    for measure in measures:
+        if original.advanced[1].mean(measure) < original.baseline[1].mean(measure):
+            worse.append(repr(measure))
     if worse:
         remarks.append(
-            f"the original's advanced run is worse than its baseline in {', '.join(worse)}: ER tells losses"
+            f"the original's advanced run is worse than its baseline in {', '.join(worse)}, so that"
+            " ER compares losses"
         )
     return rows, remarks
 
 
-def _of_same_reports(original: Pair, ours: Pair) -> bool:
-    """Whether ours is a replication. Raises RunError where only some reports are the same."""
-    common, same = len(original.keys & ours.keys), original.keys == ours.keys
-    if common and not same:
+def _pair_effect(sides: dict[str, SidePair], measure: Measure) -> Effect:
+    baseline, our_baseline = sides["baseline"].values(measure)
+    advanced, our_advanced = sides["advanced"].values(measure)
+    return effect(
+        measure,
+        exact_mean(baseline),
+        exact_mean(advanced),
+        exact_mean(our_baseline),
+        exact_mean(our_advanced),
+    )
+
+
+def _have_same_reports(original: Pair, ours: Pair) -> bool:
+    """Return whether our pair is a replication. Raises RunError if only some reports are shared."""
+    common = len(original.keys & ours.keys)
+    is_same = original.keys == ours.keys
+    if common and not is_same:
         raise RunError(
-            f"{original.baseline[0].where} and {ours.baseline[0].where} share {common} of {len(original.keys)} and"
-            f" {len(ours.keys)} judged reports; judge all four by the same ones, or ours by another project's"
+            f"{original.baseline[0].where} and {ours.baseline[0].where} share {common} of"
+            f" {len(original.keys)} and {len(ours.keys)} judged reports; judge all four by the same"
+            " ones, or ours by another project's"
         )
-    return same
+    return is_same
 
 
-def _order(both: Sequence[Judged], alike: Callable[[Sequence[str], Sequence[str]], float]) -> float:
-    """How alike two runs order files: mean over reports."""
-    (run, evaluation), (our_run, _) = both
-    ids = [one.report for one in evaluation.per_report]
-    return math.fsum(
-        alike(run.ranking(one).paths, our_run.ranking(one).paths) for one in ids
-    ) / len(ids)
+def _mean_order(side: SidePair, order_measure: OrderMeasure) -> float:
+    """Return the mean over reports of a measure of two runs' orders of files."""
+    run, evaluation = side.original
+    our_run, _ = side.ours
+    values: list[float] = []
+    for scores in evaluation.per_report:
+        original_paths = run.ranking(scores.report).paths
+        values.append(order_measure(original_paths, our_run.ranking(scores.report).paths))
+    return math.fsum(values) / len(values)
 
 
-def against_published(
+def compare_published(
     baseline: float, advanced: float, ours: Pair, measure: Measure
 ) -> tuple[list[Row], list[str]]:
-    """Our pair against published means of a measure, which lie from 0 to 1: a row each of baseline, advanced, and the
-    improvement of one over the other, whose interval draws both runs together; then those of the effect; and remarks.
+    """Compare our pair with published means of a measure, and return rows and remarks.
 
-    ``interval`` is the 95 % bootstrap interval of ours - published over our reports; None for under two of them. What
-    the published mean itself varies by is not known, so that the truth is less sure than this. Raises RunError.
+    There is a row for the baseline, for the advanced run, and for the improvement, whose interval
+    draws both runs together; then the rows of the effect. ``interval`` is the 95 % bootstrap
+    interval of ours - published over our reports, None for fewer than two. How far the published
+    mean varies is unknown, so the truth is less certain than the interval says.
+
+    Raises RunError for a published mean that is not from 0 to 1.
     """
     for value in (baseline, advanced):
         if not 0 <= value <= 1:
             raise RunError(f"a published mean of {measure} is between 0 and 1, not {value:g}")
-    b, a = (evaluation.values(measure) for _, evaluation in (ours.baseline, ours.advanced))
-    found = effect(measure, baseline, advanced, exact_mean(b), exact_mean(a))
-    rows: list[Row] = []
-    pairs = {
-        "baseline": (baseline, b),
-        "advanced": (advanced, a),
-        "improvement": (advanced - baseline, a - b),
-    }
-    for name, (published, values) in pairs.items():
-        around, mean = mean_interval(values), exact_mean(values)
-        interval = (
-            None if around is None else Interval(around.low - published, around.high - published)
-        )
-        differs = {
-            "published": published,
-            "ours": mean,
-            "difference": mean - published,
-            "interval": interval,
-        }
-        rows.append({"mean": name, **differs})
-    rows += [{"mean": name, "ours": value} for name, value in zip(EFFECT, found, strict=True)]
-    return rows, [
-        "interval: 95 %, of ours - published, by bootstrap over our reports; how far published means vary is not known",
-        f"region {found.region}: {REGIONS[found.region]}",
+    our_baseline = ours.baseline[1].values(measure)
+    our_advanced = ours.advanced[1].values(measure)
+    our_effect = effect(
+        measure, baseline, advanced, exact_mean(our_baseline), exact_mean(our_advanced)
+    )
+    rows = [
+        _published_row("baseline", baseline, our_baseline),
+        _published_row("advanced", advanced, our_advanced),
+        _published_row("improvement", advanced - baseline, our_advanced - our_baseline),
     ]
+    for name, value in zip(EFFECT_MEASURES, our_effect, strict=True):
+        rows.append({"mean": name, "ours": value})
+    return rows, [
+        "interval: 95 %, of ours - published, by bootstrap over our reports; how far published"
+        " means vary is unknown",
+        f"region {our_effect.region}: {REGIONS[our_effect.region]}",
+    ]
+
+
+def _published_row(name: str, published: float, our_values: FloatArray) -> Row:
+    mean = exact_mean(our_values)
+    interval = mean_interval(our_values)
+    if interval is not None:
+        interval = Interval(interval.low - published, interval.high - published)
+    return {
+        "mean": name,
+        "published": published,
+        "ours": mean,
+        "difference": mean - published,
+        "interval": interval,
+    }

@@ -1,4 +1,4 @@
-"""Runs of the published techniques, as ``train`` makes ours; finished ones are kept."""
+"""Runs of the published techniques, in the form of ``train``'s runs; finished runs are kept."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ SYSTEMS: Final[Mapping[str, str]] = {
     "dnnloc": "Dnnloc",
     "dreamloc": "DreamLoc",
 }
-"""Module under ``tosloc.lab.baselines`` of each technique, and its class; in the order of their publication."""
+"""Module under ``tosloc.lab.baselines`` -> class of each technique, by year of publication."""
 SPLITS = ("validation", "test")
+"""Splits that are ranked unless others are asked for."""
+_COMMAND: Final = "tosloc lab baselines"
 
 
 def technique(name: str) -> type[Baseline]:
-    """The class of a technique. Raises ToslocError for an unknown name."""
+    """Return the class of a technique. Raises ToslocError for an unknown name."""
     if name not in SYSTEMS:
         raise ToslocError(f"no technique is called {name!r}; there are {', '.join(SYSTEMS)}")
-    found: type[Baseline] = getattr(
-        importlib.import_module(f"tosloc.lab.baselines.{name}"), SYSTEMS[name]
-    )
-    return found
+    module = importlib.import_module(f"tosloc.lab.baselines.{name}")
+    technique_class: type[Baseline] = getattr(module, SYSTEMS[name])
+    return technique_class
 
 
 def rank_with(
@@ -51,11 +52,15 @@ def rank_with(
     splits: Sequence[str] = SPLITS,
     progress: Progress = ignore_progress,
 ) -> list[Path]:
-    """Rank the splits' reports with each technique; the runs stand under ``out/NAME/SPLIT``. Returns ``out/NAME``."""
+    """Rank the reports of the splits with each technique, and write runs to ``out/NAME/SPLIT``.
+
+    Finished runs are skipped. Returns the folder ``out/NAME`` of each technique.
+    """
     folder = Path(out).expanduser()
-    missing = [
-        one for one in techniques if not all(finished(folder / one.name, split) for split in splits)
-    ]
+    missing: list[type[Baseline]] = []
+    for technique_class in techniques:
+        if not all(is_finished(folder / technique_class.name, split) for split in splits):
+            missing.append(technique_class)
     if missing:
         with (
             results_folder(folder),
@@ -65,18 +70,17 @@ def rank_with(
             ) as experiment,
             ExitStack() as folders,
         ):
-            for one in missing:
-                folders.enter_context(command_folder(folder / one.name, "tosloc lab baselines"))
+            for technique_class in missing:
+                folders.enter_context(command_folder(folder / technique_class.name, _COMMAND))
             context = context_for(experiment, missing, splits, progress)
-            for one in missing:
-                _rank(
-                    one(context, config.run.seed), experiment, folder / one.name, splits, progress
-                )
-    return [folder / one.name for one in techniques]
+            for technique_class in missing:
+                baseline = technique_class(context, config.run.seed)
+                _write_runs(baseline, experiment, folder / technique_class.name, splits, progress)
+    return [folder / technique_class.name for technique_class in techniques]
 
 
-def finished(folder: Path, split: str) -> bool:
-    """Whether a split's run is there with its judgements, which are written last."""
+def is_finished(folder: Path, split: str) -> bool:
+    """Return whether a split's run has its judgements, which are written last."""
     return (folder / split / JUDGEMENTS_FILE).is_file()
 
 
@@ -86,48 +90,53 @@ def context_for(
     splits: Sequence[str],
     progress: Progress = ignore_progress,
 ) -> BaselineContext:
-    """What the techniques look at, with the files of all versions that they learn from or search."""
+    """Return what the techniques read on a project.
+
+    It has the parsed files of all versions that they learn from or rank.
+    """
     indexed = experiment.indexed
-    cases = [case for split in splits for case in experiment.parts[split]]
-    if any(one.learned for one in techniques):
+    cases: list[Case] = []
+    for split in splits:
+        cases += experiment.parts[split]
+    if any(technique_class.learned for technique_class in techniques):
         cases += experiment.parts["validation"]
-    for one in techniques:
-        cases += one.select_training_cases(experiment.parts["train"])
-    snapshots = [
-        indexed.snapshot(version) for version in dict.fromkeys(case.version for case in cases)
-    ]
-    complexity = any(one.needs_complexity for one in techniques)
+    for technique_class in techniques:
+        cases += technique_class.select_training_cases(experiment.parts["train"])
+    versions = dict.fromkeys(case.version for case in cases)
     files = ParsedFiles.read(
-        indexed.repo, snapshots, experiment.config.run.jobs, progress, complexity=complexity
+        indexed.repo,
+        [indexed.snapshot(version) for version in versions],
+        experiment.config.run.jobs,
+        progress,
+        complexity=any(technique_class.needs_complexity for technique_class in techniques),
     )
-    names = indexed.repo.path_names
-    fix_history = FixHistory(experiment.dataset.cases, experiment.history, names.ids)
-    return BaselineContext(
-        indexed.repo, indexed.suffixes, fix_history, files, PathTable.of(names.names)
-    )
+    path_names = indexed.repo.path_names
+    fix_history = FixHistory(experiment.dataset.cases, experiment.history, path_names.ids)
+    table = PathTable.of(path_names.names)
+    return BaselineContext(indexed.repo, indexed.suffixes, fix_history, files, table)
 
 
-def _rank(
-    system: Baseline,
+def _write_runs(
+    baseline: Baseline,
     experiment: ExperimentContext,
     folder: Path,
     splits: Sequence[str],
     progress: Progress,
 ) -> None:
-    """Learn, and write the runs that are missing."""
-    system.fit(experiment.parts["train"], experiment.parts["validation"], progress)
-    record = experiment.provenance() | {"system": system.name}
-    if system.choice:
-        record["chosen on validation"] = system.choice
+    """Fit a technique, and write the runs that are missing."""
+    baseline.fit(experiment.parts["train"], experiment.parts["validation"], progress)
+    record = experiment.provenance() | {"system": baseline.name}
+    if baseline.choice:
+        record["chosen on validation"] = baseline.choice
     write_text(folder / "provenance.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
-    header = experiment.run_header("tosloc lab baselines") | {"system": system.name}
+    header = experiment.run_header(_COMMAND) | {"system": baseline.name}
 
     def rankings(split: str, cases: Sequence[Case]) -> Iterator[Ranking]:
-        for case in track(cases, f"{system.name} {split}", progress):
-            yield system.rank(case.report, experiment.indexed.snapshot(case.version))
+        for case in track(cases, f"{baseline.name} {split}", progress):
+            yield baseline.rank(case.report, experiment.indexed.snapshot(case.version))
 
     for split in splits:
-        if not finished(folder, split):
+        if not is_finished(folder, split):
             cases = experiment.parts[split]
             experiment.write_part(
                 folder / split, header | {"split": split}, rankings(split, cases), cases

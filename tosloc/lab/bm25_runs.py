@@ -1,7 +1,8 @@
-"""BM25 over whole files, by the library bm25s: the reference that stands beside every ranking of other projects.
+"""BM25 over whole files by the library bm25s, the reference that other projects also report.
 
-A document is the whole text of a file, without its path; the query is a report's summary and description. Names are
-split at underscores and before capitals; the library's tokenizer stems without English stop words, its defaults score.
+A document is the whole text of a file, without its path; the query is a report's summary and
+description. Names are split at underscores and before capitals. The library's tokenizer removes
+English stop words and stems; its default parameters score.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ from tosloc.git.repository import Repository, decode_text
 from tosloc.train.experiment import ExperimentContext, command_folder, refuse_training
 
 _BETWEEN_PARTS: Final = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_COMMAND: Final = "tosloc lab bm25"
+
+ReportScores = Callable[[BugReport], FloatArray]
+"""A function that returns (F,) the scores of a version's files for a report, in path order."""
 
 
 def rank_with_bm25s(
@@ -40,37 +45,44 @@ def rank_with_bm25s(
     split: str = "all",
     progress: Progress = ignore_progress,
 ) -> None:
-    """Rank a split's labelled reports into OUT/SPLIT. Raises ToslocError."""
+    """Rank a split's labelled reports, and write the run to OUT/SPLIT.
+
+    Raises ToslocError if the split has no reports.
+    """
     folder = out.expanduser()
     refuse_training(folder)
     with (
-        command_folder(folder, "tosloc lab bm25"),
+        command_folder(folder, _COMMAND),
         Repository(repo_path) as repo,
         ExperimentContext(config, repo, reports, progress, facts=False) as experiment,
     ):
-        cases, snapshot = experiment.parts[split], experiment.indexed.snapshot
+        cases = experiment.parts[split]
         if not cases:
             number = pluralize(len(experiment.dataset.cases), "report")
             raise ToslocError(f"{reports}: none of its {number} falls to {split}; rank them all")
 
         def rankings() -> Iterator[Ranking]:
-            texts, version, scores = WholeFiles(repo), "", None
+            whole_files = WholeFiles(repo)
+            version = ""
+            scores: ReportScores | None = None
             for case in track(cases, "ranking by bm25s", progress):
-                if scores is None or case.version != version:  # cases of one version stand together
-                    version, scores = case.version, texts.index(snapshot(case.version))
-                yield Ranking.from_scores(
-                    case.report.id, snapshot(version).paths, scores(case.report)
-                )
+                # Cases of one version follow each other, so that it is indexed once.
+                if scores is None or case.version != version:
+                    version = case.version
+                    scores = whole_files.index(experiment.indexed.snapshot(version))
+                paths = experiment.indexed.snapshot(version).paths
+                yield Ranking.from_scores(case.report.id, paths, scores(case.report))
 
-        header = experiment.run_header("tosloc lab bm25") | {
-            "bm25s": metadata.version("bm25s"),
-            "split": split,
-        }
+        header = experiment.run_header(_COMMAND)
+        header |= {"bm25s": metadata.version("bm25s"), "split": split}
         experiment.write_part(folder / split, header, rankings(), cases)
 
 
 class WholeFiles:
-    """Tokens of whole files: a blob is read and tokenised once, however many versions hold it."""
+    """Tokens of whole files.
+
+    A blob is read and tokenized once, however many versions have it.
+    """
 
     def __init__(self, repo: Repository) -> None:
         from bm25s.tokenization import Tokenizer
@@ -78,37 +90,44 @@ class WholeFiles:
 
         self._repo = repo
         self._tokenizer = Tokenizer(stemmer=Stemmer("english"))
-        self._of_blob: dict[str, array[int]] = {}
+        self._tokens_by_blob: dict[str, array[int]] = {}
 
-    def index(self, snapshot: Snapshot) -> Callable[[BugReport], FloatArray]:
-        """What gives the (F,) scores of a version's files for a report, in path order."""
+    def index(self, snapshot: Snapshot) -> ReportScores:
+        """Index a version, and return the function that scores its files."""
         from bm25s import BM25
 
-        new = list(dict.fromkeys(blob for blob in snapshot.blobs if blob not in self._of_blob))
-        texts = (decode_text(data or b"") for _, data in self._repo.texts(new))
-        self._of_blob |= zip(
-            new, (array("I", own) for own in self._tokens(texts, learn=True)), strict=True
-        )
-        files = [self._of_blob[blob] for blob in snapshot.blobs]
+        self._read_new_blobs(snapshot)
+        files = [self._tokens_by_blob[blob] for blob in snapshot.blobs]
         if not any(files):
             return lambda _: np.zeros(len(files))
         retriever = BM25()
         vocabulary: Mapping[str, int] = self._tokenizer.get_vocab_dict()
-        known = len(vocabulary)
+        known_tokens = len(vocabulary)
         retriever.index((files, vocabulary), create_empty_token=False, show_progress=False)
 
         def scores(report: BugReport) -> FloatArray:
-            [query] = self._tokens([f"{report.summary}\n{report.description}"], learn=False)
-            # a later version may have brought more tokens
-            found: Any = retriever.get_scores_from_ids([token for token in query if token < known])
-            return np.asarray(found, dtype=np.float64)
+            [query] = self._tokenize([f"{report.summary}\n{report.description}"], learn=False)
+            # A version that was indexed later may have added tokens, which this index lacks.
+            known_query = [token for token in query if token < known_tokens]
+            values: Any = retriever.get_scores_from_ids(known_query)
+            return np.asarray(values, dtype=np.float64)
 
         return scores
 
-    def _tokens(self, texts: Iterable[str], learn: bool) -> Iterator[list[int]]:
-        """Numbers of the tokens of texts; without ``learn``, of those that some file holds."""
-        split: Any = (_BETWEEN_PARTS.sub(" ", text) for text in texts)
-        found: Iterator[list[int]] = self._tokenizer.streaming_tokenize(
-            split, update_vocab=learn, allow_empty=False
+    def _read_new_blobs(self, snapshot: Snapshot) -> None:
+        blobs = [blob for blob in snapshot.blobs if blob not in self._tokens_by_blob]
+        new_blobs = list(dict.fromkeys(blobs))
+        texts = (decode_text(data or b"") for _, data in self._repo.texts(new_blobs))
+        for blob, tokens in zip(new_blobs, self._tokenize(texts, learn=True), strict=True):
+            self._tokens_by_blob[blob] = array("I", tokens)
+
+    def _tokenize(self, texts: Iterable[str], learn: bool) -> Iterator[list[int]]:
+        """Yield the token numbers of each text.
+
+        With ``learn``, new tokens get numbers; without, they are left out.
+        """
+        split_texts: Any = (_BETWEEN_PARTS.sub(" ", text) for text in texts)
+        tokens: Iterator[list[int]] = self._tokenizer.streaming_tokenize(
+            split_texts, update_vocab=learn, allow_empty=False
         )
-        return found
+        return tokens

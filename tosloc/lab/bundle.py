@@ -1,6 +1,8 @@
-"""Candidates with their files' texts in one small file: all that training an encoder needs on another machine.
+"""Bundles of candidates and the texts of their files, for training an encoder elsewhere.
 
-Compressed JSON lines. Files stand by path, so that versions of one file, which differ by little, are neighbours.
+A bundle is one small file of compressed JSON lines, all that training needs on another machine.
+Texts are ordered by path, so that versions of one file, which differ little, are neighbours and
+compress well.
 """
 
 from __future__ import annotations
@@ -31,21 +33,27 @@ from tosloc.train.candidates import LabelledCandidates
 from tosloc.train.experiment import fingerprint
 
 FORMAT = "tosloc-candidates/2"
-LETTERS: Final = 40_000  # kept of each file
+MAX_CHARACTERS: Final = 40_000
+"""Characters of a file that are kept."""
 _ARRAYS: Final[Mapping[str, Any]] = {"path_ids": np.int32, "scores": np.float64, "fixed": np.bool_}
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 4, "dict_size": 64 * 2**20}]
-"""A window that holds many versions of a file."""
+"""Compression with a window that covers many versions of a file."""
 
 
 @dataclass(frozen=True, eq=False)
 class CandidateBundle:
-    """What ``bundle_training`` wrote."""
+    """The content of a file that ``bundle_training`` wrote; a training set for a reranker."""
 
     parts: Mapping[str, Sequence[Candidates]]
-    texts: Mapping[str, str]  # blob -> its text; blobs that could not be read are absent
+    """Candidates of the reports of each part."""
+    texts: Mapping[str, str]
+    """Blob -> its text; blobs that could not be read are absent."""
 
     def for_reranking(self, vectors: Path) -> RerankingContext:
-        """What a reranker may read: texts alone, None for one that could not be read."""
+        """Return what a reranker may read: texts, None for a blob that could not be read.
+
+        ``vectors`` is the file in which vectors are cached.
+        """
         return RerankingContext(
             texts=lambda blobs: ((blob, self.texts.get(blob)) for blob in blobs), vectors=vectors
         )
@@ -53,7 +61,7 @@ class CandidateBundle:
     def candidates(
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
     ) -> Iterator[Candidates]:
-        """All that was bundled of each report of a part, whatever the depth."""
+        """Yield all candidates that were bundled for each report of a part, whatever the depth."""
         return iter(self.parts[part])
 
 
@@ -66,59 +74,73 @@ def bundle_training(
     newest: int = 0,
     progress: Progress = ignore_progress,
 ) -> dict[str, int]:
-    """Write the first files of a training folder's reports, with their texts; how many reports each part has. Of the
-    training reports only so many of the ``newest``; 0: all.
+    """Write the first ``depth`` files of a training folder's reports, with their texts.
+
+    Of the training reports only the ``newest`` are written, all for 0. Returns the number of
+    reports of each part.
     """
-    blocks, model = list_blocks(run), Model.load(run)
+    blocks = list_blocks(run)
+    model = Model.load(run)
     suffixes = frozenset(model.config.data.named_suffixes) or SOURCE_SUFFIXES
     stage_one, _ = model.stage_one_for(())
     with Repository(repository) as repo:
-        # the tables' numbers of paths, before anything else is read
+        # The tables number paths, so that the numbers must be assigned before anything else is
+        # read.
         for name in unpack_words(load_arrays(run / WORK_FOLDER / HISTORY_FILE)["paths"]):
             repo.path_names.id(name)
         dataset = load_dataset(
             repo, reports, zone=model.config.data.zone, suffixes=suffixes, progress=progress
         )
-        cases = {case.report.id: case for case in dataset.cases}
+        case_by_report = {case.report.id: case for case in dataset.cases}
         training_set = LabelledCandidates(
-            repo, suffixes, cases, stage_one, lambda part: read_blocks(blocks[part])
+            repo, suffixes, case_by_report, stage_one, lambda part: read_blocks(blocks[part])
         )
-        parts = {
-            part: list(training_set.candidates(part, depth, for_training=part == "train"))
-            for part in PARTS
-        }
+        parts: dict[str, list[Candidates]] = {}
+        for part in PARTS:
+            candidates = training_set.candidates(part, depth, for_training=part == "train")
+            parts[part] = list(candidates)
         parts["train"] = parts["train"][-newest:]
-        listed = [(part, one) for part in PARTS for one in parts[part]]
-        path_of = {
-            blob: name for _, one in listed for blob, name in zip(one.blobs, one.paths, strict=True)
-        }
-        blobs = sorted(path_of, key=lambda blob: (path_of[blob], blob))
-        with (
-            atomic_write(out) as temporary,
-            lzma.open(
-                temporary, "wt", encoding="utf-8", format=lzma.FORMAT_XZ, filters=_FILTERS
-            ) as file,
-        ):
-            file.write(json.dumps({"format": FORMAT}) + "\n")
-            for part, one in listed:
-                file.write(json.dumps({"part": part, **asdict(one)}, default=_plain) + "\n")
-            for number, (blob, text) in enumerate(texts_of(repo)(blobs), start=1):
-                if text is not None:
-                    file.write(json.dumps({"blob": blob, "text": text[:LETTERS]}) + "\n")
-                progress("packing files", number, len(blobs))
-    return {part: len(made) for part, made in parts.items()}
+        _write_bundle(out, parts, repo, progress)
+    return {part: len(candidates) for part, candidates in parts.items()}
+
+
+def _write_bundle(
+    out: Path, parts: Mapping[str, Sequence[Candidates]], repo: Repository, progress: Progress
+) -> None:
+    """Write the candidates of each report, then the texts of their blobs."""
+    path_by_blob: dict[str, str] = {}
+    for part_candidates in parts.values():
+        for candidates in part_candidates:
+            path_by_blob.update(zip(candidates.blobs, candidates.paths, strict=True))
+    blobs = sorted(path_by_blob, key=lambda blob: (path_by_blob[blob], blob))
+    with (
+        atomic_write(out) as temporary,
+        lzma.open(
+            temporary, "wt", encoding="utf-8", format=lzma.FORMAT_XZ, filters=_FILTERS
+        ) as file,
+    ):
+        file.write(json.dumps({"format": FORMAT}) + "\n")
+        for part, part_candidates in parts.items():
+            for candidates in part_candidates:
+                record = {"part": part, **asdict(candidates)}
+                file.write(json.dumps(record, default=_to_plain) + "\n")
+        for number, (blob, text) in enumerate(texts_of(repo)(blobs), start=1):
+            if text is not None:
+                file.write(json.dumps({"blob": blob, "text": text[:MAX_CHARACTERS]}) + "\n")
+            progress("packing files", number, len(blobs))
 
 
 def bundle_key(run: Path, reports: Path, *settings: int) -> str:
-    """What a bundle of the training folder is made of; another one for another training, reports or settings."""
-    return content_key(
-        [fingerprint(path) for path in (*sorted((run / "checkpoint").glob("*.*")), reports)],
-        settings,
-    )
+    """Return a key of a bundle's content.
+
+    Another training, other reports or other settings give another key.
+    """
+    files = (*sorted((run / "checkpoint").glob("*.*")), reports)
+    return content_key([fingerprint(path) for path in files], settings)
 
 
 def read_bundle(path: Path) -> CandidateBundle:
-    """CandidateBundle of a file. Raises ToslocError when it is no bundle, or damaged."""
+    """Read a bundle. Raises ToslocError if the file is no bundle, or damaged."""
     parts: dict[str, list[Candidates]] = {part: [] for part in PARTS}
     texts: dict[str, str] = {}
     try:
@@ -128,11 +150,11 @@ def read_bundle(path: Path) -> CandidateBundle:
                     f"{path}: not a pack of the form {FORMAT}; make one with: tosloc lab pack"
                 )
             for line in file:
-                value = json.loads(line)
-                if "blob" in value:
-                    texts[value["blob"]] = value["text"]
+                record = json.loads(line)
+                if "blob" in record:
+                    texts[record["blob"]] = record["text"]
                 else:
-                    parts[value.pop("part")].append(_candidates(**value))
+                    parts[record.pop("part")].append(_parse_candidates(**record))
     except OSError as error:
         raise ToslocError(f"{path}: cannot read the pack: {error.strerror or error}") from None
     except (
@@ -150,16 +172,17 @@ def read_bundle(path: Path) -> CandidateBundle:
     return CandidateBundle(parts, texts)
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value.tolist()
 
 
-def _candidates(report: dict[str, Any], **values: Any) -> Candidates:
+def _parse_candidates(report: dict[str, Any], **record: Any) -> Candidates:
+    """Return the candidates of a JSON record; lists become arrays or tuples."""
     opened = datetime.fromisoformat(report.pop("opened"))
-    made: dict[str, Any] = {
-        name: np.array(values.pop(name), dtype=kind) for name, kind in _ARRAYS.items()
-    }
-    made |= {
-        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
-    }
-    return Candidates(BugReport(**report, opened=opened), **made)
+    values: dict[str, Any] = {}
+    for name, value in record.items():
+        if name in _ARRAYS:
+            values[name] = np.array(value, dtype=_ARRAYS[name])
+        else:
+            values[name] = tuple(value) if isinstance(value, list) else value
+    return Candidates(BugReport(**report, opened=opened), **values)

@@ -1,7 +1,9 @@
-"""What each feature is worth on projects that the weights never saw, each left out in turn.
+"""The effect of each feature on projects that the weights never saw, each left out in turn.
 
-Linear weights, without the learned ranker, so that a feature's worth does not hang on trees that find another way to
-it. Shapes: V variants (all features, then without each), P projects.
+The weights are linear, without the learned ranker, so that trees cannot make up for a feature by
+other features.
+
+Shapes: V variants (all features, then without each one), P projects.
 """
 
 from __future__ import annotations
@@ -17,7 +19,13 @@ from tosloc.core.errors import ConfigError
 from tosloc.core.metrics import fixed_ranks, rr_and_ap
 from tosloc.core.records import FloatArray, Progress, ignore_progress
 from tosloc.evaluate.statistics import difference
-from tosloc.lab.pretraining import Pretraining, Tables, each, folds_of, joined
+from tosloc.lab.pretraining import (
+    Pretraining,
+    ProjectTables,
+    join_lists,
+    run_calls,
+    split_folds,
+)
 from tosloc.lab.projects import Project
 from tosloc.rank.fitting import fit_listwise
 from tosloc.rank.stage_one import weighted_sums
@@ -32,58 +40,69 @@ def feature_ablation(
     features: Sequence[str] = (),
     progress: Progress = ignore_progress,
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """A row of plain values with all features, and for each of the ``features`` (of all) one without it; and why some
-    projects have no tables. Changes are over projects, which count the same. Raises ConfigError.
+    """Return a row with all features, then one without each of the ``features`` (of all if empty).
+
+    Rows are plain values; their changes are means over projects, each of which counts the same. The
+    second value says why some projects have no tables. Raises ConfigError for an unknown feature.
     """
     names = feature_names(pretraining.config)
-    if unknown := [name for name in features if name not in names]:
+    unknown = [name for name in features if name not in names]
+    if unknown:
         raise ConfigError(
             f"no feature of the tables is called {unknown[0]!r}; they are {', '.join(names)}"
         )
     tables, failed = pretraining.tables(projects, progress)
-    wanted = list(features or names)
-    calls = [joblib.delayed(_fold)(tables, part, wanted) for part in folds_of(tables, folds)]
-    means = np.concatenate(
-        each(calls, pretraining.config.run.jobs, "parts left out", progress)
-    )  # (P, V, 2)
+    left_out_features = list(features or names)
+    calls = [
+        joblib.delayed(_fold_means)(tables, fold, left_out_features)
+        for fold in split_folds(tables, folds)
+    ]
+    fold_means = run_calls(calls, pretraining.config.run.jobs, "parts left out", progress)
+    means_PV2 = np.concatenate(fold_means)
     rows: list[dict[str, Any]] = []
-    for place, left_out in enumerate(("all", *wanted)):
+    for variant, left_out in enumerate(("all", *left_out_features)):
         row: dict[str, Any] = {"left out": left_out}
-        for measure, whole, values in zip(
-            ("mrr", "map"), means[:, 0].T, means[:, place].T, strict=True
-        ):
-            row[measure] = float(values.mean())
-            if place:
-                change = difference(whole, values)
-                about = {
+        for column, measure in enumerate(("mrr", "map")):
+            values_P = means_PV2[:, variant, column]
+            row[measure] = float(values_P.mean())
+            if left_out != "all":
+                change = difference(means_PV2[:, 0, column], values_P)
+                row[f"{measure} change"] = {
                     "mean": change.difference,
                     "interval": change.interval,
                     "p": change.p_bootstrap,
                 }
-                row[f"{measure} change"] = about
         rows.append(row)
     return rows, failed
 
 
-def _fold(
-    tables: Sequence[Tables], left_out: Sequence[Tables], features: Sequence[str]
+def _fold_means(
+    tables: Sequence[ProjectTables], left_out: Sequence[ProjectTables], features: Sequence[str]
 ) -> FloatArray:
-    """(P, V, 2) mean RR and AP of the projects that are left out."""
-    lists = joined(one.lists() for one in tables if one not in left_out)
+    """Return (P, V, 2) mean RR and AP of the projects that are left out."""
+    lists = join_lists(
+        project_tables.lists() for project_tables in tables if project_tables not in left_out
+    )
     names = tables[0].features
-    weights = [fit_listwise(lists)]
+    all_weights = fit_listwise(lists)
+    variants = [all_weights]
     for feature in features:
-        kept = [place for place, name in enumerate(names) if name != feature]
-        without = np.zeros(len(names))
-        # from where the whole fit ended, and without pull: the same minimum, sooner
+        kept = [column for column, name in enumerate(names) if name != feature]
         fewer = replace(lists, rows=np.ascontiguousarray(lists.rows[:, kept]))
-        without[kept] = fit_listwise(fewer, centre=weights[0][kept])
-        weights.append(without)
+        weights = np.zeros(len(names))
+        # Starting from the weights of all features finds the same minimum sooner.
+        weights[kept] = fit_listwise(fewer, centre=all_weights[kept])
+        variants.append(weights)
 
-    def values(table: FeatureTable) -> list[tuple[float, float]]:
-        ranks = (
-            fixed_ranks(weighted_sums(table.rows, variant), table.fixed) for variant in weights
-        )
-        return [rr_and_ap(one.tolist()) for one in ranks]
+    def report_values(table: FeatureTable) -> list[tuple[float, float]]:
+        values: list[tuple[float, float]] = []
+        for weights in variants:
+            ranks = fixed_ranks(weighted_sums(table.rows, weights), table.fixed)
+            values.append(rr_and_ap(ranks.tolist()))
+        return values
 
-    return np.array([np.mean(list(map(values, one.tables())), axis=0) for one in left_out])
+    means: list[FloatArray] = []
+    for project_tables in left_out:
+        values = [report_values(table) for table in project_tables.tables()]
+        means.append(np.mean(values, axis=0))
+    return np.array(means)

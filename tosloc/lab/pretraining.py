@@ -1,7 +1,8 @@
-"""Weights, ranker and temperature of many projects together: what TosLoc ships, and how it serves unseen projects.
+"""Weights, ranker and temperature learned from many projects: what TosLoc ships.
 
-A folder keeps each project's feature tables, made once for as long as nothing that they depend on changes, and the
-rankings of every project by weights that never saw it.
+It also measures how well they serve projects that they never saw. A folder keeps each project's
+feature tables, made once for as long as nothing that they depend on changes, and the rankings of
+every project by weights that never saw it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tosloc.evaluate.measures import Evaluation
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored_run
 from tosloc.evaluate.runs import write_run
 from tosloc.git.repository import Repository
-from tosloc.lab.projects import Project, spread
+from tosloc.lab.projects import Project, spread_evenly
 from tosloc.localize.checkpoint import LEARNED_ON, write_stage_one
 from tosloc.rank.calibration import CALIBRATED_FILES, TEMPERATURE_KEY, JudgedAnswer, fit_temperature
 from tosloc.rank.extraction import HISTORY_FILE, SAMPLED_FILES, sample_table
@@ -40,218 +41,267 @@ from tosloc.rank.tables import FeatureTable, read_blocks
 from tosloc.train.experiment import ExperimentContext, fingerprint, write_truth
 from tosloc.train.training import feature_names
 
-ROUNDS: Final = 400  # trees of a ranker of many projects: chosen on projects left out
-RANKER_WEIGHT: Final = (
-    16.0  # what its score counts beside the linear one: of 2, 4, 8, 16 and 32, on projects left out
-)
-LEAST_REPORTS: Final = 300
-"""Every project counts the same, but one of fewer reports less: so much for each of its reports."""
-LEFT_OUT: Final = (
-    "left-out"  # folder of the runs: a folder a project, ranked by weights that never saw it
-)
-_RECORD: Final = "tables.json"
-_LISTS: Final = "lists.npz"
+ROUNDS: Final = 400
+"""Trees of the ranker, chosen on projects left out."""
+RANKER_WEIGHT: Final = 16.0
+"""Weight of the ranker's score beside the linear one: chosen of 2, 4, 8, 16 and 32, on projects
+left out."""
+MIN_REPORTS_FULL_WEIGHT: Final = 300
+"""Reports from which a project counts fully. A project of fewer reports counts in proportion."""
+LEFT_OUT_FOLDER: Final = "left-out"
+"""Name of the folder of runs, one folder a project, ranked by weights that never saw it."""
+_RECORD_FILE: Final = "tables.json"
+_LISTS_FILE: Final = "lists.npz"
+_LIST_COLUMNS: Final = ("rows", "fixed", "starts", "weights")
 
 
 @dataclass(frozen=True)
-class Tables:
+class ProjectTables:
     """The finished feature tables of a project, on disk."""
 
     project: Project
     folder: Path
     features: tuple[str, ...]
-    learned: int  # how many reports are learned from
-    blocks: tuple[str, ...]  # files of the judged reports' tables, which hold every searched file
+    learned: int
+    """Number of reports that are learned from."""
+    blocks: tuple[str, ...]
+    """Files of the judged reports' tables, which have a row for every searched file."""
 
     @classmethod
-    def read(cls, folder: Path, project: Project | None = None) -> Tables:
-        """Of a folder; without a project, as the folder knows it."""
-        record = parse_json(read_regular_file(folder / _RECORD))
-        project = project or Project(
-            name=folder.name, repo=folder, reports=folder, **record["project"]
-        )
-        return cls(
-            project, folder, tuple(record["features"]), record["learned"], tuple(record["blocks"])
-        )
+    def read(cls, folder: Path, project: Project | None = None) -> ProjectTables:
+        """Return the tables in a folder; without a project, its description in the folder is used.
+
+        Raises OSError, ValueError or KeyError if the folder has no finished tables.
+        """
+        record = parse_json(read_regular_file(folder / _RECORD_FILE))
+        if project is None:
+            project = Project(name=folder.name, repo=folder, reports=folder, **record["project"])
+        features = tuple(record["features"])
+        return cls(project, folder, features, record["learned"], tuple(record["blocks"]))
 
     def lists(self) -> RankingLists:
-        """What is learned from: of each report the fixed files and sampled others; reports count as the project says,
-        and less where they are many.
+        """Return what is learned from: of each report the fixed files and sampled other files.
+
+        Reports weigh as ``report_weights`` says.
         """
-        arrays: Any = load_arrays(self.folder / _LISTS)
-        columns = {name: arrays[name] for name in ("rows", "fixed", "starts", "weights")}
-        return RankingLists(
-            **columns, report_weights=report_weight(self.project, len(arrays["starts"]) - 1)
-        )
+        arrays: Any = load_arrays(self.folder / _LISTS_FILE)
+        columns = {name: arrays[name] for name in _LIST_COLUMNS}
+        weights = report_weights(self.project, len(arrays["starts"]) - 1)
+        return RankingLists(**columns, report_weights=weights)
 
     def tables(self) -> Iterator[FeatureTable]:
-        """The judged reports' tables, in order."""
+        """Yield the judged reports' tables, in order."""
         return read_blocks(self.folder / name for name in self.blocks)
 
 
 @dataclass(frozen=True)
 class Pretraining:
-    """Where everything of a pretraining is kept, and the settings that it is made with."""
+    """The folder that keeps everything of a pretraining, and its settings."""
 
     folder: Path
     config: Config
 
     def tables(
         self, projects: Sequence[Project] | None, progress: Progress
-    ) -> tuple[list[Tables], dict[str, str]]:
-        """The tables of the projects, made where they lack, and why some have none; without projects those that are
-        kept, without any repository. Raises ToslocError for fewer than two.
+    ) -> tuple[list[ProjectTables], dict[str, str]]:
+        """Return the tables of the projects, and why some projects have none.
+
+        Missing tables are made. Without projects, all tables in the folder are returned, and no
+        repository is needed. Raises ToslocError for fewer than two projects with tables.
         """
         failed: dict[str, str] = {}
         if projects is None:
-            tables = [
-                Tables.read(path.parent) for path in sorted(self.folder.glob(f"tables/*/{_RECORD}"))
-            ]
+            record_files = sorted(self.folder.glob(f"tables/*/{_RECORD_FILE}"))
+            tables = [ProjectTables.read(path.parent) for path in record_files]
         else:
-            # the largest first, so that no core waits for the last
-            ordered = sorted(projects, key=lambda one: -one.reports.stat().st_size)
-            calls = [joblib.delayed(_tables)(self, project) for project in ordered]
-            found = dict(each(calls, self.config.run.jobs, "tables of projects", progress))
-            tables = [one for project in projects if isinstance(one := found[project.name], Tables)]
-            failed = {name: one for name, one in found.items() if isinstance(one, str)}
+            tables, failed = self._make_all_tables(projects, progress)
         if len(tables) < 2:
-            why = next((f" ({name} failed: {why})" for name, why in failed.items()), "")
-            raise ToslocError(f"fewer than two projects have tables{why}; name at least two")
-        if len({one.features for one in tables}) > 1:
+            reason = ""
+            if failed:
+                name, message = next(iter(failed.items()))
+                reason = f" ({name} failed: {message})"
+            raise ToslocError(f"fewer than two projects have tables{reason}; name at least two")
+        if len({project_tables.features for project_tables in tables}) > 1:
             raise ToslocError(
                 f"{self.folder}: its tables have different features", hint="name the {projects}"
             )
         return tables, failed
 
-    def made(self, project: Project) -> Tables:
-        """The feature tables of a project, made unless they are there. Raises ToslocError."""
-        names, folder = feature_names(self.config), self.folder / "tables" / project.name
-        # a project's data, and all else as for the others; one process, since others run beside it
+    def _make_all_tables(
+        self, projects: Sequence[Project], progress: Progress
+    ) -> tuple[list[ProjectTables], dict[str, str]]:
+        # The largest project comes first, so that no core waits for it at the end.
+        largest_first = sorted(projects, key=lambda project: -project.reports.stat().st_size)
+        calls = [joblib.delayed(_try_tables)(self, project) for project in largest_first]
+        results = run_calls(calls, self.config.run.jobs, "tables of projects", progress)
+        tables_by_name: dict[str, ProjectTables] = {}
+        failed: dict[str, str] = {}
+        for name, result in results:
+            if isinstance(result, ProjectTables):
+                tables_by_name[name] = result
+            else:
+                failed[name] = result
+        names = [project.name for project in projects if project.name in tables_by_name]
+        return [tables_by_name[name] for name in names], failed
+
+    def project_tables(self, project: Project) -> ProjectTables:
+        """Return the feature tables of a project; missing ones are made. Raises ToslocError."""
+        names = feature_names(self.config)
+        folder = self.folder / "tables" / project.name
+        # The settings are those of all projects, except for the project's data. Projects are
+        # processed in parallel, so that each has one process.
         run = self.config.run.model_copy(update={"jobs": 1})
         config = self.config.model_copy(update={"data": project.config.data, "run": run})
         with Repository(project.repo) as repo:
-            head = ""  # another one, and more fixes may be found; a repository without branches has none
-            with suppress(UnknownCommit):
-                head = repo.resolve("HEAD")
-            values = project.model_dump(mode="json", exclude={"repo", "reports", "alone", "weight"})
-            key = content_key(
-                [FEATURES_VERSION, analyser_version(), sorted(PRIOR_WEIGHTS.items()), names, head],
-                [values, config.data.model_dump(), fingerprint(project.reports), SAMPLED_FILES],
-            )
+            key = _tables_key(project, config, repo, names)
             with suppress(OSError, ValueError, KeyError):
-                if parse_json(read_regular_file(folder / _RECORD))["key"] == key:
-                    return Tables.read(folder, project)
-            (folder / _RECORD).unlink(missing_ok=True)
-            made = self._make(project, config, repo, folder, names)
-        own = project.model_dump(
-            mode="json", include={"part", "judged", "at_most", "alone", "weight"}
-        )
-        # last: with the record they are finished
-        write_text(
-            folder / _RECORD,
-            json.dumps({"key": key, "project": own, "features": names, **made}, indent=1) + "\n",
-        )
-        return Tables.read(folder, project)
-
-    def _make(
-        self,
-        project: Project,
-        config: Config,
-        repo: Repository,
-        folder: Path,
-        names: tuple[str, ...],
-    ) -> dict[str, Any]:
-        with ExperimentContext(config, repo, project.reports, facts=False) as experiment:
-            learned, judged = (
-                spread(experiment.parts[part], project.at_most)
-                for part in (project.part, project.judged)
-            )
-            if not judged:
-                number = pluralize(len(experiment.dataset.cases), "report")
-                raise ToslocError(
-                    f"{project.reports}: none of its {number} falls to {project.judged}"
-                )
-            versions = dict.fromkeys(case.version for case in (*learned, *judged))
-            experiment.indexed.build_facts(
-                [experiment.indexed.snapshot(version) for version in versions]
-            )
-            extraction = experiment.extraction(folder, names)
-
-            def blocks(cases: Sequence[Case], sampled: int) -> list[Path]:
-                return extraction.run(cases, sampled, jobs=1)
-
-            whole = blocks(judged, 0)
-            if project.part == project.judged:
-                version = {case.report.id: case.version for case in judged}
-                tables = read_blocks(whole)
-                columns = (
-                    (one, dict(zip(names, one.rows.T.astype(np.float64), strict=True)))
-                    for one in tables
-                )
-                lists = ranking_lists(
-                    sample_table(one, values, SAMPLED_FILES, version[one.report])
-                    for one, values in columns
-                )
-            else:
-                lists = ranking_lists(
-                    read_blocks(blocks([case for case in learned if case.fixed], SAMPLED_FILES))
-                )
-            arrays = {name: getattr(lists, name) for name in ("rows", "fixed", "starts", "weights")}
-            save_arrays(folder / _LISTS, arrays, level=1)
-            write_truth(folder, judged, experiment.dataset)
-        for path in {*folder.glob("block-*.npz")} - {*whole}:
-            path.unlink()
-        return {"learned": len(lists), "blocks": [path.name for path in whole]}
+                if parse_json(read_regular_file(folder / _RECORD_FILE))["key"] == key:
+                    return ProjectTables.read(folder, project)
+            (folder / _RECORD_FILE).unlink(missing_ok=True)
+            learned, blocks = _make_tables(project, config, repo, folder, names)
+        record = {
+            "key": key,
+            "project": project.model_dump(
+                mode="json", include={"part", "judged", "at_most", "alone", "weight"}
+            ),
+            "features": names,
+            "learned": learned,
+            "blocks": blocks,
+        }
+        # The record is written last: tables with a record are finished.
+        write_text(folder / _RECORD_FILE, json.dumps(record, indent=1) + "\n")
+        return ProjectTables.read(folder, project)
 
 
-def _tables(pretraining: Pretraining, project: Project) -> tuple[str, Tables | str]:
-    """A project's tables; or why it has none: the others are worth having all the same."""
-    try:
-        return project.name, pretraining.made(project)
-    except Exception as error:
-        return project.name, str(error) if isinstance(
-            error, ToslocError
-        ) else f"{type(error).__name__}: {error}"
+def _tables_key(project: Project, config: Config, repo: Repository, names: tuple[str, ...]) -> str:
+    """Return a key of everything that a project's tables depend on."""
+    # With another HEAD more fixes may be found. A repository without branches has none.
+    head = ""
+    with suppress(UnknownCommit):
+        head = repo.resolve("HEAD")
+    settings = project.model_dump(mode="json", exclude={"repo", "reports", "alone", "weight"})
+    return content_key(
+        [FEATURES_VERSION, analyser_version(), sorted(PRIOR_WEIGHTS.items()), names, head],
+        [settings, config.data.model_dump(), fingerprint(project.reports), SAMPLED_FILES],
+    )
 
 
-def report_weight(project: Project, size: int) -> FloatArray:
-    """(R,) what each of so many reports of a project counts: projects count as they say and otherwise the same, but one
-    of fewer than ``LEAST_REPORTS`` less, since so few reports say little.
+def _make_tables(
+    project: Project,
+    config: Config,
+    repo: Repository,
+    folder: Path,
+    names: tuple[str, ...],
+) -> tuple[int, list[str]]:
+    """Write a project's tables, lists and judgements.
+
+    Returns the number of reports learned from, and the names of the files of the judged reports'
+    tables.
     """
-    return np.full(size, project.weight / max(size, LEAST_REPORTS))
+    with ExperimentContext(config, repo, project.reports, facts=False) as experiment:
+        learned = spread_evenly(experiment.parts[project.part], project.at_most)
+        judged = spread_evenly(experiment.parts[project.judged], project.at_most)
+        if not judged:
+            number = pluralize(len(experiment.dataset.cases), "report")
+            raise ToslocError(f"{project.reports}: none of its {number} falls to {project.judged}")
+        versions = dict.fromkeys(case.version for case in (*learned, *judged))
+        experiment.indexed.build_facts(
+            [experiment.indexed.snapshot(version) for version in versions]
+        )
+        extraction = experiment.extraction(folder, names)
+        judged_blocks = extraction.run(judged, 0, jobs=1)
+        if project.part == project.judged:
+            lists = ranking_lists(_sample_tables(judged_blocks, judged, names))
+        else:
+            with_fixed_files = [case for case in learned if case.fixed]
+            learned_blocks = extraction.run(with_fixed_files, SAMPLED_FILES, jobs=1)
+            lists = ranking_lists(read_blocks(learned_blocks))
+        arrays = {name: getattr(lists, name) for name in _LIST_COLUMNS}
+        save_arrays(folder / _LISTS_FILE, arrays, level=1)
+        write_truth(folder, judged, experiment.dataset)
+    for path in folder.glob("block-*.npz"):
+        if path not in judged_blocks:
+            path.unlink()
+    return len(lists), [path.name for path in judged_blocks]
 
 
-def joined(projects: Iterable[RankingLists]) -> RankingLists:
-    """What several projects teach; the mean report counts 1. Raises ToslocError without reports."""
-    some = [lists for lists in projects if len(lists)]
-    if not some:
+def _sample_tables(
+    blocks: Sequence[Path], cases: Sequence[Case], names: tuple[str, ...]
+) -> Iterator[FeatureTable]:
+    """Yield the tables in the blocks with a sample of their files."""
+    version_by_report = {case.report.id: case.version for case in cases}
+    for table in read_blocks(blocks):
+        columns = dict(zip(names, table.rows.T.astype(np.float64), strict=True))
+        yield sample_table(table, columns, SAMPLED_FILES, version_by_report[table.report])
+
+
+def _try_tables(pretraining: Pretraining, project: Project) -> tuple[str, ProjectTables | str]:
+    """Return a project's name and its tables, or the message of the error.
+
+    The other projects are worth having even if one fails.
+    """
+    try:
+        return project.name, pretraining.project_tables(project)
+    except ToslocError as error:
+        return project.name, str(error)
+    except Exception as error:
+        return project.name, f"{type(error).__name__}: {error}"
+
+
+def report_weights(project: Project, number: int) -> FloatArray:
+    """Return (R,) the weights of a project's ``number`` reports.
+
+    Projects count by their weights, whatever their number of reports. One of fewer reports than
+    ``MIN_REPORTS_FULL_WEIGHT`` counts less, because so few reports are poor evidence.
+    """
+    return np.full(number, project.weight / max(number, MIN_REPORTS_FULL_WEIGHT))
+
+
+def join_lists(projects: Iterable[RankingLists]) -> RankingLists:
+    """Join the lists of several projects, and scale the weights of reports to a mean of 1.
+
+    Raises ToslocError if there are no reports.
+    """
+    nonempty = [lists for lists in projects if len(lists)]
+    if not nonempty:
         raise ToslocError(
             "no project is left to learn from; name at least two with fixed files in their versions"
         )
-    lists = RankingLists.join(some)
+    lists = RankingLists.join(nonempty)
     return replace(lists, report_weights=lists.report_weights / lists.report_weights.mean())
 
 
 def fit_projects(
     config: Config, names: tuple[str, ...], projects: Iterable[RankingLists]
 ) -> StageOne:
-    """Weights and ranker of several projects together, each counting the same. Raises ToslocError without reports."""
-    lists = joined(projects)
-    stage = StageOne(names, fit_listwise(lists))
+    """Fit the weights and the ranker to several projects together.
+
+    Raises ToslocError if they have no reports.
+    """
+    lists = join_lists(projects)
+    stage_one = StageOne(names, fit_listwise(lists))
     if not config.stage_one.ranker:
-        return stage
-    trees = fit_trees(head_lists(stage, lists), config.run.seed, ROUNDS)
-    return StageOne(names, stage.weights, HeadRanker(names, trees, RANKER_WEIGHT))
+        return stage_one
+    trees = fit_trees(head_lists(stage_one, lists), config.run.seed, ROUNDS)
+    return StageOne(names, stage_one.weights, HeadRanker(names, trees, RANKER_WEIGHT))
 
 
-def folds_of(projects: Sequence[Tables], number: int) -> list[list[Tables]]:
-    """The projects that are left out together: those of their own alone, the others dealt by size."""
-    alone = [[one] for one in projects if one.project.alone]
-    others = sorted(
-        (one for one in projects if not one.project.alone),
-        key=lambda one: (-one.learned, one.project.name),
-    )
-    folds = [*alone, *(others[start::number] for start in range(min(number, len(others))))]
+def split_folds(projects: Sequence[ProjectTables], number: int) -> list[list[ProjectTables]]:
+    """Return the folds of projects that are left out together.
+
+    A project that is marked ``alone`` has its own fold. The others are dealt by size to ``number``
+    folds. Raises ToslocError for fewer than two folds.
+    """
+    folds: list[list[ProjectTables]] = []
+    others: list[ProjectTables] = []
+    for project_tables in projects:
+        if project_tables.project.alone:
+            folds.append([project_tables])
+        else:
+            others.append(project_tables)
+    others.sort(key=lambda tables: (-tables.learned, tables.project.name))
+    for start in range(min(number, len(others))):
+        folds.append(others[start::number])
     if len(folds) < 2:
         raise ToslocError(
             "with one part nothing is left to learn from",
@@ -268,102 +318,141 @@ def pretrain(
     out: Path | None = None,
     progress: Progress = ignore_progress,
 ) -> tuple[dict[str, Evaluation], float, dict[str, str]]:
-    """Make the tables that lack and the rankings of each project by the others' weights; the weights of all, to OUT.
-    By project how good its rankings are, the temperature, and why some projects have no tables.
+    """Rank each project by weights learned from other projects, and learn weights from all.
+
+    Missing tables are made. The weights of all projects are written to ``out``. Returns the
+    evaluation of each project's rankings, the temperature, and why some projects have no tables.
     """
     jobs = pretraining.config.run.jobs
     if pretraining.config.stage_one.ranker:
-        load_lightgbm()  # if it is missing, say so before hours of work
+        # If LightGBM is missing, it must be reported before hours of work.
+        load_lightgbm()
     tables, failed = pretraining.tables(projects, progress)
-    parts = folds_of(tables, folds)
-    calls = [
-        joblib.delayed(_fold)(pretraining, tables, part)
-        for part in (*parts, *([] if out is None else [[]]))
-    ]
-    found = each(calls, jobs, "parts left out", progress)
-    answers = {name: judged for _, answered in found for name, judged in answered.items()}
-    # shares are told to users, so that reports which users did not write say nothing of them
-    asked = [one for one in tables if one.project.weight == 1]
-    fitted = [one for one in asked if one.project.judged != "test" or one.project.part == "test"]
-    calls = []
-    for part, (stage, _) in zip(parts, found, strict=False):
-        others = [other.project.name for other in tables if other not in part]
-        for one in part:
-            temperature = _temperature([other for other in fitted if other is not one], answers)
-            calls.append(joblib.delayed(_rank)(pretraining, one, stage, others, temperature))
-    evaluations = dict(each(calls, jobs, "projects ranked by the others", progress))
-    temperature = _temperature(fitted, answers)
+    parts = split_folds(tables, folds)
+    left_out_parts = list(parts)
     if out is not None:
-        provenance = {
-            "projects": {
-                one.project.name: {"reports": one.learned, "part": one.project.part}
-                for one in tables
-            },
-            "reports": sum(one.learned for one in tables),
-            "settings": _settings(pretraining.config),
+        left_out_parts.append([])  # the shipped weights leave out no project
+    calls = [joblib.delayed(_fit_fold)(pretraining, tables, part) for part in left_out_parts]
+    results = run_calls(calls, jobs, "parts left out", progress)
+    answers: dict[str, list[JudgedAnswer]] = {}
+    for _, fold_answers in results:
+        answers.update(fold_answers)
+    calibrating = [project_tables for project_tables in tables if _is_calibrating(project_tables)]
+    calls = []
+    for part, (stage_one, _) in zip(parts, results, strict=False):
+        learned_on = [other.project.name for other in tables if other not in part]
+        for left_out in part:
+            others = [other for other in calibrating if other is not left_out]
+            temperature = _fit_temperature(others, answers)
+            calls.append(
+                joblib.delayed(_write_left_out_run)(
+                    pretraining, left_out, stage_one, learned_on, temperature
+                )
+            )
+    evaluations = dict(run_calls(calls, jobs, "projects ranked by the others", progress))
+    temperature = _fit_temperature(calibrating, answers)
+    if out is not None:
+        stage_one, _ = results[-1]
+        provenance = _provenance(pretraining.config, tables)
+        write_stage_one(out, stage_one, temperature, {LEARNED_ON: provenance})
+    names = [project_tables.project.name for project_tables in tables]
+    return {name: evaluations[name] for name in names}, temperature, failed
+
+
+def _is_calibrating(tables: ProjectTables) -> bool:
+    """Return whether the temperature is fitted to a project's answers.
+
+    Users are shown shares, so reports that users did not write do not count. Neither do test
+    reports of a project that learns from another part.
+    """
+    project = tables.project
+    return project.weight == 1 and (project.judged != "test" or project.part == "test")
+
+
+def _provenance(config: Config, tables: Sequence[ProjectTables]) -> dict[str, Any]:
+    """Return what the shipped weights were learned from."""
+    projects = {
+        project_tables.project.name: {
+            "reports": project_tables.learned,
+            "part": project_tables.project.part,
         }
-        write_stage_one(out, found[-1][0], temperature, {LEARNED_ON: provenance})
-    return {one.project.name: evaluations[one.project.name] for one in tables}, temperature, failed
+        for project_tables in tables
+    }
+    return {
+        "projects": projects,
+        "reports": sum(project_tables.learned for project_tables in tables),
+        "settings": _settings(config),
+    }
 
 
-def each(calls: Sequence[Any], jobs: int, what: str, progress: Progress) -> list[Any]:
-    """Results of calls that ``joblib.delayed`` made, one process a core."""
-    workers, found = max(1, min(joblib.effective_n_jobs(jobs), len(calls))), list[Any]()
+def run_calls(calls: Sequence[Any], jobs: int, what: str, progress: Progress) -> list[Any]:
+    """Return the results of calls that ``joblib.delayed`` made, in their order.
+
+    They run in at most ``jobs`` processes.
+    """
+    workers = max(1, min(joblib.effective_n_jobs(jobs), len(calls)))
+    results: list[Any] = []
     progress(what, 0, len(calls))
-    with run_in_parallel(calls, workers, ordered=True) as results:
-        for result in results:
-            found.append(result)
-            progress(what, len(found), len(calls))
-    return found
+    with run_in_parallel(calls, workers, ordered=True) as running:
+        for result in running:
+            results.append(result)
+            progress(what, len(results), len(calls))
+    return results
 
 
-def _fold(
-    pretraining: Pretraining, tables: Sequence[Tables], left_out: Sequence[Tables]
+def _fit_fold(
+    pretraining: Pretraining,
+    tables: Sequence[ProjectTables],
+    left_out: Sequence[ProjectTables],
 ) -> tuple[StageOne, dict[str, list[JudgedAnswer]]]:
-    """Learn from all but those left out; their answers by it."""
-    stage = fit_projects(
+    """Learn from all projects except those left out, and return the answers to the latter."""
+    stage_one = fit_projects(
         pretraining.config,
         tables[0].features,
-        (one.lists() for one in tables if one not in left_out),
+        (project_tables.lists() for project_tables in tables if project_tables not in left_out),
     )
-    answers = {}
-    for one in left_out:
-        judged = answers[one.project.name] = list[JudgedAnswer]()
-        for table in one.tables():
-            scores = stage.scores(table.rows)
+    answers: dict[str, list[JudgedAnswer]] = {}
+    for project_tables in left_out:
+        project_answers: list[JudgedAnswer] = []
+        for table in project_tables.tables():
+            scores = stage_one.scores(table.rows)
             first = np.argsort(-scores, kind="stable")[:CALIBRATED_FILES]
-            judged.append(JudgedAnswer(scores[first], bool(table.fixed[first[:1]].any())))
-    return stage, answers
+            is_right = bool(table.fixed[first[:1]].any())
+            project_answers.append(JudgedAnswer(scores[first], is_right))
+        answers[project_tables.project.name] = project_answers
+    return stage_one, answers
 
 
-def _temperature(
-    projects: Sequence[Tables], answers: Mapping[str, Sequence[JudgedAnswer]]
+def _fit_temperature(
+    tables: Sequence[ProjectTables], answers: Mapping[str, Sequence[JudgedAnswer]]
 ) -> float:
-    each = [
-        (one.project, answers[one.project.name]) for one in projects if answers[one.project.name]
-    ]
-    weights = (
-        np.concatenate([report_weight(project, len(judged)) for project, judged in each])
-        if each
-        else None
-    )
-    judged = [one for _, of_project in each for one in of_project]
-    return fit_temperature(judged, 1.0 if weights is None else weights / weights.mean())
+    """Return the temperature fitted to the answers of projects, weighted like their reports."""
+    all_answers: list[JudgedAnswer] = []
+    project_weights: list[FloatArray] = []
+    for project_tables in tables:
+        project_answers = answers[project_tables.project.name]
+        if project_answers:
+            all_answers += project_answers
+            project_weights.append(report_weights(project_tables.project, len(project_answers)))
+    if not all_answers:
+        return fit_temperature(all_answers, 1.0)
+    weights = np.concatenate(project_weights)
+    return fit_temperature(all_answers, weights / weights.mean())
 
 
-def _rank(
+def _write_left_out_run(
     pretraining: Pretraining,
-    one: Tables,
-    stage: StageOne,
+    tables: ProjectTables,
+    stage_one: StageOne,
     learned_on: Sequence[str],
     temperature: float,
 ) -> tuple[str, Evaluation]:
-    """Write the run of a project that was left out; how good it is."""
-    folder = pretraining.folder / LEFT_OUT / one.project.name
+    """Write the run of a project that was left out, and return its name and evaluation."""
+    folder = pretraining.folder / LEFT_OUT_FOLDER / tables.project.name
     header = {
         "command": "tosloc lab pretrain",
-        "project": one.project.name,
-        "part": one.project.judged,
+        "project": tables.project.name,
+        "part": tables.project.judged,
         "search space": "all source files of the before-fix version",
         "learned on": list(learned_on),
         "settings": _settings(pretraining.config),
@@ -371,18 +460,20 @@ def _rank(
     }
     folder.mkdir(parents=True, exist_ok=True)
     (folder / JUDGEMENTS_FILE).unlink(missing_ok=True)
-    paths = unpack_words(load_arrays(one.folder / HISTORY_FILE)["paths"])  # what their numbers mean
-    write_run(
-        folder / RUN_FILE,
-        header,
-        (table.ranking(stage.scores(table.rows), paths) for table in one.tables()),
-    )
-    shutil.copyfile(
-        one.folder / JUDGEMENTS_FILE, folder / JUDGEMENTS_FILE
-    )  # last: a folder with it is a finished run
-    return one.project.name, read_scored_run(folder).evaluation()
+    # The tables number paths; their names are in the history.
+    paths = unpack_words(load_arrays(tables.folder / HISTORY_FILE)["paths"])
+    rankings = (table.ranking(stage_one.scores(table.rows), paths) for table in tables.tables())
+    write_run(folder / RUN_FILE, header, rankings)
+    # The judgements are written last: a folder with them is a finished run.
+    shutil.copyfile(tables.folder / JUDGEMENTS_FILE, folder / JUDGEMENTS_FILE)
+    return tables.project.name, read_scored_run(folder).evaluation()
 
 
 def _settings(config: Config) -> dict[str, Any]:
-    fit = {"rounds": ROUNDS, "ranker weight": RANKER_WEIGHT, "least reports": LEAST_REPORTS}
-    return {"ranker": config.stage_one.ranker, **fit, "seed": config.run.seed}
+    return {
+        "ranker": config.stage_one.ranker,
+        "rounds": ROUNDS,
+        "ranker weight": RANKER_WEIGHT,
+        "least reports": MIN_REPORTS_FULL_WEIGHT,
+        "seed": config.run.seed,
+    }

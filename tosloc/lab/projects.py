@@ -1,7 +1,7 @@
-"""Many projects: the file that lists them, means of their runs, and comparisons of two runs of each.
+"""Many projects: the file that lists them, means of their runs, and comparisons of two rankings.
 
-Means are over projects that count alike (macro), or over all reports (micro). A folder of many projects holds a run
-folder for each, called by its name.
+Means are over projects that count the same (macro), or over all reports (micro). A folder of many
+projects has a run folder for each project, with the project's name.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pydantic import Field, Strict
 from tosloc.code.languages import language_name
 from tosloc.core.config import Config, Section, find_config, load_config, read_toml
 from tosloc.core.errors import ConfigError, RepositoryError, RunError
+from tosloc.core.records import FloatArray
 from tosloc.evaluate.compare import Comparison, ReportPair, compare_pairs
 from tosloc.evaluate.measures import AP, RR, Evaluation, Measure
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
@@ -29,168 +30,215 @@ File: TypeAlias = Annotated[Path, Strict(False)]
 T = TypeVar("T")
 _NAME: Final = re.compile(r"(?!\.)[^/\\\x00-\x1f]{1,200}")
 
-NO_LANGUAGE: Final = "none"  # stands for the language of a report that lists no file
-HOW_MANY: Final = ("no fixed file", "1 fixed file", "2 to 5 fixed files", "6 or more fixed files")
-"""How many of the searched files a fix changed."""
+NO_LANGUAGE: Final = "none"
+"""The language of a report that lists no file."""
+FIXED_FILE_GROUPS: Final = (
+    "no fixed file",
+    "1 fixed file",
+    "2 to 5 fixed files",
+    "6 or more fixed files",
+)
+"""Groups of reports by how many of the searched files their fix changed."""
 HEADLINE: Final[Mapping[Measure, str]] = {
     RR: "mrr",
     AP: "map",
-    **{Measure("Hit", k): f"top{k}" for k in (1, 5, 10)},
+    Measure("Hit", 1): "top1",
+    Measure("Hit", 5): "top5",
+    Measure("Hit", 10): "top10",
 }
-"""Measures whose means are told, in this order, with what they are called."""
+"""Name of the mean of each measure that is always shown, in this order."""
 
 
 class Project(Section):
-    """A section: where its repository and its labelled reports are, and how they are to be read."""
+    """A section of the file of projects: where a project is, and how it is read."""
 
-    name: str  # also of the folder of its results
+    name: str
+    """Name of the project, and of the folder of its results."""
     repo: File
     reports: File
-    config: Config = Config()  # settings of its own; in the file the name of a configuration
-    part: Part = "all"  # of the chronological split: what is learned from
-    judged: Part = "all"  # in the file: the same part, unless said
+    """File of its labelled reports."""
+    config: Config = Config()
+    """Settings of its own; in the file, the name of a configuration."""
+    part: Part = "all"
+    """Part of the chronological split that is learned from."""
+    judged: Part = "all"
+    """Part whose rankings are judged; in the file, the same part by default."""
     at_most: Annotated[int, Field(ge=0)] = 0
-    """Reports of a part that are looked at, spread evenly over it; 0: all."""
-    alone: bool = (
-        False  # whether it is left out by itself where others are left out several at a time
-    )
-    weight: Annotated[float, Field(gt=0, le=1)] = (
-        1.0  # of its reports: less where they are not what users write
-    )
+    """Number of reports of a part that are used, evenly spread over it; 0 for all."""
+    alone: bool = False
+    """Whether the project is left out by itself where others are left out several at a time."""
+    weight: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Weight of its reports, below 1 where they are not what users write."""
 
 
 def read_projects(path: Path) -> list[Project]:
-    """The projects of a file; paths are seen from it. Raises ConfigError."""
-    base, projects = path.absolute().parent, dict[str, Project]()
+    """Read the projects of a file; its paths are relative to its folder. Raises ConfigError."""
+    base = path.absolute().parent
+    projects: dict[str, Project] = {}
     for name, values in read_toml(path, "projects").items():
-        where = f"{path} [{name}]"
         if not isinstance(values, dict):
             raise ConfigError(
                 f'{path}: {name} is a section, [{name}], with repo = "..." and reports = "..."'
             )
-        if not _NAME.fullmatch(name):
-            raise ConfigError(f"{where}: no name of a folder, which its results are to have")
-        values = {"judged": values.get("part", "all")} | values | {"name": name}
-        try:
-            if isinstance(values.get("config"), str):
-                values["config"] = load_config(find_config(values["config"], base))
-            found = Project.of(values, where)
-            places = {key: base / getattr(found, key).expanduser() for key in ("repo", "reports")}
-            places["repo"] = discovery.enclosing_repository(places["repo"])
-        except RepositoryError as error:
-            raise ConfigError(f"{where}: {error}") from None
-        if not places["reports"].is_file():
-            raise ConfigError(f"{where}: {places['reports']}: no such file of reports")
+        project = _parse_project(name, values, base, f"{path} [{name}]")
         if name.lower() in projects:
             raise ConfigError(
                 f"{path}: two projects are called {name!r}; their results would share a folder"
             )
-        projects[name.lower()] = found.model_copy(update=places)
+        projects[name.lower()] = project
     if not projects:
         raise ConfigError(f"{path}: it lists no project")
     return list(projects.values())
 
 
-def spread(items: Sequence[T], number: int) -> list[T]:
-    """So many of the items, evenly from first to last; all for 0.
+def _parse_project(name: str, values: Mapping[str, Any], base: Path, where: str) -> Project:
+    """Return the project of a section. Raises ConfigError, which says ``where`` the section is."""
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"{where}: no name of a folder, which its results are to have")
+    settings = {"judged": values.get("part", "all"), **values, "name": name}
+    try:
+        if isinstance(settings.get("config"), str):
+            settings["config"] = load_config(find_config(settings["config"], base))
+        project = Project.of(settings, where)
+        repo = discovery.enclosing_repository(base / project.repo.expanduser())
+    except RepositoryError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    reports = base / project.reports.expanduser()
+    if not reports.is_file():
+        raise ConfigError(f"{where}: {reports}: no such file of reports")
+    return project.model_copy(update={"repo": repo, "reports": reports})
 
-    >>> spread("abcdefg", 3), spread("ab", 0)
+
+def spread_evenly(items: Sequence[T], number: int) -> list[T]:
+    """Return ``number`` items, evenly spread from the first to the last; all for 0.
+
+    >>> spread_evenly("abcdefg", 3), spread_evenly("ab", 0)
     (['a', 'd', 'g'], ['a', 'b'])
     """
     if not number or number >= len(items):
         return list(items)
-    return [
-        items[position]
-        for position in np.linspace(0, len(items) - 1, number).round().astype(int).tolist()
-    ]
+    positions = np.linspace(0, len(items) - 1, number).round().astype(int)
+    return [items[position] for position in positions.tolist()]
 
 
-def runs_of_projects(folder: Path, split: str) -> tuple[dict[str, Path], list[str]]:
-    """Project -> its run of the split, else of all reports; and the projects without. Raises RunError for none."""
+def find_project_runs(folder: Path, split: str) -> tuple[dict[str, Path], list[str]]:
+    """Return the run of each project, of the split or else of all reports, and projects without.
 
-    def finished(place: Path) -> Path | None:
-        some = (place, place / split, place / "all")
-        return next((one for one in some if (one / JUDGEMENTS_FILE).is_file()), None)
-
+    Raises RunError if no project has a run.
+    """
     runs: dict[str, Path] = {}
-    lacking: list[str] = []
-    if folder.is_dir() and finished(folder) is None:
-        for place in sorted(one for one in folder.iterdir() if one.is_dir()):
-            if (there := finished(place)) is not None:
-                runs[place.name] = there
+    missing: list[str] = []
+    if folder.is_dir() and _find_finished_run(folder, split) is None:
+        for project_folder in sorted(folder.iterdir()):
+            if not project_folder.is_dir():
+                continue
+            run = _find_finished_run(project_folder, split)
+            if run is None:
+                missing.append(project_folder.name)
             else:
-                lacking.append(place.name)
+                runs[project_folder.name] = run
     if not runs:
         raise RunError(f"{folder}: no folder of runs, one a project")
-    return runs, lacking
+    return runs, missing
+
+
+def _find_finished_run(folder: Path, split: str) -> Path | None:
+    for run in (folder, folder / split, folder / "all"):
+        if (run / JUDGEMENTS_FILE).is_file():
+            return run
+    return None
 
 
 def project_means(
     evaluations: Mapping[str, Evaluation], measures: Sequence[Measure] = ()
 ) -> dict[str, Any]:
-    """Plain values of evaluations by project, in the headline and ``measures`` beyond it: the mean of each project, the
-    macro mean with its 95 % bootstrap interval over projects (None for a single one), and the micro mean.
+    """Return means of the evaluations of projects as plain values.
+
+    The measures are those of the headline, then ``measures``. The values are the means of each
+    project, the macro means with their 95 % bootstrap intervals over projects (None for a single
+    project), and the micro means.
     """
-    asked = tuple(dict.fromkeys((*HEADLINE, *measures)))
-    names = [HEADLINE.get(measure) or repr(measure) for measure in asked]
+    shown_measures = tuple(dict.fromkeys((*HEADLINE, *measures)))
+    names = [HEADLINE.get(measure) or repr(measure) for measure in shown_measures]
     values = [
-        np.column_stack([one.values(measure) for measure in asked]) for one in evaluations.values()
+        np.column_stack([evaluation.values(measure) for measure in shown_measures])
+        for evaluation in evaluations.values()
     ]
-    means = np.array([one.mean(axis=0) for one in values])  # a row a project
-    reports = [len(one) for one in values]
+    means = np.array([project_values.mean(axis=0) for project_values in values])
 
-    def row(numbers: Any) -> dict[str, Any]:
-        return dict(zip(names, numbers.tolist(), strict=True))
+    def name_values(row: FloatArray) -> dict[str, float]:
+        return dict(zip(names, row.tolist(), strict=True))
 
-    of_each = zip(evaluations, reports, means, strict=True)
-    intervals = [mean_interval(np.ascontiguousarray(column)) for column in means.T]
-    macro = zip(row(means.mean(axis=0)).items(), intervals, strict=True)
+    project_rows: list[dict[str, Any]] = []
+    for project, project_values, row in zip(evaluations, values, means, strict=True):
+        project_rows.append(
+            {"project": project, "reports": len(project_values), **name_values(row)}
+        )
+    macro: dict[str, Any] = {}
+    for name, mean, column in zip(names, means.mean(axis=0).tolist(), means.T, strict=True):
+        interval = mean_interval(np.ascontiguousarray(column))
+        macro[name] = {"mean": mean, "interval": interval}
+    all_values = np.concatenate(values)
     return {
-        "projects": [
-            {"project": name, "reports": number} | row(one) for name, number, one in of_each
-        ],
-        "macro": {name: {"mean": mean, "interval": interval} for (name, mean), interval in macro},
-        "micro": {"reports": sum(reports)} | row(np.concatenate(values).mean(axis=0)),
+        "projects": project_rows,
+        "macro": macro,
+        "micro": {"reports": len(all_values), **name_values(all_values.mean(axis=0))},
     }
 
 
 # Comparisons, one a project
 
 
-def grouped(projects: Mapping[str, Comparison], by: str = "all") -> dict[str, Comparison]:
-    """The comparisons on the reports of each project, of each language, or of each number of fixed files; or on all of
-    them, called "all". Each report counts alike.
+def group_comparisons(projects: Mapping[str, Comparison], by: str = "all") -> dict[str, Comparison]:
+    """Return comparisons of groups of reports, each of which counts the same.
+
+    The groups are ``by`` "project", "language" (those with most reports first) or "fixed", the
+    number of fixed files. "all" gives one group of this name.
     """
     groups: defaultdict[str, list[ReportPair]] = defaultdict(list)
-    for project, one in projects.items():
-        for move in one.pairs:
-            number = HOW_MANY[int(np.searchsorted([0, 1, 5], move.a.relevant))]
-            language = language_of_report(move.a.judgement.listed)
-            groups[
-                {"project": project, "language": language, "fixed": number, "all": "all"}[by]
-            ].append(move)
-    names = (
-        sorted(groups, key=lambda name: -len(groups[name])) if by == "language" else list(groups)
-    )
-    names = [one for one in HOW_MANY if one in groups] if by == "fixed" else names
+    for project, comparison in projects.items():
+        for pair in comparison.pairs:
+            groups[_group_name(project, pair, by)].append(pair)
+    names = list(groups)
+    if by == "language":
+        names.sort(key=lambda name: -len(groups[name]))
+    elif by == "fixed":
+        names = [name for name in FIXED_FILE_GROUPS if name in groups]
     first = next(iter(projects.values()))
     return {
         name: compare_pairs(first.a, first.b, groups[name], first.differences) for name in names
     }
 
 
-def language_of_report(listed: Sequence[str]) -> str:
-    """The language of most of the source files that a report lists as fixed; ``NO_LANGUAGE`` where it lists none."""
+def _group_name(project: str, pair: ReportPair, by: str) -> str:
+    if by == "project":
+        return project
+    if by == "language":
+        return report_language(pair.a.judgement.listed)
+    if by == "fixed":
+        return FIXED_FILE_GROUPS[int(np.searchsorted([0, 1, 5], pair.a.relevant))]
+    return "all"
+
+
+def report_language(listed: Sequence[str]) -> str:
+    """Return the language of most of the source files that a report lists as fixed.
+
+    It is ``NO_LANGUAGE`` if there are none.
+    """
     counts = Counter(language_name(PurePosixPath(path).suffix) for path in listed)
     return min(counts, key=lambda name: (-counts[name], name)) if counts else NO_LANGUAGE
 
 
-def over_projects(projects: Mapping[str, Comparison]) -> dict[Measure, Difference]:
-    """The differences of the projects' means: each project is one pair, for the t-test as for the bootstrap."""
-    found = {}
+def compare_project_means(projects: Mapping[str, Comparison]) -> dict[Measure, Difference]:
+    """Return the differences of the projects' means, by measure.
+
+    Each project is one pair, for the t-test and for the bootstrap.
+    """
+    differences: dict[Measure, Difference] = {}
     for measure in next(iter(projects.values())).differences:
-        of_each = [one.differences[measure] for one in projects.values()]
-        found[measure] = difference(
-            np.array([one.a for one in of_each]), np.array([one.b for one in of_each])
+        of_projects = [comparison.differences[measure] for comparison in projects.values()]
+        differences[measure] = difference(
+            np.array([project.a for project in of_projects]),
+            np.array([project.b for project in of_projects]),
         )
-    return found
+    return differences

@@ -1,8 +1,10 @@
-"""How sure answers are beside how often they are right.
+"""The share of the first file of an answer against how often that file is right.
 
-Of the answers whose first share is about so much, as many should be right. Ten bins of equal width and the
-expected calibration error (Naeini et al., AAAI 2015), for the event that the first file is one that the fix changed; an
-answer to a report without fixed files is wrong.
+Of the answers whose first share is near some value, that many should be right. There are ten bins
+of equal width, and the expected calibration error (Naeini et al., AAAI 2015), for the event that
+the fix changed the first file. An answer to a report without fixed files is wrong.
+
+Shapes: N answers.
 """
 
 from __future__ import annotations
@@ -23,85 +25,113 @@ from tosloc.rank.calibration import JudgedAnswer, shares
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BINS: Final = 10  # of shares
-DRAWS: Final = (
-    1000  # times that perfectly calibrated answers are drawn, to see what error chance alone gives
-)
+BINS: Final = 10
+"""Number of bins of shares."""
+DRAWS: Final = 1000
+"""Times that perfectly calibrated answers are drawn, to measure the error by chance alone."""
+_SEED: Final = 7
 
 
 class Bin(NamedTuple):
-    """Answers whose first share lies between ``low`` and ``high``, which belongs to the next bin, 1.0 to the last."""
+    """The answers whose first share is from ``low`` to below ``high``; the last bin includes 1."""
 
     low: float
     high: float
     answers: int
-    share: float  # mean of their first shares; NaN where there is no answer
-    right: float  # share of them whose first file is right; NaN where there is no answer
+    """Number of answers."""
+    share: float
+    """Mean first share; NaN without answers."""
+    right: float
+    """Share of the answers whose first file is right; NaN without answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """How sure N answers are beside how often their first file is right."""
+    """How well the first shares of N answers match how often their first files are right."""
 
     answers: int
-    right: float  # share of the answers whose first file is right
-    share: float  # mean first share
-    error: (
-        float  # expected calibration error: mean over the answers of |right - share| of their bin
-    )
+    """Number of answers, N."""
+    right: float
+    """Share of the answers whose first file is right."""
+    share: float
+    """Mean first share."""
+    error: float
+    """Expected calibration error: mean over the answers of |right - share| of their bin."""
     error_by_chance: float
-    """Mean error of as many answers with these shares that are right exactly as often as the shares say: above 0
-    because a bin of n answers is off by chance; what ``error`` should be compared with."""
+    """Mean error of perfectly calibrated answers with the same shares.
+
+    It is above 0 because a bin of n answers is off by chance; ``error`` should be compared to
+    it."""
     bins: tuple[Bin, ...]
 
     @classmethod
     def of(cls, answers: Sequence[JudgedAnswer], temperature: float) -> Self:
-        """Of answers with their scores, at a temperature; one about a version without files says nothing."""
-        answers = [answer for answer in answers if len(answer.scores)]
-        first = [float(shares(answer.scores, temperature)[0]) for answer in answers]
-        return cls.of_shares(
-            np.array(first), np.array([answer.right for answer in answers], dtype=np.bool_)
-        )
+        """Return the reliability of answers, whose scores become shares at a temperature.
+
+        An answer about a version without files is ignored.
+        """
+        first_shares: list[float] = []
+        right: list[bool] = []
+        for answer in answers:
+            if len(answer.scores):
+                first_shares.append(float(shares(answer.scores, temperature)[0]))
+                right.append(answer.right)
+        return cls.of_shares(np.array(first_shares), np.array(right, dtype=np.bool_))
 
     @classmethod
-    def of_shares(cls, first: FloatArray, right: BoolArray) -> Self:
-        """Of (N,) first shares, and (N,) whether the file is right."""
-        places, bins = np.minimum((first * BINS).astype(np.int64), BINS - 1), []
-        for number in range(BINS):
-            inside = places == number
-            means = [
-                float(one[inside].mean()) if inside.any() else math.nan for one in (first, right)
-            ]
-            bins.append(Bin(number / BINS, (number + 1) / BINS, int(inside.sum()), *means))
-        drawn = np.random.default_rng(7).random((DRAWS, len(first))) < first
-        member = (places[:, None] == np.arange(BINS)).astype(np.float64)
-        outcomes = np.vstack([right[None, :], drawn]).astype(np.float64)
-        errors = np.abs((outcomes - first) @ member).sum(axis=1) / (len(first) or 1)
-        right_share, share = (float(one.mean()) if len(first) else 0.0 for one in (right, first))
-        return cls(
-            len(first), right_share, share, float(errors[0]), float(errors[1:].mean()), tuple(bins)
+    def of_shares(cls, first_shares: FloatArray, right: BoolArray) -> Self:
+        """Return the reliability of (N,) first shares, given (N,) whether the file is right."""
+        bin_numbers = np.minimum((first_shares * BINS).astype(np.int64), BINS - 1)
+        bins = tuple(
+            _fill_bin(number, first_shares, right, bin_numbers == number) for number in range(BINS)
         )
+        # The first row is what happened; the others are drawn with the shares as probabilities.
+        drawn = np.random.default_rng(_SEED).random((DRAWS, len(first_shares))) < first_shares
+        outcomes = np.vstack([right[None, :], drawn]).astype(np.float64)
+        is_member = (bin_numbers[:, None] == np.arange(BINS)).astype(np.float64)
+        bin_sums = np.abs((outcomes - first_shares) @ is_member)
+        errors = bin_sums.sum(axis=1) / (len(first_shares) or 1)
+        return cls(
+            answers=len(first_shares),
+            right=float(right.mean()) if len(right) else 0.0,
+            share=float(first_shares.mean()) if len(first_shares) else 0.0,
+            error=float(errors[0]),
+            error_by_chance=float(errors[1:].mean()),
+            bins=bins,
+        )
+
+
+def _fill_bin(number: int, first_shares: FloatArray, right: BoolArray, mask: BoolArray) -> Bin:
+    """Return the bin of the answers where the mask is true."""
+    answers = int(mask.sum())
+    return Bin(
+        low=number / BINS,
+        high=(number + 1) / BINS,
+        answers=answers,
+        share=float(first_shares[mask].mean()) if answers else math.nan,
+        right=float(right[mask].mean()) if answers else math.nan,
+    )
 
 
 def judged_answers(run: Run, qrels: Qrels) -> list[JudgedAnswer]:
-    """The answers of a run, by report. Raises RunError where one of a judged report lacks, or has no scores."""
-    answers = []
+    """Return the answers of a run to the judged reports, ordered by report.
+
+    Raises RunError if an answer is missing or has no scores.
+    """
+    answers: list[JudgedAnswer] = []
     for report, judgement in sorted(qrels.items()):
         if report not in run.orders:
             raise RunError(f"{run.where}: no ranking of report {report}")
         order = run.orders[report]
         if order.known_ranks is not None:
             raise RunError(f"{run.where}: report {report} has no scores, which shares are made of")
-        answers.append(
-            JudgedAnswer(
-                order.scores, any(path in judgement.fixed for path in run.paths(report, 1))
-            )
-        )
+        is_right = any(path in judgement.fixed for path in run.paths(report, 1))
+        answers.append(JudgedAnswer(order.scores, is_right))
     return answers
 
 
-def reliability_figure(found: Mapping[str, Reliability]) -> Figure:
-    """How often the first file is right against its share, in ten bins; how many answers each bin has below."""
+def reliability_figure(reliabilities: Mapping[str, Reliability]) -> Figure:
+    """Draw how often the first file is right against its share, and the sizes of the bins below."""
     from matplotlib.ticker import PercentFormatter
 
     from tosloc.plots.figures import drawing, series_style
@@ -112,18 +142,19 @@ def reliability_figure(found: Mapping[str, Reliability]) -> Figure:
         upper.plot(
             (0, 1), (0, 1), color="#b4b4b4", linewidth=3, label="share = how often right", zorder=1
         )
-        for number, (name, one) in enumerate(found.items()):
-            bins = [row for row in one.bins if row.answers]
-            label = f"{name} (error {one.error:.3f})"
+        for number, (name, reliability) in enumerate(reliabilities.items()):
+            style = series_style(number)
+            filled_bins = [row for row in reliability.bins if row.answers]
             upper.plot(
-                [row.share for row in bins],
-                [row.right for row in bins],
-                label=label,
-                **series_style(number),
+                [row.share for row in filled_bins],
+                [row.right for row in filled_bins],
+                label=f"{name} (error {reliability.error:.3f})",
+                **style,
             )
-            parts = [row.answers / max(one.answers, 1) for row in one.bins]
             lower.plot(
-                [(row.low + row.high) / 2 for row in one.bins], parts, **series_style(number)
+                [(row.low + row.high) / 2 for row in reliability.bins],
+                [row.answers / max(reliability.answers, 1) for row in reliability.bins],
+                **style,
             )
         upper.set(ylabel="first file right", ylim=(-0.02, 1.02))
         upper.legend(handlelength=3.5)

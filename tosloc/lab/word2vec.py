@@ -1,4 +1,8 @@
-"""Word vectors in place of a transformer: word2vec, trained on the texts at hand (the paper, table 6)."""
+"""An encoder of word vectors in place of a transformer: word2vec, trained on the given texts.
+
+It is a row of the paper's table 6. Shapes: S sequences, L tokens of the longest sequence, V words,
+d width of a vector.
+"""
 
 from __future__ import annotations
 
@@ -18,41 +22,43 @@ from tosloc.core.errors import ToslocError
 from tosloc.lab.baselines.dreamloc_inputs import train_skip_gram
 from tosloc.rerank.encoder.encoders import Encoder, Piece
 
-# S sequences, L tokens of the longest, V words, d width
-
 WIDTH: Final = 100
-_LEAST: Final = 3
-"""Rarer words have no vector."""
+"""Width of a word vector."""
+_MIN_COUNT: Final = 3
+"""Occurrences from which a word has a vector."""
+_EPOCHS: Final = 5
 _PADDING: Final = "[PAD]"
-"""No word, so that its number is free."""
-_SENTENCE: Final = 10_000
-"""Words that gensim reads at once; of a longer text it would leave out the rest."""
+"""Token of the padding, which cannot be a word of a text."""
+_SENTENCE_WORDS: Final = 10_000
+"""Longest sequence that gensim reads; it would leave out the rest of a longer one."""
 
 
-def parts(text: str) -> list[str]:
-    """Words of code or of a report, identifiers split, in small letters.
+def word_parts(text: str) -> list[str]:
+    """Return the words of code or of a report in lower case; identifiers are split.
 
-    >>> parts("openFile(pathName);")
+    >>> word_parts("openFile(pathName);")
     ['open', 'file', 'path', 'name']
     """
-    return [part.lower() for word in words(text) for part in split_identifier(word)]
+    parts: list[str] = []
+    for word in words(text):
+        parts += [part.lower() for part in split_identifier(word)]
+    return parts
 
 
 class WordEncoder(Encoder):
-    """Word vectors as an encoder; words without one are left out."""
+    """An encoder of word vectors; words without a vector are left out."""
 
     def pieces(self, texts: Sequence[str], length: int, most: int = 1) -> list[list[Piece]]:
-        """Of each text at most ``most`` consecutive pieces of at most ``length`` known words."""
-        known = self.tokenizer.get_vocab()
-        return super().pieces(
-            [" ".join(part for part in parts(text) if part in known) for text in texts],
-            length,
-            most,
-        )
+        """Return at most ``most`` consecutive pieces of at most ``length`` known words a text."""
+        vocabulary = self.tokenizer.get_vocab()
+        known_texts: list[str] = []
+        for text in texts:
+            known_texts.append(" ".join(part for part in word_parts(text) if part in vocabulary))
+        return super().pieces(known_texts, length, most)
 
 
 class WordTable(nn.Module):
-    """A vector for each word, whatever stands beside it."""
+    """A table with a vector for each word, which does not depend on the words around it."""
 
     def __init__(self, rows_Vd: Tensor) -> None:
         super().__init__()
@@ -62,32 +68,42 @@ class WordTable(nn.Module):
         )
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SimpleNamespace:
-        """(S, L, d) vectors, named as those of a transformer."""
-        numbers = input_ids.long()  # older tokenizers give floats for a text without known words
-        return SimpleNamespace(last_hidden_state=self.rows(numbers))
+        """Return (S, L, d) vectors under the name that a transformer gives them."""
+        # Older tokenizers return floats for a text without known words.
+        return SimpleNamespace(last_hidden_state=self.rows(input_ids.long()))
 
 
 def word_encoder(texts: Sequence[str], seed: int) -> Encoder:
-    """Encoder by skip-gram vectors, the same for the same texts: a text is the mean of its words by idf."""
-    sentences = [parts(text) for text in texts]
-    counts = Counter(word for sentence in sentences for word in sentence)
-    holding = Counter(word for sentence in sentences for word in set(sentence))
-    vocabulary = sorted(word for word, count in counts.items() if count >= _LEAST)
+    """Train an encoder of skip-gram vectors; the same texts and seed give the same encoder.
+
+    The vector of a text is the mean of its words' vectors, weighted by IDF. Raises ToslocError if
+    no word is frequent enough.
+    """
+    sentences = [word_parts(text) for text in texts]
+    counts: Counter[str] = Counter()
+    document_frequencies: Counter[str] = Counter()
+    for sentence in sentences:
+        counts.update(sentence)
+        document_frequencies.update(set(sentence))
+    vocabulary = sorted(word for word, count in counts.items() if count >= _MIN_COUNT)
     if not vocabulary:
         raise ToslocError(
-            f"word2vec has nothing to learn: no word stands {_LEAST} times in the training texts"
+            f"word2vec has nothing to learn: no word occurs {_MIN_COUNT} times in the training"
+            " texts"
         )
-    pieces = [
-        sentence[start : start + _SENTENCE]
-        for sentence in sentences
-        for start in range(0, len(sentence), _SENTENCE)
-    ]
-    learned = train_skip_gram(pieces, width=WIDTH, min_count=_LEAST, epochs=5, seed=seed)
+    pieces: list[list[str]] = []
+    for sentence in sentences:
+        for start in range(0, len(sentence), _SENTENCE_WORDS):
+            pieces.append(sentence[start : start + _SENTENCE_WORDS])
+    learned = train_skip_gram(pieces, width=WIDTH, min_count=_MIN_COUNT, epochs=_EPOCHS, seed=seed)
     vectors_Vd = np.array([learned[word] for word in vocabulary], dtype=np.float64)
-    idf_V = np.array([np.log(1 + len(sentences) / holding[word]) for word in vocabulary])
-    rows_Vd = np.concatenate([np.zeros((1, WIDTH)), vectors_Vd * idf_V[:, None]]).astype(np.float32)
-    numbers = {_PADDING: 0} | {word: number for number, word in enumerate(vocabulary, start=1)}
-    backend = Tokenizer(models.WordLevel(numbers, unk_token=_PADDING))
+    idf_V = np.array(
+        [np.log(1 + len(sentences) / document_frequencies[word]) for word in vocabulary]
+    )
+    padding_row = np.zeros((1, WIDTH))
+    rows_Vd = np.concatenate([padding_row, vectors_Vd * idf_V[:, None]]).astype(np.float32)
+    token_numbers = {token: number for number, token in enumerate([_PADDING, *vocabulary])}
+    backend = Tokenizer(models.WordLevel(token_numbers, unk_token=_PADDING))
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, pad_token=_PADDING)  # type: ignore[no-untyped-call]
     return WordEncoder(WordTable(torch.from_numpy(rows_Vd)), tokenizer, "mean", "word2vec")

@@ -24,7 +24,7 @@ from tosloc.cli.printing import (
 from tosloc.core.errors import RunError, ToslocError
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import read_scored_run
-from tosloc.lab.agreement import Pair, against_published, reproduction
+from tosloc.lab.agreement import Pair, compare_published, compare_reproduction
 from tosloc.lab.reliability import Reliability, judged_answers, reliability_figure
 from tosloc.lab.truncation import COLUMNS
 from tosloc.lab.truncation import truncation as cut
@@ -210,7 +210,7 @@ def reproduce_check(
     values: dict[str, Any] = {"reports": len(ours.keys)}
     if baseline and advanced and published_baseline is published_advanced is None:
         original = _pair(baseline, advanced, split)
-        rows, remarks = reproduction(original, ours, wanted, depth)
+        rows, remarks = compare_reproduction(original, ours, wanted, depth)
         title = f"{len(original.keys)} reports of the original, {len(ours.keys)} of ours"
         heads = ["level", "measure", "baseline", "advanced", "effect"]
     elif (
@@ -220,7 +220,7 @@ def reproduce_check(
     ):
         if measures == _DEFAULT or len(wanted) != 1:
             raise ToslocError("published means are of one measure; name it, such as --measure AP")
-        rows, remarks = against_published(published_baseline, published_advanced, ours, wanted[0])
+        rows, remarks = compare_published(published_baseline, published_advanced, ours, wanted[0])
         title = f"our {len(ours.keys)} reports against published means of {wanted[0]}"
         heads = list(rows[0])
     else:

@@ -23,7 +23,7 @@ from tosloc.core.config import Config, load_config
 from tosloc.core.errors import require
 from tosloc.git.repository import resolve_revision
 from tosloc.lab.feature_ablation import feature_ablation as measure
-from tosloc.lab.pretraining import LEFT_OUT, Pretraining
+from tosloc.lab.pretraining import LEFT_OUT_FOLDER, Pretraining
 from tosloc.lab.pretraining import pretrain as learn
 from tosloc.lab.projects import project_means, read_projects
 from tosloc.train.experiment import command_folder, results_folder
@@ -90,7 +90,11 @@ def pretrain(
         )
     means = project_means(evaluations)
     print_results(form, means | {"temperature": temperature}, [means_table(means)])
-    print_notes([f"the runs are in {work / LEFT_OUT}; see: tosloc lab evaluate {work / LEFT_OUT}"])
+    print_notes(
+        [
+            f"the runs are in {work / LEFT_OUT_FOLDER}; see: tosloc lab evaluate {work / LEFT_OUT_FOLDER}"
+        ]
+    )
     if out is not None:
         print_notes([f"wrote {out / 'weights.json'}, temperature {temperature:g}"])
     _tell(failed)

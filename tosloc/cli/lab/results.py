@@ -36,7 +36,12 @@ from tosloc.evaluate.compare import ALWAYS_COMPARED, Comparison, difference_valu
 from tosloc.evaluate.compare import compare as compare_pair
 from tosloc.evaluate.run_paths import BM25_NAME
 from tosloc.evaluate.tables import header_notes
-from tosloc.lab.projects import grouped, over_projects, project_means, runs_of_projects
+from tosloc.lab.projects import (
+    compare_project_means,
+    find_project_runs,
+    group_comparisons,
+    project_means,
+)
 
 
 class Rows(StrEnum):
@@ -69,7 +74,7 @@ def evaluate(
     form, asked = output_form(as_json, as_markdown), parse_measures(measures, level)
     lacking: list[str] = []
     if len(runs) == 1:
-        paths, lacking = runs_of_projects(runs[0], split.value)
+        paths, lacking = find_project_runs(runs[0], split.value)
     else:
         names = Counter(path.name for path in runs)
         paths = {path.name if names[path.name] == 1 else str(path): path for path in runs}
@@ -135,7 +140,7 @@ def compare(
     form, asked = output_form(as_json, as_markdown), parse_measures(measures)
     if first.resolve() == second.resolve():
         raise RunError(f"{first}: named twice")
-    a, b = (runs_of_projects(folder, split.value)[0] for folder in (first, second))
+    a, b = (find_project_runs(folder, split.value)[0] for folder in (first, second))
     both = [name for name in a if name in b]
     if not both:
         raise RunError(
@@ -151,8 +156,8 @@ def compare(
         projects[project] = compare_pair(
             (names[0], scored[0]), (names[1], scored[1]), common, asked
         )
-    whole, rows = grouped(projects)["all"], grouped(projects, by.value)
-    number, means = pluralize(len(projects), "project"), over_projects(projects)
+    whole, rows = group_comparisons(projects)["all"], group_comparisons(projects, by.value)
+    number, means = pluralize(len(projects), "project"), compare_project_means(projects)
     tables = [
         _rows_table(by.value, rows | {"all": whole}),
         differences_table(whole.differences, *names, pluralize(len(whole.pairs), "report")),

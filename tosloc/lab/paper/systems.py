@@ -38,7 +38,7 @@ from tosloc.lab.paper.workspace import (
     missing_training_error,
     table_rows,
 )
-from tosloc.lab.projects import Project, spread
+from tosloc.lab.projects import Project, spread_evenly
 from tosloc.localize.localizer import Localizer
 from tosloc.train.experiment import ExperimentContext, fingerprint
 
@@ -280,8 +280,8 @@ def time_project(
         ExperimentContext(project.config, repo, project.reports, progress, facts=False) as context,
     ):
         case_by_version = {case.version: case for case in context.dataset.cases}
-        reports = spread(_answerable_reports(localizer, context), REPORTS)
-        versions = spread(list(case_by_version), VERSIONS)
+        reports = spread_evenly(_answerable_reports(localizer, context), REPORTS)
+        versions = spread_evenly(list(case_by_version), VERSIONS)
         for version in track(versions, "versions timed", progress):
             path = folder / f"{version}.json"
             if not path.exists():
