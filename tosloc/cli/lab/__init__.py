@@ -1,4 +1,4 @@
-"""The commands of ``tosloc lab``: what only a researcher needs. Imported when one of them is asked for."""
+"""The commands of ``tosloc lab`` for researchers, imported only when one of them is called."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ _COMMANDS: list[Callable[..., None]] = [
     reproduce,
     reproduce_check,
     truncation,
+    calibration,
+    feature_ablation,
+    pretrain,
+    pack,
+    train_encoder,
 ]
-_COMMANDS += [calibration, feature_ablation, pretrain, pack, train_encoder]
 for _command in _COMMANDS:
     app.command()(_command)

@@ -1,9 +1,10 @@
-"""The commands ``truncation``, ``calibration`` and ``reproduce-check``: what figures are worth."""
+"""The commands ``truncation``, ``calibration`` and ``reproduce-check``, which examine results."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,11 +24,11 @@ from tosloc.cli.printing import (
 )
 from tosloc.core.errors import RunError, ToslocError
 from tosloc.evaluate.measures import Measure
-from tosloc.evaluate.run_paths import read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun, read_scored_run
 from tosloc.lab.agreement import Pair, compare_published, compare_reproduction
 from tosloc.lab.reliability import Reliability, judged_answers, reliability_figure
 from tosloc.lab.truncation import COLUMNS
-from tosloc.lab.truncation import truncation as cut
+from tosloc.lab.truncation import truncation as truncate_rankings
 from tosloc.rank.calibration import MAX_TEMPERATURE, MIN_TEMPERATURE, TEMPERATURE_KEY
 
 RunArgument = Annotated[
@@ -47,23 +48,28 @@ def truncation(
 ) -> None:
     """Show what cutting a run's rankings does to MAP.
 
-    A diagnostic, never a result: MAP with the textbook's denominator and with the fixed files seen above the cut only,
-    undefined values as 0 and dropped, for the listed files that exist and for all of them.
+    A diagnostic, never a result. It shows MAP divided by all fixed files and by those above the
+    cut, with undefined values set to 0 and dropped, for the listed files that exist and for all of
+    them.
     """
     form = output_form(as_json, as_markdown)
     scored = read_scored_run(run, split.value, qrels)
     evaluation = scored.evaluation()
-    result = cut(evaluation)
+    result = truncate_rankings(evaluation)
     summary = evaluation.counts | {"mrr": evaluation.mrr, "map": evaluation.map}
     values = {"run": scored.name, "summary": summary, **dataclasses.asdict(result)}
-    print_results(
-        form, values, [Table(COLUMNS, cells, text, left=()) for text, cells in result.tables()]
-    )
+    tables = [Table(COLUMNS, cells, title, left=()) for title, cells in result.tables()]
+    print_results(form, values, tables)
     if form is not Form.json:
-        print("\n".join(("", *(f"- {line}" for line in result.notes))))
+        _print_list(result.notes)
 
 
-HEADS = (
+def _print_list(lines: Iterable[str]) -> None:
+    """Print an empty line, then the lines as a list in Markdown."""
+    print("", *(f"- {line}" for line in lines), sep="\n")
+
+
+CALIBRATION_HEADS = (
     "project",
     "answers",
     "temperature",
@@ -72,9 +78,10 @@ HEADS = (
     "calibration error",
     "by chance",
 )
-MEANING = (
-    "calibration error: of ten bins of first shares, how far the bin's share is off the answers that were right; by"
-    " chance: the same of as many answers that are right just as often as they say"
+CALIBRATION_NOTE = (
+    "calibration error: how far the mean share of an answer's bin, of ten bins, is from the share"
+    " of right answers; by chance: the same for answers that are right just as often as their"
+    " shares say"
 )
 
 
@@ -85,7 +92,9 @@ def calibration(
     temperature: Annotated[
         float | None,
         typer.Option(
-            "--temperature", help="Of the softmax that makes shares.", show_default="the run's own"
+            "--temperature",
+            help="Temperature of the softmax that makes shares.",
+            show_default="the run's own",
         ),
     ] = None,
     figure: FigureOption = None,
@@ -94,65 +103,77 @@ def calibration(
 ) -> None:
     """Show how sure answers are beside how often they are right.
 
-    The share of the first file against how often the fix changed it: ten bins, expected calibration error.
+    Compares the share of the first file with how often the fix changed it, in ten bins, and shows
+    the expected calibration error.
     """
     form = output_form(as_json, as_markdown)
     check_drawing(figure)
     if temperature is not None and not MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE:
         raise RunError(
-            f"--temperature: a number from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}, not {temperature:g}"
+            f"--temperature: a number from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}, not"
+            f" {temperature:g}"
         )
-    found: dict[str, Reliability] = {}
-    values = []
+    reliabilities: dict[str, Reliability] = {}
+    values: list[dict[str, Any]] = []
     for path in runs:
         scored = read_scored_run(path, split.value, qrels)
-        own = scored.run.header.get(TEMPERATURE_KEY) if temperature is None else temperature
-        if not isinstance(own, int | float) or not MIN_TEMPERATURE <= own <= MAX_TEMPERATURE:
-            raise RunError(
-                f"{path}: the run says no temperature of its shares; name one with --temperature"
-            )
-        name = scored.name if scored.name not in found else str(path)
-        one = found[name] = Reliability.of(judged_answers(scored.run, scored.qrels), float(own))
-        bins = [
-            {key: value for key, value in row._asdict().items() if value == value}
-            for row in one.bins
-        ]  # no NaN
-        values.append(
-            {"run": name, "temperature": float(own), **dataclasses.asdict(one), "bins": bins}
-        )
+        run_temperature = _run_temperature(scored, path) if temperature is None else temperature
+        name = scored.name if scored.name not in reliabilities else str(path)
+        answers = judged_answers(scored.run, scored.qrels)
+        reliability = Reliability.of(answers, run_temperature)
+        reliabilities[name] = reliability
+        values.append(_reliability_values(name, run_temperature, reliability))
     if figure is not None:
         from tosloc.plots.figures import save_figure
 
-        save_figure(reliability_figure(found), figure)
-    print_results(form, values, _tables(values))
+        save_figure(reliability_figure(reliabilities), figure)
+    print_results(form, values, _calibration_tables(values))
 
 
-def _tables(values: Sequence[Mapping[str, Any]]) -> list[Table]:
-    names = ("right", "share", "error", "error_by_chance")
-    rows = [
-        [
-            one["run"],
-            f"{one['answers']:,}",
-            f"{one['temperature']:.4g}",
-            *(share_cell(one[name]) for name in names),
-        ]
-        for one in values
+def _run_temperature(scored: ScoredRun, path: Path) -> float:
+    """Return the temperature in the header of a run. Raises RunError if it has none."""
+    temperature = scored.run.header.get(TEMPERATURE_KEY)
+    if isinstance(temperature, int | float) and MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE:
+        return float(temperature)
+    raise RunError(
+        f"{path}: the run says no temperature of its shares; name one with --temperature"
+    )
+
+
+def _reliability_values(name: str, temperature: float, reliability: Reliability) -> dict[str, Any]:
+    """Return a reliability as plain values, without the means of empty bins, which are NaN."""
+    bins: list[dict[str, Any]] = []
+    for row in reliability.bins:
+        bins.append({key: value for key, value in row._asdict().items() if not math.isnan(value)})
+    plain = dataclasses.asdict(reliability)
+    return {"run": name, "temperature": temperature, **plain, "bins": bins}
+
+
+def _calibration_tables(values: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Return the table of the runs, and that of their bins."""
+    rows: list[list[str]] = []
+    for run in values:
+        row = [run["run"], f"{run['answers']:,}", f"{run['temperature']:.4g}"]
+        row += [share_cell(run[name]) for name in ("right", "share", "error", "error_by_chance")]
+        rows.append(row)
+    bin_heads = ["first share", *(f"{run['run']}: answers, share, right" for run in values)]
+    bin_rows: list[list[str]] = []
+    for run_bins in zip(*(run["bins"] for run in values), strict=True):
+        limits = f"{run_bins[0]['low']:.1f} to {run_bins[0]['high']:.1f}"
+        bin_rows.append([limits, *(_bin_cell(run_bin) for run_bin in run_bins)])
+    return [
+        Table(CALIBRATION_HEADS, rows, note=CALIBRATION_NOTE),
+        Table(bin_heads, bin_rows),
     ]
-    heads = ("first share", *(f"{one['run']}: answers, share, right" for one in values))
-    bins = [
-        [f"{of[0]['low']:.1f} to {of[0]['high']:.1f}"]
-        + [
-            f"{one['answers']} {share_cell(one['share'])} {share_cell(one['right'])}"
-            if one["answers"]
-            else UNKNOWN
-            for one in of
-        ]
-        for of in zip(*(one["bins"] for one in values), strict=True)
-    ]
-    return [Table(HEADS, rows, note=MEANING), Table(heads, bins)]
 
 
-_DEFAULT = "AP,RR,nDCG@10"
+def _bin_cell(run_bin: Mapping[str, Any]) -> str:
+    if not run_bin["answers"]:
+        return UNKNOWN
+    return f"{run_bin['answers']} {share_cell(run_bin['share'])} {share_cell(run_bin['right'])}"
+
+
+_DEFAULT_MEASURES = "AP,RR,nDCG@10"
 
 
 def reproduce_check(
@@ -186,7 +207,7 @@ def reproduce_check(
             "--measure",
             help="Measures, with commas between; one for published means.",
         ),
-    ] = _DEFAULT,
+    ] = _DEFAULT_MEASURES,
     split: SplitOption = Split.test,
     depth: Annotated[
         int | None,
@@ -199,18 +220,17 @@ def reproduce_check(
     markdown: MarkdownOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how far a result is reproduced.
+    """Show how far a result is reproduced.
 
-    Order, effectiveness, effect, statistics and means between an original pair of runs (baseline and advanced) and
-    ours, on the same reports or on another project's.
+    Compares order, effectiveness, effect, statistics and means between an original pair of runs
+    (baseline and advanced) and ours, on the same reports or on another project's.
     """
     form = output_form(as_json, markdown)
-    wanted = list(dict.fromkeys(Measure.parse(name) for name in measures.split(",")))
-    ours = _pair(our_baseline, our_advanced, split)
-    values: dict[str, Any] = {"reports": len(ours.keys)}
-    if baseline and advanced and published_baseline is published_advanced is None:
-        original = _pair(baseline, advanced, split)
-        rows, remarks = compare_reproduction(original, ours, wanted, depth)
+    parsed_measures = list(dict.fromkeys(Measure.parse(name) for name in measures.split(",")))
+    ours = _read_pair(our_baseline, our_advanced, split)
+    if baseline and advanced and published_baseline is None and published_advanced is None:
+        original = _read_pair(baseline, advanced, split)
+        rows, remarks = compare_reproduction(original, ours, parsed_measures, depth)
         title = f"{len(original.keys)} reports of the original, {len(ours.keys)} of ours"
         heads = ["level", "measure", "baseline", "advanced", "effect"]
     elif (
@@ -218,26 +238,30 @@ def reproduce_check(
         and published_advanced is not None
         and not (baseline or advanced)
     ):
-        if measures == _DEFAULT or len(wanted) != 1:
+        if measures == _DEFAULT_MEASURES or len(parsed_measures) != 1:
             raise ToslocError("published means are of one measure; name it, such as --measure AP")
-        rows, remarks = compare_published(published_baseline, published_advanced, ours, wanted[0])
-        title = f"our {len(ours.keys)} reports against published means of {wanted[0]}"
+        [measure] = parsed_measures
+        rows, remarks = compare_published(published_baseline, published_advanced, ours, measure)
+        title = f"our {len(ours.keys)} reports against published means of {measure}"
         heads = list(rows[0])
     else:
         raise ToslocError(
-            "name the original pair by --baseline and --advanced, or by --published-baseline and --published-advanced"
+            "name the original pair by --baseline and --advanced, or by --published-baseline and"
+            " --published-advanced"
         )
     cells = [[_level_cell(row, head) for head in heads] for row in rows]
-    left = {place for place, head in enumerate(heads) if head in ("level", "measure", "mean")}
-    print_results(
-        form, values | {"rows": rows, "remarks": remarks}, [Table(heads, cells, title, left=left)]
-    )
+    text_heads = ("level", "measure", "mean")
+    left_columns = {column for column, head in enumerate(heads) if head in text_heads}
+    values = {"reports": len(ours.keys), "rows": rows, "remarks": remarks}
+    print_results(form, values, [Table(heads, cells, title, left=left_columns)])
     if form is not Form.json:
-        print("", *(f"- {remark}" for remark in remarks), sep="\n")
+        _print_list(remarks)
 
 
 def _level_cell(row: Mapping[str, Any], head: str) -> str:
-    value, measure = row.get(head, ""), row.get("measure", row.get("mean", ""))
+    """Return the cell of a row under a head, in the format of its quantity."""
+    value = row.get(head, "")
+    measure = row.get("measure", row.get("mean", ""))
     if isinstance(value, str | int):
         return str(value)
     if head == "interval":
@@ -247,6 +271,11 @@ def _level_cell(row: Mapping[str, Any], head: str) -> str:
     return share_cell(value, sign=head == "difference" or "delta" in measure.lower())
 
 
-def _pair(baseline: Path, advanced: Path, split: Split) -> Pair:
-    runs = (read_scored_run(path, split.value) for path in (baseline, advanced))
-    return Pair(*((one.run, one.evaluation()) for one in runs))
+def _read_pair(baseline: Path, advanced: Path, split: Split) -> Pair:
+    """Read the runs of a pair, and evaluate them."""
+    baseline_run = read_scored_run(baseline, split.value)
+    advanced_run = read_scored_run(advanced, split.value)
+    return Pair(
+        (baseline_run.run, baseline_run.evaluation()),
+        (advanced_run.run, advanced_run.evaluation()),
+    )

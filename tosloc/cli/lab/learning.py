@@ -1,4 +1,6 @@
-"""Commands that learn: ``pretrain``, ``feature-ablation`` from many projects, ``pack``, ``train-encoder`` elsewhere.
+"""The commands ``pretrain``, ``feature-ablation``, ``pack`` and ``train-encoder``.
+
+The first two learn from many projects. The others train an encoder on another machine:
 
 tosloc lab pack runs/tomcat --repo tomcat.git --reports Tomcat.xlsx --out tomcat.pack
 torchrun --nproc_per_node 2 -m tosloc lab train-encoder tomcat.pack two.toml --out runs/tomcat-two
@@ -22,9 +24,9 @@ from tosloc.core.cluster import on_cluster
 from tosloc.core.config import Config, load_config
 from tosloc.core.errors import require
 from tosloc.git.repository import resolve_revision
-from tosloc.lab.feature_ablation import feature_ablation as measure
+from tosloc.lab.feature_ablation import feature_ablation as ablate_features
 from tosloc.lab.pretraining import LEFT_OUT_FOLDER, Pretraining
-from tosloc.lab.pretraining import pretrain as learn
+from tosloc.lab.pretraining import pretrain as run_pretraining
 from tosloc.lab.projects import project_means, read_projects
 from tosloc.train.experiment import command_folder, results_folder
 
@@ -33,7 +35,7 @@ WorkOption = Annotated[
     Path,
     typer.Option(
         "--work",
-        help="Folder of feature tables and of runs; tables that are in it are not made again.",
+        help="Folder of feature tables and of runs; finished tables in it are reused.",
     ),
 ]
 ConfigOption = Annotated[
@@ -48,8 +50,8 @@ FoldsOption = Annotated[
 ]
 
 
-def settings_of(config: Path | None) -> Config:
-    """The settings that a command is given. Raises ConfigError."""
+def read_settings(config: Path | None) -> Config:
+    """Return the settings in a file, the defaults without one. Raises ConfigError."""
     return Config() if config is None else load_config(config)
 
 
@@ -75,34 +77,32 @@ def pretrain(
 ) -> None:
     """Learn the shipped weights from many projects.
 
-    And rank each project by weights that never saw it: those runs stand in WORK/left-out, and their means are printed.
+    Also ranks each project by weights that never saw it, writes these runs to WORK/left-out and
+    prints their means.
     """
     form = output_form(as_json, as_markdown)
-    listed = None if projects is None else read_projects(projects)
-    reached = {project.repo: "" for project in listed or ()}
+    project_list = None if projects is None else read_projects(projects)
+    repositories = {project.repo: "" for project in project_list or ()}
     with (
         results_folder(work),
-        on_cluster(cluster, reached, resolve_revision),
+        on_cluster(cluster, repositories, resolve_revision),
         progress_bars() as callback,
     ):
-        evaluations, temperature, failed = learn(
-            Pretraining(work, settings_of(config)), listed, folds, out, callback
+        evaluations, temperature, failed = run_pretraining(
+            Pretraining(work, read_settings(config)), project_list, folds, out, callback
         )
     means = project_means(evaluations)
     print_results(form, means | {"temperature": temperature}, [means_table(means)])
-    print_notes(
-        [
-            f"the runs are in {work / LEFT_OUT_FOLDER}; see: tosloc lab evaluate {work / LEFT_OUT_FOLDER}"
-        ]
-    )
+    runs = work / LEFT_OUT_FOLDER
+    print_notes([f"the runs are in {runs}; see: tosloc lab evaluate {runs}"])
     if out is not None:
         print_notes([f"wrote {out / 'weights.json'}, temperature {temperature:g}"])
-    _tell(failed)
+    _report_failures(failed)
 
 
-def _tell(failed: Mapping[str, str]) -> None:
-    """Say which projects have no tables. Exits with 1 if there are any."""
-    print_notes(f"{project} failed: {why}" for project, why in failed.items())
+def _report_failures(failed: Mapping[str, str]) -> None:
+    """Print which projects have no tables, and exit with 1 if there are any."""
+    print_notes(f"{project} failed: {message}" for project, message in failed.items())
     if failed:
         raise typer.Exit(1)
 
@@ -119,26 +119,31 @@ def feature_ablation(
 ) -> None:
     """Show what each feature is worth: the change when it alone is left out.
 
-    On projects that the weights never saw.
+    The changes are measured on projects that the weights never saw.
     """
-    listed = read_projects(projects)
-    asked = [name.strip() for name in features.split(",") if name.strip()]
+    project_list = read_projects(projects)
+    names = [name.strip() for name in features.split(",") if name.strip()]
     with results_folder(work), progress_bars() as callback:
-        rows, failed = measure(
-            Pretraining(work, settings_of(config)), listed, folds, asked, callback
+        rows, failed = ablate_features(
+            Pretraining(work, read_settings(config)), project_list, folds, names, callback
         )
     heads = ["left out", "MRR", "95 %", "MAP", "95 %"]
-    cells = [[row["left out"], *_cells(row)] for row in rows]
+    cells = [[row["left out"], *_ablation_cells(row)] for row in rows]
     print_results(Form.json if as_json else Form.markdown, rows, [Table(heads, cells)])
-    _tell(failed)
+    _report_failures(failed)
 
 
-def _cells(row: Mapping[str, Any]) -> Iterator[str]:
-    """Means with all features; without one what that changes."""
+def _ablation_cells(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the means of the row of all features, or the changes without a feature."""
     for name in ("mrr", "map"):
         change = row.get(f"{name} change")
-        yield f"{row[name]:.4f}" if change is None else f"{change['mean']:+.4f}"
-        yield "" if change is None else "[{:+.4f}, {:+.4f}]".format(*change["interval"])
+        if change is None:
+            yield f"{row[name]:.4f}"
+            yield ""
+        else:
+            low, high = change["interval"]
+            yield f"{change['mean']:+.4f}"
+            yield f"[{low:+.4f}, {high:+.4f}]"
 
 
 def pack(
@@ -150,22 +155,23 @@ def pack(
     out: Annotated[Path, typer.Option("--out", dir_okay=False, help="File to write.")],
     candidates: Annotated[int, typer.Option("--candidates", min=1, help="Files of a report.")] = 50,
     train_reports: Annotated[
-        int, typer.Option("--train-reports", min=0, help="Only so many, the newest; 0 for all.")
+        int,
+        typer.Option(
+            "--train-reports", min=0, help="Number of the newest training reports; 0 for all."
+        ),
     ] = 0,
 ) -> None:
-    """Write a run's candidates and their texts.
+    """Write a run's candidates and their texts to one small file.
 
-    One small file, from which train-encoder learns on any machine.
+    train-encoder learns from it on any machine.
     """
     from tosloc.lab.bundle import bundle_training
 
     with progress_bars() as callback:
         numbers = bundle_training(run, repo, reports, out, candidates, train_reports, callback)
-    megabytes = out.stat().st_size / 2**20
-    print(
-        ", ".join(f"{number:,} {part}" for part, number in numbers.items())
-        + f" reports, {megabytes:.1f} MiB"
-    )
+    mebibytes = out.stat().st_size / 2**20
+    reports_by_part = ", ".join(f"{number:,} {part}" for part, number in numbers.items())
+    print(f"{reports_by_part} reports, {mebibytes:.1f} MiB")
 
 
 def train_encoder(
@@ -179,8 +185,8 @@ def train_encoder(
 ) -> None:
     """Train an encoder reranker on a pack.
 
-    On several processes or GPUs: torchrun -m tosloc lab train-encoder, or accelerate launch -m; they learn what one
-    would. An interrupted training goes on.
+    On several processes or GPUs run torchrun -m tosloc lab train-encoder, or accelerate launch -m;
+    they learn what one process would. An interrupted training resumes.
     """
     require("training an encoder", "encoder", "torch", "transformers", "accelerate")
     from tosloc.lab.ablation import train_on_bundle

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.lab.learning import ConfigOption, ProjectsOption, settings_of
+from tosloc.cli.lab.learning import ConfigOption, ProjectsOption, read_settings
 from tosloc.cli.options import (
     ClusterOption,
     JsonOption,
@@ -85,7 +85,7 @@ def baselines(
     splits = baseline_runs.SPLITS if split is None else (split.value,)
     with on_cluster(cluster, {repo: ""}, resolve_revision), progress_bars() as callback:
         folders = baseline_runs.rank_with(
-            techniques, settings_of(config), repo, reports, out, splits, callback
+            techniques, read_settings(config), repo, reports, out, splits, callback
         )
     for folder in folders:
         print(folder)
@@ -107,7 +107,7 @@ def bm25(
 
     require("BM25 over whole files", "lab", "bm25s")
     with progress_bars() as callback:
-        rank_with_bm25s(settings_of(config), repo, reports, out, split.value, callback)
+        rank_with_bm25s(read_settings(config), repo, reports, out, split.value, callback)
     print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {split.value}", file=sys.stderr)
 
 

@@ -34,6 +34,7 @@ from tosloc.cli.printing import (
 from tosloc.core.errors import RunError, pluralize
 from tosloc.evaluate.compare import ALWAYS_COMPARED, Comparison, difference_values
 from tosloc.evaluate.compare import compare as compare_pair
+from tosloc.evaluate.measures import Evaluation
 from tosloc.evaluate.run_paths import BM25_NAME
 from tosloc.evaluate.tables import header_notes
 from tosloc.lab.projects import (
@@ -45,7 +46,7 @@ from tosloc.lab.projects import (
 
 
 class Rows(StrEnum):
-    """What has a row of its own."""
+    """Groups of reports that have a row each."""
 
     project = "project"
     language = "language"
@@ -69,54 +70,56 @@ def evaluate(
 ) -> None:
     """Print how good the runs of many projects are.
 
-    A row for each project, and their macro mean, with an interval over projects, and their micro mean.
+    There is a row for each project, one for their macro mean, with an interval over projects, and
+    one for their micro mean.
     """
-    form, asked = output_form(as_json, as_markdown), parse_measures(measures, level)
-    lacking: list[str] = []
+    form = output_form(as_json, as_markdown)
+    shown_measures = parse_measures(measures, level)
+    missing: list[str] = []
     if len(runs) == 1:
-        paths, lacking = find_project_runs(runs[0], split.value)
+        paths, missing = find_project_runs(runs[0], split.value)
     else:
         names = Counter(path.name for path in runs)
         paths = {path.name if names[path.name] == 1 else str(path): path for path in runs}
         if len(paths) < len(runs):
             raise RunError("a run is named twice")
-    found = read_scored_runs(list(paths.values()), split.value, None, no_tests, level)
-    sides = {"": found}
+    scored_runs = read_scored_runs(list(paths.values()), split.value, None, no_tests, level)
+    runs_by_title = {"": scored_runs}
     if level is Level.function:
-        sides = {"functions": found[::2], BM25_NAME: found[1::2]}
-    values = {}
-    for side, scored in sides.items():
-        evaluations = {name: one.evaluation() for name, one in zip(paths, scored, strict=True)}
-        values[side] = project_means(
-            {name: one for name, one in evaluations.items() if one.per_report}, asked
-        )
-    print_results(
-        form, values.get("", values), [means_table(one, side) for side, one in values.items()]
-    )
-    lacking_note = (
-        f"{pluralize(len(lacking), 'project')} without a finished run: {', '.join(lacking)}"
-    )
-    notes = dict.fromkeys(note for one in found for note in header_notes(one))
-    print_notes([*notes, *([lacking_note] if lacking else [])])
+        # Each project has our run of functions, followed by that of BM25.
+        runs_by_title = {"functions": scored_runs[::2], BM25_NAME: scored_runs[1::2]}
+    values: dict[str, Any] = {}
+    for title, project_runs in runs_by_title.items():
+        evaluations: dict[str, Evaluation] = {}
+        for name, scored in zip(paths, project_runs, strict=True):
+            evaluation = scored.evaluation()
+            if evaluation.per_report:
+                evaluations[name] = evaluation
+        values[title] = project_means(evaluations, shown_measures)
+    tables = [means_table(means, title) for title, means in values.items()]
+    print_results(form, values.get("", values), tables)
+    notes: dict[str, None] = {}  # used as an ordered set
+    for scored in scored_runs:
+        notes.update(dict.fromkeys(header_notes(scored)))
+    print_notes(notes)
+    if missing:
+        number = pluralize(len(missing), "project")
+        print_notes([f"{number} without a finished run: {', '.join(missing)}"])
 
 
 def means_table(values: Mapping[str, Any], title: str = "") -> Table:
-    """The means of each project, and of all of them: each counting the same, and each report."""
+    """Return the table of ``project_means``: each project, the macro mean and the micro mean."""
+    measures = list(values["macro"])
 
-    def row(name: str, one: Mapping[str, Any]) -> list[str]:
-        return [
-            name,
-            count_cell(one["reports"]),
-            *(share_cell(one[measure]) for measure in values["macro"]),
-        ]
+    def row(name: str, means: Mapping[str, Any]) -> list[str]:
+        cells = [share_cell(means[measure]) for measure in measures]
+        return [name, count_cell(means["reports"]), *cells]
 
-    rows = [row(one["project"], one) for one in values["projects"]]
-    macro = [mean_cell(one["mean"], one["interval"]) for one in values["macro"].values()]
-    rows += [
-        [f"macro mean of {len(rows)} projects", "", *macro],
-        row("micro mean of all reports", values["micro"]),
-    ]
-    return Table(["project", "reports", *values["macro"]], rows, title)
+    rows = [row(means["project"], means) for means in values["projects"]]
+    macro = [mean_cell(means["mean"], means["interval"]) for means in values["macro"].values()]
+    rows.append([f"macro mean of {len(rows)} projects", "", *macro])
+    rows.append(row("micro mean of all reports", values["micro"]))
+    return Table(["project", "reports", *measures], rows, title)
 
 
 def compare(
@@ -134,69 +137,77 @@ def compare(
 ) -> None:
     """Compare two rankings of many projects.
 
-    A row for each project, for each language of fixed files, or for each number of them; below, all reports together
-    with intervals and tests, and means over projects that count alike, projects resampled.
+    There is a row for each project, for each language of fixed files, or for each number of them.
+    Below are all reports together, with intervals and tests, and means over projects that count the
+    same, with projects resampled.
     """
-    form, asked = output_form(as_json, as_markdown), parse_measures(measures)
+    form = output_form(as_json, as_markdown)
+    shown_measures = parse_measures(measures)
     if first.resolve() == second.resolve():
         raise RunError(f"{first}: named twice")
-    a, b = (find_project_runs(folder, split.value)[0] for folder in (first, second))
-    both = [name for name in a if name in b]
-    if not both:
+    first_runs, _ = find_project_runs(first, split.value)
+    second_runs, _ = find_project_runs(second, split.value)
+    common_projects = [name for name in first_runs if name in second_runs]
+    if not common_projects:
         raise RunError(
-            f"{first} and {second}: no project has a finished run of the split {split.value!r} in both"
+            f"{first} and {second}: no project has a finished run of the split {split.value!r} in"
+            " both"
         )
     names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
-    projects: dict[str, Comparison] = {}
-    for project in both:
-        scored = [
-            read_scored_runs([one[project]], split.value, None, no_tests)[0].evaluation()
-            for one in (a, b)
+    comparisons: dict[str, Comparison] = {}
+    for project in common_projects:
+        paths = [first_runs[project], second_runs[project]]
+        evaluations = [
+            read_scored_runs([path], split.value, None, no_tests)[0].evaluation() for path in paths
         ]
-        projects[project] = compare_pair(
-            (names[0], scored[0]), (names[1], scored[1]), common, asked
+        comparisons[project] = compare_pair(
+            (names[0], evaluations[0]), (names[1], evaluations[1]), common, shown_measures
         )
-    whole, rows = group_comparisons(projects)["all"], group_comparisons(projects, by.value)
-    number, means = pluralize(len(projects), "project"), compare_project_means(projects)
+    whole = group_comparisons(comparisons)["all"]
+    rows = group_comparisons(comparisons, by.value)
+    project_differences = compare_project_means(comparisons)
     tables = [
         _rows_table(by.value, rows | {"all": whole}),
         differences_table(whole.differences, *names, pluralize(len(whole.pairs), "report")),
-        differences_table(means, *names, number),
+        differences_table(project_differences, *names, pluralize(len(comparisons), "project")),
     ]
-    listed = {
-        name: {"reports": len(one.pairs), "measures": difference_values(one.differences)}
-        for name, one in (rows | {"all": whole}).items()
-    }
     values = {
         "a": whole.a,
         "b": whole.b,
-        "all": listed.pop("all"),
-        "rows": listed,
-        "projects": {"number": len(projects), "measures": difference_values(means)},
+        "all": _comparison_values(whole),
+        "rows": {name: _comparison_values(comparison) for name, comparison in rows.items()},
+        "projects": {
+            "number": len(comparisons),
+            "measures": difference_values(project_differences),
+        },
     }
     print_results(form, values, tables)
-    if apart := sorted(a.keys() ^ b.keys()):
-        print_notes(
-            [
-                f"{pluralize(len(apart), 'project')} only in one of the folders, left out: first {apart[0]}"
-            ]
-        )
+    unpaired = sorted(first_runs.keys() ^ second_runs.keys())
+    if unpaired:
+        number = pluralize(len(unpaired), "project")
+        print_notes([f"{number} only in one of the folders, left out: first {unpaired[0]}"])
+
+
+def _comparison_values(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison as plain values."""
+    return {
+        "reports": len(comparison.pairs),
+        "measures": difference_values(comparison.differences),
+    }
 
 
 def _rows_table(by: str, rows: Mapping[str, Comparison]) -> Table:
+    """Return the table of comparisons, with both means and the differences of each."""
     whole = rows["all"]
-    heads = [by, "reports", *map(repr, whole.differences)]
+    heads = [by, "reports", *(repr(measure) for measure in whole.differences)]
     heads += [f"{measure!r}: difference [95 %]" for measure in ALWAYS_COMPARED]
-    cells = [
-        [
-            name,
-            count_cell(len(one.pairs)),
-            *(f"{share_cell(of.b)} / {share_cell(of.a)}" for of in one.differences.values()),
-            *(
-                mean_cell(of.difference, of.interval, sign=True)
-                for of in map(one.differences.__getitem__, ALWAYS_COMPARED)
-            ),
-        ]
-        for name, one in rows.items()
-    ]
+    cells: list[list[str]] = []
+    for name, comparison in rows.items():
+        row = [name, count_cell(len(comparison.pairs))]
+        for difference in comparison.differences.values():
+            row.append(f"{share_cell(difference.b)} / {share_cell(difference.a)}")
+        for measure in ALWAYS_COMPARED:
+            difference = comparison.differences[measure]
+            row.append(mean_cell(difference.difference, difference.interval, sign=True))
+        cells.append(row)
     return Table(heads, cells, f" {whole.b} / {whole.a}")
