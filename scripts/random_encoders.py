@@ -42,13 +42,18 @@ def write_encoders(pack: Path, out: Path, config: RobertaConfig) -> None:
     code = list(bundle.texts.values())
     reports = [report_text(case.report) for case in bundle.parts["train"]]
     for seed, (name, texts) in enumerate({"code": code, "report": reports + code}.items()):
-        tokenizer = _train_tokenizer(texts, config)
-        torch.manual_seed(seed)
-        model = RobertaModel(config)
-        tokenizer.save_pretrained(out / name)
-        model.save_pretrained(out / name)
-        parameters = sum(values.numel() for values in model.parameters())
-        print(f"{out / name}: {len(tokenizer):,} tokens, {parameters / 1e6:.1f} million parameters")
+        write_encoder(out / name, texts, config, seed)
+
+
+def write_encoder(folder: Path, texts: list[str], config: RobertaConfig, seed: int) -> None:
+    """Write an encoder of this architecture with a vocabulary learned from texts."""
+    tokenizer = _train_tokenizer(texts, config)
+    torch.manual_seed(seed)
+    model = RobertaModel(config)
+    tokenizer.save_pretrained(folder)
+    model.save_pretrained(folder)
+    parameters = sum(values.numel() for values in model.parameters())
+    print(f"{folder}: {len(tokenizer):,} tokens, {parameters / 1e6:.1f} million parameters")
 
 
 def _train_tokenizer(texts: list[str], config: RobertaConfig) -> PreTrainedTokenizerFast:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +13,7 @@ import torch
 import transformers
 from huggingface_hub import snapshot_download
 from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTokenizer
+from transformers.utils import logging as transformers_logging
 
 _ENCODER_DECODERS: Final = ("t5", "mt5", "umt5")
 """Types of models of which only the encoder is loaded."""
@@ -85,19 +88,31 @@ def load_model(location: str) -> Any:
     if hasattr(config, "use_cache"):
         config.use_cache = False  # generation alone needs it, and it takes memory
     loader = AutoModelForTextEncoding if config.model_type in _ENCODER_DECODERS else AutoModel
-    model, report = loader.from_pretrained(
-        location,
-        config=config,
-        dtype=torch.float32,
-        trust_remote_code=False,
-        use_safetensors=True,
-        local_files_only=local,
-        output_loading_info=True,
-    )
+    with _errors_alone():
+        model, report = loader.from_pretrained(
+            location,
+            config=config,
+            dtype=torch.float32,
+            trust_remote_code=False,
+            use_safetensors=True,
+            local_files_only=local,
+            output_loading_info=True,
+        )
     _check_weights(model, report["missing_keys"])
     if has_own_code:
         _check_ignored_weights(report["unexpected_keys"])
     return model
+
+
+@contextmanager
+def _errors_alone() -> Iterator[None]:
+    """Let transformers log errors alone: it warns of each weight of a head that is not loaded."""
+    verbosity = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity(max(verbosity, logging.ERROR))
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
 
 
 def _check_class(name: str | None) -> None:

@@ -1,0 +1,70 @@
+"""``scripts/gpu_check.sh``, with encoders that are small enough for a CPU."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from scripts import gpu_check
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Return the results of the script, and what it printed."""
+    process = subprocess.run(
+        ["bash", "scripts/gpu_check.sh", "--tiny", "--steps", "3", "--out", tmp_path / "out.json"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads((tmp_path / "out.json").read_text()), process.stdout
+
+
+@pytest.mark.slow
+def test_every_check_passes_on_a_cpu(results):
+    values, output = results
+    rows = values["precisions"]
+    assert [row["precision"] for row in rows] == ["float16", "bfloat16", "float32"]
+    assert all(row["steps a second"] > 0 for row in rows)
+    assert all(row["peak GiB"] > 0 for row in rows)
+    losses = [row["loss"] for row in rows]
+    assert losses == pytest.approx([losses[-1]] * 3, abs=0.1)
+    assert values["resume"] == {"was killed": True, "largest difference": 0, "passed": True}
+    assert values["rerankings"] == {"largest difference": 0, "passed": True}
+    assert output.splitlines()[-1] == "passed"
+
+
+def test_the_made_up_project_is_the_same_each_time():
+    first, second = (gpu_check.MadeUpProject.make(gpu_check.TINY, 2) for _ in range(2))
+    assert first.texts == second.texts
+    for left, right in zip(first.reports, second.reports, strict=True):
+        assert left.report == right.report
+        assert left.blobs == right.blobs
+        assert np.array_equal(left.fixed, right.fixed)
+
+
+@pytest.mark.parametrize(
+    ("has_bfloat16", "precisions"),
+    [(True, ["float16", "bfloat16", "float32"]), (False, ["float16", "float32"])],
+    ids=["A100", "V100"],
+)
+def test_an_emulated_precision_is_not_measured(monkeypatch, has_bfloat16, precisions):
+    state = SimpleNamespace(device=torch.device("cuda", 0))
+    monkeypatch.setattr(gpu_check, "process_state", lambda: state)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bfloat16)
+    assert gpu_check.measured_precisions() == precisions
+
+
+def test_a_training_that_ends_before_it_is_killed_is_no_check(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    assert not gpu_check.kill_after_an_epoch(process, tmp_path)
