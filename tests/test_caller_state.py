@@ -114,7 +114,7 @@ def test_training_and_reranking_change_nothing(kind, project, tmp_path, encoder_
 
 def test_a_silenced_logger_gets_its_handlers_back():
     def silence():
-        with cluster._silenced("asyncio", "distributed"):
+        with cluster._silence_loggers("asyncio", "distributed"):
             pass
 
     check_unchanged(silence)

@@ -98,7 +98,7 @@ def make_query(description):
 
 
 READERS = {
-    "parts": text.parts,
+    "parts": text.split_report_text,
     "names": text.names,
     "addresses": text.without_addresses,
     "report": lambda said: read_report(StringIO(f"Crash\n\nIt crashes.\n{said}")),

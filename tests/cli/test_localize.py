@@ -146,7 +146,8 @@ def test_a_repository_without_source_files_is_one_sentence(fails, make_repositor
 
 @pytest.mark.usefixtures("project")
 def test_test_files_are_hidden(localize_json):
-    assert localize_json("bug.md")["searched"] == {"files": 4, "hidden_tests": 1, "uncommitted": 0}
+    searched = {"files": 4, "hidden_tests": 1, "uncommitted": 0, "hidden_files": 0}
+    assert localize_json("bug.md")["searched"] == searched
 
 
 @pytest.mark.usefixtures("project")

@@ -101,7 +101,10 @@ def report_reader(text):
         read_report(StringIO(f"{begin}{text}x"))
 
 
-QUERIED = "weights qualified_names lead_weights plain_weights compounds mentions names locations"
+QUERIED = (
+    "commands named_changes weights qualified_names lead_weights plain_weights compounds mentions"
+    " names locations"
+)
 
 
 class ParserInThisProcess:

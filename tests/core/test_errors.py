@@ -42,13 +42,13 @@ def library_modules():
 
 
 def sentences(file):
-    """Return the string constants of a module that contain a blank, except docstrings."""
+    """Return the string constants with a blank of a module, except docstrings and patterns."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     texts = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and node not in docstrings:
-            if isinstance(node.value, str) and " " in node.value:
+            if isinstance(node.value, str) and " " in node.value and "(?" not in node.value:
                 texts.append(node.value)
     return texts
 

@@ -70,7 +70,7 @@ FULL_AS_DICT = {
     "commit": "c" * 40,
     "committed": "2014-01-15T07:30:17Z",
     "report": {"id": "#12", "summary": "It fails", "opened": "2014-01-15T07:30:17Z"},
-    "searched": {"files": 40, "hidden_tests": 2, "uncommitted": 0},
+    "searched": {"files": 40, "hidden_tests": 2, "uncommitted": 0, "hidden_files": 0},
     "hits": [
         {
             "rank": 1,

@@ -2,6 +2,7 @@
 
 import time
 
+import numpy as np
 import pytest
 
 from tosloc.core.errors import ToslocError
@@ -41,13 +42,81 @@ def test_globs_are_those_of_gitignore(include, exclude, left):
 
 
 def test_tests_are_hidden_and_counted():
-    assert (chosen().kept.tolist(), chosen().hidden_tests) == ([True] * 5 + [False] * 2, 2)
-    shown = chosen(tests=True)
-    assert (shown.kept.all(), shown.hidden_tests, shown.notes) == (True, 0, ())
-    for include in ("tests", "*.rb"):  # where all files are tests none is hidden
-        found = chosen(include=(include,))
-        assert (found.kept.any(), found.hidden_tests) == (True, 0)
-        assert found.notes == ("all searched files are test files, so none is hidden",)
+    selection = chosen()
+    assert selection.kept.tolist() == [True] * 5 + [False] * 2
+    assert selection.hidden_tests == 2
+
+
+def test_tests_may_be_shown():
+    selection = chosen(tests=True)
+    assert selection.kept.all()
+    assert selection.hidden_tests == 0
+    assert selection.notes == ()
+
+
+@pytest.mark.parametrize("include", ["tests", "*.rb"])
+def test_no_test_is_hidden_if_all_files_are_tests(include):
+    selection = chosen(include=(include,))
+    assert selection.kept.any()
+    assert selection.hidden_tests == 0
+    assert selection.notes == ("all searched files are test files, so none is hidden",)
+
+
+ARE_VENDORED = np.array([path.startswith("lib/") for path in PATHS])
+
+
+def kept(selection):
+    return [path for path, keep in zip(PATHS, selection.kept, strict=True) if keep]
+
+
+def test_vendored_files_are_hidden_and_counted_apart_from_tests():
+    selection = chosen(are_others_hidden=ARE_VENDORED)
+    assert kept(selection) == ["docs/conf.py", "src/a.py", "src/b/c.py", "src/b/d.js"]
+    assert selection.hidden_tests == 2
+    assert selection.hidden_files == 1
+    assert selection.sharing.tolist() == selection.kept.tolist()
+
+
+def test_tests_alone_may_be_shown():
+    selection = chosen(are_others_hidden=ARE_VENDORED, tests=True)
+    assert "tests/x.rb" in kept(selection)
+    assert "lib/src/a.py" not in kept(selection)
+
+
+def test_all_classes_may_be_shown():
+    selection = chosen(are_others_hidden=ARE_VENDORED, every_class=True)
+    assert kept(selection) == list(PATHS)
+    assert selection.hidden_tests == 0
+    assert selection.hidden_files == 0
+
+
+def test_vendored_files_are_shown_if_globs_leave_nothing_else():
+    selection = chosen(are_others_hidden=ARE_VENDORED, include=("lib/",))
+    assert kept(selection) == ["lib/src/a.py"]
+    [note] = selection.notes
+    assert note.endswith("so none is hidden")
+
+
+def test_tests_are_shown_before_vendored_files():
+    selection = chosen(are_others_hidden=ARE_VENDORED, include=("lib/", "tests/"))
+    assert kept(selection) == ["tests/test_a.py", "tests/x.rb"]
+
+
+def test_hidden_file_that_the_report_names_is_selected():
+    tests = which_are_tests(PATHS)
+    hidden = chosen(are_others_hidden=ARE_VENDORED)
+    selection = hidden.with_files([1, 5], tests)
+    assert "lib/src/a.py" in kept(selection)
+    assert "tests/test_a.py" in kept(selection)
+    assert selection.hidden_tests == 1
+    assert selection.hidden_files == 0
+
+
+def test_file_that_the_report_names_is_not_selected_against_the_globs():
+    tests = which_are_tests(PATHS)
+    hidden = chosen(are_others_hidden=ARE_VENDORED, include=("src/**/*.js",))
+    selection = hidden.with_files([1], tests)
+    assert kept(selection) == ["src/b/d.js"]
 
 
 @pytest.mark.parametrize(

@@ -348,6 +348,27 @@ def test_written_path_is_1_by_rank(compute):
     assert compute("written_path", FILES, LOCATIONS) == near(0, 0, 0, 1 / 2, 1, 0)
 
 
+COMMANDS = ("cmd-kill-window.c", "cmd-new-window.c", "new_window.c", "window.c")
+
+
+def test_written_path_is_divided_among_the_files_of_a_command(compute):
+    """new-window is in the names of two files; a hyphenated word of a sentence names none."""
+    assert compute("written_path", COMMANDS, "x|`new-window` fails") == near(0, 1 / 2, 1 / 2, 0)
+    assert compute("written_path", COMMANDS, "x|the kill-window way") == near(0, 0, 0, 0)
+
+
+def test_written_path_does_not_know_commands_of_many_files(compute):
+    files = [f"new-window-{name}.c" for name in "abcd"]
+    assert compute("written_path", files, "x|`new-window` fails") == near(0, 0, 0, 0)
+
+
+def test_linked_is_1_by_the_root_of_the_files_of_a_named_change(compute):
+    """#12 changed two files; #13 is later than the report."""
+    commits = [(3, "x", "ab", ["#12"]), (-1, "x", "c", ["#13"])]
+    values = compute("linked", "abc", "Broken since #12|and by #13", commits=commits)
+    assert values == near(1 / ROOT2, 1 / ROOT2, 0)
+
+
 # The history: documents are (days before the opening, words, files)
 
 
@@ -504,6 +525,18 @@ def test_language_share_is_that_of_the_files_language(compute):
     assert compute("language_share", paths) == near(2 / 3, 2 / 3, 1 / 3)
 
 
+def test_language_share_of_c_and_c_plus_plus_is_one(compute):
+    assert compute("language_share", ("a.c", "b.c", "c.h", "d.py")) == near(
+        3 / 4, 3 / 4, 3 / 4, 1 / 4
+    )
+
+
+def test_language_share_of_a_build_script_is_the_largest(compute):
+    assert compute("language_share", ("a.java", "b.java", "build.gradle")) == near(
+        2 / 3, 2 / 3, 2 / 3
+    )
+
+
 # Features that pass the prior on to related files
 
 
@@ -607,6 +640,15 @@ def test_unscaled_features_are_those_of_the_shipped_weights():
 def test_a_scaled_column_has_1_as_its_largest_value(make_context):
     context = make_context({"a": {"code": "tree"}, "b": {"code": "leaf"}}, "tree")
     assert features.columns(context, ["code"])["code"].tolist() == [1.0, 0.0]
+
+
+def test_a_column_is_scaled_by_what_people_wrote(make_context):
+    """vendor/c.js has the largest value of all, b.js half of a.js's."""
+    files = {name: {"code": "tree " * number} for name, number in (("a.js", 2), ("b.js", 1))}
+    alone = features.columns(make_context(files, "tree"), ["identifiers", "code"])["code"]
+    files["vendor/c.js"] = {"code": "tree " * 9}
+    beside = features.columns(make_context(files, "tree"), ["code"])["code"]
+    assert alone[0] == beside[0] == beside[2] == 1.0
 
 
 def test_a_column_that_is_not_scaled_keeps_its_values(make_context):

@@ -82,7 +82,7 @@ def test_the_report_itself_comes_first_then_the_past_then_words(reasons_for):
             "c0",
             "d0",
         ),
-        Reason("words", "words Growing, Tree"),
+        Reason("words", "Matching words: Growing, Tree"),
     )
     assert len(chosen) == MAX_REASONS
 
@@ -102,7 +102,7 @@ def test_a_rerankers_reason_is_given_if_there_is_no_other(reasons_for):
 
 
 def test_a_file_without_any_reason_is_ranked_by_its_activity(reasons_for):
-    text = "no word in common; ranked by how often and how lately it changed"
+    text = "No common words; ranked by how often and how recently it changed"
     assert reasons_for(OTHER, **LITTLE) == (Reason("activity", text),)
 
 
@@ -117,11 +117,11 @@ def test_a_file_that_is_lowered_is_ranked_by_its_activity(reasons_for):
 @pytest.mark.parametrize(
     ("summary", "texts"),
     [
-        ("Growing fails in Tree", ["the report says Tree, the file's name"]),
+        ("Growing fails in Tree", ["The report contains Tree, the file's name"]),
         ("Growing fails in src/Tree.java", ["The report names src/Tree.java"]),
         ("see https://x.org/blob/12ab/src/Tree.java#L3", ["The report names src/Tree.java"]),
         ("in src.Tree.grow there is a leak", ["The report names src.Tree.grow"]),
-        ("src/Tree.javac", ["the report says Tree, the file's name"]),
+        ("src/Tree.javac", ["The report contains Tree, the file's name"]),
         ("Trees grow in mytree.java", []),
     ],
 )
@@ -329,16 +329,18 @@ BY_WORDS = {"weights": {"bm25f": 1.0}, "history": {}}
 
 
 def test_a_common_word_is_shown_if_there_is_nothing_else(reasons_for):
-    assert reasons_for(OTHER, "file", **BY_WORDS) == (Reason("words", "words file"),)
+    assert reasons_for(OTHER, "file", **BY_WORDS) == (Reason("words", "Matching words: file"),)
 
 
 def test_a_common_word_is_left_out_beside_a_rare_one(reasons_for):
-    assert reasons_for(TREE, "file tree", **BY_WORDS) == (Reason("words", "words tree"),)
+    assert reasons_for(TREE, "file tree", **BY_WORDS) == (Reason("words", "Matching words: tree"),)
 
 
 def test_a_part_of_a_compound_name_is_shown_as_that_part(reasons_for):
     """TreeHouse has the terms tree, house and treehouse, of which the file has tree alone."""
-    assert reasons_for(TREE_TEST, "TreeHouse", **BY_WORDS) == (Reason("words", "words Tree"),)
+    assert reasons_for(TREE_TEST, "TreeHouse", **BY_WORDS) == (
+        Reason("words", "Matching words: Tree"),
+    )
 
 
 LINES = [
@@ -358,8 +360,8 @@ FALL = Function("Tree.fall", 4, 4, 1.0)
         ("growing tree leaf", [FALL, GROW], "Matching words in Tree.grow: growing, tree", (3, 3)),
         ("a tree", [GROW, FALL], "Matching words in Tree.grow: tree", (3, 3)),
         ("growing tree", [FALL], "Matching words in Tree.fall: tree", (4, 4)),
-        ("growing tree", [Function("Tree", 1, 5, 1.0)], "words growing, tree", None),
-        ("growing tree", [], "words growing, tree", None),
+        ("growing tree", [Function("Tree", 1, 5, 1.0)], "Matching words: growing, tree", None),
+        ("growing tree", [], "Matching words: growing, tree", None),
     ],
     ids=["most words", "first of equals", "listed alone", "class", "nothing listed"],
 )

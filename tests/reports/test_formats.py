@@ -1,4 +1,4 @@
-"""Files of labelled reports: the traps of the published tables, the other formats, and what is made to do harm."""
+"""Files of labelled reports: traps of the published tables, other formats, hostile files."""
 
 import io
 import json
@@ -57,7 +57,7 @@ REPORT = LabelledReport(
 
 
 def spreadsheet(folder, *changes, columns=None):
-    """The published form: one sheet, the last column unnamed."""
+    """Write the published form: one sheet, the last column unnamed."""
     book = openpyxl.Workbook()
     book.active.title = "swt"
     book.active.append(columns or [*list(ROW)[:-1], None])
@@ -68,7 +68,7 @@ def spreadsheet(folder, *changes, columns=None):
 
 
 def export(folder, change, head="", root="pma_xml_export"):
-    """A phpMyAdmin export of one row: with CREATE TABLE text and comments, or the bare variant."""
+    """Write a phpMyAdmin export of one row, with CREATE TABLE text and comments, or bare."""
     cells = "".join(
         f'<column name="{name}">{escape(str(value))}</column>'
         for name, value in (ROW | change).items()
@@ -76,7 +76,8 @@ def export(folder, change, head="", root="pma_xml_export"):
     space = ' xmlns:pma="http://example.org/"' if root == "pma_xml_export" else ""
     structure = '<pma:table name="t">CREATE TABLE `t` (`id` int);</pma:table>' if space else ""
     (folder / "reports.data").write_text(
-        f'<?xml version="1.0" encoding="utf-8"?>\n<!-- dump -->{head}<{root}{space}>{structure}<!-- - Database -->'
+        f'<?xml version="1.0" encoding="utf-8"?>\n<!-- dump -->{head}<{root}{space}>{structure}'
+        "<!-- - Database -->"
         f'<database name="t"><table name="t">{cells}</table>\n</database></{root}>',
         encoding="utf-8",
     )
@@ -190,12 +191,14 @@ def test_spreadsheet_that_is_wrong(tmp_path):
 BUGLOCATOR = """<?xml version="1.0" encoding="UTF-8"?>
 <bugrepository name="SWT">
   <bug id="75739" opendate="2004-10-06 15:10:00" fixdate="2004-10-06 16:08:00">
-    <buginformation><summary>Variables not accessible</summary><description>see &lt;x&gt;</description></buginformation>
+    <buginformation><summary>Variables not accessible</summary>
+    <description>see &lt;x&gt;</description></buginformation>
     <fixedFiles><file>org.eclipse.swt.SWT.java</file><file>a.properties</file><file>org.eclipse.swt.SWT.java</file>
     </fixedFiles>
   </bug>
   <bug id="7" master="" opendate="2010-01-02 03:04:05" fixdate="" resolution="Fixed">
-    <buginformation><summary>Bug 7 newer</summary><description/><version>1.0</version></buginformation>
+    <buginformation><summary>Bug 7 newer</summary><description/><version>1.0</version>
+    </buginformation>
     <fixedFiles><file type="M">src/main/java/org/x/Y.java</file></fixedFiles>
     <links><link type="Reference" description="relates to">75739</link></links>
   </bug>
@@ -229,7 +232,10 @@ def test_xml(tmp_path):
     ):
         path.write_text(text, "utf-8")
         refused(path, words)
-    bomb = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;">]>'
+    bomb = (
+        '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">'
+        '<!ENTITY c "&b;&b;&b;&b;&b;&b;">]>'
+    )
     for head in (bomb, '<!DOCTYPE x [<!ENTITY c SYSTEM "file:///etc/hostname">]>'):
         path = export(tmp_path, {"description": "ENTITY"}, head=head)
         path.write_text(path.read_text("utf-8").replace(">ENTITY<", ">&c;<"), "utf-8")
@@ -339,7 +345,7 @@ def test_no_file_of_reports(tmp_path):
 
 
 def by_hand(path, cells):
-    """A spreadsheet whose first sheet has cells written by hand."""
+    """Write a spreadsheet whose first sheet has cells written by hand."""
     space = b'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
     sheet, buffer = (
         b"<worksheet %s><sheetData>%s</sheetData></worksheet>" % (space, cells),

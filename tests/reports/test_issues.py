@@ -44,7 +44,8 @@ def test_text_and_markdown_with_front_matter(tmp_path):
         "\ufeff\n\nNPE in the pool\n===============\nIt fails.\n\n## Steps\n1. go\n",
     ):
         assert read(tmp_path, text) == expected
-    text = "---\nid: '42'\nopened: 2014-01-15T07:30:17+02:00\nlabels:\n - a\n---\n# Crash: twice\nrest\n"
+    front_matter = "---\nid: '42'\nopened: 2014-01-15T07:30:17+02:00\nlabels:\n - a\n---\n"
+    text = f"{front_matter}# Crash: twice\nrest\n"
     opened = datetime(2014, 1, 15, 5, 30, 17, tzinfo=UTC)
     assert read(tmp_path, text) == BugReport("42", "Crash: twice", "rest", opened)
     assert read(tmp_path, "---\ntitle: Crash: twice\n---\nall of it").summary == "Crash: twice"
@@ -141,7 +142,10 @@ def test_json_that_is_wrong(tmp_path):
         refused(tmp_path, {"summary": "a", "opened": time}, "is no time")
 
 
-FORM = "<!-- tell us -->\n### Steps to reproduce\n1. Go to '...'\n2. See error\n- [ ] I looked\n**OS**: [e.g. iOS]\nN/A"
+FORM = (
+    "<!-- tell us -->\n### Steps to reproduce\n1. Go to '...'\n2. See error\n- [ ] I looked\n"
+    "**OS**: [e.g. iOS]\nN/A"
+)
 
 
 def test_text_that_is_odd_empty_or_a_form_that_nobody_filled_in(tmp_path):

@@ -1,4 +1,4 @@
-"""Labelled reports resolved in small real repositories, and cut into what is learned from and measured on."""
+"""Labelled reports resolved in small real repositories, and their split."""
 
 import json
 from datetime import UTC, datetime
@@ -42,7 +42,7 @@ def lines(folder, *reports):
 
 @pytest.fixture
 def history(repository):
-    """A repository of four commits an hour apart."""
+    """Return a repository of four commits an hour apart."""
     repository.commit({"a b/A.java": "1", "B.java": "1", "notes.txt": "1"}, "start")
     repository.commit({"a b/A.java": "2", "New.java": "1"}, "Bug 12: repair A")
     three = {"B.java": "2", "x/c/D.java": "1", "y/c/D.java": "1", "y/c/E.java": "1"}
@@ -117,9 +117,13 @@ def test_merge_counts_from_its_first_parent(repository, tmp_path):
 
 
 def found_for(repository, folder, bug, fixed, files):
-    """The cases of BugLocator's file of one bug, with its date of fixing; all are opened at START."""
+    """Return the cases of BugLocator's file of one bug with its date of fixing.
+
+    The bug was opened at START.
+    """
     named = "".join(f"<file>{file}</file>" for file in files)
-    text = f'<bug id="{bug}" opendate="{iso(0)}" fixdate="{fixed}"><fixedFiles>{named}</fixedFiles></bug>'
+    dates = f'opendate="{iso(0)}" fixdate="{fixed}"'
+    text = f'<bug id="{bug}" {dates}><fixedFiles>{named}</fixedFiles></bug>'
     (folder / "bugs.xml").write_text(f'<bugrepository name="p">{text}</bugrepository>', "utf-8")
     return load(repository, folder / "bugs.xml").cases[0]
 

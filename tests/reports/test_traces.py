@@ -2,11 +2,18 @@
 
 import pytest
 
-from tosloc.reports.traces import Frame, frames, locations, qualified_names, without_frames
+from tosloc.reports.traces import (
+    Frame,
+    frames,
+    locations,
+    named_changes,
+    qualified_names,
+    without_frames,
+)
 
 FOLDED = (
-    "It fails on start: Mar 3, 2021 4:05:06 PM org.example.core.BasicShop openDoor SEVERE: Error opening the "
-    "shop java.lang.IllegalStateException: Closed : no key "
+    "It fails on start: Mar 3, 2021 4:05:06 PM org.example.core.BasicShop openDoor SEVERE: "
+    "Error opening the shop java.lang.IllegalStateException: Closed : no key "
     "\tat org.example.doors.WoodenDoor.setKey(WoodenDoor.java:138) "
     "\tat org.example.core.BasicShop.openDoor(BasicShop.java:5055) "
     "\tat org.example.core.BasicShop$Clerk.call(BasicShop.java:9) "
@@ -34,11 +41,15 @@ def test_folded_java_trace():
         name[12:] for name in qualified_names(FOLDED) if name.startswith("org.example")
     ] == names
     assert " ".join(without_frames(FOLDED).split()) == (
-        "It fails on start: Mar 3, 2021 4:05:06 PM org.example.core.BasicShop openDoor SEVERE: Error opening the shop "
-        "java.lang.IllegalStateException: Closed : no key Caused by: org.example.KeyException: lost ... 12 more "
+        "It fails on start: Mar 3, 2021 4:05:06 PM org.example.core.BasicShop openDoor SEVERE: "
+        "Error opening the shop java.lang.IllegalStateException: Closed : no key "
+        "Caused by: org.example.KeyException: lost ... 12 more "
         "root cause Please help, see org.example.Other for more."
     )
-    text = "The root cause is unclear. Caused by: a.E: x at a.B.c(B.java:1) Caused by: a.F: y at a.D.e(D.java:2)"
+    text = (
+        "The root cause is unclear. Caused by: a.E: x at a.B.c(B.java:1)"
+        " Caused by: a.F: y at a.D.e(D.java:2)"
+    )
     assert [frame.cause for frame in frames(text)] == [
         0,
         1,
@@ -57,7 +68,10 @@ def test_folded_java_trace():
         ("List(Control).send(Event) line: 33", ("Control", "Control.java", "send", 33)),
         ("at async Shop.open (file:///src/door.mjs:10:5)", ("", "door.mjs", "open", 10)),
         ('File "src/shop/door.py", line 3, in open', ("", "door.py", "open", 3)),
-        (r"at Shop.Door`1.Open(String key) in C:\src\Door.cs:line 12", ("Shop.Door", "Door.cs", "Open", 12)),
+        (
+            r"at Shop.Door`1.Open(String key) in C:\src\Door.cs:line 12",
+            ("Shop.Door", "Door.cs", "Open", 12),
+        ),
     ],
 )  # fmt: skip
 def test_one_frame(line, expected):
@@ -134,7 +148,10 @@ RUST = """thread 'main' panicked at 'closed', src/door.rs:14:5
 RUBY = "lib/shop/door.rb:14:in `open': closed (Closed)\n\tfrom lib/shop.rb:3:in `<main>'"
 PHP = "#0 /var/www/shop/Door.php(14): Door->open()\n#1 /var/www/index.php(3): main()\n"
 GDB = "#0  0x00 in door_open (d=0x0) at src/door.c:14\n#1  0x01 in main () at src/main.c:3\n"
-JAVA = "in main a.b.Closed:\n\tat org.shop.Door$Lock.open(Door.java:14)\n\tat org.shop.Main.main(Main.kt:3)\n"
+JAVA = (
+    "in main a.b.Closed:\n\tat org.shop.Door$Lock.open(Door.java:14)\n"
+    "\tat org.shop.Main.main(Main.kt:3)\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -192,8 +209,10 @@ def test_what_stands_apart_links_and_lines_that_are_shown():
     )  # commands run the others
     assert [place.path for place in found.paths] == ["door.py"]
     found = locations(
-        "See https://github.com/me/shop/blob/master/src/door.py#L14-L16 and\n\nshop/src/key.py\n\n\n"
-        "         Line 12\n      in\n      5809c29\n\nbut not src/lock.py or the 2.5.1 release."
+        "See https://github.com/me/shop/blob/master/src/door.py#L14-L16 and\n\n"
+        "shop/src/key.py\n\n\n"
+        "         Line 12\n      in\n      5809c29\n\n"
+        "but not src/lock.py or the 2.5.1 release."
     )
     assert [(place.path, place.line) for place in found.links] == [
         ("src/door.py", 14),
@@ -201,3 +220,92 @@ def test_what_stands_apart_links_and_lines_that_are_shown():
     ]
     assert [place.path for place in found.paths] == ["src/lock.py"]
     assert found.traces == ()
+
+
+PLACES = {
+    "swift error": (
+        "Fatal error: out of range: file Shop/Cart.swift, line 12",
+        "Shop/Cart.swift",
+        "",
+    ),
+    "swift trace": (
+        "3   Shop  0x0000000100003f2a Cart.total() + 52 (Cart.swift:12)",
+        "Cart.swift",
+        "",
+    ),
+    "kotlin": ("at org.x.CartKt.total(Cart.kt:12)", "org/x/Cart.kt", "total"),
+    "php trace": ("#0 /app/src/Cart.php(12): Shop\\Cart->total()", "/app/src/Cart.php", ""),
+    "php error": ("PHP Warning: no key in /app/src/Cart.php on line 12", "/app/src/Cart.php", ""),
+    "ruby": ("app/cart.rb:12:in `total': no key", "app/cart.rb", "total"),
+    "ruby block": ("from app/cart.rb:12:in `block in total'", "app/cart.rb", "total"),
+    "ruby 3.4": ("app/cart.rb:12:in 'Cart#total': no key", "app/cart.rb", "total"),
+    "elixir": ("(shop 0.1.0) lib/cart.ex:12: Shop.Cart.total/1", "lib/cart.ex", ""),
+    "gdb": ("#0  0x00005555 in cart_total (c=0x0) at src/cart.c:12", "src/cart.c", ""),
+    "address sanitizer": ("#0 0x4f in cart_total /home/u/cart.c:12:5", "/home/u/cart.c", ""),
+    "rust panic": ("thread 'main' panicked at src/cart.rs:12:9:", "src/cart.rs", ""),
+    "rust trace": ("1: shop::cart::total\n             at ./src/cart.rs:12:9", "./src/cart.rs", ""),
+    "go": ("main.total(...)\n\t/home/u/cart.go:12 +0x1d", "/home/u/cart.go", ""),
+    "node": ("at Cart.total (/app/src/cart.js:12:5)", "/app/src/cart.js", "total"),
+    "lua": ("src/cart.lua:12: in function 'total'", "src/cart.lua", "total"),
+    "lua chunk": ("src/cart.lua:12: in main chunk", "src/cart.lua", ""),
+    "dart": ("#0  Cart.total (package:shop/cart.dart:12:5)", "shop/cart.dart", ""),
+    "tsc": ("src/cart.ts(12,5): error TS2322: no", "src/cart.ts", ""),
+    "cargo": ("error[E0308]: no\n  --> src/cart.rs:12:5", "src/cart.rs", ""),
+    "javac": ("src/Cart.java:12: error: cannot find symbol", "src/Cart.java", ""),
+    "gcc": ("src/cart.cpp:12:3: error: no member", "src/cart.cpp", ""),
+    "msbuild": ("src\\Cart.cs(12,5): error CS0103: no", "src/Cart.cs", ""),
+    "chinese": ("在src/cart.py:12中出错", "src/cart.py", ""),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_place_in_a_trace_or_a_build(name):
+    text, place, method = PLACES[name]
+    [[frame]] = locations(text).traces
+    assert frame.place == place
+    assert frame.line == 12
+    assert frame.method == method
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("FAILED: src/CMakeFiles/a.dir/b/cart.cpp.o", ["src/b/cart.cpp"]),
+        ("FAILED: src/liba.so.p/cart.c.o", ["src/cart.c"]),
+        ("make[2]: *** [x.make:76: CMakeFiles/a.dir/src/cart.cpp.o] Error 1", ["src/cart.cpp"]),
+        ("[ 4%] Building CXX object CMakeFiles/a.dir/src/cart.cpp.o", []),
+        ("FAILED: src/cart.o", []),
+    ],
+    ids=["cmake", "meson", "make", "built", "no source"],
+)
+def test_objects_that_failed_name_their_sources(text, paths):
+    found = locations(text)
+    assert [frame.path for trace in found.traces for frame in trace] == paths
+    assert found.paths == ()
+
+
+def test_file_that_a_command_compiles_is_no_named_file():
+    assert locations("/usr/bin/c++ -O2 -c src/cart.cpp -o cart").paths == ()
+
+
+def test_shifted_places_have_other_offsets():
+    [[frame]] = locations("a.py:12").shift(lambda offset: offset + 5).traces
+    assert frame.offset == 5
+    assert frame.end == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("since commit 12ab34c", ["12ab34c"]),
+        ("https://github.com/a/b/commit/1234567890", ["1234567890"]),
+        ("broken by #678", ["#678"]),
+        ("see https://github.com/a/b/pull/9", ["#9"]),
+        ("the deadline of 1234567", []),
+        ("#1 0x12ab34c in f", []),
+        ("my #12 wish", []),
+        ("file 12ab34c.py", []),
+    ],
+)
+def test_changes_that_a_text_names(text, changes):
+    assert named_changes(text) == changes

@@ -62,6 +62,9 @@ def _print_heading(console: Console, answer: Answer) -> None:
     hidden_tests = answer.searched.hidden_tests
     if hidden_tests:
         scope += f"; {pluralize(hidden_tests, 'test file')} hidden (--tests)"
+    hidden_files = answer.searched.hidden_files
+    if hidden_files:
+        scope += f"; {pluralize(hidden_files, 'generated or vendored file')} hidden (--all)"
     console.print(Text(scope, "dim"), soft_wrap=True)
 
 

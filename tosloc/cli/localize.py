@@ -68,6 +68,10 @@ ShareOption = Annotated[
     float | None,
     typer.Option(min=0, max=1, help="Show only files with at least this share, such as 0.3."),
 ]
+AllOption = Annotated[
+    bool,
+    typer.Option("--all", help="Include test, generated, minified, translated and vendored files."),
+]
 TopOption = Annotated[int, typer.Option(min=1, help="Number of files to print.")]
 FunctionsOption = Annotated[int, typer.Option(min=0, help="Most functions to print for a file.")]
 PageOption = Annotated[
@@ -122,6 +126,7 @@ def localize(
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
     tests: Annotated[bool, typer.Option("--tests", help="Include test files.")] = False,
+    every_class: AllOption = False,
     min_share: ShareOption = None,
     top: TopOption = 10,
     functions: FunctionsOption = 3,
@@ -175,6 +180,7 @@ def localize(
             "include": include,
             "exclude": exclude,
             "tests": tests or None,
+            "every_class": every_class,
             "min_share": min_share,
             "top": top,
             "functions": functions,

@@ -14,9 +14,9 @@ FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
 
 The first three are the whole text. The others are declared names, which are also in ``code``.
 """
-FACTS_VERSION: Final = 3
-"""Raise it whenever tosloc.code.facts computes something else."""
-FUNCTIONS_VERSION: Final = "functions2"
+FACTS_VERSION: Final = 4
+"""Raise it whenever tosloc.code.facts computes something else, or a text gets another class."""
+FUNCTIONS_VERSION: Final = "functions3"
 """Raise it whenever tosloc.code.functions computes something else."""
 
 

@@ -46,7 +46,14 @@ _STOP_WORDS: Final[frozenset[str]] = frozenset(
 )
 """Words that never become terms, compared in lower case before stemming."""
 
+_EAST_ASIAN: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+"""Ranges of a character class: kana, Chinese characters and Hangul.
+
+Most texts in these scripts have no blanks between words."""
+_IS_EAST_ASIAN = re.compile(f"[{_EAST_ASIAN}]")
 _WORD = re.compile(r"[\w$]+")
+_WORD_OF_SCRIPTS = re.compile(rf"[{_EAST_ASIAN}]+|(?:(?![{_EAST_ASIAN}])[\w$])+")
+_BESIDE_EAST_ASIAN = re.compile(rf"(?<=[{_EAST_ASIAN}])(?=[!-~])|(?<=[!-~])(?=[{_EAST_ASIAN}])")
 _PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _NUMBER = re.compile(
     r"0[xX][0-9a-fA-F_]*[lL]?|0[bB][01_]+[lL]?|[0-9][0-9_]*(?:[eE][0-9]*)?[lLfFdDuU]*"
@@ -62,12 +69,28 @@ _stemmer = Stemmer.Stemmer("porter", 0)
 def words(text: str) -> list[str]:
     """Return the word tokens of a text in order: runs of letters, digits, ``_`` and ``$``.
 
-    Letters are those of any script.
+    Letters are those of any script. Chinese, Japanese and Korean letters make words of their own,
+    so that a name between them is one word.
 
     >>> words("int x_1 = über$Foo.bar(3);")
     ['int', 'x_1', 'über$Foo', 'bar', '3']
+    >>> words("登录时SessionManager报错")
+    ['登录时', 'SessionManager', '报错']
     """
-    return _WORD.findall(text)
+    if text.isascii() or not _IS_EAST_ASIAN.search(text):
+        return _WORD.findall(text)
+    return _WORD_OF_SCRIPTS.findall(text)
+
+
+def separate_scripts(text: str) -> str:
+    """Return ``text`` with blanks between Chinese, Japanese or Korean letters and others.
+
+    >>> separate_scripts("登录时SessionManager报错"), separate_scripts("in src/a.py")
+    ('登录时 SessionManager 报错', 'in src/a.py')
+    """
+    if text.isascii() or not _IS_EAST_ASIAN.search(text):
+        return text
+    return _BESIDE_EAST_ASIAN.sub(" ", text)
 
 
 def split_identifier(identifier: str) -> list[str]:
@@ -102,7 +125,14 @@ def identifier_terms(identifier: str) -> tuple[str, ...]:
     ('html', 'parser', 'htmlparser2')
     >>> identifier_terms("Outer$InnerTypes")
     ('outer', 'inner', 'type', 'innertypes')
+
+    Chinese, Japanese and Korean words give their pairs of letters.
+
+    >>> identifier_terms("登录时Session")
+    ('登录', '录时', 'session')
     """
+    if not identifier.isascii() and _IS_EAST_ASIAN.search(identifier):
+        return _terms_of_scripts(identifier)
     terms: list[str] = []
     for parts in _split_names(identifier):
         for part in parts:
@@ -114,9 +144,24 @@ def identifier_terms(identifier: str) -> tuple[str, ...]:
     return tuple(terms)
 
 
+def _terms_of_scripts(word: str) -> tuple[str, ...]:
+    """Return the terms of a word with Chinese, Japanese or Korean letters."""
+    found: list[str] = []
+    for piece in _WORD_OF_SCRIPTS.findall(word):
+        if _IS_EAST_ASIAN.match(piece):
+            found += (piece[start : start + 2] for start in range(len(piece) - 1))
+        else:
+            found += identifier_terms(piece)
+    return tuple(found)
+
+
 @lru_cache(_MAX_CACHED)
 def identifier_compounds(identifier: str) -> tuple[str, ...]:
     """Return the compounds of one word token: of each ``$``-separated name with several parts."""
+    if not identifier.isascii() and _IS_EAST_ASIAN.search(identifier):
+        pieces = _WORD_OF_SCRIPTS.findall(identifier)
+        latin = (piece for piece in pieces if not _IS_EAST_ASIAN.match(piece))
+        return tuple(chain.from_iterable(map(identifier_compounds, latin)))
     return tuple("".join(parts).lower() for parts in _split_names(identifier) if len(parts) > 1)
 
 

@@ -97,6 +97,8 @@ class SearchScope:
     """Number of test files that could not be listed."""
     uncommitted: int = 0
     """Number of files on disk that differ from the commit: changed, new or deleted."""
+    hidden_files: int = 0
+    """Number of generated, minified, translated and vendored files that could not be listed."""
 
 
 @dataclass(frozen=True, slots=True)

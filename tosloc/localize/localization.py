@@ -35,6 +35,7 @@ from tosloc.git.repository import Repository, decode_text
 from tosloc.localize.answer import Answer, SearchScope
 from tosloc.localize.checkpoint import shipped
 from tosloc.localize.repository_notes import describe_gaps
+from tosloc.paths.classify import is_hidden_class
 from tosloc.paths.code_owners import owners_of
 from tosloc.paths.globs import FileSelection, match_globs, select_files
 from tosloc.rank.background import collect_background, find_other_files, read_code_owners
@@ -43,6 +44,7 @@ from tosloc.rank.excerpts import choose_excerpts, choose_lines, distinctive_term
 from tosloc.rank.functions import score_functions
 from tosloc.rank.reasons import RepositoryLookups
 from tosloc.rank.stage_one import StageOne, StageOneResult, splice_head_above_rest
+from tosloc.reports.text import is_issue_template, template_keys
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
 from tosloc.rerank.llm.prompt import FileCard
 from tosloc.retrieval.context import QueryContext
@@ -70,6 +72,10 @@ TOO_GENERAL: Final = (
 
 FILES_WITH_CODE: Final = 5
 """First files of an answer that have lines of code."""
+MAX_TEMPLATES: Final = 20
+"""Number of issue forms that are read."""
+MAX_TEMPLATE_BYTES: Final = 100_000
+"""Bytes of an issue form that are read."""
 MAX_FUNCTIONS_OF_CARD: Final = 5
 """Functions of a file that a language model gets to know."""
 
@@ -135,13 +141,21 @@ class SearchableVersion:
         exclude: Sequence[str] = (),
         *,
         tests: bool = False,
+        every_class: bool = False,
         may_miss: Collection[str] = (),
     ) -> FileSelection:
         """Select the files that an answer may list (see ``tosloc.paths.globs.select_files``)."""
         paths = self.index.paths
         are_tests = paths.table.test[paths.path_ids]
         selection = select_files(
-            self.snapshot.paths, are_tests, include, exclude, tests=tests, may_miss=may_miss
+            self.snapshot.paths,
+            are_tests,
+            include,
+            exclude,
+            tests=tests,
+            may_miss=may_miss,
+            are_others_hidden=is_hidden_class(self.index.file_class),
+            every_class=every_class,
         )
         if self.others is None or not (include or exclude):
             return selection
@@ -150,6 +164,23 @@ class SearchableVersion:
             self.others.snapshot.paths, include, exclude, may_miss=("include", "exclude")
         )
         return selection._replace(others=others)
+
+    @cached_property
+    def template(self) -> frozenset[str]:
+        """Lines of the project's own issue forms; none if they are not at hand."""
+        if self.others is None or self.repository is None:
+            return frozenset()
+        snapshot = self.others.snapshot
+        blobs = [
+            snapshot.blob(file)
+            for file, path in enumerate(snapshot.paths)
+            if is_issue_template(path)
+        ]
+        keys: set[str] = set()
+        for _, data in self.repository.repo.texts(blobs[:MAX_TEMPLATES]):
+            if data is not None:
+                keys |= template_keys(decode_text(data[:MAX_TEMPLATE_BYTES]))
+        return frozenset(keys)
 
     @cached_property
     def sources(self) -> RepositoryLookups:
@@ -243,7 +274,8 @@ class Localization:
             note = RoutineNote(f"the report has no date; it is asked as if opened at {when}")
             self.notes += (note,)
         history = version.history.as_of(report.opened_seconds)
-        context = QueryContext(Query(report), version.index, history)
+        query = Query(report, version.template)
+        context = QueryContext(query, version.index, history)
         self.stage_one = StageOneResult.of(context, stage_one)
         self.scores = self.stage_one.scores
         """(F,) final scores, in the order of paths."""
@@ -309,6 +341,7 @@ class Localization:
 
     def cards(self, depth: int, selection: FileSelection) -> tuple[list[int], list[FileCard]]:
         """Return the first ``depth`` selected files, and what a language model is told of each."""
+        selection = self._with_named_files(selection)
         files, _ = self._first_files(depth, selection, None)
         share = self._shares(selection)
         hits = self._hits(files, 1, share, MAX_FUNCTIONS_OF_CARD)
@@ -368,6 +401,7 @@ class Localization:
         """
         version = self.version
         context = self.stage_one.context
+        selection = self._with_named_files(selection)
         first, first_rank = self._first_files(number, selection, only)
         share = self._shares(selection)
         notes = [*self.notes, *selection.notes]
@@ -389,12 +423,23 @@ class Localization:
             version.snapshot.commit,
             datetime.fromtimestamp(version.snapshot.committed_at, UTC),
             context.query.report,
-            SearchScope(int(selection.kept.sum()), selection.hidden_tests, version.uncommitted),
+            SearchScope(
+                int(selection.kept.sum()),
+                selection.hidden_tests,
+                version.uncommitted,
+                selection.hidden_files,
+            ),
             tuple(hits),
-            tuple(self._others(selection.others)),
+            tuple(self._others(selection.others, hits[0].path if hits else None)),
             about,
             tuple(notes),
         )
+
+    def _with_named_files(self, selection: FileSelection) -> FileSelection:
+        """Return the selection with the hidden files that the report names."""
+        paths = self.version.index.paths
+        are_tests = paths.table.test[paths.path_ids]
+        return selection.with_files(self.stage_one.context.named_files, are_tests)
 
     def _first_files(
         self, number: int, selection: FileSelection, only: int | None
@@ -445,10 +490,11 @@ class Localization:
         text = f"Moved up from rank {self._moved_up[file]} by a language model"
         return [Reason("model", text)]
 
-    def _others(self, kept: BoolArray | None) -> list[Hit]:
+    def _others(self, kept: BoolArray | None, first: str | None) -> list[Hit]:
         """Return other files than source code that the report names or shares words with.
 
-        ``kept`` says which of them may be listed; None: all.
+        ``kept`` says which of them may be listed; None: all. ``first`` is the path of the
+        first hit.
         """
         others = self.version.others
         if others is None:
@@ -456,7 +502,7 @@ class Localization:
         context = self.stage_one.context
         history = others.history.as_of(context.history.opened)
         asked = QueryContext(context.query, others.index, history)
-        return find_other_files(asked, context.common_words, kept)
+        return find_other_files(asked, context.common_words, kept, first)
 
     def _shares(self, selection: FileSelection) -> FloatArray:
         """Return (F,) the shares of the first files; 0 for all others."""

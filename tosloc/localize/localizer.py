@@ -189,7 +189,7 @@ class Localizer:
         wanted = complete_options(options)
         version = self.version(wanted["commit"], progress)
         settings, from_settings = self._with_settings(wanted)
-        selection = _select(version, settings, from_settings)
+        selection = _select(version, settings, from_settings, wanted["every_class"])
         for report in reports:
             with self._lock:
                 localization = self.localization(_parse_report(report), version)
@@ -222,7 +222,7 @@ class Localizer:
         wanted = complete_options(options)
         version = self.version(wanted["commit"], progress)
         settings, from_settings = self._with_settings(wanted)
-        selection = _select(version, settings, from_settings)
+        selection = _select(version, settings, from_settings, wanted["every_class"])
         with self._lock:
             localization = self.localization(_parse_report(report), version)
             _, cards = localization.cards(self.rerank.depth, selection)
@@ -261,7 +261,7 @@ class Localizer:
         file = version.snapshot.paths.index(path)
         selection: FileSelection = version.choose()
         if not selection.kept[file]:
-            selection = version.choose(tests=True)
+            selection = version.choose(every_class=True)
         with self._lock:
             localization = self.localization(report, version)
             if self.rerank is not None:
@@ -336,11 +336,18 @@ class Localizer:
 
 
 def _select(
-    version: SearchableVersion, settings: Mapping[str, Any], from_settings: frozenset[str]
+    version: SearchableVersion,
+    settings: Mapping[str, Any],
+    from_settings: frozenset[str],
+    every_class: bool = False,
 ) -> FileSelection:
     """Select the files that an answer may list."""
     return version.choose(
-        settings["include"], settings["exclude"], tests=settings["tests"], may_miss=from_settings
+        settings["include"],
+        settings["exclude"],
+        tests=settings["tests"],
+        every_class=every_class,
+        may_miss=from_settings,
     )
 
 

@@ -21,6 +21,8 @@ class LocalizeOptions(TypedDict, total=False):
     """Globs in ``.gitignore`` syntax: no file that matches one is listed."""
     tests: bool | None
     """Whether test files are listed."""
+    every_class: bool
+    """Whether test, generated, minified, translated and vendored files are listed."""
     min_share: float | None
     """Files with a smaller share, from 0 to 1, are left out."""
     top: int
@@ -38,6 +40,7 @@ DEFAULTS: Final = LocalizeOptions(
     include=None,
     exclude=None,
     tests=None,
+    every_class=False,
     min_share=None,
     top=10,
     functions=3,

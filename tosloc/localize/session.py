@@ -121,7 +121,15 @@ def read_whole(text: str, progress: Progress = ignore_progress) -> BugReport:
 
     report = read_report(StringIO(text))
     query = Query(report)
-    for name in ("names", "weights", "compounds", "mentions", "qualified_names", "locations"):
+    for name in (
+        "names",
+        "weights",
+        "compounds",
+        "mentions",
+        "qualified_names",
+        "locations",
+        "named_changes",
+    ):
         getattr(query, name)
     return report
 

@@ -147,6 +147,9 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         text = f"{pluralize(searched.files, 'file')} {version}"
         if searched.hidden_tests:
             text += f", {pluralize(searched.hidden_tests, 'test')} left out"
+        if searched.hidden_files:
+            files = pluralize(searched.hidden_files, "generated or vendored file")
+            text += f", {files} left out"
         return text
 
     def as_json(self) -> str:

@@ -1,8 +1,8 @@
 """Globs of ``.gitignore`` syntax, and which files of a version an answer may name.
 
-Globs come from strangers, too: from the settings of a repository and its CODEOWNERS. They are matched by
-RE2, whose time is linear in the path whatever the glob; Python's ``re`` takes the k-th power of its length
-for k stars.
+Globs come from strangers, too: from the settings of a repository and its CODEOWNERS. They are
+matched by RE2, whose time is linear in the path whatever the glob; Python's ``re`` takes the k-th
+power of its length for k stars.
 """
 
 from __future__ import annotations
@@ -58,12 +58,31 @@ class FileSelection(NamedTuple):
     kept: BoolArray
     """(F,) whether an answer may name each file."""
     sharing: BoolArray
-    """(F,) files among which confidence is shared: all but hidden tests, whatever globs select."""
+    """(F,) files among which confidence is shared: all but hidden ones, whatever globs select."""
     hidden_tests: int
     """Number of test files that are left out because they are tests."""
     notes: tuple[str, ...] = ()
+    hidden: BoolArray | None = None
+    """(F,) selected files that are left out because of what they are, tests too; None for none."""
+    hidden_files: int = 0
+    """Number of the other hidden files: generated, minified, translations or vendored."""
     others: BoolArray | None = None
     """Which of the files that are not sources may be named; None for all."""
+
+    def with_files(self, files: Sequence[int], are_tests: BoolArray) -> FileSelection:
+        """Return the selection with those of some hidden files that the globs select."""
+        if self.hidden is None or not len(files):
+            return self
+        shown = np.zeros_like(self.kept)
+        shown[list(files)] = True
+        shown &= self.hidden
+        return self._replace(
+            kept=self.kept | shown,
+            sharing=self.sharing | shown,
+            hidden=self.hidden & ~shown,
+            hidden_tests=self.hidden_tests - int((shown & are_tests).sum()),
+            hidden_files=self.hidden_files - int((shown & ~are_tests).sum()),
+        )
 
 
 def select_files(
@@ -74,27 +93,48 @@ def select_files(
     *,
     tests: bool = False,
     may_miss: Collection[str] = (),
+    are_others_hidden: BoolArray | None = None,
+    every_class: bool = False,
 ) -> FileSelection:
-    """Select the files that one of ``include`` matches, or all without any, and none of ``exclude``.
+    """Select the files that one of ``include`` matches (none: all) and none of ``exclude``.
 
     Globs are those of ``.gitignore``, from the root of the repository: ``*.py``, ``docs/``,
-    ``/src/**/parser.c``. ``are_tests`` (F,) says which files are tests: they are selected with ``tests``,
-    and where nothing else is. ``may_miss`` names those of "include" and "exclude" whose globs may match
-    nothing, since settings hold for every version. Raises ToslocError for a pattern that is no glob, and
-    for a glob that matches nothing or leaves nothing.
+    ``/src/**/parser.c``. ``are_tests`` (F,) says which files are tests: they are selected with
+    ``tests``, and where nothing else is. ``are_others_hidden`` (F,) says which files are generated,
+    minified, translations or vendored; they and tests are selected with ``every_class``.
+    ``may_miss`` names those of "include" and "exclude" whose globs may match nothing, since
+    settings hold for every version. Raises ToslocError for a pattern that is no glob, and for a
+    glob that matches nothing or leaves nothing.
     """
     kept = match_globs(paths, include, exclude, may_miss)
     if not kept.any() and len(kept):
         raise ToslocError(
             f"the globs leave none of the {len(kept):,} source files", hint="give wider globs"
         )
-    shown = kept & ~are_tests
-    if tests:
+    if every_class:
         return FileSelection(kept, np.ones_like(kept), 0)
-    if kept.any() and not shown.any():
-        note = RoutineNote("all searched files are test files, so none is hidden")
-        return FileSelection(kept, np.ones_like(kept), 0, (note,))
-    return FileSelection(shown, ~are_tests, int((kept & are_tests).sum()))
+    no_others = np.zeros_like(kept)
+    others = no_others if are_others_hidden is None else are_others_hidden & ~are_tests
+    hidden_tests = no_others if tests else are_tests
+    notes: tuple[str, ...] = ()
+    if kept.any() and not (kept & ~hidden_tests & ~others).any():
+        # What is left would be empty. Tests are more often meant than the other hidden files.
+        if (kept & ~others).any():
+            notes = (RoutineNote("all searched files are test files, so none is hidden"),)
+            hidden_tests = no_others
+        else:
+            what = "generated, minified, translated or vendored files"
+            notes = (RoutineNote(f"all searched files are {what}, so none is hidden"),)
+            others = no_others
+    hidden = hidden_tests | others
+    return FileSelection(
+        kept=kept & ~hidden,
+        sharing=~hidden,
+        hidden_tests=int((kept & hidden_tests).sum()),
+        notes=notes,
+        hidden=kept & hidden,
+        hidden_files=int((kept & others).sum()),
+    )
 
 
 def match_globs(
@@ -123,7 +163,8 @@ def _match_any(
         if not by_this.any() and argument not in may_miss:
             raise ToslocError(
                 f"{pattern!r} matches none of the {len(paths):,} source files of this version",
-                hint="globs have .gitignore syntax and start at the root of the repository, such as 'src/**/*.py'",
+                hint="globs have .gitignore syntax and start at the root of the repository,"
+                " such as 'src/**/*.py'",
                 about=argument,
             )
         matched |= by_this

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
 from typing import Final
 
 import numpy as np
@@ -25,8 +26,9 @@ from tosloc.core.records import (
 )
 from tosloc.git.fixes import first_issue
 from tosloc.git.repository import Repository, decode_text
+from tosloc.paths.classify import is_hidden_class
 from tosloc.rank.reasons import FileReasons, PastChange, RepositoryLookups, day
-from tosloc.reports.text import without_addresses
+from tosloc.reports.text import is_issue_template, without_addresses
 from tosloc.retrieval import bm25
 from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.postings import top_k
@@ -134,14 +136,18 @@ def read_code_owners(repo: Repository, commit: str) -> str:
 
 
 def find_other_files(
-    context: QueryContext, common: frozenset[str] = frozenset(), kept: BoolArray | None = None
+    context: QueryContext,
+    common: frozenset[str] = frozenset(),
+    kept: BoolArray | None = None,
+    first: str | None = None,
 ) -> list[Hit]:
     """Return the files that a report names or shares words with, each with a reason.
 
     The context's version must contain the files that are no source code. Named files come first. A
     file matches by words if it shares two of them that are not ``common`` in the source files, or
-    one and its name contains one, too. Only files that are ``kept`` (F,) are returned, by default
-    all.
+    one and its name contains one, too. Before these come the files beside the ``first`` source file
+    that have its name and another suffix, such as a component's template. Only files that are
+    ``kept`` (F,) are returned, by default all.
     """
     paths = context.version.text.snapshot.paths
     if kept is None:
@@ -152,6 +158,10 @@ def find_other_files(
     for file, written in mentioned_files(context).items():
         if kept[file]:
             reasons[file] = Reason("name", f"The report names {written}")
+    for file in _siblings(paths, first):
+        if kept[file]:
+            name = PurePosixPath(str(first)).name
+            reasons.setdefault(file, Reason("path", f"Beside {name}, with the same name"))
     for file, reason in _matches_by_words(context, scores, common, kept):
         reasons.setdefault(file, reason)
     hits = []
@@ -160,11 +170,29 @@ def find_other_files(
     return hits
 
 
+def _siblings(paths: Sequence[str], first: str | None) -> list[int]:
+    """Return the files in the folder of a path that differ from it in the suffix alone."""
+    if first is None:
+        return []
+    folder, _, name = first.rpartition("/")
+    start = f"{folder}/" if folder else ""
+    stem = name.partition(".")[0]
+    siblings = []
+    for file, path in enumerate(paths):
+        rest = path[len(start) :] if path.startswith(start) else ""
+        if "/" not in rest and rest.partition(".")[0] == stem and stem:
+            siblings.append(file)
+    return siblings
+
+
 def _matches_by_words(
     context: QueryContext, scores: FloatArray, common: frozenset[str], kept: BoolArray
 ) -> Iterator[tuple[int, Reason]]:
     """Yield the best files that share enough words with the report, and the words."""
     reasons = FileReasons(context)
+    paths = context.version.text.snapshot.paths
+    are_templates = np.fromiter(map(is_issue_template, paths), dtype=np.bool_, count=len(paths))
+    kept = kept & ~is_hidden_class(context.version.file_class) & ~are_templates
     best = top_k(np.where(kept, scores, -np.inf), _WORD_CANDIDATES)
     for file in best[kept[best]].tolist():
         words, _ = reasons.words(file)

@@ -17,7 +17,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 from tosloc.code.text import terms as terms_of
 from tosloc.core.records import BoolArray, Function
 from tosloc.rank.text_features import rarities
-from tosloc.reports.text import without_addresses
 from tosloc.retrieval.context import VersionIndex
 from tosloc.retrieval.query import Query
 
@@ -56,7 +55,7 @@ def distinctive_terms(query: Query, version: VersionIndex) -> dict[str, float]:
 
     If no term does, all are candidates.
     """
-    weights = query.text_weights(without_addresses(query.prose))
+    weights = query.text_weights(query.told)
     rarity_of = rarities(version, weights)
     rare: list[str] = []
     for term, rarity in rarity_of.items():

@@ -23,7 +23,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.core.records import FloatArray
+from tosloc.core.records import BoolArray, FloatArray
+from tosloc.paths.classify import FileClass, is_hidden_class
 from tosloc.rank import text_features
 from tosloc.rank.text_features import weigh_by_rarity
 from tosloc.reports.traces import Frame
@@ -35,7 +36,7 @@ from tosloc.retrieval.query import Query
 
 Formula: TypeAlias = Callable[[QueryContext], FloatArray]
 """Function from a query context to values (F,)."""
-FEATURES_VERSION = "features2"
+FEATURES_VERSION = "features3"
 """Version of the formulas in the names of stored tables; raise it when any value changes."""
 COUNTERPART_SOURCES: Final = 100
 """First files by the prior that lend their share to their tests, and to what they test."""
@@ -97,13 +98,29 @@ def own_frame(context: QueryContext) -> FloatArray:
 
 
 def linked(context: QueryContext) -> FloatArray:
-    """Return 1 / sqrt(rank) of each file among those that the report links to."""
-    return _location_scores(context, context.query.locations.links, 0.5)
+    """Return 1 / sqrt(rank) of each file among those that the report links to.
+
+    A file that k files' commit changed, which the report names, has 1 / sqrt(k) at least.
+    """
+    links = _location_scores(context, context.query.locations.links, 0.5)
+    return np.maximum(links, context.to_files(named_change_scores(context)))
+
+
+def named_change_scores(context: QueryContext) -> FloatArray:
+    """Return (N,) 1 / sqrt(k) for the k files of each commit that the report names; at most 1."""
+    scores = np.zeros(context.all_paths)
+    view = context.history.commits
+    for documents in context.named_changes.values():
+        values = 1 / np.sqrt(view.documents.sizes[documents])
+        scores += view.scatter_to_files(documents, values, context.all_paths)
+    return np.minimum(scores, 1.0)
 
 
 def written_path(context: QueryContext) -> FloatArray:
-    """Return 1 / rank of each file among the paths that the report writes."""
-    return _location_scores(context, context.query.locations.paths, 1.0)
+    """Return 1 / rank of each file among the paths or the commands that the report writes."""
+    paths = _location_scores(context, context.query.locations.paths, 1.0)
+    commands = [files for _, files in context.command_files]
+    return np.maximum(paths, _rank_scores(context, [commands], 1.0))
 
 
 def _rank_scores(
@@ -159,9 +176,13 @@ def best_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
 
 
 def language_share(context: QueryContext) -> FloatArray:
-    """Return the share of the version's files that are in each file's language."""
+    """Return the share of the version's files that are in each file's language.
+
+    A build script has the largest share, because its language says nothing.
+    """
     language = context.version.paths.table.language[context.version.paths.path_ids]
-    return np.bincount(language)[language] / context.files
+    shares = np.bincount(language)[language] / context.files
+    return np.where(context.version.file_class == FileClass.BUILD, shares.max(), shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,10 +364,16 @@ def prior(columns: Mapping[str, FloatArray]) -> FloatArray:
     return np.asarray(powers / powers.sum())
 
 
-def scale_by_largest(values: FloatArray) -> FloatArray:
-    """Divide values by the largest one if that is above 0."""
-    largest = float(values.max(initial=0.0))
-    return values / largest if largest > 0 else values
+def scale_by_largest(values: FloatArray, of: BoolArray | None = None) -> FloatArray:
+    """Divide values by the largest one if that is above 0.
+
+    The largest one of the files ``of`` (F,), by default of all; larger values of others become 1.
+    """
+    if of is None or of.all():
+        largest = float(values.max(initial=0.0))
+        return values / largest if largest > 0 else values
+    largest = float(values[of].max(initial=0.0))
+    return np.minimum(values / largest, 1.0) if largest > 0 else scale_by_largest(values)
 
 
 def columns(context: QueryContext, wanted: Sequence[str]) -> dict[str, FloatArray]:
@@ -360,12 +387,14 @@ def columns(context: QueryContext, wanted: Sequence[str]) -> dict[str, FloatArra
     direct = [name for name in wanted if name not in related]
     if related:
         direct.extend(PRIOR_WEIGHTS)
+    # Values of a minified bundle would make those of all other files small.
+    by_people = ~is_hidden_class(context.version.file_class)
     computed: dict[str, FloatArray] = {}
     for name in dict.fromkeys(direct):
         feature = FEATURES[name]
         values = feature.values(context)
-        computed[name] = scale_by_largest(values) if feature.scaled else values
+        computed[name] = scale_by_largest(values, by_people) if feature.scaled else values
     shares = prior(computed)
     for name in related:
-        computed[name] = scale_by_largest(FEATURES[name].values(context, shares))
+        computed[name] = scale_by_largest(FEATURES[name].values(context, shares), by_people)
     return {name: computed[name] for name in wanted}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -70,7 +70,7 @@ class _WrittenNames(NamedTuple):
 
 def _find_written_names(query: Query) -> _WrittenNames:
     """Return the names that a report writes."""
-    text = f"{query.report.summary}\n{query.prose}"
+    text = f"{query.title}\n{query.told}"
     mentioned = frozenset(query.mentions)
     code: set[str] = set()
     for name in mentioned:
@@ -189,8 +189,10 @@ def _text_signs(
 ) -> dict[str, FloatArray]:
     """Return the signs (N,) that depend on words: ``text``, ``own`` and ``size``."""
     weights: dict[str, float] = {}
-    for term, rarity in rarities(version, query.weights).items():
-        weights[term] = query.weights[term] * rarity
+    # A trace names all functions that it passes.
+    query_weights = query.weights_without_trace
+    for term, rarity in rarities(version, query_weights).items():
+        weights[term] = query_weights[term] * rarity
     name_weights = []
     for file_facts in facts:
         for name_terms in file_facts.name_terms:
@@ -266,35 +268,47 @@ class _NamedPlace(NamedTuple):
         return has_name and "lambda" not in self.method
 
 
-def _named_places(query: Query, version: VersionIndex) -> Iterator[_NamedPlace]:
-    """Yield the stack frames and links of a report."""
+def _named_traces(query: Query, version: VersionIndex) -> Iterator[list[_NamedPlace]]:
+    """Yield the places of each stack trace, innermost first, then those of the links."""
     paths = version.paths
+    by_cause: defaultdict[int, list[_NamedPlace]] = defaultdict(list)
     for frame in query.frames:
         if frame.type:
-            yield _NamedPlace(paths.find_by_class(frame.type), frame.method, frame.line)
+            place = _NamedPlace(paths.find_by_class(frame.type), frame.method, frame.line)
+            by_cause[frame.cause].append(place)
+    yield from by_cause.values()
     for trace in (*query.locations.traces, query.locations.links):
+        places = []
         for location in trace:
             rows = paths.find_by_location(location.place, location.qualified)
-            yield _NamedPlace(rows, location.method, location.line)
+            places.append(_NamedPlace(rows, location.method, location.line))
+        yield places
 
 
 def _frame_sign(
     query: Query, version: VersionIndex, files: Sequence[int], facts: Sequence[FunctionFacts]
 ) -> FloatArray:
-    """Return (N,) 1 for a function that a frame names in its file, or whose lines it is in.
+    """Return (N,) 1 / sqrt(rank) for a function that a frame names, or whose lines it is in.
 
-    Lines count for links, and for frames without the name of a function.
+    The rank is the frame's among those of its trace that are in a function of the files, innermost
+    first. Lines count for links, and for frames without the name of a function.
     """
     starts = np.cumsum([0, *map(len, facts)])
     values = np.zeros(int(starts[-1]))
     position_by_row: dict[int, int] = {}
     for position, file in enumerate(files):
         position_by_row[int(version.paths.path_ids[file])] = position
-    for place in _named_places(query, version):
-        for row in place.rows:
-            if row in position_by_row:
-                position = position_by_row[row]
-                values[starts[position] + _functions_at(facts[position], place)] = 1.0
+    for trace in _named_traces(query, version):
+        rank = 0
+        for place in trace:
+            numbers = []
+            for row in place.rows:
+                if row in position_by_row:
+                    position = position_by_row[row]
+                    numbers.extend(starts[position] + _functions_at(facts[position], place))
+            if numbers:
+                rank += 1
+                values[numbers] = np.maximum(values[numbers], 1 / math.sqrt(rank))
     return values
 
 

@@ -149,6 +149,12 @@ class FileReasons:
         row = self._row(file)
         if row in self._spelling_by_row:
             return Reason("name", f"The report names {self._spelling_by_row[row]}")
+        for name, documents in self.context.named_changes.items():
+            for number in documents.tolist():
+                commits = self.context.history.commits.documents
+                if row in commits.files[slice(*commits.file_starts[number : number + 2])]:
+                    text = f"Changed by {name}, which the report names"
+                    return Reason("name", text, commits.commit_ids[number])
         stem = file_stem(self.paths.table.paths[row])
         looks_like_name = stem[:1].isupper() or "_" in stem
         if stem not in self.context.query.mentions or not looks_like_name:
@@ -176,6 +182,16 @@ class FileReasons:
                 row = self._find_module(spelling)
                 if row is not None:
                     spellings.setdefault(row, spelling)
+        locations = self.context.query.locations
+        # What a build could not make has no line.
+        failed = (trace[0] for trace in locations.traces if not trace[0].line)
+        for location in (*locations.paths, *locations.links, *failed):
+            rows = list(self.context.frame_rows(location))
+            if len(rows) == 1 and not location.method:
+                spellings.setdefault(rows[0], location.path)
+        for command, command_rows in self.context.command_files:
+            for row in command_rows:
+                spellings.setdefault(row, "-".join(command.parts))
         return spellings
 
     def _find_module(self, dotted: str) -> int | None:

@@ -1,6 +1,7 @@
-"""Files of labelled reports: the published tables of Ye et al. (FSE 2014), BugLocator's XML, our own JSON lines.
+"""Read files of labelled reports.
 
-The content tells the kind, not the name; what each reader yields are records as our own lines have them.
+They are the published tables of Ye et al. (FSE 2014), BugLocator's XML, or our own JSON lines. The
+content decides which, not the name. Each reader yields records such as our own lines have.
 """
 
 from __future__ import annotations
@@ -26,12 +27,16 @@ from tosloc.reports.issues import OUR_LINES, records_of, report_of, text_at
 from tosloc.reports.source import Json, clean, decoded, read_bytes, time_of, zone_of
 
 MOST_TAGS: Final = 2_000_000
-"""Tags of XML, or of the XML inside a spreadsheet: five times those of the largest published file."""
-_LARGEST: Final = 200_000_000  # bytes that a spreadsheet may unpack to
-_ROWS, _COLUMNS = 1_048_576, 64
-"""What is read of a sheet: every row that there can be, and more columns than a table of reports has."""
+"""Most tags of XML, or of a spreadsheet's XML: five times those of the largest published file."""
+_MAX_UNPACKED_BYTES: Final = 200_000_000
+"""Bytes to which a spreadsheet may unpack."""
+_MAX_ROWS: Final = 1_048_576
+"""Rows of a sheet that are read: as many as there can be."""
+_MAX_COLUMNS: Final = 64
+"""Columns of a sheet that are read: more than a table of reports has."""
 _REQUIRED: Final = ("bug_id", "summary", "report_time", "commit", "files")
-_MOST_LINES: Final = 1 << 31  # no file has a line of such a number
+_MAX_LINES: Final = 1 << 31
+"""A number that no line of a file has."""
 _MISSING: Final = frozenset({"", "nan", "none", "null"})
 _RANK: Final = re.compile(r"(?s)(?:\A|(?<=\s))([0-9]{1,9}):(.*?)(?=\s[0-9]{1,9}:|\Z)")
 
@@ -42,27 +47,37 @@ class ChangedFunction(NamedTuple):
     path: str
     name: str
     start: int = 0
-    """Its first line after the fix; 0 where the data gives none, and then the name is the qualified one before it."""
+    """Its first line after the fix.
+
+    0 if the data have none; then the name is the qualified one before the fix."""
 
 
 @dataclass(frozen=True)
 class LabelledReport:
-    """A bug report with its answer, as a file of reports lists it: nothing is checked against a repository yet."""
+    """A bug report with its fix as a file lists them; nothing is checked in a repository yet."""
 
     report: BugReport
-    """Its id is the tracker's number; a number that comes again with another commit becomes ``55937#2``, and so on."""
-    bug: str  # the tracker's number
+    """The report. Its id is the tracker's number.
+
+    If a number is listed again with another commit, the id becomes ``55937#2``, and so on."""
+    bug: str
+    """The tracker's number."""
     commit: str | None
-    """The fixing commit as listed, full or abbreviated; None where the data has none. With ``names_version`` that to
-    search, named in place of the fix."""
+    """The fixing commit as listed, full or abbreviated; None if the data have none.
+
+    With ``names_version`` it is the version to search."""
     names_version: bool
+    """Whether the data name the version to search in place of the fix."""
     listed: tuple[str, ...]
-    """The fixed source files as listed, each once, in order: paths, or dotted class names (``org.x.Y.java``)."""
+    """The fixed source files as listed, each once, in order.
+
+    They are paths, or dotted class names (``org.x.Y.java``)."""
     published_ranks: Mapping[str, int]
-    """path -> rank that the authors of the data published for it; empty where they gave none."""
+    """Ranks that the authors of the data published, by path; empty if they published none."""
     fixed_on: datetime | None
-    """When the tracker says that the bug was fixed; only formats without commits have it."""
-    functions: tuple[ChangedFunction, ...]  # truth of the function level; each once
+    """Time of the fix in the tracker; only formats without commits have it."""
+    functions: tuple[ChangedFunction, ...]
+    """Changed functions, each once."""
     weak: bool = False
     """Whether a commit message stands in for the report, as ``tosloc mine`` marks it."""
 
@@ -70,15 +85,21 @@ class LabelledReport:
 def read_reports(
     path: str | Path, zone: str = "UTC", *, suffixes: Iterable[str] = (".java",)
 ) -> list[LabelledReport]:
-    """The labelled reports of a file, in its order, ids unique (see ``LabelledReport``).
+    """Return the labelled reports of a file, in its order, with unique ids.
 
-    A spreadsheet (.xlsx) or phpMyAdmin export of the published data, the XML of BugLocator and Bench4BL, or JSON lines
-    ``{id, summary, description, opened, fix_commit, fixed}``. Times without a zone are read in ``zone``. Only listed
-    files that end with one of ``suffixes`` are kept. Raises ReportError when the file cannot be read, is of no known
-    kind, is damaged, or lists no source file at all; ConfigError for an unknown zone.
+    The file is a spreadsheet (.xlsx) or phpMyAdmin export of the published data, the XML of
+    BugLocator and Bench4BL, or JSON lines: ``{id, summary, description, opened, fix_commit,
+    fixed}``.
+    Times without a zone are read in ``zone``. Only listed files that end with one of ``suffixes``
+    are kept.
+
+    Raises ReportError if the file cannot be read, is of no known kind, is damaged, or lists no
+    source file at all, and ConfigError for an unknown zone.
     """
-    name, ends = str(path), frozenset(suffixes)
-    data, read_in = read_bytes(Path(path), name), zone_of(zone)
+    name = str(path)
+    ends = frozenset(suffixes)
+    data = read_bytes(Path(path), name)
+    read_in = zone_of(zone)
     beginning = data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
     if beginning.startswith(b"PK"):
         records = _of_rows(_spreadsheet(data, name), ends)
@@ -88,7 +109,8 @@ def read_reports(
         records = records_of(decoded(data, name), name)
     else:
         raise ReportError(
-            f"{name}: no file of reports; expected .xlsx (no .xls), phpMyAdmin or BugLocator XML, or JSON lines"
+            f"{name}: no file of reports; expected .xlsx (no .xls), phpMyAdmin or BugLocator XML,"
+            " or JSON lines"
         )
     commits: defaultdict[str, set[str | None]] = defaultdict(set)
     kept: dict[str, LabelledReport] = {}
@@ -100,46 +122,45 @@ def read_reports(
             report = replace(report, report=replace(report.report, id=f"{report.bug}#{again + 1}"))
         if len(commits[report.bug]) == again or report.report.id in kept:
             raise ReportError(
-                f"{where}: report {report.bug} is listed twice with one commit, or none; keep one of them"
+                f"{where}: report {report.bug} is listed twice with one commit, or none;"
+                " keep one of them"
             )
         kept[report.report.id] = report
     if not kept:
         raise ReportError(f"{name}: holds no report, or of no form that is known")
     if not any(report.listed for report in kept.values()):
-        some = ", ".join(sorted(ends)[:9])
+        first_suffixes = ", ".join(sorted(ends)[:9])
         raise ReportError(
-            f"{name}: no listed file ends with one of {len(ends)} suffixes ({some}); name its own"
+            f"{name}: no listed file ends with one of {len(ends)} suffixes ({first_suffixes});"
+            " name its own"
         )
     return list(kept.values())
 
 
-# ---- tables and XML: where each row stands, and its cells by column. The *_timestamp columns went through single
-# precision and are never read
+# Tables and XML: the place of each row for errors, and its cells by column. The *_timestamp columns
+# went through single precision and are never read.
 
 
 def _spreadsheet(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
-    """Rows of the first sheet that has the columns of bug reports."""
-    import openpyxl  # only where there is a spreadsheet
+    """Yield the rows of the first sheet that has the columns of bug reports."""
+    import openpyxl  # Imported here because few files are spreadsheets.
 
     try:
-        with zipfile.ZipFile(
-            io.BytesIO(data)
-        ) as archive:  # a small file may hold any number of cells
+        # A small file may contain any number of cells.
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
-            if sum(member.file_size for member in members) > _LARGEST:
+            if sum(member.file_size for member in members) > _MAX_UNPACKED_BYTES:
                 raise ReportError(
-                    f"{name}: unpacks to more than {_LARGEST // 1_000_000} MB; split it"
+                    f"{name}: unpacks to more than {_MAX_UNPACKED_BYTES // 1_000_000} MB; split it"
                 )
             if sum(archive.read(member).count(b"<") for member in members) > MOST_TAGS:
                 raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags; split it")
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # about styles and extensions, of no use to who reads the cells
+            warnings.simplefilter("ignore")  # Styles and extensions do not matter for cells.
             book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
             for sheet in book.worksheets:
-                sheet.reset_dimensions()  # the written size may be wrong; count the rows that are there
-                cells = islice(sheet.iter_rows(values_only=True, max_col=_COLUMNS), _ROWS)
+                sheet.reset_dimensions()  # The written size may be wrong.
+                cells = islice(sheet.iter_rows(values_only=True, max_col=_MAX_COLUMNS), _MAX_ROWS)
                 header = [_text(cell) for cell in next(cells, ())]
                 if {*_REQUIRED} <= {*header}:
                     rows = [(number, row) for number, row in enumerate(cells, start=2) if any(row)]
@@ -148,12 +169,12 @@ def _spreadsheet(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
                 raise ReportError(f"{name}: lacks a table with the columns {', '.join(_REQUIRED)}")
     except ReportError:
         raise
-    except Exception as error:  # openpyxl lets errors of every kind out of a damaged file
+    except Exception as error:  # For a damaged file openpyxl raises errors of every kind.
         raise ReportError(
             f"{name}: damaged, or no spreadsheet (.xlsx); fetch or save it again"
         ) from error
     last = header.index("files") + 1
-    if not any(header[last:]):  # the published files leave their last column unnamed
+    if not any(header[last:]):  # The last column of the published files has no name.
         header = [*header[:last], "result"]
     for number, row in rows:
         yield (
@@ -163,7 +184,10 @@ def _spreadsheet(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
 
 
 def _xml(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
-    """Rows of a phpMyAdmin export (``database/table/column``), or of BugLocator and Bench4BL: without commits."""
+    """Yield the rows of a phpMyAdmin export, or of the XML of BugLocator and Bench4BL.
+
+    An export has ``database/table/column``, the others no commits.
+    """
     if data.count(b"<") > MOST_TAGS:
         raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags; split it")
     try:
@@ -178,35 +202,34 @@ def _xml(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
             {column.get("name", ""): column.text for column in table.iter("column")},
         )
     for number, bug in enumerate(root.iter("bug"), start=1):
-        said = {
-            column: bug.findtext(f"buginformation/{column}")
-            for column in ("summary", "description")
-        }
-        files = "\n".join(_text(element.text) for element in bug.iterfind("fixedFiles/file"))
-        said |= {
+        files = [_text(element.text) for element in bug.iterfind("fixedFiles/file")]
+        row: Json = {
+            "files": "\n".join(files),
+            "summary": bug.findtext("buginformation/summary"),
+            "description": bug.findtext("buginformation/description"),
             "bug_id": bug.get("id"),
             "report_time": bug.get("opendate"),
             "fixed_on": bug.get("fixdate"),
         }
-        yield f"{name}, bug {number}", {"files": files, **said}
+        yield f"{name}, bug {number}", row
 
 
 def _of_rows(
     rows: Iterable[tuple[str, Json]], suffixes: Iterable[str]
 ) -> Iterator[tuple[str, Json]]:
-    """Our records of rows, their summaries without a leading ``Bug 123456`` of this very bug."""
+    """Yield rows as records, their summaries without a leading ``Bug 123456`` of this very bug."""
     for where, row in rows:
-        said = defaultdict(str, {key: _text(value) for key, value in row.items()})
-        bug = said["bug_id"]
+        texts = defaultdict(str, {key: _text(value) for key, value in row.items()})
+        bug = texts["bug_id"]
         record = {
             "id": bug,
-            "summary": _without_number(said["summary"], bug),
-            "description": said["description"],
+            "summary": _without_number(texts["summary"], bug),
+            "description": texts["description"],
             "opened": row.get("report_time"),
-            "fix_commit": said["commit"],
-            "fixed": list(split_paths(said["files"], suffixes)),
-            "fixed_on": said["fixed_on"],
-            "published_ranks": said["result"],
+            "fix_commit": texts["commit"],
+            "fixed": list(split_paths(texts["files"], suffixes)),
+            "fixed_on": texts["fixed_on"],
+            "published_ranks": texts["result"],
         }
         yield where, record
 
@@ -214,8 +237,10 @@ def _of_rows(
 def _without_number(summary: str, bug: str) -> str:
     """Return a summary without a leading ``Bug 123456:`` or ``Bug 123456 -`` of this very bug.
 
-    >>> [_without_number(f"Bug {start} Crash", "12") for start in ("12:", "12 -", "12", "123", "12a")]
-    ['Crash', 'Crash', 'Crash', 'Bug 123 Crash', 'Bug 12a Crash']
+    >>> [_without_number(f"Bug {start} Crash", "12") for start in ("12:", "12 -", "12")]
+    ['Crash', 'Crash', 'Crash']
+    >>> [_without_number(f"Bug {start} Crash", "12") for start in ("123", "12a")]
+    ['Bug 123 Crash', 'Bug 12a Crash']
     """
     start = f"Bug {bug}"
     if not summary.startswith(start):
@@ -232,27 +257,31 @@ def _without_number(summary: str, bug: str) -> str:
 
 
 def split_paths(text: str, suffixes: Iterable[str]) -> tuple[str, ...]:
-    """Paths of a cell, each once, in order; they end with a source suffix, in either case, and may contain blanks.
+    """Return the paths of a cell, each once, in order.
 
-    What does not end with a suffix (a path cut at the end of its cell, a file that is no source) is left out.
+    They end with a source suffix, in either case, and may contain blanks. Text that ends with no
+    suffix (a path cut at the end of its cell, a file that is no source) is left out.
 
     >>> split_paths("a/Eclipse SWT/B.java c/D.java", [".java"])
     ('a/Eclipse SWT/B.java', 'c/D.java')
     """
-    end = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(suffixes)))})(?=\s|$)", re.IGNORECASE)
-    found = []
+    choices = "|".join(map(re.escape, sorted(suffixes)))
+    end = re.compile(rf"(?:{choices})(?=\s|$)", re.IGNORECASE)
+    paths = []
     for line in text.splitlines():
         start = 0
         for suffix in end.finditer(line):
             path = line[start : suffix.end()].lstrip()
-            if path != suffix[0]:  # else a path begins with it
-                found.append(path)
+            if path != suffix[0]:  # A path may begin with a suffix.
+                paths.append(path)
                 start = suffix.end()
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(paths))
 
 
 def split_ranks(text: str) -> dict[str, int]:
-    """path -> rank from ``rank:path rank:path``; paths may contain blanks, the best rank of a repeated path counts.
+    """Return ranks by path from ``rank:path rank:path``.
+
+    Paths may contain blanks; the best rank of a repeated path counts.
 
     >>> split_ranks("2:a/Eclipse SWT/B.java 13:c/D.java")
     {'a/Eclipse SWT/B.java': 2, 'c/D.java': 13}
@@ -265,58 +294,74 @@ def split_ranks(text: str) -> dict[str, int]:
 
 
 def _text(value: object) -> str:
-    """Text of a cell or element: "" where it is missing, also when written as ``nan``, ``None`` or ``NULL``."""
-    if isinstance(value, float) and value.is_integer():  # 55937.0, as spreadsheets keep numbers
+    """Return the text of a cell; empty if it is missing, ``nan``, ``None`` or ``NULL``."""
+    if isinstance(value, float) and value.is_integer():  # Spreadsheets store 55937 as 55937.0.
         value = int(value)
     text = clean("" if value is None else str(value)).strip()
     return "" if text.lower() in _MISSING else text
 
 
 def _labelled(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -> LabelledReport:
-    """The report of a record; keys beyond ours are ignored.
+    """Return the report of a record; keys beyond ours are ignored.
 
-    In place of ``fix_commit`` it may name the ``version`` to search. The functions that the fix changed may follow:
-    ``functions`` ({path: [qualified name]}) and ``methods`` ([{path, name, start}], lines after the fix).
+    In place of ``fix_commit`` it may name the ``version`` to search. It may have the functions that
+    the fix changed: ``functions`` ({path: [qualified name]}) and ``methods`` ([{path, name,
+    start}], lines after the fix).
     """
-    if missing := [key for key in ("id", "opened", "fixed") if record.get(key) in (None, "")]:
+    missing = [key for key in ("id", "opened", "fixed") if record.get(key) in (None, "")]
+    if missing:
         raise ReportError(f"{where}: lacks {', '.join(missing)}")
-    keys = ("fix_commit", "version", "fixed_on", "published_ranks")
-    fix, version, fixed_on, ranks = (text_at(record, key, where) for key in keys)
+    fix = text_at(record, "fix_commit", where)
+    version = text_at(record, "version", where)
+    fixed_on = text_at(record, "fixed_on", where)
+    ranks = text_at(record, "published_ranks", where)
     if fix and version:
         raise ReportError(
             f"{where}: names both a fix_commit and the version to search; keep one of them"
         )
     fixed: Any = record["fixed"]
-    functions, methods = record.get("functions") or {}, record.get("methods") or []
-    names: dict[str, Any] = functions if isinstance(functions, dict) else {"": None}
-    for texts in (fixed, *names.values()):
-        if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+    changed = _changed_functions(record, fixed, where)
+    ends = tuple(suffix.lower() for suffix in suffixes)
+    listed = tuple(dict.fromkeys(path for path in fixed if path.lower().endswith(ends)))
+    report = report_of(record, where, zone, OUR_LINES)
+    return LabelledReport(
+        report=report,
+        bug=report.id,
+        commit=fix or version or None,
+        names_version=bool(version),
+        listed=listed,
+        published_ranks=split_ranks(ranks),
+        fixed_on=time_of(fixed_on, zone, where) if fixed_on else None,
+        functions=tuple(dict.fromkeys(changed)),
+        weak=record.get("weak") is True,
+    )
+
+
+def _changed_functions(record: Json, fixed: Any, where: str) -> list[ChangedFunction]:
+    """Return the functions that the fix of a record changed.
+
+    Raises ReportError for functions, methods or ``fixed`` files of another form.
+    """
+    functions = record.get("functions") or {}
+    methods = record.get("methods") or []
+    names_by_path: dict[str, Any] = functions if isinstance(functions, dict) else {"": None}
+    for texts in (fixed, *names_by_path.values()):
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise ReportError(
                 f"{where}: 'fixed' must be a list of paths, 'functions' an object of lists of names"
             )
-    changed = [
-        ChangedFunction(clean(path), clean(name)) for path in names for name in names[path] if name
-    ]
+    changed: list[ChangedFunction] = []
+    for path, names in names_by_path.items():
+        changed.extend(ChangedFunction(clean(path), clean(name)) for name in names if name)
     for method in methods if isinstance(methods, list) else [None]:
         match method:
-            case {"path": str(path), "name": str(name), "start": int(n)} if (
-                n is not True and 1 <= n < _MOST_LINES
+            case {"path": str(path), "name": str(name), "start": int(start)} if (
+                start is not True and 1 <= start < _MAX_LINES
             ):
-                changed.append(ChangedFunction(clean(path), clean(name), n))
+                changed.append(ChangedFunction(clean(path), clean(name), start))
             case _:
                 raise ReportError(
-                    f"{where}: 'methods' must be a list of objects with a path, a name and a first line"
+                    f"{where}: 'methods' must be a list of objects with a path, a name and a"
+                    " first line"
                 )
-    ends = tuple(suffix.lower() for suffix in suffixes)
-    report = report_of(record, where, zone, OUR_LINES)
-    return LabelledReport(
-        report,
-        report.id,
-        fix or version or None,
-        bool(version),
-        tuple(dict.fromkeys(path for path in fixed if path.lower().endswith(ends))),
-        split_ranks(ranks),
-        time_of(fixed_on, zone, where) if fixed_on else None,
-        tuple(dict.fromkeys(changed)),
-        record.get("weak") is True,
-    )
+    return changed

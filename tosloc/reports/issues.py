@@ -1,4 +1,4 @@
-"""New bug reports, as people have them: text, Markdown, or a tracker's JSON; each tracker is a row of one table."""
+"""Read new bug reports: text, Markdown, or the JSON of a tracker; each tracker is a table row."""
 
 from __future__ import annotations
 
@@ -13,33 +13,40 @@ from typing import Final, Literal, NamedTuple, TextIO
 from tosloc.core.errors import ReportError
 from tosloc.core.records import BugReport
 from tosloc.reports.source import Json, clean, read_text, time_of, zone_of
-from tosloc.reports.text import COMMENT, parts
+from tosloc.reports.text import COMMENT, split_report_text
 
 LARGEST_REPORT: Final = 10_000_000
-"""A single report of as many characters is refused: it is a log or a dump, not a description."""
+"""Characters from which on a report is refused: it is a log or a dump, not a description."""
 
 
 class Tracker(NamedTuple):
-    """How a tracker writes an issue as JSON: dotted keys, separated by blanks; the first that says something counts."""
+    """How a tracker writes an issue as JSON.
+
+    Fields are dotted keys with blanks between them; the first key with a value counts.
+    """
 
     name: str
-    mark: str  # a key that its issues have, and those of the trackers below it lack
+    mark: str
+    """A key that its issues have, and that those of the trackers below it lack."""
     opened: str
     closed: str
     id: str = "id"
     summary: str = "summary"
     description: str = "description"
-    state: str = "state"  # true, open or nothing, where the issue is open
-    resolution: str = ""  # how it was closed
-    labels: str = "labels"  # labels and kinds; all keys count
+    state: str = "state"
+    """Keys of a value that is true, "open" or missing if the issue is open."""
+    resolution: str = ""
+    """Keys of how the issue was closed."""
+    labels: str = "labels"
+    """Keys of labels and kinds; all of them count."""
     url: str = ""
-    link: str = (
-        ""  # pattern of its addresses in a text; the id, \d{1,9}, in a group of a name of its own
-    )
+    link: str = ""
+    r"""Pattern of its addresses in a text; the id, \d{1,9}, is in a group with its own name."""
 
 
-_PAGES: Final = r"""https?://[^\s/]{1,200}/(?P<project>[\w.-]{1,100}(?:/[\w.-]{1,100}){1,20}?)/(?:-/)?(?P<page>issues|pull|merge_requests)/
-    (?P<url>\d{1,9})\b(?P<comment>\#issuecomment|\#note_)?"""
+_PAGES: Final = r"""
+    https?://[^\s/]{1,200}/(?P<project>[\w.-]{1,100}(?:/[\w.-]{1,100}){1,20}?)/(?:-/)?
+    (?P<page>issues|pull|merge_requests)/(?P<url>\d{1,9})\b(?P<comment>\#issuecomment|\#note_)?"""
 OUR_LINES: Final = Tracker(
     name="lines",
     mark="summary",
@@ -103,40 +110,42 @@ TRACKERS: Final = (
 
 
 def tracker_of(record: Json, where: str) -> Tracker:
-    """The tracker that an issue is of. Raises ReportError where it is none that is known."""
+    """Return the tracker of an issue. Raises ReportError if no tracker writes such an issue."""
     for tracker in TRACKERS:
         if tracker.mark in record:
             return tracker
     keys = ", ".join(list(record)[:6]) or "none"
     raise ReportError(
         f"{where}: JSON of no known kind (keys: {keys}); "
-        'expected `gh issue view --json title,body,createdAt`, a GitLab, Bugzilla or Jira issue, or {"summary": ...}'
+        "expected `gh issue view --json title,body,createdAt`, a GitLab, Bugzilla or Jira issue,"
+        ' or {"summary": ...}'
     )
 
 
 def report_of(
     record: Json, where: str, zone: tzinfo = UTC, tracker: Tracker | None = None
 ) -> BugReport:
-    """The report of an issue; its id is "" where the issue does not say. Raises ReportError."""
+    """Return the report of an issue; its id is empty if the issue has none. Raises ReportError."""
     tracker = tracker or tracker_of(record, where)
-    number, summary = text_at(record, tracker.id, where), text_at(record, tracker.summary, where)
-    document, opened = value_at(record, tracker.description), value_at(record, tracker.opened)
+    number = text_at(record, tracker.id, where)
+    summary = text_at(record, tracker.summary, where)
+    document = value_at(record, tracker.description)
+    opened = value_at(record, tracker.opened)
     if isinstance(document, dict):
         try:
-            description = re.sub(r"\n{3,}", "\n\n", clean(_document(document))).strip()
+            description = re.sub(r"\n{3,}", "\n\n", clean(_document_text(document))).strip()
         except RecursionError:
             raise ReportError(f"{where}: its description is nested too deeply") from None
     else:
         description = text_at(record, tracker.description, where)
     if number.startswith(("http:", "https:")):
         number = number.rstrip("/").rpartition("/")[2]
-    return BugReport(
-        number, summary, description, None if opened is None else time_of(opened, zone, where)
-    )
+    opening_time = None if opened is None else time_of(opened, zone, where)
+    return BugReport(number, summary, description, opening_time)
 
 
 def value_at(record: object, keys: str) -> object:
-    """The value at the first of some dotted keys that is there and says something; None without."""
+    """Return the value at the first of some dotted keys that has one; None if none has."""
     for key in keys.split():
         value = record
         for part in key.split("."):
@@ -150,7 +159,10 @@ def value_at(record: object, keys: str) -> object:
 
 
 def text_at(record: object, keys: str, where: str) -> str:
-    """Text at the first of some dotted keys, digits where it is a number. Raises ReportError when it is no text."""
+    """Return the text at the first of some dotted keys that has a value.
+
+    A number becomes digits. Raises ReportError if the value is no text.
+    """
     value = value_at(record, keys)
     if isinstance(value, bool) or not isinstance(value, str | int | float | None):
         raise ReportError(
@@ -160,30 +172,44 @@ def text_at(record: object, keys: str, where: str) -> str:
 
 
 _BLOCKS: Final = frozenset(
-    "paragraph heading codeBlock blockquote listItem panel rule tableRow taskItem decisionItem expand hardBreak".split()
+    """
+    paragraph heading codeBlock blockquote listItem panel rule tableRow taskItem decisionItem expand
+    hardBreak
+    """.split()
 )
+"""Nodes of an Atlassian document that end a line."""
 
 
-def _document(node: object) -> str:
-    """Text of an Atlassian document (ADF): blocks become lines. Raises RecursionError."""
+def _document_text(node: object) -> str:
+    """Return the text of an Atlassian document (ADF), with a line for each block.
+
+    Raises RecursionError.
+    """
     if not isinstance(node, dict):
         return ""
-    said, content = value_at(node, "text attrs.text attrs.url"), node.get("content")
-    inner = "".join(map(_document, content)) if isinstance(content, list) else ""
-    return f"{said if isinstance(said, str) else ''}{inner}" + "\n" * (
-        str(node.get("type")) in _BLOCKS
-    )
+    own = value_at(node, "text attrs.text attrs.url")
+    text = own if isinstance(own, str) else ""
+    content = node.get("content")
+    if isinstance(content, list):
+        text += "".join(map(_document_text, content))
+    ends_line = str(node.get("type")) in _BLOCKS
+    return text + "\n" if ends_line else text
 
 
 def records_of(text: str, name: str) -> Iterator[tuple[str, Json]]:
-    """All objects of a text of JSON, each with where it stands: in a list, in what a search answered, a line each, or
-    in one answer after the other. Raises ReportError.
+    """Yield all objects of a text of JSON, each with its place for errors.
+
+    They may be in a list, in the answer to a search, a line each, or in one answer after the other.
+    Raises ReportError.
     """
-    decoder, begin = json.JSONDecoder(), re.compile(r"[^\s,\ufeff]")
-    text, place, number = text.rstrip("\ufeff \t\n,"), 0, 0
-    while found := begin.search(text, place):
+    decoder = json.JSONDecoder()
+    begin = re.compile(r"[^\s,\ufeff]")
+    text = text.rstrip("\ufeff \t\n,")
+    end = 0
+    number = 0
+    while match := begin.search(text, end):
         try:
-            value, place = decoder.raw_decode(text, found.start())
+            value, end = decoder.raw_decode(text, match.start())
         except json.JSONDecodeError as error:
             where = f"line {error.lineno}, column {error.colno}"
             raise ReportError(f"{name}: malformed JSON in {where}: {error.msg}") from error
@@ -198,28 +224,37 @@ def records_of(text: str, name: str) -> Iterator[tuple[str, Json]]:
                 raise ReportError(
                     f"{name}: JSON, but no object: {str(record)[:40]!r}; a report was expected"
                 )
-            elif not {"title", "summary"} & set(record) and isinstance(
-                several := value_at(record, "bugs issues items nodes"), list
-            ):
-                waiting.extend(
-                    reversed(several)
-                )  # of Bugzilla, of Jira's search, of GitHub's, of GraphQL
+            elif (records := _listed_records(record)) is not None:
+                waiting.extend(reversed(records))
             else:
                 number += 1
                 yield f"{name}, record {number}", record
+
+
+def _listed_records(record: Json) -> list[object] | None:
+    """Return the records in an answer to a search; None if it is a record itself.
+
+    They are those of Bugzilla, of Jira's search, of GitHub's search and of GraphQL.
+    """
+    if {"title", "summary"} & set(record):
+        return None
+    records = value_at(record, "bugs issues items nodes")
+    return records if isinstance(records, list) else None
 
 
 # ---- new reports
 
 
 def read_report(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> BugReport:
-    """The one new report in a file, on standard input (``"-"``) or in an open text stream.
+    """Return the one new report in a file, on standard input (``"-"``) or in an open text stream.
 
-    Text or Markdown (its first line is the summary; front matter may give ``id`` and ``opened``), the JSON of
-    ``gh issue view``, of GitLab's, Bugzilla's or Jira's REST interface, or our own
-    ``{id, summary, description, opened}``. Its opening time is None unless it says when; a time without a zone is read
-    in ``zone``. One without an id is called like its file. Raises ReportError when it is missing, empty, an empty
-    template, binary, too large, or JSON of no known kind.
+    It is text or Markdown (its first line is the summary; front matter may give ``id`` and
+    ``opened``), the JSON of ``gh issue view``, of GitLab's, Bugzilla's or Jira's REST interface, or
+    our own ``{id, summary, description, opened}``. Its opening time is None if it has none; a time
+    without a zone is read in ``zone``. A report without an id is called like its file.
+
+    Raises ReportError if it is missing, empty, an empty template, binary, too large, or JSON of no
+    known kind.
     """
     return read_new_reports(source, zone=zone, one=True)[0]
 
@@ -227,21 +262,20 @@ def read_report(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> B
 def read_new_reports(
     source: Path | Literal["-"] | TextIO, *, zone: str = "UTC", one: bool = False
 ) -> list[BugReport]:
-    """The new reports in a file, ``one`` or many: as ``read_report``, or many as JSON lines or as a list of JSON.
+    """Return the new reports in a file, ``one`` or many.
 
-    One of many without an id is called like its file, with its number. Raises ReportError.
+    They are those of ``read_report``, or many as JSON lines or as a list of JSON. One of many
+    without an id is called like its file, with its number. Raises ReportError.
     """
     text, name = read_text(source)
-    own, read_in = (
-        source.stem if isinstance(source, Path) and source.is_file() else "report",
-        zone_of(zone),
-    )
-    if re.match(r'\s*(?:\[\s*)?\{\s*["}]|\s*\[\s*\]', text) and not _quotes(text):
-        found = [
-            (where, report_of(record, where, read_in)) for where, record in records_of(text, name)
-        ]
+    default_id = source.stem if isinstance(source, Path) and source.is_file() else "report"
+    read_in = zone_of(zone)
+    if re.match(r'\s*(?:\[\s*)?\{\s*["}]|\s*\[\s*\]', text) and not _begins_with_json(text):
+        found = []
+        for where, record in records_of(text, name):
+            found.append((where, report_of(record, where, read_in)))
     else:
-        found = [(name, _written(text, name, read_in))]
+        found = [(name, _parse_markdown(text, name, read_in))]
     if not found or (one and len(found) > 1):
         raise ReportError(f"{name}: holds {len(found)} reports; give one")
     if len(found) == 1 and len(text) >= LARGEST_REPORT:
@@ -255,57 +289,58 @@ def read_new_reports(
             raise ReportError(
                 f"{where}: the report is an empty template; fill in what happens and where"
             )
-    numbers = [""] if len(found) == 1 else [f":{number}" for number in range(1, len(found) + 1)]
-    return [
-        replace(each, id=each.id or f"{own}{number}")
-        for (_, each), number in zip(found, numbers, strict=True)
-    ]
+    reports = []
+    for number, (_, report) in enumerate(found, start=1):
+        suffix = "" if len(found) == 1 else f":{number}"
+        reports.append(replace(report, id=report.id or f"{default_id}{suffix}"))
+    return reports
 
 
-def _quotes(text: str) -> bool:
-    """Whether a text only begins with an object of JSON, such as a line of a log, and goes on in words.
+def _begins_with_json(text: str) -> bool:
+    """Return whether a text only begins with JSON, such as a line of a log, and goes on in words.
 
-    >>> [_quotes(text) for text in ('{"level": 3} is logged', '{"level": 3}', '{"title": "a"} b')]
+    >>> texts = ('{"level": 3} is logged', '{"level": 3}', '{"title": "a"} b')
+    >>> [_begins_with_json(text) for text in texts]
     [True, False, False]
     """
     text = text.lstrip("\ufeff \t\n")
+    if not text.startswith("{"):
+        return False
     try:
-        value, end = (
-            json.JSONDecoder().raw_decode(text) if text.startswith("{") else ({}, len(text))
-        )
+        value, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
         return False
-    return not {"title", "summary"} & set(value) and text[end:].lstrip()[:1] not in (
-        "",
-        ",",
-        "{",
-        "[",
-    )
+    is_issue = bool({"title", "summary"} & set(value))
+    next_character = text[end:].lstrip()[:1]
+    return not is_issue and next_character not in ("", ",", "{", "[")
 
 
 _FRONT_MATTER: Final = re.compile(
     r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
 )
-_HEADING: Final = re.compile(
-    r"\A\s*\#{1,6}[ \t]+|[ \t]\#+\s*\Z"
-)  # marks may close it after a blank: not those of C#
+_HEADING: Final = re.compile(r"\A\s*\#{1,6}[ \t]+|[ \t]\#+\s*\Z")
+"""Marks of a heading. They may also close it, but only after a blank: C# keeps its own."""
 _UNDERLINE: Final = re.compile(r"\A(?:=+|-{2,})[ \t]*(?:\n|\Z)")
 _COMMENTS: Final = re.compile(r"\A(?:(?><!--.*?-->)\s*+)++", re.DOTALL)
 
 
-def _written(text: str, name: str, zone: tzinfo) -> BugReport:
-    """Report of text or Markdown: the first line that is not blank is the summary, the rest the description."""
+def _parse_markdown(text: str, name: str, zone: tzinfo) -> BugReport:
+    """Return the report of text or Markdown.
+
+    The first line that is not blank is the summary, the rest the description.
+    """
     facts: dict[str, str] = {}
     if front := _FRONT_MATTER.match(text):
         text = text[front.end() :]
         pairs = (line.partition(":") for line in front[1].splitlines())
         facts = {key.strip().casefold(): value.strip().strip("\"'") for key, _, value in pairs}
-    summary, text = facts.get("summary") or facts.get("title") or "", text.strip("\ufeff \t\n")
+    summary = facts.get("summary") or facts.get("title") or ""
+    text = text.strip("\ufeff \t\n")
     if not summary:
-        summary, _, text = _COMMENTS.sub("", text).partition(
-            "\n"
-        )  # what a form tells those who fill it in
-        summary, text = _HEADING.sub("", summary), _UNDERLINE.sub("", text)
+        # Comments of a form are for those who fill it in.
+        first_line, _, rest = _COMMENTS.sub("", text).partition("\n")
+        summary = _HEADING.sub("", first_line)
+        text = _UNDERLINE.sub("", rest)
     opened = time_of(facts["opened"], zone, name) if facts.get("opened") else None
     return BugReport(facts.get("id", ""), summary.strip(), text.strip(), opened)
 
@@ -315,21 +350,25 @@ def _written(text: str, name: str, zone: tzinfo) -> BugReport:
 
 _FORM: Final = re.compile(
     r"""(?ix)
-      \W*                                                                   # blank, a rule, an empty list item
-    | \#{1,6}\s.* | (?:=+|-{2,})                                              # a heading
-    | [-*+]?\s* (?:\*\*|__) [^*_]+ (?:\*\*|__) \s*:?                          # **Describe the bug**
-    | [-*+]\s+\[[\sx]?\]\s.*                                                  # a box to tick
-    | [-*+]?\s* [^:]{1,40} : \s* (?:\[?e\.?g\.?.*)?                            # - OS: [e.g. iOS]
-    | [-*+]?\s* [\w\s]{1,20} \[e\.?g\.?[^\]]*\] \s*                           # - Browser [e.g. chrome]
+      \W*  # blank, a rule, an empty list item
+    | \#{1,6}\s.* | (?:=+|-{2,})  # a heading
+    | [-*+]?\s* (?:\*\*|__) [^*_]+ (?:\*\*|__) \s*:?  # **Describe the bug**
+    | [-*+]\s+\[[\sx]?\]\s.*  # a box to tick
+    | [-*+]?\s* [^:]{1,40} : \s* (?:\[?e\.?g\.?.*)?  # - OS: [e.g. iOS]
+    | [-*+]?\s* [\w\s]{1,20} \[e\.?g\.?[^\]]*\] \s*  # - Browser [e.g. chrome]
     | _?no\ response_? | n/?a | none | tbd | \W*what\ did\ you\ expect.*
     | \d\.\s* (?: (?:go\ to|click\ on|scroll\ down\ to)\ ['"].* | see\ error )
-    | (?:please\ )?(?:describe|explain|include|provide|paste|fill\ in|tell\ us|enter|replace\ this)\b.*
+    | (?:please\ )?
+      (?:describe|explain|include|provide|paste|fill\ in|tell\ us|enter|replace\ this)\b.*
     """
 )
-"""Lines that a form has before anybody has written into it, beside those that ``parts`` knows."""
+"""Lines of a form that nobody has filled in, beside those that ``split_report_text`` knows."""
 _TITLES: Final = re.compile(
-    r"""(?ix) \W*+ (?: (?:new\ )?(?:bug|issue|problem|defect)(?:[-_ ]?(?:report|title|summary|template|description))?
-      | title | summary | description | untitled | (?:short|brief)\ (?:summary|description|title)(?:\ .*+)?+
+    r"""(?ix) \W*+ (?:
+        (?:new\ )?(?:bug|issue|problem|defect)
+        (?:[-_ ]?(?:report|title|summary|template|description))?
+      | title | summary | description | untitled
+      | (?:short|brief)\ (?:summary|description|title)(?:\ .*+)?+
       | (?:describe|description\ of|summary\ of|about)\ (?:the|your)\ (?:bug|issue|problem)
       | steps\ to\ reproduce | expected\ behaviou?r | what\ happened ) \W*+"""
 )
@@ -337,15 +376,15 @@ _TITLES: Final = re.compile(
 
 
 def is_unfilled(report: BugReport) -> bool:
-    """Whether a report holds only a form: its comments, headings, boxes and examples.
+    """Return whether a report has only a form: its comments, headings, boxes and examples.
 
-    >>> form = "**Describe the bug**\\nA clear and concise description of what the bug is.\\n\\n- OS: [e.g. iOS]"
+    >>> form = "**Describe the bug**\\nA clear and concise description.\\n\\n- OS: [e.g. iOS]"
     >>> [is_unfilled(BugReport("", title, form, None)) for title in ("Bug report", "Crash")]
     [True, False]
     """
     title = COMMENT.sub("", report.summary).strip()
     if title and not _TITLES.fullmatch(title):
         return False
-    found = parts(report.description)
-    said = f"{found.prose}\n{found.code}\n{found.data}".splitlines()
-    return all(_FORM.fullmatch(line.strip(" *_")) for line in said)
+    parts = split_report_text(report.description)
+    lines = "\n".join(parts._replace(environment="", form="")).splitlines()
+    return all(_FORM.fullmatch(line.strip(" *_")) for line in lines)

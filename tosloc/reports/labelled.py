@@ -1,7 +1,8 @@
-"""Labelled bugs of a repository: reports from a file; fixes, before-fix versions and fixed files from git; their split.
+"""Labelled bugs of a repository, and their split into training, validation and test.
 
-Older bugs are always learned from, and newer ones measured on. Without settings the languages that reports fixed are
-searched.
+Reports come from a file; fixes, before-fix versions and fixed files from git. Older bugs are always
+learned from, and newer ones measured on. If the settings name no suffixes, the files of those
+languages are searched that the reports fixed.
 """
 
 from __future__ import annotations
@@ -33,9 +34,12 @@ from tosloc.reports.formats import LabelledReport, read_reports
 from tosloc.reports.traces import frames
 
 _DAY: Final = 86_400
-_NEVER: Final = 1 << 60  # later than all commits: nearest to it is the newest
+"""Seconds of a day."""
+_NEVER: Final = 1 << 60
+"""A time later than all commits, so that the newest commit is the nearest."""
 LANGUAGE_SHARE: Final = 0.1
-"""Of the reports that fixed a source file: where so many fixed one of a language, its files are searched."""
+"""Least share of the reports with a source file that fixed a file of a language that is
+searched."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,17 +47,18 @@ class Dataset:
     """Labelled bugs of one repository, in the order of their fixes."""
 
     cases: tuple[Case, ...]
-    """Ordered by time of the fix (of the version, where that is named), then the fix's id, then the report's."""
+    """Cases by time of the fix (of a version that is named, its time), fix id and report id."""
     unresolved: tuple[str, ...]
-    """Ids of the reports whose fix or version was not found, or whose fix has no parent; in the order of the file."""
-    labelled: Mapping[
-        str, LabelledReport
-    ]  # report id -> what the file says of it, published ranks included
-    files: Mapping[str, int]  # report id -> number of source files of its before-fix version
+    """Ids of the reports without a fix or version, or with a fix without parent, in file order."""
+    labelled: Mapping[str, LabelledReport]
+    """What the file says of each report, by report id."""
+    files: Mapping[str, int]
+    """Number of source files in the before-fix version of each report, by report id."""
 
     def oldest(self, share: float) -> Dataset:
-        """The oldest ``share`` of the cases, as if the later ones had not been written."""
-        return replace(self, cases=self.cases[: math.floor(Fraction(str(share)) * len(self.cases))])
+        """Return the oldest ``share`` of the cases, as if the later ones had not been written."""
+        number = math.floor(Fraction(str(share)) * len(self.cases))
+        return replace(self, cases=self.cases[:number])
 
 
 def load_dataset(
@@ -64,112 +69,144 @@ def load_dataset(
     suffixes: frozenset[str] = frozenset({".java"}),
     progress: Progress = ignore_progress,
 ) -> Dataset:
-    """The cases of a file of labelled reports (see ``read_reports``), resolved in ``repository``.
+    """Return the cases of a file of labelled reports (see ``read_reports``) in a repository.
 
-    The version of a case is the first parent of its fix, or the one that the report names; its ground truth are the
-    listed files that this version has.
-    A listed class name (``org.x.Y.java``) stands for the one file of the version whose path ends with it. Reports are
-    never lost: what cannot be resolved is in ``unresolved``. Raises ReportError when the file cannot be read, or none
-    of its reports belongs to this repository.
+    The version of a case is the first parent of its fix, or the one that the report names. The
+    fixed files are the listed files that this version has. A listed class name (``org.x.Y.java``)
+    stands for the one file of the version whose path ends with it. Reports are never lost: those
+    that cannot be resolved are in ``unresolved``. Raises ReportError if the file cannot be read, or
+    if none of its reports belongs to this repository.
     """
-    reports = {one.report.id: one for one in read_reports(path, zone, suffixes=suffixes)}
-    resolved = repository.resolve_many(one.commit for one in reports.values() if one.commit)
-    commits = {
-        report: known
-        for report, one in reports.items()
-        if one.commit and (known := resolved[one.commit])
-    }
-    commits |= _named_by_messages(repository, [one for one in reports.values() if not one.commit])
+    reports = {entry.report.id: entry for entry in read_reports(path, zone, suffixes=suffixes)}
+    commits = _find_commits(repository, reports)
     infos = {info.id: info for info in repository.commits(dict.fromkeys(commits.values()))}
-    found = [(infos[commit], reports[report]) for report, commit in commits.items()]
-    found = [(commit, one) for commit, one in found if one.names_version or commit.parents]
-    if not found:
-        what = "version" if all(one.names_version for one in reports.values()) else "fix"
+    resolved = []
+    for report_id, commit_id in commits.items():
+        info = infos[commit_id]
+        entry = reports[report_id]
+        if entry.names_version or info.parents:
+            resolved.append((info, entry))
+    if not resolved:
+        what = "version" if all(entry.names_version for entry in reports.values()) else "fix"
+        number = pluralize(len(reports), "report")
         raise ReportError(
-            f"{path}: no {what} of its {pluralize(len(reports), 'report')} is in {repository.path}; is it the right one?"
+            f"{path}: no {what} of its {number} is in {repository.path}; is it the right one?"
         )
+    # Neighbours in time share most files of their versions.
+    resolved.sort(key=lambda pair: (pair[0].committed_at, pair[0].id))
     cases: list[Case] = []
     files: dict[str, int] = {}
-    found.sort(
-        key=lambda pair: (pair[0].committed_at, pair[0].id)
-    )  # neighbours in time: their versions share most
-    for commit, one in found:
-        fix, version = ("", commit.id) if one.names_version else (commit.id, commit.parents[0])
+    for info, entry in resolved:
+        fix = "" if entry.names_version else info.id
+        version = info.id if entry.names_version else info.parents[0]
         snapshot = repository.snapshot(version, suffixes)
-        cases.append(
-            Case(
-                one.report,
-                fix,
-                snapshot.commit,
-                commit.committed_at,
-                *_resolved(one.listed, snapshot),
-            )
-        )
-        files[one.report.id] = len(snapshot)
-        progress("reading versions", len(cases), len(found))
-    unresolved = tuple(report for report in reports if report not in files)
+        listed, existing = _resolve_files(entry.listed, snapshot)
+        case = Case(entry.report, fix, snapshot.commit, info.committed_at, listed, existing)
+        cases.append(case)
+        files[entry.report.id] = len(snapshot)
+        progress("reading versions", len(cases), len(resolved))
+    unresolved = tuple(report_id for report_id in reports if report_id not in files)
     return Dataset(tuple(sorted(cases, key=fix_order)), unresolved, reports, files)
 
 
+def _find_commits(repository: Repository, reports: Mapping[str, LabelledReport]) -> dict[str, str]:
+    """Return the full commit id of each report that has one, by report id."""
+    listed = [entry.commit for entry in reports.values() if entry.commit]
+    resolved = repository.resolve_many(listed)
+    commits: dict[str, str] = {}
+    for report_id, entry in reports.items():
+        known = resolved[entry.commit] if entry.commit else None
+        if known:
+            commits[report_id] = known
+    without_commit = [entry for entry in reports.values() if not entry.commit]
+    return commits | _find_by_messages(repository, without_commit)
+
+
 def _number(bug: str) -> str:
-    """Last number of a bug's id: 123 of CAMEL-123; the id itself when it has none."""
+    """Return the last number of a bug's id, 123 of CAMEL-123; the id itself if it has none."""
     return next(reversed(re.findall(r"\d+", bug)), bug)
 
 
-def _named_by_messages(repository: Repository, reports: Sequence[LabelledReport]) -> dict[str, str]:
-    """Report id -> the commit of HEAD's history that names the bug and is nearest to its listed date of fixing.
+def _find_by_messages(repository: Repository, reports: Sequence[LabelledReport]) -> dict[str, str]:
+    """Return, by report id, the commit of HEAD's history whose message names the bug.
 
-    Where no date is listed it is the newest. A commit that names it as a bug ("PROJ-7", "bug 7") comes before one in
-    whose message the number only stands; one of more than a day before the report was opened means something else.
+    Of several it is the one nearest to the listed date of fixing, or the newest if no date is
+    listed. A commit that names it as a bug ("PROJ-7", "bug 7") comes before one whose message only
+    contains the number. A commit more than a day before the report was opened means something else.
     """
     if not reports:
         return {}
-    naming = defaultdict[tuple[bool, str], list[tuple[int, str]]](
-        list
-    )  # as a bug, its name or number -> commits
-    for info in repository.commits(list_parents_first(repository, [repository.resolve("HEAD")])):
-        bugs = bug_ids(info.message)
-        keys = [(True, bug) for bug in (*bugs, *map(_number, bugs))]
-        for key in {*keys, *((False, number) for number in re.findall(r"\d+", info.message))}:
-            naming[key].append((info.committed_at, info.id))
-    found: dict[str, str] = {}
+    commits_by_bug = _commits_by_bug(repository)
+    commits: dict[str, str] = {}
     for report in reports:
         wanted = _NEVER if report.fixed_on is None else report.fixed_on.timestamp()
+        earliest = report.report.opened_seconds - _DAY
         number = _number(report.bug)
         for key in ((True, report.bug), (True, number), (False, number)):
-            named = [
-                commit for commit in naming[key] if commit[0] > report.report.opened_seconds - _DAY
-            ]
-            if named:
-                found[report.report.id] = min(
-                    named, key=lambda commit: (abs(commit[0] - wanted), commit)
-                )[1]
+            candidates = [commit for commit in commits_by_bug[key] if commit[0] > earliest]
+            if candidates:
+                nearest = min(candidates, key=lambda commit: (abs(commit[0] - wanted), commit))
+                commits[report.report.id] = nearest[1]
                 break
-    return found
+    return commits
 
 
-def _resolved(listed: Iterable[str], snapshot: Snapshot) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Listed files, class names replaced by the path they stand for, and those that exist; both sorted."""
-    existing, absent = set[str](), set[str]()
+def _commits_by_bug(
+    repository: Repository,
+) -> defaultdict[tuple[bool, str], list[tuple[int, str]]]:
+    """Return time and id of the commits that name each bug.
+
+    A key is whether the message names it as a bug, and the bug's name or number.
+    """
+    commits = defaultdict[tuple[bool, str], list[tuple[int, str]]](list)
+    history = list_parents_first(repository, [repository.resolve("HEAD")])
+    for info in repository.commits(history):
+        bugs = bug_ids(info.message)
+        keys = {(True, bug) for bug in (*bugs, *map(_number, bugs))}
+        keys.update((False, number) for number in re.findall(r"\d+", info.message))
+        for key in keys:
+            commits[key].append((info.committed_at, info.id))
+    return commits
+
+
+def _resolve_files(
+    listed: Iterable[str], snapshot: Snapshot
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return all listed files, and those of them that the version has; both sorted.
+
+    Class names are replaced by the path that they stand for.
+    """
+    existing: set[str] = set()
+    absent: set[str] = set()
     for path in listed:
-        class_name, dot, suffix = path.rpartition(".")
-        named = [path] if (snapshot.path_ids == snapshot.path_names.ids.get(path, -1)).any() else []
-        if not named and "/" not in path and "." in class_name:
-            ending = f"/{class_name.replace('.', '/')}{dot}{suffix}"
-            named = [known for known in snapshot.paths if f"/{known}".endswith(ending)]
-        if len(named) == 1:
-            existing.add(named[0])
+        paths = _paths_of_file(path, snapshot)
+        if len(paths) == 1:
+            existing.add(paths[0])
         else:
             absent.add(path)
     return tuple(sorted(absent | existing)), tuple(sorted(existing))
 
 
+def _paths_of_file(listed: str, snapshot: Snapshot) -> list[str]:
+    """Return the paths of a version that a listed file can mean."""
+    number = snapshot.path_names.ids.get(listed, -1)
+    if (snapshot.path_ids == number).any():
+        return [listed]
+    class_name, dot, suffix = listed.rpartition(".")
+    if "/" in listed or "." not in class_name:
+        return []
+    ending = f"/{class_name.replace('.', '/')}{dot}{suffix}"
+    return [path for path in snapshot.paths if f"/{path}".endswith(ending)]
+
+
 def attributes_of(report: BugReport, fixed: Iterable[str]) -> ReportAttributes:
-    """Attributes of a report whose fixed files are ``fixed``: for the strata of results, never seen by a ranker.
+    """Return the attributes of a report whose fixed files are ``fixed``.
 
-    A class counts as named when the file's name without its suffix stands in the text as a word, in the same case.
+    They divide results into strata, and no ranker sees them. A class counts as named if the file's
+    name without its suffix is a word of the text, in the same case.
 
-    >>> attributes_of(BugReport("1", "Door.push fails", "", None), ["a/Door.java", "a/Doors.java"])
+    >>> report = BugReport("1", "Door.push fails", "", None)
+    >>> attributes_of(report, ["a/Door.java", "a/Doors.java"])
     ReportAttributes(description=False, stack_trace=False, named=1)
     """
     text = f"{report.summary}\n{report.description}"
@@ -179,40 +216,46 @@ def attributes_of(report: BugReport, fixed: Iterable[str]) -> ReportAttributes:
 
 
 def published_ranks(dataset: Dataset, cases: Iterable[Case]) -> dict[str, dict[str, int]]:
-    """Report id -> fixed file -> the rank that the data publish for it; only of the reports that have any.
+    """Return the ranks that the data publish for fixed files, by report id and path.
 
-    Ranks of files that the before-fix version lacks are dropped. Raises ReportError for ranks that cannot be.
+    Only reports that have any are in it. Ranks of files that the before-fix version lacks are
+    dropped. Raises ReportError for ranks that are impossible.
     """
-    found: dict[str, dict[str, int]] = {}
+    ranks_by_report: dict[str, dict[str, int]] = {}
     for case in cases:
-        report = case.report.id
-        if published := dataset.labelled[report].published_ranks:
-            ranks = {path: published[path] for path in case.fixed if path in published}
-            possible = range(1, dataset.files[report] + 1)
-            if len({*ranks.values()}.intersection(possible)) < len(ranks):
-                raise ReportError(
-                    f"report {report}: published ranks {ranks} of {len(possible)} files cannot be"
-                )
-            found[report] = ranks
-    return found
+        report_id = case.report.id
+        published = dataset.labelled[report_id].published_ranks
+        if not published:
+            continue
+        ranks = {path: published[path] for path in case.fixed if path in published}
+        files = dataset.files[report_id]
+        possible = {rank for rank in ranks.values() if 1 <= rank <= files}
+        if len(possible) < len(ranks):
+            raise ReportError(
+                f"report {report_id}: published ranks {ranks} of {files} files cannot be"
+            )
+        ranks_by_report[report_id] = ranks
+    return ranks_by_report
 
 
 def fix_order(case: Case) -> tuple[int, str, str]:
-    """Sorting key: committer time of the fix, then the fix's id, then the report's."""
+    """Return the sorting key of a case: committer time of the fix, fix id, report id."""
     return case.fixed_at, case.fix_commit, case.report.id
 
 
 def chronological(
     cases: tuple[Case, ...], train: float = 0.8, validation: float = 0.1
 ) -> dict[str, tuple[Case, ...]]:
-    """``all`` cases, which stand in the order of their fixes; of them the oldest ``train`` share, the next
-    ``validation`` share, and the rest as ``test``: nothing is fitted or chosen on it.
+    """Split cases, which are in the order of their fixes, into train, validation and test.
 
-    The first cut is after ``floor(train * n)`` cases, the second after ``floor((train + validation) * n)``, in exact
+    The oldest ``train`` share is for training, the next ``validation`` share for validation;
+    nothing is fitted or chosen on the rest. ``all`` has all cases. The first cut is after
+    ``floor(train * n)`` cases, the second after ``floor((train + validation) * n)``, in exact
     decimal arithmetic; so the test tenth of 1056 cases has 106.
     """
-    first, second = Fraction(str(train)), Fraction(str(train)) + Fraction(str(validation))
-    begin, end = math.floor(first * len(cases)), math.floor(second * len(cases))
+    train_share = Fraction(str(train))
+    begin = math.floor(train_share * len(cases))
+    end = math.floor((train_share + Fraction(str(validation))) * len(cases))
     return {
         "all": cases,
         "train": cases[:begin],
@@ -222,49 +265,50 @@ def chronological(
 
 
 def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
-    """One row for all cases and one for each part of the split, column -> value, ready to print.
+    """Return a row of counts for all cases and for each part of the split, ready to print.
 
-    ``listed`` source files as fixed; ``existing`` ones of them in the before-fix version, the others were added by the
-    fix or named wrongly; ``empty`` reports have none.
+    ``listed`` counts source files listed as fixed, ``existing`` those of them in the before-fix
+    version; the others were added by the fix or named wrongly. ``empty`` reports have none.
     """
-    return [
-        {
+    rows: list[dict[str, str | int | float]] = []
+    for part, cases in chronological(dataset.cases).items():
+        files = sum(dataset.files[case.report.id] for case in cases)
+        late = sum(case.report.opened_seconds > case.fixed_at for case in cases)
+        row: dict[str, str | int | float] = {
             "part": part,
             "reports": len(cases),
             "listed": sum(len(case.listed) for case in cases),
             "existing": sum(len(case.fixed) for case in cases),
             "empty": sum(not case.fixed for case in cases),
             "no description": sum(not case.report.description for case in cases),
-            "opened after fix": sum(case.report.opened_seconds > case.fixed_at for case in cases),
-            "files a version": round(
-                sum(dataset.files[case.report.id] for case in cases) / max(len(cases), 1), 1
-            ),
-            "unresolved": len(dataset.unresolved) * (part == "all"),
+            "opened after fix": late,
+            "files a version": round(files / max(len(cases), 1), 1),
+            "unresolved": len(dataset.unresolved) if part == "all" else 0,
         }
-        for part, cases in chronological(dataset.cases).items()
-    ]
+        rows.append(row)
+    return rows
 
 
 def resolve_suffixes(config: Config, reports: str | Path) -> Config:
-    """The settings, with the suffixes that the reports ask for where the settings leave that to them.
+    """Return the settings with the suffixes of the languages that the reports fixed.
 
-    They ask for every suffix of a language of which at least ``LANGUAGE_SHARE`` of the reports with a source file fixed
-    a file. Raises ReportError when the file cannot be read, or lists no source file.
+    Settings that name suffixes stay as they are. A language counts if at least ``LANGUAGE_SHARE``
+    of the reports with a source file fixed a file of it. Raises ReportError if the file cannot be
+    read, or lists no source file.
     """
     if config.data.suffixes != "auto":
         return config
     labelled = read_reports(reports, config.data.zone, suffixes=SOURCE_SUFFIXES)
-    fixed = [
-        {language_name(PurePosixPath(path).suffix) for path in one.listed} - {"text"}
-        for one in labelled
-    ]
-    counts = Counter(language for languages in fixed for language in languages)
-    chosen = {
-        language
-        for language, number in counts.items()
-        if number >= LANGUAGE_SHARE * sum(map(bool, fixed))
-    }
+    counts: Counter[str] = Counter()
+    reports_with_sources = 0
+    for entry in labelled:
+        languages = {language_name(PurePosixPath(path).suffix) for path in entry.listed}
+        languages.discard("text")
+        counts.update(languages)
+        reports_with_sources += bool(languages)
+    least = LANGUAGE_SHARE * reports_with_sources
+    searched = {language for language, number in counts.items() if number >= least}
     suffixes = tuple(
-        sorted(suffix for suffix in SOURCE_SUFFIXES if language_name(suffix) in chosen)
+        sorted(suffix for suffix in SOURCE_SUFFIXES if language_name(suffix) in searched)
     )
     return config.model_copy(update={"data": config.data.model_copy(update={"suffixes": suffixes})})

@@ -1,4 +1,4 @@
-"""Where reports enter: bytes of a plain file or a stream within bounds, their text, JSON and XML, times and zones."""
+"""Read the bytes of reports within bounds; their text, times and zones."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from tosloc.core.io import read_regular_file
 
 Json: TypeAlias = dict[str, object]
 
-LARGEST_FILE: Final = (
-    100_000_000  # bytes of a file of reports: some thirty times the largest published one
-)
+LARGEST_FILE: Final = 100_000_000
+"""Bytes of a file of reports; the largest published one has a thirtieth of it."""
 _EPOCH: Final = re.compile(r"-?[0-9]{9,13}(?:\.[0-9]{1,20})?")
 
 
 def read_bytes(source: Path | BinaryIO, name: str) -> bytes:
-    """Content of a plain file or a stream; ReportError when it cannot be read, is empty or too large."""
+    """Return the content of a plain file or a stream.
+
+    Raises ReportError if it cannot be read, is empty or is too large.
+    """
     try:
         data = (
             read_regular_file(source, LARGEST_FILE)
@@ -39,22 +41,28 @@ def read_bytes(source: Path | BinaryIO, name: str) -> bytes:
 
 
 def read_text(source: Path | Literal["-"] | TextIO) -> tuple[str, str]:
-    """Text of a file, of standard input (``"-"``) or of an open stream, and its name for errors. Raises ReportError."""
-    name = "standard input" if source == "-" else str(getattr(source, "name", "the report"))
-    binary: Path | BinaryIO | None
+    """Return the text of a file, of standard input (``"-"``) or of an open stream.
+
+    With it comes its name for errors. Raises ReportError.
+    """
     if isinstance(source, Path):
-        name, binary = str(source), source
-    elif (
-        stream := sys.stdin if source == "-" else source
-    ) is None:  # the program was started without it
+        name = str(source)
+        return decoded(read_bytes(source, name), name), name
+    name = "standard input" if source == "-" else str(getattr(source, "name", "the report"))
+    stream: TextIO | None = sys.stdin if source == "-" else source
+    if stream is None:  # The program was started without standard input.
         raise ReportError(f"{name}: is closed; give a file")
-    elif (binary := getattr(stream, "buffer", None)) is None:
+    binary: BinaryIO | None = getattr(stream, "buffer", None)
+    if binary is None:
         binary = BytesIO(stream.read(LARGEST_FILE + 1).encode("utf-8", "surrogatepass"))
     return decoded(read_bytes(binary, name), name), name
 
 
 def decoded(data: bytes, name: str) -> str:
-    """Text of UTF-8 bytes, or UTF-16 with a byte order mark; wrong bytes are replaced. ReportError when binary."""
+    """Return the text of UTF-8 bytes, or of UTF-16 with a byte order mark.
+
+    Wrong bytes are replaced. Raises ReportError if the data are binary.
+    """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return clean(data.decode("utf-16", "replace"))
     if b"\0" in data:
@@ -63,13 +71,16 @@ def decoded(data: bytes, name: str) -> str:
 
 
 def clean(text: str) -> str:
-    """``text`` with line breaks as ``\\n`` and what UTF-8 cannot hold (halves of surrogate pairs) replaced."""
+    """Return ``text`` with ``\\n`` as line breaks, and without halves of surrogate pairs.
+
+    UTF-8 cannot encode such halves; they are replaced.
+    """
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def zone_of(name: str) -> tzinfo:
-    """Time zone of an IANA name such as ``America/New_York``; ConfigError when there is none."""
+    """Return the time zone of an IANA name such as ``America/New_York``. Raises ConfigError."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
@@ -79,10 +90,13 @@ def zone_of(name: str) -> tzinfo:
 
 
 def time_of(value: object, zone: tzinfo, where: str) -> datetime:
-    """The time ``value`` names, in UTC: ISO text, a date, or seconds (milliseconds) since 1970.
+    """Return the time that ``value`` names, in UTC.
 
-    A time that carries no zone is read in ``zone``. One that the clock skipped in spring is read as if it had not been
-    put forward, and one that it showed twice in autumn is the first of the two. ReportError when it is no time.
+    It is ISO text, a date, or seconds or milliseconds since 1970.
+
+    A time that carries no zone is read in ``zone``. One that the clock skipped in spring is read as
+    if it had not been put forward, and one that it showed twice in autumn is the first of the two.
+    Raises ReportError if it is no time.
 
     >>> time_of("2014-03-09 02:30:00", zone_of("America/New_York"), "row 2").isoformat()
     '2014-03-09T07:30:00+00:00'

@@ -1,45 +1,57 @@
-"""Stack traces in bug reports, and the other places in source code that they name; the text without the frames.
+"""Stack traces in bug reports, other places in source code that they name, and named changes.
 
-Reports come as people paste them: line breaks folded into blanks, several traces, log lines in between.
+Reports come as people paste them: line breaks folded into blanks, several traces, log lines in
+between.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections import defaultdict
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from tosloc.code.languages import SOURCE_SUFFIXES
 
 TRACE_GAP: Final = 600
-"""Characters between two frames of one trace, at most: source lines and messages may stand between them."""
+"""Most characters between two frames of one trace; source lines and messages may be there."""
 
 
 class Frame(NamedTuple):
-    """One stack frame, or another place in source code that a text names, from ``offset`` to ``end`` of the text."""
+    """A stack frame, or another place in source code that a text names."""
 
     offset: int
+    """Offset in the text at which it begins."""
     end: int
-    line: int = 0  # from 1; 0 if it is not known
+    """Offset in the text at which it ends."""
+    line: int = 0
+    """Line from 1; 0 if it is not known."""
     method: str = ""
-    path: str = ""  # file as the text spells it, where it gives a path
+    """Name of the function or method; empty if it is not known."""
+    path: str = ""
+    """File as the text spells it, if it gives a path."""
     type: str = ""
-    """Qualified name of the outermost class, "org.example.Outer" for a frame in "Outer$1"; "" if it names none."""
+    """Qualified name of the outermost class, "org.example.Outer" for a frame in "Outer$1".
+
+    Empty if the frame names no class."""
     file: str = ""
-    """Simple file name, such as "Outer.java"; guessed from the class if the frame has none; "" if there is neither."""
-    cause: int = (
-        0  # part of the trace: 0 for the first, one more after each "Caused by" or "root cause"
-    )
+    """Simple file name, such as "Outer.java", guessed from the class if the frame has none.
+
+    Empty if there is neither."""
+    cause: int = 0
+    """Part of the trace: 0 for the first, one more after each "Caused by" or "root cause"."""
 
     @property
     def qualified(self) -> bool:
-        """Whether it names a package, with whose folders the file's have to end."""
+        """Whether it names a package, so that the file's folders must end with the package's."""
         return bool(self.type) and not self.path
 
     @property
     def place(self) -> str:
-        """The path, with ``/`` between folders; of a frame that has none its package and file, ``org/x/Door.java``."""
+        """The path, with ``/`` between folders.
+
+        If the frame has none, it is made of package and file: ``org/x/Door.java``.
+        """
         return self.path or f"{self.type.rpartition('.')[0].replace('.', '/')}/{self.file}"
 
 
@@ -49,18 +61,32 @@ class Locations(NamedTuple):
     traces: tuple[tuple[Frame, ...], ...]
     """A place that stands alone, as in a compiler's error, is a trace of one frame."""
     links: tuple[Frame, ...]
-    """Files in a repository on the web: links to them, and lines of them that GitHub shows in an issue."""
-    paths: tuple[
-        Frame, ...
-    ]  # paths and names of files without a line, but for those that a command runs
+    """Files in a repository on the web: links, and lines that GitHub shows in an issue."""
+    paths: tuple[Frame, ...]
+    """Paths and names of files without a line, but for those that a command runs."""
+
+    def shift(self, offset: Callable[[int], int]) -> Locations:
+        """Return the same places with other offsets."""
+
+        def shift_all(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+            return tuple(
+                frame._replace(offset=offset(frame.offset), end=offset(frame.end))
+                for frame in frames
+            )
+
+        return Locations(
+            tuple(map(shift_all, self.traces)), shift_all(self.links), shift_all(self.paths)
+        )
 
 
-_SOURCE: Final = r"""(?:Native\s+Method|Unknown\s+Source|(?:Inlined\s+)?Compiled\s+Code|<generated>|<eval>
+_SOURCE: Final = r"""(?:Native\s+Method|Unknown\s+Source|(?:Inlined\s+)?Compiled\s+Code
+    |<generated>|<eval>
     # a blank may stand anywhere: mail programs broke long lines, and the breaks became blanks
     |(?P<ja_file>(?:[\w$.\-]\s?){1,200}\.\s?(?:j\s?a\s?v\s?a|k\s?t\s?s?|s\s?c\s?a\s?l\s?a|groovy|clj|aj|j\s?s\s?p\s?x?|tag))
      (?:\s*:\s*(?P<ja_line>-?(?:\d\s?){1,9}))?)"""
 _JAVA: Final = rf"""
-    (?<![\w$.]) at \s+ (?=[^\s()]{{1,400}}\.) (?P<ja_where>[^\s()]{{1,400}}) \s? \( \s* {_SOURCE} \s* \)
+    (?<![\w$.]) at \s+ (?=[^\s()]{{1,400}}\.) (?P<ja_where>[^\s()]{{1,400}}) \s?
+    \( \s* {_SOURCE} \s* \)
     (?: \s* ~? \[ [^\]\s]{{1,100}} \] )?"""
 _DEBUGGER: Final = r"""
     (?<![\w$.]) (?P<db_runtime>[\w$.]{1,200}) (?: \( (?P<db_declaring>[\w$.]{1,200}) \) )?
@@ -73,8 +99,10 @@ _DOTNET: Final = r"""
     (?<![\w$.]) at \s+ (?P<cs_member>[\w.`+<>\[\],$]{1,300}) \s? \( [^()\n]{0,300} \) \s++ in \s++
     (?P<cs_path>(?:[A-Za-z]:)?[^:\n]{1,300}?) :line \s+ (?P<cs_line>\d{1,9})"""
 _SCRIPT: Final = r"""
-    (?<![\w$.]) at \s+ (?: (?P<js_name>(?:async\s+|new\s+)?[\w$.<>\[\]#]{1,200}(?:\s\[as\ [\w$.]{1,100}\])?) \s+ \( )?
-    (?P<js_path>(?:[\w\-]{1,20}:/{1,3})?[^\s():,]{1,300}\.(?:[cm]?[jt]sx?|vue|svelte)) (?:\?[^\s():]{0,100})?
+    (?<![\w$.]) at \s+
+    (?: (?P<js_name>(?:async\s+|new\s+)?[\w$.<>\[\]#]{1,200}(?:\s\[as\ [\w$.]{1,100}\])?) \s+ \( )?
+    (?P<js_path>(?:[\w\-]{1,20}:/{1,3})?[^\s():,]{1,300}\.(?:[cm]?[jt]sx?|vue|svelte))
+    (?:\?[^\s():]{0,100})?
     : (?P<js_line>\d{1,9}) (?: : \d{1,9} )? \)?"""
 
 _FRAME: Final = re.compile("|".join((_JAVA, _DOTNET, _SCRIPT, _PYTHON, _DEBUGGER)), re.VERBOSE)
@@ -94,13 +122,27 @@ _HEADER: Final = re.compile(
 _THROWN: Final = re.compile(
     rf"(?P<thrown>{_CLASS}(?:Exception|Error|Throwable|Failure)(?![\w$]))(?=\s*(?::|$|at\s|\n))"
 )
-_RUN: Final = re.compile(r"[\w./\\~+@$%\-]++")
+_RUN: Final = re.compile(r"[A-Za-z0-9_\u00c0-\u024f\u0370-\u052f./\\~+@$%\-]++")
+"""What may be a path.
+
+Chinese, Japanese and Korean letters are left out, because no blank divides them from paths."""
+_OBJECT: Final = re.compile(r"\.(?:o|obj|lo)\Z")
+_BUILD_FOLDER: Final = re.compile(r"(?:CMakeFiles/)?[\w.+\-]{1,100}\.(?:dir|p)/")
+"""Folders in which CMake and Meson put objects: CMakeFiles/app.dir/, app.p/."""
+_FAILED: Final = re.compile(r"(?:FAILED:\s{1,3}|\*\*\*\s\[(?:[^\s\]]{1,100}\s){0,2})\Z")
+"""What stands before the object that a build could not make."""
+_COMPILED: Final = re.compile(r"\s-[coI]\s{0,3}\Z")
 _LOCATED: Final = re.compile(
-    r"""(?x) ["']?,? (?: :line\s{1,3} | \s{1,3}(?:on\s)?line\s{1,3} | :\[? | \( ) (?P<line>\d{1,7}) (?!\w|\.\d)
-      (?: (?::\d{1,7})? [:,]? \s{0,3} in\s [`'"]? (?P<named>[\w.<>\#]{1,100}) )?
+    r"""(?x) ["']?,? (?: :line\s{1,3} | \s{1,3}(?:on\s)?line\s{1,3} | :\[? | \( )
+      (?P<line>\d{1,7}) (?![A-Za-z0-9_]|\.\d)
+      (?: (?::\d{1,7})? [:,]? \s{0,3} in\s (?!main\ chunk)
+          [`'"]? (?:(?:block|rescue|ensure)\ (?:\([^)\n]{1,20}\)\ )?in\ | function\ [`'"<]?)?
+          (?P<named>[\w.<>\#]{1,100}) )?
     | \ in\s (?P<called>[\w.<>]{0,100}) \("""
 )
-"""What follows the file in a frame or an error: ``:12``, ``(12``, ``", line 12``, ``:12: in f``, and `` in f(``."""
+"""What follows the file in a frame or an error.
+
+``:12``, ``(12``, ``", line 12``, ``:12: in f``, and `` in f(``."""
 _BLOB: Final = re.compile(r"/(?:blob|tree|raw|blame|edit)/[^/]{1,100}/")
 _LINKED: Final = re.compile(r"\#L(?P<line>\d{1,7})")
 _SHOWN: Final = re.compile(
@@ -113,71 +155,77 @@ _NEW_TRACE: Final = re.compile(
 
 
 def frames(text: str) -> list[Frame]:
-    """All stack frames of ``text``, in order: Java's, a Java debugger's, .NET's, JavaScript's and Python's.
+    """Return all stack frames of ``text``, in order.
+
+    They are those of Java, a Java debugger, .NET, JavaScript and Python.
 
     >>> [frame] = frames("at java.base/a.b.Pool$Worker.run(Pool.java:7)")
     >>> frame.type, frame.file, frame.method, frame.line, frame.place
     ('a.b.Pool', 'Pool.java', 'run', 7, 'a/b/Pool.java')
     """
-    found: list[Frame] = []
     causes = [match.start() for match in _CAUSE.finditer(text)]
+    found: list[Frame] = []
     for match in _FRAME.finditer(text):
-        said = defaultdict(
-            str, {name[3:]: part for name, part in match.groupdict("").items() if part}
-        )
-        path, file, method, class_name = (
-            said["path"],
-            "".join(said["file"].split()),
-            said["method"],
-            "",
-        )
-        if said["where"]:
-            class_name, _, method = said["where"].rpartition(".")
-            # module and loader, "java.base/" or "app//", before the class; a hidden class's number, "/0x0012", after it
-            class_name = _outer(re.sub(r"/(?:0x)?[0-9a-f]+$", "", class_name).rpartition("/")[2])
-        elif said["runtime"]:
-            class_name = _outer(said["declaring"] or said["runtime"])
-        elif said["member"]:
-            class_name, _, method = said["member"].rpartition(".")
-            class_name, path = re.split(r"[`+<\[]", class_name)[0].rstrip("."), path.strip()
-        elif said["name"]:
-            method = re.sub(r"^(?:async|new)\s+|\s\[as [\w$.]++\]\Z", "", said["name"]).rpartition(
-                "."
-            )[2]
-        simple = class_name.rpartition(".")[2]
-        if path:
-            file = re.split(r"[/\\]", path)[-1]
-        elif not file and simple and not simple.startswith("$"):
-            file = f"{simple}.java"
-        number = max(
-            int("".join(said["line"].split()) or 0), 0
-        )  # a blank may stand among the digits
-        first = (
-            found[0].offset if found else match.start()
-        )  # no cause counts before the first frame
-        cause = bisect(causes, match.start()) - bisect(causes, first)
-        found.append(
-            Frame(match.start(), match.end(), number, method, path, class_name, file, cause)
-        )
+        frame = _read_frame(match)
+        # No cause counts before the first frame.
+        first = found[0].offset if found else frame.offset
+        cause = bisect(causes, frame.offset) - bisect(causes, first)
+        found.append(frame._replace(cause=cause))
     return found
 
 
-def without_frames(text: str) -> str:
-    """``text`` with every frame replaced by a blank; messages, log lines and everything else stay.
+def _read_frame(match: re.Match[str]) -> Frame:
+    """Return the frame of a match of ``_FRAME``; its cause is not known yet."""
+    # The names of groups begin with two letters for the language.
+    groups = {name[3:]: value for name, value in match.groupdict("").items() if value}
+    path = groups.get("path", "")
+    file = "".join(groups.get("file", "").split())
+    method = groups.get("method", "")
+    class_name = ""
+    if "where" in groups:
+        class_name, _, method = groups["where"].rpartition(".")
+        # "java.base/" or "app//" before the class are module and loader, "/0x0012" after it is
+        # the number of a hidden class.
+        without_number = re.sub(r"/(?:0x)?[0-9a-f]+$", "", class_name)
+        class_name = _outer(without_number.rpartition("/")[2])
+    elif "runtime" in groups:
+        class_name = _outer(groups.get("declaring") or groups["runtime"])
+    elif "member" in groups:
+        class_name, _, method = groups["member"].rpartition(".")
+        class_name = re.split(r"[`+<\[]", class_name)[0].rstrip(".")
+        path = path.strip()
+    elif "name" in groups:
+        bare = re.sub(r"^(?:async|new)\s+|\s\[as [\w$.]++\]\Z", "", groups["name"])
+        method = bare.rpartition(".")[2]
+    simple = class_name.rpartition(".")[2]
+    if path:
+        file = re.split(r"[/\\]", path)[-1]
+    elif not file and simple and not simple.startswith("$"):
+        file = f"{simple}.java"
+    digits = "".join(groups.get("line", "").split())  # a blank may be among them
+    line = max(int(digits or 0), 0)
+    return Frame(match.start(), match.end(), line, method, path, class_name, file)
 
-    >>> without_frames("It fails: a.b.MyException: no at a.b.C.d(C.java:1) at a.b.C.e(C.java:2) Help!")
-    'It fails: a.b.MyException: no     Help!'
+
+def without_frames(text: str) -> str:
+    """Return ``text`` with every frame replaced by a blank; everything else stays.
+
+    >>> without_frames("It fails: a.MyException: no at a.C.d(C.java:1) at a.C.e(C.java:2) Help!")
+    'It fails: a.MyException: no     Help!'
     """
     return _FRAME.sub(" ", text)
 
 
 def qualified_names(text: str) -> list[str]:
-    """Qualified names of the outermost classes that traces and log headers name, each once, by first appearance.
+    """Return the qualified names of the outermost classes in traces and log headers.
 
-    A log header is a class after a time or a level, or before a method and a level; exceptions before a message or a
-    frame count too. A class that is only mentioned in a sentence does not.
+    Each is there once, in order of first appearance.
 
-    >>> qualified_names("15:34:04 a.b.Shop open SEVERE: a.b.ShopError: shut at a.b.Door$1.push(Door.java:5)")
+    A log header is a class after a time or a level, or before a method and a level; exceptions
+    before a message or a frame count too. A class that is only mentioned in a sentence does not.
+
+    >>> text = "15:34:04 a.b.Shop open SEVERE: a.b.ShopError: shut at a.b.Door$1.push(Door.java:5)"
+    >>> qualified_names(text)
     ['a.b.Shop', 'a.b.ShopError', 'a.b.Door']
     """
     found = [(frame.offset, frame.type) for frame in frames(text) if "." in frame.type]
@@ -188,18 +236,20 @@ def qualified_names(text: str) -> list[str]:
 
 
 def _outer(name: str) -> str:
-    """Qualified name without its inner classes; a leading ``$``, as of proxies, stays."""
+    """Return a qualified name without its inner classes; a leading ``$``, as of proxies, stays."""
     package, dot, simple = name.rpartition(".")
     head = simple[:1] + simple[1:].partition("$")[0]
     return f"{package}{dot}{head}"
 
 
 def locations(text: str) -> Locations:
-    """The places that a text names.
+    """Return the places that a text names.
 
     >>> found = locations('File "a/b.py", line 3, in f\\nFile "a/c.py", line 4, in g\\nsee d.h')
-    >>> [[frame.place for frame in trace] for trace in found.traces], [place.path for place in found.paths]
-    ([['a/c.py', 'a/b.py']], ['d.h'])
+    >>> [[frame.place for frame in trace] for trace in found.traces]
+    [['a/c.py', 'a/b.py']]
+    >>> [place.path for place in found.paths]
+    ['d.h']
     """
     known = frames(text)
     found = [frame for frame in known if frame.qualified]
@@ -215,6 +265,13 @@ def locations(text: str) -> Locations:
         end = start + len(spelled)
         link = _BLOB.search(spelled)
         path = spelled[link.end() :] if link else spelled
+        if _OBJECT.search(path):
+            if not _FAILED.search(text, max(0, start - 240), start):
+                continue  # Logs of builds name all objects; only those that failed tell something.
+            source = source_of_object(path)
+            if source[source.rfind(".") :].lower() in SOURCE_SUFFIXES:
+                found.append(Frame(start, end, path=source))
+            continue
         if (inside and frame.qualified) or path[path.rfind(".") :].lower() not in SOURCE_SUFFIXES:
             continue
         if (shown := _SHOWN.match(text, end)) or link:
@@ -225,7 +282,10 @@ def locations(text: str) -> Locations:
         elif located := _LOCATED.match(text, end):
             method = re.split(r"[.#]", located["named"] or located["called"] or "")[-1]
             found.append(Frame(start, end, int(located["line"] or 0), method, path))
-        elif not _COMMAND.search(text, max(0, start - 40), start):
+        elif not (
+            _COMMAND.search(text, max(0, start - 40), start)
+            or _COMPILED.search(text, max(0, start - 10), start)
+        ):
             paths.append(Frame(start, end, path=path))
     traces: list[list[Frame]] = []
     for frame in sorted(found, key=lambda frame: frame.offset):
@@ -243,5 +303,46 @@ def locations(text: str) -> Locations:
     return Locations(tuple(ordered), tuple(links), tuple(paths))
 
 
+_CHANGE: Final = re.compile(
+    r"""(?x) (?<![\w./\-]) (?P<commit>[0-9a-f]{7,40}) (?![\w\-]|\.\w) | /commits?/
+      (?P<linked>[0-9a-f]{7,40}) \b
+      | (?i:\b(?:since|in|by|from|after|with|pr|pull|request|commit|reverts?|reverted|regression
+        |of)) [ \t(]{1,3}
+        (?:\#|gh-) (?P<number>\d{2,7}) \b | /(?:pull|merge_requests)/ (?P<pull>\d{1,7}) \b"""
+)
+"""A commit, or a pull request by its number."""
+
+
+def named_changes(text: str) -> list[str]:
+    """Return the commits and pull requests that a text names, in order.
+
+    Of a commit it is the beginning of its id, of a pull request ``#12``.
+
+    >>> named_changes("Broken since 12ab34c, in #678; see https://x.org/a/b/pull/9")
+    ['12ab34c', '#678', '#9']
+    >>> named_changes("deadline 1234567")
+    []
+    """
+    found = []
+    for match in _CHANGE.finditer(text):
+        number = match["number"] or match["pull"]
+        commit = match["linked"] or match["commit"] or ""
+        if number:
+            found.append(f"#{number}")
+        elif match["linked"] or not (commit.isdigit() or commit.isalpha()):
+            found.append(commit)
+    return found
+
+
+def source_of_object(path: str) -> str:
+    """Return the path of the source that an object file was made of, as CMake and Meson name it.
+
+    >>> source_of_object("src/base/CMakeFiles/app_base.dir/utils/number.cpp.o")
+    'src/base/utils/number.cpp'
+    """
+    return _BUILD_FOLDER.sub("", _OBJECT.sub("", path))
+
+
 def _of_python(frame: Frame) -> bool:
+    """Return whether a frame is in a file of Python or Cython."""
     return frame.place.lower().endswith((".py", ".pyx", ".pyi"))

@@ -11,6 +11,8 @@ import numpy as np
 
 from tosloc.code import text
 from tosloc.core.records import FloatArray, LongArray, Snapshot
+from tosloc.paths.classify import ClassArray
+from tosloc.reports.text import Command, commands
 from tosloc.reports.traces import Frame
 from tosloc.retrieval import bm25
 from tosloc.retrieval.bm25 import Hits, RevisedVectors
@@ -45,12 +47,23 @@ _MIN_FILES: Final = 3
 """A word that no more files have distinguishes files, however few files there are."""
 
 
+MAX_FILES_OF_COMMAND: Final = 3
+"""A command whose words more file names contain names none of them."""
+
+
 class VersionIndex:
     """A version ready for queries: its texts and its paths, which the table numbers."""
 
     def __init__(self, corpus: Corpus, snapshot: Snapshot, table: PathTable) -> None:
         self.text = VersionTexts(corpus, snapshot)
         self.paths = VersionPaths(table, snapshot.path_ids)
+
+    @cached_property
+    def file_class(self) -> ClassArray:
+        """(F,) the class of each file: what its text shows, else what its path says."""
+        by_text = np.append(self.text.corpus.file_class, 0)[self.text.rows].astype(np.uint8)
+        by_path = self.paths.table.file_class[self.paths.path_ids]
+        return np.where(by_text > 0, by_text, by_path)
 
     @cached_property
     def revised(self) -> RevisedVectors:
@@ -134,7 +147,9 @@ class QueryContext:
         Everyday words do not count. The language of the words does not matter: of a text in
         another language only the names occur in files.
         """
-        if self.mentioned_rows or self.project_frames or self._has_rare_path_word():
+        if self.mentioned_rows or self.project_frames or self.named_changes:
+            return True
+        if self._has_rare_path_word():
             return True
         half = self._few_files(_HALF)
         words = [word for word, files in self._files_by_word.items() if files <= half]
@@ -152,9 +167,8 @@ class QueryContext:
 
     def _has_rare_name(self) -> bool:
         """Return whether the report writes a name as code that few files have."""
-        report = self.query.report
         rare = self._files_by_word.keys() - self.common_words
-        if not rare.isdisjoint(text.compounds(f"{report.summary}\n{report.description}")):
+        if not rare.isdisjoint(self.query.compounds):
             return True
         for name, _ in self.query.names:
             if not rare.isdisjoint(text.identifier_terms(name.written)):
@@ -252,6 +266,52 @@ class QueryContext:
     def frame_rows(self, frame: Frame) -> Rows:
         """Return the path rows of the project's own files that a frame can mean."""
         return tuple(self.version.paths.find_by_location(frame.place, frame.qualified))
+
+    @cached_property
+    def named_changes(self) -> dict[str, LongArray]:
+        """Documents of the commits that the report names, by name; commits known at its opening."""
+        view = self.history.commits
+        documents = view.documents
+        changes: dict[str, LongArray] = {}
+        for name in self.query.named_changes:
+            if name.startswith("#"):
+                numbers = documents.by_name.get(name, [])
+            else:
+                ids = enumerate(documents.commit_ids)
+                numbers = [number for number, commit in ids if commit.startswith(name)]
+            known = np.array([number for number in numbers if view.known[number]], dtype=np.int64)
+            if len(known):
+                changes[name] = known
+        return changes
+
+    @cached_property
+    def command_files(self) -> tuple[tuple[Command, Rows], ...]:
+        """Commands and options of the report that name few files, and the path rows of these.
+
+        ``new-window`` names ``cmd-new-window.c``: the words of the command follow each other in the
+        file's name, with hyphens, underscores or dots between them.
+        """
+        in_title = {command.parts for command in commands(self.query.title)}
+        files = []
+        for command in self.query.commands:
+            if command.is_certain or command.parts in in_title:
+                rows = self.version.paths.find_by_parts(command.parts)
+                if 0 < len(rows) <= MAX_FILES_OF_COMMAND:
+                    files.append((command, tuple(rows)))
+        return tuple(files)
+
+    @cached_property
+    def named_files(self) -> list[int]:
+        """Files that the report names: by path, link or command, or in a frame unless tests."""
+        are_tests = self.version.paths.table.test
+        rows: set[int] = set()
+        for place in (*self.query.locations.links, *self.query.locations.paths):
+            rows.update(self.frame_rows(place))
+        in_frames = [files for trace in self.project_frames for files in trace]
+        for files in (*in_frames, *(files for _, files in self.command_files)):
+            rows.update(row for row in files if not are_tests[row])
+        is_named = np.isin(self.version.paths.path_ids, sorted(rows))
+        return [int(file) for file in np.flatnonzero(is_named)]
 
     @cached_property
     def project_frames(self) -> tuple[tuple[Rows, ...], ...]:

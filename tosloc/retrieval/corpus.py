@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tosloc.code.languages import FIELDS
 from tosloc.core.memo import Remembering
 from tosloc.core.records import BoolArray, Float32Array, FloatArray, IntArray, LongArray, Snapshot
+from tosloc.paths.classify import ClassArray, FileClass
 from tosloc.retrieval.formulas import idf
 from tosloc.retrieval.payloads import pack, unpack
 from tosloc.retrieval.postings import Postings, group_starts, positions_by_name, row_sums
@@ -31,8 +32,8 @@ ALL_TEXT = len(FIELDS)
 """Column of lengths and averages for code, comments and strings together."""
 
 
-def pack_facts(facts: Facts) -> bytes:
-    """Return the facts of one blob as the payload of a row."""
+def pack_facts(facts: Facts, file_class: FileClass = FileClass.SOURCE) -> bytes:
+    """Return the facts of one blob, and the class that its text shows, as a row's payload."""
     counts = facts.counts.T.ravel()
     return pack(
         facts.terms,
@@ -40,12 +41,12 @@ def pack_facts(facts: Facts) -> bytes:
         np.diff(facts.chunk_starts),
         np.diff(facts.chunk_terms, prepend=np.int32(0)),  # Differences compress better.
         facts.chunk_counts,
-        np.array([facts.lines, facts.complexity, facts.parsed], dtype=np.int32),
+        np.array([facts.lines, facts.complexity, facts.parsed, file_class], dtype=np.int32),
     )
 
 
 _NONE: Final = np.zeros(0, dtype=np.uint8)
-NO_FACTS: Final = pack([], _NONE, np.array([0]), _NONE, _NONE, np.zeros(3, dtype=np.int32))
+NO_FACTS: Final = pack([], _NONE, np.array([0]), _NONE, _NONE, np.zeros(4, dtype=np.int32))
 """Payload of a blob that was not read: no terms and one empty chunk."""
 
 
@@ -69,6 +70,8 @@ class Corpus(Remembering):
     """(B,) number of lines."""
     parsed: BoolArray
     """(B,) whether a parser read the blob, not the lexer."""
+    file_class: ClassArray
+    """(B,) class that the text of each blob shows, see ``classify_content``."""
     lengths: FloatArray
     """(B, 7) number of terms of each blob by field, then in all of its text."""
 
@@ -119,9 +122,10 @@ class Corpus(Remembering):
             postings=rows.invert(len(vocabulary)),
             chunk_postings=chunk_rows.invert(len(vocabulary)),
             chunk_starts=chunk_starts,
-            lines=all_heads[0::3],
-            complexity=all_heads[1::3],
-            parsed=all_heads[2::3] > 0,
+            lines=all_heads[0::4],
+            complexity=all_heads[1::4],
+            parsed=all_heads[2::4] > 0,
+            file_class=all_heads[3::4].astype(np.uint8),
             lengths=np.stack([*by_field, all_text], axis=1),
         )
 
@@ -144,6 +148,7 @@ class Corpus(Remembering):
             complexity=np.concatenate((self.complexity, other.complexity)),
             lines=np.concatenate((self.lines, other.lines)),
             parsed=np.concatenate((self.parsed, other.parsed)),
+            file_class=np.concatenate((self.file_class, other.file_class)),
             lengths=np.concatenate((self.lengths, other.lengths)),
         )
 

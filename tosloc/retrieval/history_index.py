@@ -38,7 +38,7 @@ from tosloc.retrieval.query import frame_name
 
 COMMITS: Final = "commits"
 """Prefix of the analyser's name of commit facts."""
-HISTORY_VERSION: Final = 4
+HISTORY_VERSION: Final = 5
 """Version of the stored facts of commits.
 
 Raise it whenever they change: with ``commit_payloads``, or with what reads commits and analyses

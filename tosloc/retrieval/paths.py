@@ -18,7 +18,7 @@ import numpy as np
 from tosloc.code import text
 from tosloc.code.languages import language_name
 from tosloc.core.records import BoolArray, FloatArray, IntArray, LongArray
-from tosloc.paths.classify import which_are_tests
+from tosloc.paths.classify import ClassArray, classify_paths, which_are_tests
 from tosloc.retrieval.formulas import K1, B, idf, length_norm, saturate_tf
 from tosloc.retrieval.postings import Postings, group_starts, group_sum, known_terms, row_sums
 
@@ -84,6 +84,8 @@ class PathTable:
     """Whether it is among examples, documentation or benchmarks."""
     vendored: BoolArray
     """Whether it is below a folder that was copied from other projects."""
+    file_class: ClassArray
+    """Its ``FileClass`` by the path alone."""
     setup: BoolArray
     """Whether it is named like a file that installs, builds or configures."""
     term_ids: Mapping[str, int]
@@ -102,11 +104,12 @@ class PathTable:
             paths=paths,
             directory=_number_equal(folders),
             counterpart_group=_number_equal(_TEST_MARK.sub("", stem) or stem for stem in stems),
-            language=_number_equal(map(language_name, names)),
+            language=_number_equal(map(_language_family, names)),
             test=which_are_tests(paths),
             compound_stem=_truth_values(text.compounds(stem) for stem in stems),
             examples=_match_folders(_EXAMPLE.search, folders),
             vendored=_match_folders(_VENDORED.search, folders),
+            file_class=classify_paths(paths),
             setup=_truth_values(name in _SETUP or ".config." in name for name in names),
             term_ids=term_ids,
             postings=postings,
@@ -164,6 +167,12 @@ def _match_folders(search: Callable[[str], object], folders: Sequence[str]) -> B
     return _truth_values(matches[folder] for folder in folders)
 
 
+def _language_family(name: str) -> str:
+    """Return the language of a file's name; C and C++ are one, because they share their headers."""
+    language = language_name(name)
+    return "cpp" if language == "c" else language
+
+
 def _number_equal(names: Iterable[str]) -> IntArray:
     """Return (N,) a number that equal names share, in order of first appearance."""
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
@@ -190,6 +199,29 @@ class VersionPaths:
     def files(self) -> int:
         """F, the number of files."""
         return len(self.path_ids)
+
+    def find_by_parts(self, parts: Sequence[str]) -> list[int]:
+        """Return the rows of this version's files whose names contain words one after the other.
+
+        Words are what hyphens, underscores and dots separate.
+        """
+        known = [
+            self.table.term_ids[term]
+            for part in parts
+            for term in text.terms(part)
+            if term in self.table.term_ids
+        ]
+        if not known:
+            return []
+        rows, terms = self.table.name_terms
+        rarest = min(known, key=lambda term: int(self.name_frequency[term]))
+        start, end = np.searchsorted(terms, [rarest, rarest + 1])
+        wanted = f"-{'-'.join(parts)}-"
+        return [
+            row
+            for row in rows[start:end].tolist()
+            if self.present[row] and wanted in _words_of_name(self.table.paths[row])
+        ]
 
     def find_by_stem(self, stem: str) -> list[int]:
         """Return the rows of this version's files with a file name, without its suffix."""
@@ -317,6 +349,15 @@ class VersionPaths:
         sizes = np.maximum(np.bincount(folder), 1)
         sums = group_sum(folder, values, 0) / np.sqrt(sizes)
         return sums[folder]
+
+
+def _words_of_name(path: str) -> str:
+    """Return a file's name in lower case with hyphens around and between its words.
+
+    >>> _words_of_name("src/cmd_new-window.c")
+    '-cmd-new-window-'
+    """
+    return f"-{file_stem(path).lower().replace('_', '-').replace('.', '-')}-"
 
 
 def _best_rows(agreement: Mapping[int, float]) -> list[int]:

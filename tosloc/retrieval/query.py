@@ -1,11 +1,13 @@
-"""A bug report as stage one reads it: weighted terms, names that it mentions, stack frames."""
+"""A bug report as stage one reads it: weighted terms, mentioned names, stack frames."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from tosloc.code import text
 from tosloc.core.records import BugReport
@@ -21,7 +23,32 @@ FIELDED_SUMMARY_WEIGHT = 5.0
 LEAD_SUMMARY_WEIGHT = 2.0
 """How many times a term of the summary counts beside the lead."""
 LEAD_WORDS = 40
-"""Words of the lead, the beginning of the description."""
+"""Words of the lead, the beginning of what the reporter tells."""
+PART_WEIGHTS: Final[Mapping[str, float]] = {
+    "prose": 1.0,
+    "code": 1.0,
+    "errors": 1.0,
+    "trace": 1.0,
+    "quoted": 0.5,
+    "data": 0.5,
+    "near_errors": 0.3,
+    "log": 0.1,
+    "environment": 0.0,
+    "form": 0.0,
+}
+"""How many times a term of each part of the description counts.
+
+They follow how many more of 1,000 distinct words of a part are words of the fixed files' names than
+of the names of files that other reports of the project fixed. In 1,753 GitHub issues these are:
+errors 39, frames 36, prose 27, code 19, data 10, lines near errors 9, other lines of logs 8,
+environment 4, form 1. In 233 issues of twelve Python projects the environment has -1."""
+TOLD_PARTS: Final = ("prose", "quoted", "code", "data", "errors")
+"""Parts whose names are taken for names that the reporter writes."""
+BUILD_WORDS: Final = frozenset(
+    text.terms("build built building builds compile compiler compilation make")
+    + text.terms("error fail failed failure")
+)
+"""Words that say that a build failed, and not where."""
 
 
 def frame_name(frame: traces.Frame) -> str:
@@ -31,48 +58,61 @@ def frame_name(frame: traces.Frame) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """One report, analysed once; everything is derived from summary and description alone."""
+    """One report, analysed once; everything is derived from its text and the project's template."""
 
     report: BugReport
+    template: frozenset[str] = frozenset()
+    """Lines of the project's issue forms, see ``tosloc.reports.text.template_keys``."""
 
-    @property
-    def full_text(self) -> str:
-        """Summary and description."""
-        return f"{self.report.summary}\n{self.report.description}"
+    @cached_property
+    def _condensed(self) -> report_text.CondensedText:
+        """Summary and description without most quiet lines of logs."""
+        return report_text.condense_logs(f"{self.report.summary}\n{self.report.description}")
+
+    @cached_property
+    def description(self) -> str:
+        """The description without most quiet lines of its logs."""
+        return self._condensed.text.removeprefix(f"{self.report.summary}\n")
 
     @cached_property
     def frames(self) -> tuple[traces.Frame, ...]:
-        """Stack frames of the description, in order."""
-        return tuple(traces.frames(self.report.description))
+        """Stack frames of ``description``, in order."""
+        return tuple(traces.frames(self.description))
 
     @cached_property
     def prose(self) -> str:
         """The description without its stack frames."""
-        if not self.frames:
-            return self.report.description
-        return traces.without_frames(self.report.description)
+        return traces.without_frames(self.description) if self.frames else self.description
 
     @cached_property
     def parts(self) -> report_text.ReportText:
         """The description without stack frames and addresses, divided by the kinds of its lines."""
-        return report_text.parts(report_text.without_addresses(self.prose))
+        bare = report_text.without_addresses(self.prose)
+        return report_text.split_report_text(text.separate_scripts(bare), self.template)
+
+    @cached_property
+    def told(self) -> str:
+        """What the reporter tells or shows: no form, environment or log, but its errors."""
+        parts = [getattr(self.parts, name) for name in TOLD_PARTS]
+        return "\n".join(filter(None, parts))
 
     @cached_property
     def title(self) -> str:
         """The summary without words that only say that it is a bug."""
-        return report_text.bare_title(self.report.summary)
+        return text.separate_scripts(report_text.bare_title(self.report.summary))
 
     @cached_property
     def names(self) -> list[tuple[report_text.Name, float]]:
         """Names that the report writes as code, each once, with a weight by where it is written.
 
-        The weight is 3 in the summary, 1 in prose and .5 in code.
+        The weight is 3 in the summary, 1 in prose, and .5 in errors and code.
         """
         weighted: dict[tuple[str, str], tuple[report_text.Name, float]] = {}
         parts = self.parts
         for weight, written, is_code in (
             (3.0, self.title, False),
             (1.0, parts.prose, False),
+            (0.5, parts.errors, False),
             (0.5, parts.code, True),
         ):
             for name in report_text.names(written, is_code):
@@ -80,24 +120,69 @@ class Query:
         return list(weighted.values())
 
     @cached_property
-    def summary_counts(self) -> Counter[str]:
-        """Term counts of the summary."""
-        return Counter(text.terms(self.report.summary))
+    def commands(self) -> tuple[report_text.Command, ...]:
+        """Commands, options and keys with hyphens or dots, each once."""
+        return tuple(dict.fromkeys(report_text.commands(f"{self.title}\n{self.told}")))
 
     @cached_property
-    def prose_counts(self) -> Counter[str]:
-        """Term counts of the description without stack frames."""
-        return Counter(text.terms(self.prose))
+    def named_changes(self) -> tuple[str, ...]:
+        """Commits (beginnings of ids) and pull requests (``#12``) that the report may name."""
+        return tuple(dict.fromkeys(traces.named_changes(self._condensed.text)))
+
+    @cached_property
+    def _shows_failed_build(self) -> bool:
+        return report_text.shows_failed_build(self.description)
+
+    def _counts(self, term: str) -> bool:
+        """Return whether a term counts. Of a failed build, that it failed is no news."""
+        return not self._shows_failed_build or term not in BUILD_WORDS
+
+    @cached_property
+    def summary_counts(self) -> Counter[str]:
+        """Term counts of the summary."""
+        return Counter(filter(self._counts, text.terms(self.report.summary)))
+
+    @cached_property
+    def description_counts(self) -> dict[str, float]:
+        """Term counts of the parts of the description, each times the weight of the part.
+
+        A command or key counts once more as its joined form. If neither summary nor description has
+        a term that counts, all of the description does.
+        """
+        return self._description_counts(PART_WEIGHTS)
+
+    def _description_counts(self, part_weights: Mapping[str, float]) -> dict[str, float]:
+        counts: dict[str, float] = {}
+        for name, part in self.parts._asdict().items():
+            weight = part_weights[name]
+            if not weight:
+                continue
+            for term, count in Counter(filter(self._counts, text.terms(part))).items():
+                counts[term] = counts.get(term, 0.0) + weight * count
+        for command in self.commands:
+            counts[command.joined] = counts.get(command.joined, 0.0) + 1.0
+        if not counts and not self.summary_counts:
+            return {term: float(count) for term, count in Counter(text.terms(self.prose)).items()}
+        return counts
 
     @cached_property
     def weights(self) -> dict[str, float]:
-        """Term -> 1 + ln(tf in description + 3 tf in summary), terms in order."""
-        return _log_weights((self.prose_counts, 1.0), (self.summary_counts, SUMMARY_WEIGHT))
+        """Term -> 1 + ln(weighted tf in description + 3 tf in summary), terms in order."""
+        return _log_weights((self.description_counts, 1.0), (self.summary_counts, SUMMARY_WEIGHT))
+
+    @cached_property
+    def weights_without_trace(self) -> dict[str, float]:
+        """``weights`` without the words of frames, which name every function of the trace."""
+        if not self.parts.trace:
+            return self.weights
+        counts = self._description_counts({**PART_WEIGHTS, "trace": 0.0})
+        return _log_weights((counts, 1.0), (self.summary_counts, SUMMARY_WEIGHT))
 
     @cached_property
     def fielded_weights(self) -> dict[str, float]:
-        """Term -> 1 + ln(tf in description + 5 tf in summary), the same terms in the same order."""
-        return _log_weights((self.prose_counts, 1.0), (self.summary_counts, FIELDED_SUMMARY_WEIGHT))
+        """Term -> 1 + ln(weighted tf in description + 5 tf in summary), the same terms in order."""
+        summary = (self.summary_counts, FIELDED_SUMMARY_WEIGHT)
+        return _log_weights((self.description_counts, 1.0), summary)
 
     @cached_property
     def plain_weights(self) -> dict[str, float]:
@@ -105,8 +190,9 @@ class Query:
 
         IDF is not applied yet.
         """
-        description_counts = Counter(text.terms(self.report.description))
-        return _log_weights((self.summary_counts, 1.0), (description_counts, 1.0))
+        counts = Counter(text.terms(self.report.summary))
+        counts.update(text.terms(self.report.description))
+        return _log_weights((counts, 1.0))
 
     @cached_property
     def summary_weights(self) -> dict[str, float]:
@@ -126,21 +212,22 @@ class Query:
     def lead_weights(self) -> dict[str, float]:
         """Term -> 1 + ln(tf in the lead + 2 tf in the summary)."""
         lead_counts: Counter[str] = Counter()
-        for word in text.words(self.prose)[:LEAD_WORDS]:
+        for word in text.words(self.told)[:LEAD_WORDS]:
             lead_counts.update(text.identifier_terms(word))
         return _log_weights((lead_counts, 1.0), (self.summary_counts, LEAD_SUMMARY_WEIGHT))
 
     @cached_property
     def compounds(self) -> frozenset[str]:
-        """Identifiers in camel case or with underscores, in lower case."""
-        in_summary = text.compounds(self.report.summary)
-        in_prose = text.compounds(self.prose)
-        return frozenset(in_summary) | frozenset(in_prose)
+        """Identifiers in camel case, with underscores or with hyphens, in lower case."""
+        in_title = text.compounds(self.title)
+        in_description = text.compounds(self.told)
+        joined = [command.joined for command in self.commands]
+        return frozenset((*in_title, *in_description, *joined))
 
     @cached_property
     def mentions(self) -> tuple[str, ...]:
-        """Words outside stack frames as written, each once in order of first appearance."""
-        return tuple(dict.fromkeys((*text.words(self.report.summary), *text.words(self.prose))))
+        """Words that the reporter tells, as written, each once in order of first appearance."""
+        return tuple(dict.fromkeys((*text.words(self.report.summary), *text.words(self.told))))
 
     @cached_property
     def qualified_names(self) -> tuple[str, ...]:
@@ -148,18 +235,27 @@ class Query:
 
         They are what the paper's trace feature reads.
         """
-        return tuple(traces.qualified_names(self.report.description))
+        return tuple(traces.qualified_names(self.description))
 
     @cached_property
     def locations(self) -> traces.Locations:
-        """Files that the report names: in stack frames, as paths, modules and imports."""
-        return traces.locations(self.full_text)
+        """Files that the report names: in stack frames, as paths, modules, imports and links.
+
+        Offsets are those in the summary, a line break and the description.
+        """
+        return traces.locations(self._condensed.text).shift(self._condensed.original_offset)
 
 
-def _log_weights(*parts: tuple[Counter[str], float]) -> dict[str, float]:
-    """Return term -> 1 + ln(sum over the parts of count x factor), terms in order."""
+def _log_weights(*parts: tuple[Mapping[str, float], float]) -> dict[str, float]:
+    """Return term -> 1 + ln(sum over the parts of count x factor), terms in order.
+
+    Where the sum is below 1, because only parts that count less have the term, it is the weight.
+    """
     counts: dict[str, float] = {}
     for part, factor in parts:
         for term, count in part.items():
             counts[term] = counts.get(term, 0.0) + factor * count
-    return {term: 1.0 + math.log(count) for term, count in sorted(counts.items())}
+    return {
+        term: 1.0 + math.log(count) if count >= 1.0 else count
+        for term, count in sorted(counts.items())
+    }

@@ -21,8 +21,9 @@ from tosloc.core.processes import Worker, current_executor, run_in_parallel
 from tosloc.core.records import Progress, ignore_progress
 from tosloc.git.process import MAX_SOURCE_BYTES
 from tosloc.git.repository import Repository, decode_text
+from tosloc.paths.classify import FileClass
 from tosloc.retrieval.corpus import NO_FACTS, pack_facts
-from tosloc.storage.facts import analysers_by_blob
+from tosloc.storage.facts import analysers_by_blob, classify_text
 from tosloc.storage.store import FactStore
 
 BATCH_BLOBS: Final = 32
@@ -149,8 +150,11 @@ def _analyse_batch(repo: Repository, batch: _Batch, *, lizard: bool, parse: bool
     texts = {blob: decode_text(data) for blob, data in repo.texts(batch) if data is not None}
     analysed: dict[str, _AnalysedBlob] = {}
     for blob, text in texts.items():
-        facts = analyse(text, batch[blob], parse=parse, lizard=lizard)
-        analysed[blob] = _AnalysedBlob(blob, pack_facts(facts), not facts.parsed)
+        path, file_class = classify_text(text, batch[blob])
+        is_parsed = parse and file_class != FileClass.MINIFIED
+        facts = analyse(text, path, parse=is_parsed, lizard=lizard and is_parsed)
+        payload = pack_facts(facts, file_class)
+        analysed[blob] = _AnalysedBlob(blob, payload, not facts.parsed)
     return [analysed.get(blob, _AnalysedBlob(blob, None, False)) for blob in batch]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import astuple
 from functools import lru_cache
+from pathlib import PurePosixPath
 
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts, find_functions
 from tosloc.code.languages import (
@@ -16,6 +17,7 @@ from tosloc.code.languages import (
 )
 from tosloc.core.errors import StoreError
 from tosloc.git.repository import Repository, decode_text
+from tosloc.paths.classify import FileClass, classify_content
 from tosloc.retrieval.corpus import Corpus
 from tosloc.retrieval.payloads import pack, unpack
 from tosloc.storage.store import FactStore
@@ -30,6 +32,15 @@ def analysers_by_blob(blobs: Mapping[str, str], *, lizard: bool = False) -> dict
     return {
         blob: with_grammar_release(language_name(path), version) for blob, path in blobs.items()
     }
+
+
+def classify_text(text: str, path: str) -> tuple[str, FileClass]:
+    """Return the path by whose suffix a text is analysed, and the class that the text shows.
+
+    A Qt translation is XML, whatever its suffix says.
+    """
+    file_class = classify_content(text, PurePosixPath(path).suffix.lower().removeprefix("."))
+    return (".xml" if file_class == FileClass.TRANSLATION else path), file_class
 
 
 def read_facts(store: FactStore, blobs: Mapping[str, str], *, lizard: bool = False) -> Corpus:
@@ -72,8 +83,12 @@ class FunctionReader:
                 functions[blob] = self._unpack(payload)
         extracted: dict[str, FunctionFacts] = {}
         for blob, data in self._repo.texts(missing):
-            if data is not None:
-                extracted[blob] = find_functions(decode_text(data), blobs[blob])
+            if data is None:
+                continue
+            text = decode_text(data)
+            path, file_class = classify_text(text, blobs[blob])
+            is_minified = file_class == FileClass.MINIFIED
+            extracted[blob] = NO_FUNCTIONS if is_minified else find_functions(text, path)
         with suppress(StoreError):
             self._store.write(
                 (blob, analysers[blob], pack(*astuple(facts))) for blob, facts in extracted.items()

@@ -147,7 +147,9 @@ class StoredVersion:
         """Return the version of ``to_arrays``; numbers are not checked."""
         [commit] = unpack_words(arrays["commit"])
         [committed_at] = arrays["committed_at"].tolist()
-        corpus = from_arrays(Corpus, arrays, "text")
+        # A checkpoint of an older version of TosLoc has no classes of files.
+        no_classes = np.zeros(len(arrays["text.parsed"]), dtype=np.uint8)
+        corpus = from_arrays(Corpus, {"text.file_class": no_classes} | dict(arrays), "text")
         table = from_arrays(PathTable, arrays, "paths")
         path_names = StringTable(list(table.paths), positions_by_name(table.paths))
         # The last blob, "", is that of row -1: of files that could not be read.
@@ -190,6 +192,8 @@ def load_untrusted_version(arrays: Arrays) -> StoredVersion:
     )
     validate_array(arrays, "text.lengths", np.float64, blobs, len(FIELDS) + 1, below=np.inf)
     validate_array(arrays, "text.parsed", np.bool_, blobs)
+    if "text.file_class" in arrays:
+        validate_array(arrays, "text.file_class", np.uint8, blobs)
     validate_array(arrays, "text.complexity", np.int32, blobs)
     validate_array(arrays, "text.lines", np.int32, blobs)
     check_documents(arrays, "commits", paths)

@@ -156,8 +156,10 @@ def path_words(path: str) -> dict[str, float]:
 def report_counts(report: BugReport) -> Mapping[str, float]:
     """Return how many times each term of a report counts."""
     query = Query(report)
-    summary_counts = {term: _SUMMARY_WEIGHT * n for term, n in query.summary_counts.items()}
-    return query.prose_counts + Counter(summary_counts)
+    counts = dict(query.description_counts)
+    for term, number in query.summary_counts.items():
+        counts[term] = counts.get(term, 0.0) + _SUMMARY_WEIGHT * number
+    return counts
 
 
 def keep_heaviest(matrix: sparse.csr_array, size: int) -> sparse.csr_array:

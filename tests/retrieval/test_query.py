@@ -1,0 +1,98 @@
+"""What a query takes from each part of a report."""
+
+import math
+from datetime import UTC, datetime
+
+import pytest
+
+from tosloc.core.records import BugReport
+from tosloc.reports.text import MAX_QUIET_LINES, ReportText
+from tosloc.retrieval.query import PART_WEIGHTS, TOLD_PARTS, Query
+
+
+def query(summary="", description="", template=frozenset()):
+    opened = datetime(2020, 1, 1, tzinfo=UTC)
+    return Query(BugReport("r", summary, description, opened), template)
+
+
+LOG = "10:00:01 INFO stream\n10:00:02 INFO scan\n10:00:03 ERROR runner"
+
+
+def test_every_part_has_a_weight():
+    assert PART_WEIGHTS.keys() == set(ReportText._fields)
+    assert set(TOLD_PARTS) <= PART_WEIGHTS.keys()
+
+
+@pytest.mark.parametrize(
+    ("description", "weights"),
+    [
+        ("the tree", {"tree": 1.0}),
+        ("the tree and tree", {"tree": 1 + math.log(2)}),
+        ("```\ntree.grow(3)\n```", {"tree": 1.0, "grow": 1.0}),
+        ("> tree", {"tree": 0.5}),
+        (LOG, {"info": 0.4, "runner": 1.0, "scan": 0.3, "stream": 0.1, "error": 1.0}),
+        ("## Describe the bug\n- [x] leaf\n- OS: Linux\ntree", {"tree": 1.0}),
+    ],
+    ids=["prose", "twice", "code", "quoted", "log", "form"],
+)
+def test_terms_count_by_the_part_that_has_them(description, weights):
+    assert query("", f"{description}\n").weights == pytest.approx(weights)
+
+
+def test_summary_counts_three_times():
+    assert query("tree", "tree").weights == pytest.approx({"tree": 1 + math.log(4)})
+
+
+def test_template_is_the_form():
+    assert query("leaf", "Which tree\nnode", frozenset({"which tree"})).weights.keys() == {
+        "leaf",
+        "node",
+    }
+
+
+def test_report_of_form_alone_counts_as_a_whole():
+    assert query("", "- OS: Linux").weights == {"linux": 1.0, "o": 1.0}
+
+
+def test_lead_is_what_the_reporter_says():
+    lead = query("", f"- OS: Linux\n{LOG}\nThe tree falls").lead_weights
+    assert lead == {"error": 1.0, "fall": 1.0, "runner": 1.0, "tree": 1.0}
+
+
+def test_names_are_those_that_the_reporter_writes():
+    asked = query("", "- SDK version: BigKit\n10:00:01 INFO SmallKit\nNodeKit falls")
+    assert asked.compounds == {"nodekit"}
+    assert "NodeKit" in asked.mentions
+    assert "SmallKit" not in asked.mentions
+
+
+def test_command_with_hyphens_is_a_compound():
+    asked = query("", "`new-window` falls")
+    assert asked.compounds == {"newwindow"}
+    assert asked.weights["newwindow"] == 1.0
+
+
+def test_words_of_a_failed_build_do_not_count():
+    description = "```\nFAILED: src/a.dir/tree.cpp.o\n```"
+    assert query("Build fails for tree", description).weights.keys() == {"cpp", "src", "tree"}
+    assert "build" in query("Build fails for tree", "").weights
+
+
+def test_frames_of_go_are_no_names():
+    trace = "panic\ngoroutine 1 [running]:\nx.org/a.growTree(0x1)\n\t/u/tree.go:7 +0x1"
+    asked = query("It falls", f"```\n{trace}\n```")
+    assert asked.compounds == frozenset()
+    assert "growtree" in asked.weights
+    assert "growtree" not in asked.weights_without_trace
+
+
+def test_places_behind_a_long_log_keep_their_offsets():
+    log = "".join(f"10:00:00 INFO {'x' * number}\n" for number in range(1, 3 * MAX_QUIET_LINES))
+    asked = query("It falls", f"{log}see tree.py:7")
+    [[frame]] = asked.locations.traces
+    said = f"It falls\n{log}see tree.py:7"
+    assert said[frame.offset : frame.end] == "tree.py"
+
+
+def test_named_changes():
+    assert query("Since #12", "and commit 12ab34c").named_changes == ("#12", "12ab34c")
