@@ -88,7 +88,7 @@ class CrossedReports:
     def candidates(
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
     ) -> Iterator[Candidates]:
-        """Yield the training reports with crossed candidates, other reports unchanged."""
+        """Yield the training reports with crossed candidates; reports of other parts unchanged."""
         all_candidates = self.training_set.candidates(
             part, depth, for_training=for_training, by_linear_score=by_linear_score
         )
@@ -240,8 +240,8 @@ def mean_measures(
 ) -> Mapping[str, Mapping[str, float]]:
     """Return MRR and MAP over all reports of three orders of the candidates.
 
-    These are stage one's, the one that both stages give with a ``weight`` of the encoder's
-    ``scores``, and the one by the encoder's scores alone.
+    "stage one" is the order by stage one's scores, "deep" the one by the encoder's ``scores``, and
+    "fused" the one by stage one's scores plus ``weight`` times the encoder's.
     """
     return {
         "stage one": _mrr_and_map(candidates, scores, 1.0, 0.0),

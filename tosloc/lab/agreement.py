@@ -251,7 +251,7 @@ class SidePair(NamedTuple):
 def compare_reproduction(
     original: Pair, ours: Pair, measures: Sequence[Measure], depth: int | None = None
 ) -> tuple[list[Row], list[str]]:
-    """Return the levels between two pairs as rows, and remarks on them.
+    """Compare two pairs at all levels, and return the rows of a table and remarks on them.
 
     A row has ``level``, ``measure``, and values of ``baseline`` and ``advanced`` or of their
     ``effect``; None where a level does not apply. ``depth`` cuts the lists that Kendall's tau union
@@ -280,7 +280,7 @@ def compare_reproduction(
     def side_rows(
         level: str, name: str, value: Callable[[FloatArray, FloatArray], float | None]
     ) -> None:
-        """Add a row for each measure, with the value of the original's and our values."""
+        """Add a row for each measure; ``value`` compares the original's values with ours."""
         for measure in measures:
             row: Row = {"level": level, "measure": name.format(measure)}
             for side_name, side in sides.items():

@@ -1,7 +1,7 @@
 """The share of the first file of an answer against how often that file is right.
 
-Of the answers whose first share is near some value, that many should be right. There are ten bins
-of equal width, and the expected calibration error (Naeini et al., AAAI 2015), for the event that
+Among answers whose first share is about .7, about 70 % should be right. There are ten bins of equal
+width, and the expected calibration error (Naeini et al., AAAI 2015), for the event that
 the fix changed the first file. An answer to a report without fixed files is wrong.
 
 Shapes: N answers.

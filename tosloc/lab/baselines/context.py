@@ -69,8 +69,8 @@ class ParsedFiles:
     ) -> ParsedFiles:
         """Read every blob of the versions once, in ``jobs`` processes.
 
-        A blob that the repository lacks is left out. ``complexity`` asks for the cyclomatic
-        complexity of each file.
+        A blob that is not in the repository is left out. The cyclomatic complexity of each file is
+        computed only with ``complexity``.
         """
         language_by_blob = {
             blob: language_name(PurePosixPath(path).suffix)
@@ -334,7 +334,7 @@ class Baseline(ABC):
         validation: Sequence[Case],
         progress: Progress = ignore_progress,
     ) -> None:
-        """Learn from the training reports, and stop by the validation reports."""
+        """Learn from the training reports; the validation reports decide when to stop."""
 
     @abstractmethod
     def scores(self, query: BaselineQuery) -> FloatArray:

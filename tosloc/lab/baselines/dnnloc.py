@@ -182,7 +182,7 @@ def weighted_loss(labels: Float32Array) -> Callable[[Tensor, LongArray], Tensor]
     """Return the loss of a batch's logits, given the batch's indices into the labels.
 
     It is the binary cross entropy in which all right pairs together weigh as much as all wrong
-    ones, unless one right pair then weighs more than ``MAX_POSITIVE_WEIGHT``.
+    ones. The weight of one right pair is at most ``MAX_POSITIVE_WEIGHT``.
     """
     right = float(labels.sum())
     balance = (len(labels) - right) / max(right, 1.0)

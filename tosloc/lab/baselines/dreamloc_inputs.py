@@ -299,7 +299,7 @@ def fix_recency(query: BaselineQuery) -> FloatArray:
 def sigmoid_if_positive(values: FloatArray, maximum: float) -> FloatArray:
     """Return sigmoid(x / maximum), but 0 where x is 0.
 
-    A file that was ever fixed is so more than .5 above one that was not.
+    So the value of a file that was ever fixed is more than .5 above that of any other file.
     """
     shares = values / maximum if maximum > 0 else values
     return np.where(values > 0, 1.0 / (1.0 + np.exp(-np.minimum(shares, 1.0))), 0.0)

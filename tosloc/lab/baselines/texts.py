@@ -1,8 +1,8 @@
 """Parse source files for the published techniques, and split texts into words.
 
 ``parse_source`` splits a file into pieces of code, comments and strings, and lists its declared
-names and imports. Each technique splits text its own way; the names of the ways are those of
-docs/method.md, section B.1.4. A word is compared with the stop words in lower case before it is
+names and imports. Each technique splits text in its own way, by a function that docs/method.md,
+section B.1.4, defines. A word is compared with the stop words in lower case before it is
 stemmed, and all techniques use the same list of stop words.
 """
 
@@ -66,7 +66,7 @@ def parse_source(text: str, language: str = "java", complexity: bool = False) ->
     """Return the pieces, names and imports of a source file.
 
     Java is read by its syntax tree. Other languages, and Java that has no syntax tree, are read by
-    the outline that stage one uses. ``complexity`` asks for the cyclomatic complexity, too.
+    the outline that stage one uses. The cyclomatic complexity is computed only with ``complexity``.
     """
     source = text.encode("utf-8", "replace")
     language_facts = get_language(language)
@@ -154,7 +154,7 @@ def _find_package(lines: Iterable[bytes]) -> str:
 
 
 def _find_imports(lines: Iterable[bytes]) -> Iterator[str]:
-    """Yield the imported classes and packages; of a static import the class."""
+    """Yield the imported classes and packages; a static import yields its class."""
     for line in lines:
         match = _IMPORT.search(line)
         if match:

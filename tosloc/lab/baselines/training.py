@@ -39,7 +39,7 @@ class LearningSettings:
 
 
 class LearnedBaseline(Baseline):
-    """A technique that learns from training reports and stops by validation reports."""
+    """A technique that learns from training reports; validation reports decide when it stops."""
 
     learned: ClassVar[bool] = True
     settings: ClassVar[Any]

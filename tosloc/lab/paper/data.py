@@ -114,11 +114,18 @@ def _project_lengths(
         length_by_blob = _blob_lengths(
             repo, snapshots, count_lengths, work.project_progress(project)
         )
-    file_lengths = [
-        np.array([length_by_blob[blob] for blob in snapshot.blobs if blob in length_by_blob])
-        for snapshot in snapshots
-        if len(snapshot)
-    ]
+    means: list[float] = []
+    medians: list[float] = []
+    longest: list[float] = []
+    shares_over_limit: list[float] = []
+    for snapshot in snapshots:
+        if len(snapshot):
+            readable = [blob for blob in snapshot.blobs if blob in length_by_blob]
+            lengths = np.array([length_by_blob[blob] for blob in readable])
+            means.append(lengths.mean())
+            medians.append(np.median(lengths))
+            longest.append(lengths.max())
+            shares_over_limit.append((lengths > TOKEN_LIMIT).mean())
     whole_reports: list[str] = []
     without_traces: list[str] = []
     for case in dataset.cases:
@@ -128,12 +135,10 @@ def _project_lengths(
     whole = np.array(count_lengths(whole_reports))
     bare = np.array(count_lengths(without_traces))
     values = {
-        "file, mean": np.mean([lengths.mean() for lengths in file_lengths]),
-        "file, median": np.mean([np.median(lengths) for lengths in file_lengths]),
-        "file, longest": np.mean([lengths.max() for lengths in file_lengths]),
-        f"files over {TOKEN_LIMIT}": np.mean(
-            [(lengths > TOKEN_LIMIT).mean() for lengths in file_lengths]
-        ),
+        "file, mean": np.mean(means),
+        "file, median": np.mean(medians),
+        "file, longest": np.mean(longest),
+        f"files over {TOKEN_LIMIT}": np.mean(shares_over_limit),
         "report, mean": whole.mean(),
         "report, median": np.median(whole),
         "report without stack traces, mean": bare.mean(),

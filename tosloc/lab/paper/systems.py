@@ -241,9 +241,9 @@ def _median_ratio(times: Sequence[VersionTimes], system: str) -> float | None:
 
 
 def _growth(times: Sequence[VersionTimes], system: str) -> float | None:
-    """Return the slope of the logarithm of seconds on that of files, by least squares.
+    """Return the slope of the logarithm of seconds over that of files, by least squares.
 
-    It is None unless there are versions of two sizes.
+    It is None if all versions have the same number of files.
     """
     points = [
         (version_times.files, version_times.median(system))
@@ -366,10 +366,10 @@ def _open_systems(
 def _move_cases(
     cases: Sequence[Case], case: Case, paths: frozenset[str], number: int
 ) -> tuple[Case, ...]:
-    """Return the next ``number`` cases fixed from a case on, as if they were of its version.
+    """Return the ``number`` cases fixed next from ``case`` on, moved to the version of ``case``.
 
-    At the end of the history these are the last cases. A case needs a fixed file among the
-    ``paths`` of the version.
+    Near the end of the history these are the last ones. Cases without a fixed file among the
+    ``paths`` of the version are left out.
     """
     moved_cases: list[Case] = []
     for other in cases:
