@@ -120,6 +120,12 @@ TABLE_OPTIONS = ["--out", "out", "--projects", "x"]
         ),
         ("BM25 over whole files", "lab", ["bm25s"], ["lab", "bm25", *REPORT_OPTIONS]),
         ("tosloc mcp", "mcp", ["mcp"], ["mcp"]),
+        (
+            "the encoder reranker",
+            "encoder",
+            ["torch", "transformers", "accelerate"],
+            ["localize", "bug.md", "--encoder", "some/encoder"],
+        ),
     ],
     ids=[
         "evaluate --html",
@@ -130,6 +136,7 @@ TABLE_OPTIONS = ["--out", "out", "--projects", "x"]
         "lab reproduce",
         "lab bm25",
         "mcp",
+        "localize --encoder",
     ],
 )
 def test_a_command_names_its_missing_extra_before_it_begins(
