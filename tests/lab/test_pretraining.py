@@ -297,7 +297,7 @@ def ablated(run_command, monkeypatch):
 
 
 @pytest.mark.slow
-def test_feature_ablation_fits_each_fold_with_all_and_without_each_feature(ablated):
+def test_feature_ablation_fits_each_fold_with_and_without_each_feature(ablated):
     assert ablated.code == 1  # because the fourth project fails
     assert [row["left out"] for row in ablated.rows] == ["all", "bm25f", "path", "test"]
     assert ablated.columns == [3, 2, 2, 2] * 3

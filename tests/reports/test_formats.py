@@ -103,11 +103,9 @@ def test_spreadsheet(tmp_path):
     report = only(
         spreadsheet(tmp_path, {"result": None, "description": "nan", "summary": "Bug 4 is back"})
     )
-    assert (report.published_ranks, report.report.summary, report.report.description) == (
-        {},
-        "Bug 4 is back",
-        "",
-    )
+    assert report.published_ranks == {}
+    assert report.report.summary == "Bug 4 is back"
+    assert report.report.description == ""
     # blank rows, and a sheet before
     path = spreadsheet(tmp_path, {}, dict.fromkeys(ROW))
     book = openpyxl.load_workbook(io.BytesIO(path.read_bytes()))
@@ -214,16 +212,12 @@ def test_xml(tmp_path):
         datetime(2004, 10, 6, hour, minute, tzinfo=UTC) for hour, minute in ((19, 10), (20, 8))
     )
     assert first.report == BugReport("75739", "Variables not accessible", "see <x>", opened)
-    assert (first.fixed_on, first.commit, first.listed) == (
-        fixed,
-        None,
-        ("org.eclipse.swt.SWT.java",),
-    )
-    assert (second.report.summary, second.report.description, second.fixed_on) == (
-        "newer",
-        "",
-        None,
-    )
+    assert first.fixed_on == fixed
+    assert first.commit is None
+    assert first.listed == ("org.eclipse.swt.SWT.java",)
+    assert second.report.summary == "newer"
+    assert second.report.description == ""
+    assert second.fixed_on is None
     for text, words in (
         (BUGLOCATOR.replace('id="7"', 'id="75739"'), "report 75739 is listed twice"),
         (BUGLOCATOR.replace("opendate", "opened"), "bug 1: lacks opened"),
@@ -273,7 +267,9 @@ def test_lines(tmp_path):
     }
     first, second = read_reports(lines(tmp_path, LINE, "", LINE | later), "Europe/Paris")
     assert first.report == BugReport("a/b#12", "S", "D", datetime(2020, 1, 2, 2, 4, 5, tzinfo=UTC))
-    assert (first.commit, first.listed, first.functions) == ("abcd", ("x/A.java",), ())
+    assert first.commit == "abcd"
+    assert first.listed == ("x/A.java",)
+    assert first.functions == ()
     assert second.report == BugReport("3", "S", "", datetime.fromtimestamp(1_400_000_000, UTC))
     named = {
         "fix_commit": None,
@@ -282,7 +278,8 @@ def test_lines(tmp_path):
     }
     named["methods"] = [{"path": "x/A.java", "name": "a::b", "start": 3, "end": 5, "more": 1}]
     report = only(lines(tmp_path, LINE | named))
-    assert (report.commit, report.names_version) == ("abcd", True)
+    assert report.commit == "abcd"
+    assert report.names_version is True
     assert report.functions == tuple(
         ChangedFunction("x/A.java", *named) for named in (("A.run",), ("A\ufffd",), ("a::b", 3))
     )

@@ -50,7 +50,8 @@ def test_text_and_markdown_with_front_matter(tmp_path):
     assert read(tmp_path, text) == BugReport("42", "Crash: twice", "rest", opened)
     assert read(tmp_path, "---\ntitle: Crash: twice\n---\nall of it").summary == "Crash: twice"
     report = read(tmp_path, "---\n\nsummary line\n\n---\nrest")  # a rule
-    assert (report.summary, report.description) == ("---", "summary line\n\n---\nrest")
+    assert report.summary == "---"
+    assert report.description == "summary line\n\n---\nrest"
     report = read(tmp_path, "---\nopened: 2014-07-01 12:00\n---\na", zone="America/New_York")
     assert report.opened == datetime(2014, 7, 1, 16, tzinfo=UTC)
     with pytest.raises(ConfigError, match="no time zone is named 'Mars/Base'"):

@@ -93,7 +93,8 @@ def test_cases(history, tmp_path):
         ("12#2", fourth, third, ("y/c/D.java",), ("y/c/D.java",)),
     ]
     assert data.cases[1].fixed_at == START + HOUR
-    assert (data.files, data.unresolved) == ({"5": 3, "12": 2, "34": 3, "12#2": 6}, ("1", "2", "6"))
+    assert data.files == {"5": 3, "12": 2, "34": 3, "12#2": 6}
+    assert data.unresolved == ("1", "2", "6")
     rows = {row["part"]: list(row.values())[1:] for row in describe(data)}
     assert rows["all"] == [4, 7, 5, 0, 1, 1, 3.5, 3]
     assert rows["test"] == [1, 1, 1, 0, 1, 1, 6.0, 0]
@@ -113,7 +114,8 @@ def test_merge_counts_from_its_first_parent(repository, tmp_path):
     main = repository.commit({"Main.java": "1"}, parents=[root])
     merge = repository.commit({"Side.java": "1"}, "merge", parents=[main, side])
     [case] = load(repository, lines(tmp_path, report("1", merge, ["Side.java", "Main.java"]))).cases
-    assert (case.version, case.fixed) == (main, ("Main.java",))
+    assert case.version == main
+    assert case.fixed == ("Main.java",)
 
 
 def found_for(repository, folder, bug, fixed, files):
@@ -134,10 +136,8 @@ def test_class_names_stand_for_the_one_file_that_ends_with_them(history, tmp_pat
     case = found_for(history, tmp_path, "P-112", "", names)
     assert case.fix_commit == history.commits[2]
     case = found_for(history, tmp_path, "34", "", names)
-    assert (case.fix_commit, case.fixed) == (
-        history.commits[3],
-        ("B.java", "x/c/D.java", "y/c/E.java"),
-    )
+    assert case.fix_commit == history.commits[3]
+    assert case.fixed == ("B.java", "x/c/D.java", "y/c/E.java")
     assert case.listed == (
         "B.java",
         "E.java",

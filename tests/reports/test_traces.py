@@ -182,19 +182,22 @@ def test_frames_innermost_first(text, expected):
 
 
 @pytest.mark.parametrize(
-    ("line", "expected"),
+    ("line", "place", "method"),
     [
-        ("File ~/a/b.py:3, in Door.open(self)", ("~/a/b.py", 3, "open")),
-        ("a/b.rb:3:in 'Door#open'", ("a/b.rb", 3, "open")),
-        ("at open (webpack:///./a/b.ts?1a2b:3:5)", ("///./a/b.ts", 3, "open")),
-        ("Fatal error in /a/b.php on line 3.", ("/a/b.php", 3, "")),
-        ("[ERROR] /a/B.java:[3,5] no key", ("/a/B.java", 3, "")),
-        (" --> src/b.rs:3:5", ("src/b.rs", 3, "")),
+        ("File ~/a/b.py:3, in Door.open(self)", "~/a/b.py", "open"),
+        ("a/b.rb:3:in 'Door#open'", "a/b.rb", "open"),
+        ("at open (webpack:///./a/b.ts?1a2b:3:5)", "///./a/b.ts", "open"),
+        ("Fatal error in /a/b.php on line 3.", "/a/b.php", ""),
+        ("[ERROR] /a/B.java:[3,5] no key", "/a/B.java", ""),
+        (" --> src/b.rs:3:5", "src/b.rs", ""),
     ],
+    ids=["python", "ruby", "webpack", "php", "maven", "rust"],
 )
-def test_one_place(line, expected):
+def test_line_that_names_one_place(line, place, method):
     [[frame]] = locations(line).traces
-    assert (frame.place, frame.line, frame.method) == expected
+    assert frame.place == place
+    assert frame.line == 3
+    assert frame.method == method
 
 
 def test_what_stands_apart_links_and_lines_that_are_shown():
