@@ -6,6 +6,7 @@ import pytest
 
 from tests import toy
 from tests.rerank.encoder.tiny import write_encoder
+from tosloc import Localizer
 from tosloc.cli import main
 
 REPORT = "openParser loses the first byte of a socket"
@@ -39,6 +40,21 @@ def test_an_encoder_scores_the_first_files_anew(localize, encoder):
 
 def test_the_same_question_has_the_same_answer(localize, encoder):
     assert localize("--encoder", str(encoder)) == localize("--encoder", str(encoder))
+
+
+def test_only_the_first_question_encodes_files(project, encoder, tmp_path, monkeypatch):
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    steps = []
+
+    def progress(what, done, total):
+        steps.append(what)
+
+    with Localizer.open(project.git.path, encoder=str(encoder)) as localizer:
+        localizer.localize(REPORT, progress=progress)
+        assert "encoding files" in steps
+        steps.clear()
+        localizer.localize(REPORT, progress=progress)
+        assert "encoding files" not in steps
 
 
 def test_an_unknown_encoder_is_one_sentence(project, tmp_path, capsys, monkeypatch):

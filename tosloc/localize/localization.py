@@ -259,11 +259,13 @@ class Localization:
         stage_one: StageOne,
         reranker: Reranker | None,
         temperature: float,
+        progress: Progress = ignore_progress,
     ) -> None:
         """Rank every file of a version for a report.
 
-        ``temperature`` is that of the softmax that turns scores into shares. Raises
-        CheckpointError if the weights give a score that is not a finite number.
+        ``temperature`` is that of the softmax that turns scores into shares. ``progress`` is called
+        while the reranker encodes files. Raises CheckpointError if the weights give a score that is
+        not a finite number.
         """
         self.version = version
         self.temperature = temperature
@@ -285,7 +287,7 @@ class Localization:
             and reranker.may_score(report.opened_seconds)
         ):
             candidates = candidates_of_answer(self.stage_one, reranker.depth)
-            self.reranked = reranker.rerank(candidates, version.reranking)
+            self.reranked = reranker.rerank(candidates, version.reranking, progress)
             if self.reranked is not None:
                 self.scores = final_scores(self.scores, self.reranked)
         if not context.shares_words:

@@ -192,7 +192,7 @@ class Localizer:
         selection = _select(version, settings, from_settings, wanted["every_class"])
         for report in reports:
             with self._lock:
-                localization = self.localization(_parse_report(report), version)
+                localization = self.localization(_parse_report(report), version, progress)
                 if self.rerank is not None:
                     localization.reorder(self.rerank, selection, progress)
                 answer = localization.answer(
@@ -263,7 +263,7 @@ class Localizer:
         if not selection.kept[file]:
             selection = version.choose(every_class=True)
         with self._lock:
-            localization = self.localization(report, version)
+            localization = self.localization(report, version, progress)
             if self.rerank is not None:
                 localization.reorder(self.rerank, selection, progress)
             answer = localization.answer(1, selection, functions=functions, only=file, code=True)
@@ -320,7 +320,10 @@ class Localizer:
         return version
 
     def localization(
-        self, report: BugReport, version: SearchableVersion | None = None
+        self,
+        report: BugReport,
+        version: SearchableVersion | None = None,
+        progress: Progress = ignore_progress,
     ) -> Localization:
         """Rank every file of a version (default: ``self.version()``) for a report.
 
@@ -332,7 +335,9 @@ class Localizer:
             stage_one, temperature = version.shipped
             if self.model.stage_one is not None:
                 stage_one, temperature = self.model.stage_one, self.model.temperature
-            return Localization(report, version, stage_one, self.model.reranker, temperature)
+            return Localization(
+                report, version, stage_one, self.model.reranker, temperature, progress
+            )
 
 
 def _select(

@@ -313,7 +313,8 @@ class ChunkReader:
                     missing.append(blob)
                 else:
                     data_by_blob[blob] = data
-            progress("encoding files", 0, len(missing))
+            if missing:
+                progress("encoding files", 0, len(missing))
             for start in range(0, len(missing), FILES_PER_BATCH):
                 batch = missing[start : start + FILES_PER_BATCH]
                 new_data = self._encode(batch)
