@@ -5,6 +5,8 @@ Letters in shapes: L lines of a file, T terms of the report.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -46,6 +48,7 @@ EVIDENCE_LINES: Final = 3
 """Most single lines that are shown as evidence for a file."""
 MIN_GAIN_OF_LINE: Final = 0.6
 """A single line that is worth less than this share of the best one is left out."""
+_LINE_END: Final = re.compile("\n")
 MAX_LINES: Final = 50_000
 """Lines of a file that are searched. A longer file was made by a program."""
 
@@ -163,12 +166,22 @@ def choose_lines(
 
 
 def _contained_terms(lines: Sequence[str], terms: Mapping[str, float]) -> Any:
-    """(L, T) whether each line contains each term."""
-    rows = []
-    for line in lines:
-        in_line = frozenset(terms_of(line))
-        rows.append([term in in_line for term in terms])
-    return np.array(rows)
+    """(L, T) whether each line contains each term.
+
+    Most lines contain none, so they are only split into terms if the beginning of a term occurs in
+    them. A stem may differ from its words in its last letter, and a compound has no separators.
+    """
+    contained = np.zeros((len(lines), len(terms)), dtype=np.bool_)
+    if not terms:
+        return contained
+    beginnings = re.compile("|".join(re.escape(term[:-1]) for term in terms))
+    text = "\n".join(lines).lower().replace("_", "").replace("$", "")
+    line_ends = [match.start() for match in _LINE_END.finditer(text)]
+    numbers = {bisect_left(line_ends, match.start()) for match in beginnings.finditer(text)}
+    for number in numbers:
+        in_line = frozenset(terms_of(lines[number]))
+        contained[number] = [term in in_line for term in terms]
+    return contained
 
 
 def _line_weights(
