@@ -46,7 +46,6 @@ from tosloc.rank.reasons import RepositoryLookups
 from tosloc.rank.stage_one import StageOne, StageOneResult, splice_head_above_rest
 from tosloc.reports.text import is_issue_template, template_keys
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
-from tosloc.rerank.llm.prompt import FileCard
 from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.documents import Documents
 from tosloc.retrieval.postings import top_k
@@ -56,6 +55,7 @@ from tosloc.storage.prepared import StoredVersion
 from tosloc.storage.repository import IndexedRepository
 
 if TYPE_CHECKING:
+    from tosloc.rerank.llm.prompt import FileCard
     from tosloc.rerank.llm.reranker import LanguageModelReranker
 
 ONLY_STAGE_ONE: Final = (
@@ -343,6 +343,8 @@ class Localization:
 
     def cards(self, depth: int, selection: FileSelection) -> tuple[list[int], list[FileCard]]:
         """Return the first ``depth`` selected files, and what a language model is told of each."""
+        from tosloc.rerank.llm.prompt import FileCard  # few processes ask a language model
+
         selection = self._with_named_files(selection)
         files, _ = self._first_files(depth, selection, None)
         share = self._shares(selection)

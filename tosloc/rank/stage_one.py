@@ -21,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +31,12 @@ from tosloc.core.arrays import Array, Arrays, validate_array
 from tosloc.core.errors import MissingExtra
 from tosloc.core.records import Float32Array, FloatArray, Function, IntArray, LongArray, Reason
 from tosloc.rank import features
-from tosloc.rank.ranking_lists import RankingLists
 from tosloc.rank.reasons import MIN_SIMILARITY_ONE_WORD, FileReasons, RepositoryLookups
 from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.postings import top_k
+
+if TYPE_CHECKING:
+    from tosloc.rank.ranking_lists import RankingLists
 
 MAX_REASONS: Final = 3
 """Most reasons for a file."""
