@@ -191,9 +191,17 @@ def _lower_rows(rows: Sequence[Row], repeated: Sequence[Row]) -> list[Row]:
 
 
 def accept(file: Path, runs: Sequence[Measured]) -> None:
-    """Write the medians of several runs; rows of parts that these have not measured stay."""
-    ratios = json.loads(file.read_text(encoding="utf-8"))["ratios"] if file.exists() else {}
-    ratios = {name: record for name, record in ratios.items() if record["part"] not in runs[0]}
+    """Write the medians of several runs.
+
+    Rows of parts that were not measured stay as they are. Every known row keeps its position.
+    """
+    ratios: dict[str, Any] = {}
+    if file.exists():
+        ratios = json.loads(file.read_text(encoding="utf-8"))["ratios"]
+    measured_names = {row.name for rows in runs[0].values() for row in rows}
+    for name in list(ratios):
+        if ratios[name]["part"] in runs[0] and name not in measured_names:
+            del ratios[name]
     for part, rows in runs[0].items():
         for number, row in enumerate(rows):
             values = [run[part][number].ratio for run in runs]

@@ -57,6 +57,16 @@ def test_accepting_one_part_keeps_the_others(ratios_file):
     assert ratios == {"a": 2, "b": 2, "c": 2, "d": 7}
 
 
+def test_accepting_one_part_keeps_the_order_of_rows(ratios_file):
+    bench.accept(ratios_file, [{"one": rows(a=1, b=1, c=1)}])
+    assert list(read_ratios(ratios_file)) == ["a", "b", "c", "d"]
+
+
+def test_accepting_a_part_forgets_its_rows_that_are_gone(ratios_file):
+    bench.accept(ratios_file, [{"one": rows(a=1, c=1)}])
+    assert list(read_ratios(ratios_file)) == ["a", "c", "d"]
+
+
 def test_a_ratio_up_to_the_bound_is_no_regression(ratios_file):
     measured = {"one": rows(a=3, b=0.1, c=2, new=99)}
     assert bench.complaints(measured, read_ratios(ratios_file)) == []
