@@ -7,7 +7,7 @@ import typing
 import pytest
 
 from tests.cli.test_judging import GOOD, write_split
-from tosloc.cli import cache
+from tosloc.cli import cache, serve
 from tosloc.cli.app import app
 from tosloc.cli.lab import app as lab
 
@@ -44,6 +44,7 @@ COMMANDS = {
     "export-run": "run --out new",
     "serve": "--repo repo --port 0",
     "mcp": "",
+    "mcp install": "cursor --write",
     "index": "--repo repo",
     "lab evaluate": "runs",
     "lab compare": "runs others",
@@ -86,18 +87,26 @@ NOT_READ = ("lab reproduce figures", "lab reproduce runs", "lab pack reports")
 """Commands and parameters whose path is read for some tables only, or late in the work."""
 
 
+def functions_of_commands():
+    """Yield each command with its function."""
+    yield "mcp", serve.mcp
+    groups = (("", app), ("lab ", lab), ("cache ", cache.app), ("mcp ", serve.mcp_app))
+    for group, commands in groups:
+        for command in commands.registered_commands:
+            name = command.name or command.callback.__name__.replace("_", "-")
+            yield f"{group}{name}", command.callback
+
+
 def path_parameters():
     """Yield each command with each parameter that takes a path, and the flag of an option."""
-    for group, commands in (("", app), ("lab ", lab), ("cache ", cache.app)):
-        for command in commands.registered_commands:
-            name = f"{group}{command.name or command.callback.__name__.replace('_', '-')}"
-            hints = typing.get_type_hints(command.callback, include_extras=True)
-            for parameter in inspect.signature(command.callback).parameters:
-                value_type, *metadata = typing.get_args(hints[parameter]) or (hints[parameter],)
-                if "Path" not in str(value_type):
-                    continue
-                is_option = type(metadata[0]).__name__ == "OptionInfo"
-                yield name, parameter, f"--{parameter.replace('_', '-')}" if is_option else None
+    for name, function in functions_of_commands():
+        hints = typing.get_type_hints(function, include_extras=True)
+        for parameter in inspect.signature(function).parameters:
+            value_type, *metadata = typing.get_args(hints[parameter]) or (hints[parameter],)
+            if "Path" not in str(value_type):
+                continue
+            is_option = type(metadata[0]).__name__ == "OptionInfo"
+            yield name, parameter, f"--{parameter.replace('_', '-')}" if is_option else None
 
 
 def cases():

@@ -38,15 +38,12 @@ COMMANDS: Final[Mapping[str, Sequence[tuple[Callable[..., Any], str]]]] = {
         (commands.import_run, "tosloc import-run other.run --qrels other.qrels --out runs/other"),
         (commands.export_run, "tosloc export-run runs/tomcat --out trec"),
     ],
-    "Serve": [
-        (serve.serve, "tosloc serve --port 8765"),
-        (serve.mcp, "claude mcp add tosloc -- tosloc mcp --text-only"),
-    ],
+    "Serve": [(serve.serve, "tosloc serve --port 8765")],
     "Maintain": [(commands.index, "tosloc index --commit v2.1")],
 }
 """Heading -> function and example of each command."""
 _GROUPS_HEADING: Final = "Maintain"
-"""Heading of the groups of commands, cache and lab."""
+"""Heading of the groups of commands cache and lab."""
 
 
 class _Commands(TyperGroup):
@@ -54,7 +51,12 @@ class _Commands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands in the help."""
-        for heading, group in groupby(self.commands.values(), attrgetter("rich_help_panel")):
+        headings = list(COMMANDS)
+        # Groups of commands come last in the list of all commands, whatever their heading is.
+        commands: list[Any] = sorted(
+            self.commands.values(), key=lambda command: headings.index(command.rich_help_panel)
+        )
+        for heading, group in groupby(commands, attrgetter("rich_help_panel")):
             with formatter.section(heading):
                 rows = [(command.name, command.get_short_help_str(200)) for command in group]
                 formatter.write_dl(rows)
@@ -88,6 +90,7 @@ def _create_app() -> typer.Typer:
         no_args_is_help=True,
         rich_markup_mode=None,
     )
+    app.add_typer(serve.mcp_app, name="mcp", rich_help_panel="Serve")
     app.add_typer(cache.app, name="cache", rich_help_panel=_GROUPS_HEADING)
     app.add_typer(lab, name="lab", rich_help_panel=_GROUPS_HEADING)
     return app

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tosloc.cli.guard import end_at_signals
-from tosloc.cli.options import AroundRepositoryOption, FoundCheckpointOption, VersionOption
+from tosloc.cli.options import (
+    AroundRepositoryOption,
+    FoundCheckpointOption,
+    NamedRepositoryOption,
+    VersionOption,
+)
+from tosloc.cli.printing import print_notes
 from tosloc.core.errors import ToslocError, require
+from tosloc.core.io import escape_unprintable
 
 
 def serve(
@@ -56,7 +64,12 @@ def serve(
         server.serve(questions, listener)
 
 
+mcp_app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
+
+
+@mcp_app.callback(epilog="Example: claude mcp add tosloc -- tosloc mcp --text-only")
 def mcp(
+    context: typer.Context,
     root: Annotated[
         list[Path] | None,
         typer.Option(
@@ -76,7 +89,12 @@ def mcp(
         ),
     ] = False,
 ) -> None:
-    """Answer coding agents (Model Context Protocol)."""
+    """Answer coding agents (Model Context Protocol).
+
+    Without a command: start the server on standard input and output.
+    """
+    if context.invoked_subcommand is not None:
+        return
     require("tosloc mcp", "mcp", "mcp")
     from tosloc.localize.localizer import Localizer
     from tosloc.mcp.server import Settings, create_server
@@ -87,3 +105,55 @@ def mcp(
     # The loop waits for standard input, which an exception of a signal's handler cannot interrupt.
     end_at_signals()
     create_server(Settings(root or (), checkpoint, structured=not text_only)).run()
+
+
+class AgentName(StrEnum):
+    """Coding agents whose set-up is known."""
+
+    claude_code = "claude-code"
+    cursor = "cursor"
+    vscode = "vscode"
+    codex = "codex"
+    gemini = "gemini"
+
+
+@mcp_app.command(epilog="Example: tosloc mcp install claude-code --write")
+def install(
+    agents: Annotated[
+        list[AgentName] | None,
+        typer.Argument(metavar="AGENT", help="Coding agents.", show_default="all, to print"),
+    ] = None,
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write",
+            help="Add the entry to the agent's configuration file, and change nothing else in it.",
+        ),
+    ] = False,
+    repo: NamedRepositoryOption = None,
+) -> None:
+    """Print or write the set-up of coding agents.
+
+    Agents: claude-code, cursor, vscode, codex, gemini. The file of Codex is the user's; those of
+    the others are in the root of the repository.
+    """
+    require("tosloc mcp", "mcp", "mcp")
+    from tosloc.git import discovery
+    from tosloc.mcp.install import AGENTS, describe, server_program, write_entries
+
+    chosen = [AGENTS[name] for name in agents or AgentName]
+    program = server_program()
+    if not write:
+        print("\n\n".join(describe(agent, program) for agent in chosen))
+        return
+    if not agents:
+        raise ToslocError(f"--write: name the agents to set up: {', '.join(AGENTS)}")
+    if repo is None and not all(agent.is_of_the_user for agent in chosen):
+        repo = discovery.current_repository()
+    for path, is_changed in write_entries(chosen, repo, program):
+        verdict = "added the server tosloc" if is_changed else "is set up already; nothing changed"
+        print(f"{escape_unprintable(str(path))}: {verdict}")
+    if Path(program[0]).is_absolute():
+        print_notes(
+            ["tosloc is not on the PATH, so the entry has its full path, which only fits here"]
+        )

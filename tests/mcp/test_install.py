@@ -1,0 +1,264 @@
+"""``tosloc mcp install``: entries in configuration files of coding agents, and all else kept."""
+
+import json
+import stat
+import tomllib
+
+import pytest
+
+from tosloc.cli import main
+from tosloc.core.errors import ToslocError
+from tosloc.mcp import install
+from tosloc.mcp.install import AGENTS, add_entry, describe, server_program, write_entries
+
+PROGRAM = ["tosloc"]
+JSON_AGENTS = [name for name in AGENTS if name != "codex"]
+COMMENTED_TOML = """# my settings
+model = "large"  # the best
+
+[mcp_servers.other]
+command = "other"
+"""
+
+
+def add(name, text):
+    """Return a configuration file's text with the entry for an agent."""
+    return add_entry(AGENTS[name], text, PROGRAM)
+
+
+@pytest.fixture
+def project(repository, monkeypatch):
+    """Make a work tree with ``tosloc`` on the PATH the current folder; return the work tree."""
+    monkeypatch.chdir(repository.path)
+    monkeypatch.setattr(install, "server_program", lambda: PROGRAM)
+    return repository.path
+
+
+def run_install(*words):
+    return main(["mcp", "install", *words])
+
+
+@pytest.mark.parametrize("name", JSON_AGENTS)
+def test_a_new_json_file_has_the_entry(name):
+    agent = AGENTS[name]
+    document = json.loads(add(name, ""))
+    assert document == {agent.servers_key: {"tosloc": agent.entry(PROGRAM)}}
+
+
+def test_entries_have_what_the_agents_read():
+    assert AGENTS["vscode"].entry(["/a/python", "-m"]) == {
+        "type": "stdio",
+        "command": "/a/python",
+        "args": ["-m", "mcp", "--text-only"],
+    }
+    assert AGENTS["gemini"].entry(PROGRAM) == {"command": "tosloc", "args": ["mcp"]}
+
+
+def test_a_new_toml_file_has_the_entry():
+    document = tomllib.loads(add("codex", ""))
+    assert document == {"mcp_servers": {"tosloc": {"command": "tosloc", "args": ["mcp"]}}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            '{\n    "x": 1.50,\n    "servers": {\n        "a": {"k":  1}\n    }\n}\n',
+            '{\n    "x": 1.50,\n    "servers": {\n        "a": {"k":  1},\n'
+            '        "tosloc": ENTRY\n    }\n}\n',
+        ),
+        (
+            '{\n\t"servers": {},\n\t"z": null\n}',
+            '{\n\t"servers": {\n\t\t"tosloc": ENTRY\n\t},\n\t"z": null\n}',
+        ),
+        ("{}\n", '{\n  "servers": {\n    "tosloc": ENTRY\n  }\n}\n'),
+        ('{"a": [{}, "}"]}', '{"a": [{}, "}"], "servers": {"tosloc": ENTRY}}'),
+        (
+            '{\r\n  "servers": {\r\n    "a": 1\r\n  }\r\n}',
+            '{\r\n  "servers": {\r\n    "a": 1,\r\n    "tosloc": ENTRY\r\n  }\r\n}',
+        ),
+    ],
+    ids=["beside another", "no server yet", "empty", "one line", "CRLF"],
+)
+def test_all_other_bytes_of_a_json_file_stay(before, after):
+    result = add("vscode", before)
+    beginning, end = after.split("ENTRY")
+    assert result.startswith(beginning)
+    assert result.endswith(end)
+    entry = json.loads(result[len(beginning) : len(result) - len(end)])
+    assert entry == AGENTS["vscode"].entry(PROGRAM)
+
+
+@pytest.mark.parametrize("before", ["", "{}", '{"mcpServers": {}}', '{\n  "a": 1\n}'])
+def test_a_second_addition_changes_nothing(before):
+    once = add("cursor", before)
+    assert add("cursor", once) == once
+
+
+def test_lines_of_an_added_entry_are_indented_like_the_file():
+    before = '{\n    "mcpServers": {\n        "a": {}\n    }\n}\n'
+    lines = add("gemini", before).splitlines()
+    assert lines[3] == '        "tosloc": {'
+    assert lines[4] == '            "command": "tosloc",'
+    assert lines[5] == '            "args": ['
+
+
+def test_an_older_entry_is_replaced_and_keeps_its_other_keys():
+    before = '{"mcpServers": {"tosloc": {"command": "old", "env": {"A": "1"}}, "b": {"c":1}}}'
+    document = json.loads(add("gemini", before))
+    own = {"command": "tosloc", "env": {"A": "1"}, "args": ["mcp"]}
+    assert document == {"mcpServers": {"tosloc": own, "b": {"c": 1}}}
+
+
+def test_of_repeated_keys_the_last_gets_the_entry():
+    before = '{"mcpServers": {"a": 1}, "mcpServers": {"b": 2}}'
+    after = add("gemini", before)
+    assert after.startswith('{"mcpServers": {"a": 1}, "mcpServers": {"b": 2, "tosloc": ')
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_all_of_a_toml_file_stays(newline):
+    before = COMMENTED_TOML.replace("\n", newline)
+    after = add("codex", before)
+    lines = ["", "[mcp_servers.tosloc]", 'command = "tosloc"', 'args = ["mcp"]', ""]
+    assert after == before + newline.join(lines)
+
+
+def test_a_toml_file_without_a_last_newline_gets_one():
+    assert add("codex", "a = 1").startswith("a = 1\n\n[mcp_servers.tosloc]\n")
+
+
+def test_an_entry_in_a_toml_file_is_left_alone():
+    before = add("codex", COMMENTED_TOML) + "startup_timeout_sec = 30\n"
+    assert add("codex", before) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("cursor", '{"mcpServers": ', ".cursor/mcp.json: is no plain JSON (Expecting value: line"),
+        ("vscode", "// mine\n{}", ".vscode/mcp.json: is no plain JSON"),
+        ("cursor", "[" * 100_000, ".cursor/mcp.json: is no plain JSON (nested too deeply)"),
+        ("cursor", "[]", ".cursor/mcp.json: it contains no JSON object; nothing was changed"),
+        ("gemini", '{"mcpServers": []}', ".gemini/settings.json: mcpServers is no JSON object"),
+        ("codex", "a = ", "~/.codex/config.toml: is no valid TOML (Invalid value (at"),
+        ("codex", "mcp_servers = {}", "config.toml: mcp_servers is no table that can be extended"),
+        ("codex", "mcp_servers = 1", "config.toml: mcp_servers is no table that can be extended"),
+        (
+            "codex",
+            '[mcp_servers.tosloc]\ncommand = "old"\n',
+            "~/.codex/config.toml: has another [mcp_servers.tosloc]; remove that table",
+        ),
+    ],
+    ids=[
+        "broken JSON",
+        "comment",
+        "deep",
+        "list",
+        "servers in a list",
+        "broken TOML",
+        "inline table",
+        "number",
+        "another entry",
+    ],
+)
+def test_a_file_that_cannot_be_extended_is_refused(name, text, sentence):
+    with pytest.raises(ToslocError) as error:
+        add(name, text)
+    assert sentence in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_it_prints_and_writes_nothing_unless_asked_to(project, capsys):
+    before = set(project.iterdir())
+    assert run_install() == 0
+    out = capsys.readouterr().out
+    assert out == "\n\n".join(describe(agent, PROGRAM) for agent in AGENTS.values()) + "\n"
+    assert "claude mcp add tosloc -- tosloc mcp --text-only" in out
+    assert set(project.iterdir()) == before
+
+
+def test_it_writes_into_the_root_of_the_work_tree(project, capsys, monkeypatch):
+    (project / "src").mkdir()
+    monkeypatch.chdir(project / "src")
+    assert run_install("claude-code", "vscode", "--write") == 0
+    assert capsys.readouterr().out.count("added the server tosloc") == 2
+    assert "tosloc" in json.loads((project / ".mcp.json").read_text())["mcpServers"]
+    assert "tosloc" in json.loads((project / ".vscode/mcp.json").read_text())["servers"]
+
+
+def test_a_second_run_writes_nothing(project, capsys):
+    run_install("gemini", "--write")
+    path = project / ".gemini/settings.json"
+    before = path.stat()
+    assert run_install("gemini", "--write") == 0
+    assert "is set up already; nothing changed" in capsys.readouterr().out
+    assert path.stat() == before
+
+
+def test_the_file_of_codex_is_the_users(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    monkeypatch.chdir(tmp_path)
+    assert run_install("codex", "--write") == 0
+    capsys.readouterr()
+    document = tomllib.loads((tmp_path / "codex/config.toml").read_text())
+    assert document["mcp_servers"]["tosloc"]["args"][-1] == "mcp"
+
+
+def test_rights_of_a_file_stay(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    path = tmp_path / "config.toml"
+    path.write_text('key = "secret"\n')
+    path.chmod(0o600)
+    write_entries([AGENTS["codex"]], None, PROGRAM)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_nothing_is_written_if_one_file_is_broken(project, capsys):
+    (project / ".vscode").mkdir()
+    (project / ".vscode/mcp.json").write_text("{")
+    assert run_install("cursor", "vscode", "--write") == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (project / ".cursor").exists()
+
+
+def test_a_link_out_of_the_work_tree_is_refused(project, tmp_path, capsys):
+    (tmp_path / "outside").mkdir()
+    (project / ".cursor").symlink_to(tmp_path / "outside")
+    assert run_install("cursor", "--write") == 2
+    assert "a symbolic link leads out of the work tree; remove it" in capsys.readouterr().err
+    assert not list((tmp_path / "outside").iterdir())
+
+
+def test_writing_needs_the_name_of_an_agent(project, capsys):
+    assert run_install("--write") == 2
+    assert "--write: name the agents to set up: claude-code, cursor" in capsys.readouterr().err
+
+
+def test_a_bare_repository_is_refused(make_repository, capsys):
+    bare = make_repository("bare.git", bare=True)
+    assert run_install("cursor", "--write", "--repo", str(bare.path)) == 2
+    assert "has no work tree that could contain .cursor/mcp.json" in capsys.readouterr().err
+
+
+def test_a_text_that_is_no_utf_8_is_refused(project, capsys):
+    (project / ".mcp.json").write_bytes(b'{"a": "\xff"}')
+    assert run_install("claude-code", "--write") == 2
+    assert ".mcp.json: is no text in UTF-8" in capsys.readouterr().err
+
+
+def test_a_program_that_is_not_on_the_path_has_its_path(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    assert server_program() == [str(tmp_path / "python"), "-P", "-m", "tosloc"]
+    (tmp_path / "tosloc").write_text("")
+    assert server_program() == [str(tmp_path / "tosloc")]
+    (tmp_path / "tosloc").chmod(0o755)
+    assert server_program() == ["tosloc"]
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini"])
+def test_a_command_of_the_agent_is_printed_if_it_has_one(name):
+    agent = AGENTS[name]
+    words = " ".join([agent.command, "tosloc", *agent.arguments()])
+    assert f"\n  {words}\n" in describe(agent, PROGRAM)

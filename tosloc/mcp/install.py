@@ -1,0 +1,335 @@
+"""Set-up of coding agents: the entries in their configuration files that start ``tosloc mcp``.
+
+An entry is put into the text of a file: every other byte of the file stays as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from tosloc.core.errors import ToslocError
+from tosloc.core.io import atomic_write, parse_json, read_regular_file
+
+SERVER_NAME: Final = "tosloc"
+"""Name of the server, which is the key of its entry."""
+_MAX_BYTES: Final = 16 * 2**20
+"""Size of the largest configuration file that is read."""
+_INDENT: Final = "  "
+_BLANKS: Final = re.compile(r"[ \t\r\n]*")
+_DECODER: Final = json.JSONDecoder()
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A coding agent, and how it is told about a server."""
+
+    name: str
+    """Its name on the command line."""
+    title: str
+    file: str
+    """Its configuration file: in the root of a work tree, or in the user's folder after "~/"."""
+    servers_key: str
+    """Key of the servers in the file."""
+    text_only: bool = False
+    """Whether it shows structured content to its model in place of the short text."""
+    has_type: bool = True
+    """Whether an entry names the transport."""
+    command: str = ""
+    """Beginning of its own command that adds a server, if it has one."""
+
+    @property
+    def is_of_the_user(self) -> bool:
+        """Whether its file is in the user's folder, and not in a project."""
+        return self.file.startswith("~/")
+
+    def arguments(self) -> list[str]:
+        """Return the arguments of ``tosloc`` that start the server for this agent."""
+        return ["mcp", "--text-only"] if self.text_only else ["mcp"]
+
+    def entry(self, program: Sequence[str]) -> dict[str, Any]:
+        """Return the entry that starts the server by a program and its first arguments."""
+        entry: dict[str, Any] = {"type": "stdio"} if self.has_type else {}
+        entry["command"] = program[0]
+        entry["args"] = [*program[1:], *self.arguments()]
+        return entry
+
+    def path(self, root: Path | None) -> Path:
+        """Return its configuration file; ``root`` is the root of a work tree.
+
+        Codex reads the folder that ``$CODEX_HOME`` names. Raises ToslocError for a file of a
+        project without a work tree, and for one that links lead out of the work tree.
+        """
+        if self.is_of_the_user:
+            folder = os.environ.get("CODEX_HOME") or Path.home() / ".codex"
+            return Path(folder) / Path(self.file).name
+        if root is None or not (root / ".git").exists():
+            raise ToslocError(
+                f"{root}: has no work tree that could contain {self.file}",
+                hint="name a folder of a work tree with {repo}",
+            )
+        path = root / self.file
+        if not path.resolve().is_relative_to(root.resolve()):
+            raise ToslocError(f"{path}: a symbolic link leads out of the work tree; remove it")
+        return path
+
+
+AGENTS: Final[Mapping[str, Agent]] = {
+    agent.name: agent
+    for agent in (
+        Agent(
+            "claude-code",
+            "Claude Code",
+            ".mcp.json",
+            "mcpServers",
+            text_only=True,
+            command="claude mcp add tosloc --",
+        ),
+        Agent("cursor", "Cursor", ".cursor/mcp.json", "mcpServers"),
+        Agent("vscode", "VS Code", ".vscode/mcp.json", "servers", text_only=True),
+        Agent(
+            "codex",
+            "Codex",
+            "~/.codex/config.toml",
+            "mcp_servers",
+            has_type=False,
+            command="codex mcp add tosloc --",
+        ),
+        Agent(
+            "gemini",
+            "Gemini CLI",
+            ".gemini/settings.json",
+            "mcpServers",
+            has_type=False,
+            command="gemini mcp add tosloc",
+        ),
+    )
+}
+"""Agents by name, with the formats that their manuals describe."""
+
+
+def server_program() -> list[str]:
+    """Return the program that an agent starts: ``tosloc`` if it is on the PATH, else its path."""
+    if shutil.which("tosloc"):
+        return ["tosloc"]
+    script = Path(sys.executable).with_name("tosloc")
+    if script.exists():
+        return [str(script)]
+    # With -P nothing is imported from the folder in which the agent starts the server.
+    return [sys.executable, "-P", "-m", "tosloc"]
+
+
+def describe(agent: Agent, program: Sequence[str]) -> str:
+    """Return the set-up of an agent as text: its command if it has one, its file and the entry."""
+    lines = []
+    if agent.command:
+        command = f"{agent.command} {shlex.join([*program, *agent.arguments()])}"
+        lines.append(f"{agent.title}: run this command, or add the entry below to {agent.file}")
+        lines.append(f"  {command}")
+    else:
+        lines.append(f"{agent.title}: add this entry to {agent.file}")
+    lines.append(add_entry(agent, "", program).rstrip("\n"))
+    return "\n".join(lines)
+
+
+def write_entries(
+    agents: Sequence[Agent], root: Path | None, program: Sequence[str]
+) -> list[tuple[Path, bool]]:
+    """Add the entry of each agent to its configuration file.
+
+    Return each file with whether it was changed. Nothing is written if one of the files cannot be
+    changed. Raises ToslocError, and OSError for a file that cannot be read or written.
+    """
+    results = []
+    new_texts = {}
+    for agent in agents:
+        path = agent.path(root)
+        before = _read_text(path) if path.exists() else ""
+        after = add_entry(agent, before, program, path)
+        results.append((path, after != before))
+        if after != before:
+            new_texts[path] = after
+    for path, text in new_texts.items():
+        with atomic_write(path) as temporary:
+            temporary.write_bytes(text.encode())
+            if path.exists():
+                shutil.copymode(path, temporary)  # such files may contain keys of other servers
+    return results
+
+
+def _read_text(path: Path) -> str:
+    """Return the text of a configuration file. Raises ToslocError unless it is UTF-8."""
+    try:
+        return read_regular_file(path, _MAX_BYTES).decode()
+    except UnicodeDecodeError:
+        raise ToslocError(f"{path}: is no text in UTF-8; nothing was changed") from None
+
+
+def add_entry(agent: Agent, text: str, program: Sequence[str], path: Path | None = None) -> str:
+    """Return the text of a configuration file with the agent's entry.
+
+    Keys that the entry has beside our own, such as ``env``, stay. A text that contains the entry is
+    returned as it is. ``path`` is for sentences. Raises ToslocError if the text is broken.
+    """
+    where = str(path or agent.file)
+    entry = agent.entry(program)
+    if agent.file.endswith(".toml"):
+        return _add_toml_entry(text, agent.servers_key, entry, where)
+    return _add_json_entry(text, agent.servers_key, entry, where)
+
+
+# TOML
+
+
+def _add_toml_entry(text: str, servers_key: str, entry: Mapping[str, Any], where: str) -> str:
+    """Return a TOML text with a table for the server at its end."""
+    try:
+        servers = tomllib.loads(text).get(servers_key, {})
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ToslocError(f"{where}: is no valid TOML ({error}); nothing was changed") from None
+    table = f"{servers_key}.{SERVER_NAME}"
+    if isinstance(servers, dict) and SERVER_NAME in servers:
+        old = servers[SERVER_NAME]
+        if isinstance(old, dict) and {**old, **entry} == old:
+            return text
+        raise ToslocError(
+            f"{where}: has another [{table}]; remove that table, and run the same command again"
+        )
+    lines = [f"[{table}]"]
+    for key, value in entry.items():
+        lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
+    newline = "\r\n" if "\r\n" in text else "\n"
+    separator = ""
+    if text:
+        separator = newline if text.endswith("\n") else 2 * newline
+    new_text = text + separator + newline.join(lines) + newline
+    try:
+        tomllib.loads(new_text)
+    except tomllib.TOMLDecodeError:
+        raise ToslocError(
+            f"{where}: {servers_key} is no table that can be extended; add the server by hand"
+        ) from None
+    return new_text
+
+
+# JSON
+
+
+class _Member(NamedTuple):
+    """Where a member of a JSON object is in the text: its key, and its value's start and end."""
+
+    key: int
+    start: int
+    end: int
+
+
+def _add_json_entry(text: str, servers_key: str, entry: Mapping[str, Any], where: str) -> str:
+    """Return a JSON text with an entry for the server."""
+    if not text.strip():
+        document = {servers_key: {SERVER_NAME: entry}}
+        return json.dumps(document, indent=_INDENT, ensure_ascii=False) + "\n"
+    try:
+        document = parse_json(text)
+    except ValueError as error:
+        raise ToslocError(
+            f"{where}: is no plain JSON ({error}); nothing was changed, add the entry by hand"
+        ) from None
+    servers = document.get(servers_key, {}) if isinstance(document, dict) else None
+    if not isinstance(servers, dict):
+        problem = f"{servers_key} is" if isinstance(document, dict) else "it contains"
+        raise ToslocError(f"{where}: {problem} no JSON object; nothing was changed")
+    old = servers.get(SERVER_NAME)
+    new = {**old, **entry} if isinstance(old, dict) else dict(entry)
+    if new == old:
+        return text
+    members = _members(text, _skip_blanks(text, 0))
+    unit = _INDENT
+    if members:
+        unit = _indent_before(text, min(member.key for member in members.values())) or _INDENT
+    if servers_key not in members:
+        value = {SERVER_NAME: new}
+        new_text = _insert_member(text, _skip_blanks(text, 0), servers_key, value, unit)
+    else:
+        servers_start = members[servers_key].start
+        own = _members(text, servers_start).get(SERVER_NAME)
+        if own is None:
+            new_text = _insert_member(text, servers_start, SERVER_NAME, new, unit)
+        else:
+            indent = _indent_before(text, own.key)
+            new_text = text[: own.start] + _dump(new, indent, unit, text) + text[own.end :]
+    document[servers_key] = {**servers, SERVER_NAME: new}
+    assert parse_json(new_text) == document
+    return new_text
+
+
+def _skip_blanks(text: str, position: int) -> int:
+    """Return the position of the first character from ``position`` on that is not blank."""
+    match = _BLANKS.match(text, position)
+    assert match is not None
+    return match.end()
+
+
+def _members(text: str, start: int) -> dict[str, _Member]:
+    """Return where the members of the JSON object at ``start`` are; the text is valid JSON.
+
+    Of members with the same key the last one counts, as for all readers of JSON.
+    """
+    members = {}
+    position = _skip_blanks(text, start + 1)
+    while text[position] != "}":
+        key_start = position
+        key, position = _DECODER.raw_decode(text, key_start)
+        colon = _skip_blanks(text, position)
+        value_start = _skip_blanks(text, colon + 1)
+        _, value_end = _DECODER.raw_decode(text, value_start)
+        members[key] = _Member(key_start, value_start, value_end)
+        position = _skip_blanks(text, value_end)
+        if text[position] == ",":
+            position = _skip_blanks(text, position + 1)
+    return members
+
+
+def _indent_before(text: str, position: int) -> str | None:
+    """Return the blanks before a position if nothing else is before it in its line, else None."""
+    before = text[text.rfind("\n", 0, position) + 1 : position]
+    is_first_of_line = "\n" in text[:position] and not before.strip()
+    return before if is_first_of_line else None
+
+
+def _insert_member(text: str, start: int, key: str, value: Any, unit: str) -> str:
+    """Return a JSON text with a new last member in the object at ``start``."""
+    members = _members(text, start)
+    newline = _newline(text)
+    if not members:
+        _, end = _DECODER.raw_decode(text, start)
+        line = text[text.rfind("\n", 0, start) + 1 : start]
+        outer = line[: len(line) - len(line.lstrip())]
+        member = f"{json.dumps(key)}: {_dump(value, outer + unit, unit, text)}"
+        return f"{text[:start]}{{{newline}{outer}{unit}{member}{newline}{outer}}}{text[end:]}"
+    last = max(members.values(), key=lambda member: member.end)
+    indent = _indent_before(text, last.key)
+    separator = ", " if indent is None else f",{newline}{indent}"
+    member = f"{json.dumps(key)}: {_dump(value, indent, unit, text)}"
+    return text[: last.end] + separator + member + text[last.end :]
+
+
+def _dump(value: Any, indent: str | None, unit: str, text: str) -> str:
+    """Return a value as JSON for a place of the text that is indented so; None: in one line."""
+    if indent is None:
+        return json.dumps(value, ensure_ascii=False)
+    lines = json.dumps(value, indent=unit, ensure_ascii=False).split("\n")
+    return (_newline(text) + indent).join(lines)
+
+
+def _newline(text: str) -> str:
+    """Return the line ending of a text."""
+    return "\r\n" if "\r\n" in text else "\n"
