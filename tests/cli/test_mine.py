@@ -47,10 +47,10 @@ def test_mine_counts_links_and_issues_left_out(project, export, monkeypatch, tos
     out, _ = tosloc("mine", export(ISSUE, question))
     rows = [" ".join(line.split()) for line in out.splitlines() if line.strip(" ─")]
     assert rows == [
-        "GitHub number",
-        "linked by closing keyword 1",
-        "left out: labelled as something else than a bug 1",
-        "read 2",
+        "GitHub issues",
+        "linked: closing keyword 1",
+        "left out: its labels say that it is not a bug 1",
+        "all issues that were read 2",
     ]
 
 
@@ -60,7 +60,7 @@ def mined_file(project, export, monkeypatch, tosloc, tmp_path):
     monkeypatch.chdir(project.path / "src")
     _, err = tosloc("mine", export(ISSUE))
     [file] = tmp_path.glob("cache/*/reports.jsonl")
-    assert err == f"tosloc: {file} holds 1 report; now run: tosloc train\n"
+    assert err == f"tosloc: wrote 1 report to {file}; now run: tosloc train\n"
     return file
 
 
@@ -102,8 +102,8 @@ def test_mine_prints_json_and_writes_to_out(project, export, tosloc, tmp_path):
 
 def test_reports_from_commit_messages_are_called_weak(project, tosloc):
     out = tosloc("mine", "--repo", project.path)[0]
-    assert out.split()[:2] == ["git", "alone"]
-    assert "weak: what commits say of their own fixes" in out
+    assert out.split()[:2] == ["commit", "messages"]
+    assert "These reports are weak: a commit message describes its own fix" in out
 
 
 def test_mine_outside_of_a_repository_is_one_sentence(fails):
@@ -113,13 +113,13 @@ def test_mine_outside_of_a_repository_is_one_sentence(fails):
 @pytest.mark.parametrize(
     ("records", "options", "message"),
     [
-        ([], [], "hold no issue; export closed ones, as: gh"),
+        ([], [], "contain no issue; export closed ones with: gh"),
         (
             [{"kind": "youtrack#issue"}],
             [],
             "issues.json, record 1: JSON of no known kind (keys: kind)",
         ),
-        ([ISSUE], ["--pattern", "("], "'(' is no regular expression"),
+        ([ISSUE], ["--pattern", "("], "'(' is not a regular expression"),
     ],
     ids=["no issue", "unknown tracker", "wrong pattern"],
 )
@@ -134,8 +134,11 @@ def test_a_wrong_export_is_one_sentence(
     ("words", "message"),
     [
         ("mine nowhere.json", "nowhere.json: cannot be read (No such file"),
-        ("mine --pattern (1)", "--pattern: says which issues commits name, and none are given"),
-        ("train --out run", "Missing option '--reports'; or run tosloc mine first"),
+        ("mine --pattern (1)", "--pattern links commits to issues, but no issues are given"),
+        (
+            "train --out run",
+            "Missing option '--reports'; name a file of labelled reports, or run tosloc mine first",
+        ),
     ],
 )
 def test_missing_input_is_one_sentence(project, fails, monkeypatch, words, message):
@@ -146,4 +149,4 @@ def test_missing_input_is_one_sentence(project, fails, monkeypatch, words, messa
 def test_issues_without_a_fix_are_one_sentence(project, export, tosloc, monkeypatch):
     monkeypatch.chdir(project.path)
     _, err = tosloc("mine", export(ISSUE | {"number": 9}), code=2)
-    assert "none of 1 issues has a fix to learn from" in err
+    assert "none of 1 issues has a usable fix" in err

@@ -197,7 +197,7 @@ def test_gh_token_comes_before_the_token_of_gh(stub, monkeypatch):
 
 def test_a_token_of_several_words_is_refused(monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "a b\nc")
-    with pytest.raises(ToslocError, match="holds no token; a token is one word"):
+    with pytest.raises(ToslocError, match="does not contain a token; a token is one word"):
         read_token()
 
 
@@ -270,7 +270,7 @@ def test_an_issue_is_localized(stub, repository, monkeypatch, capsys, reference)
 @pytest.mark.parametrize(
     ("reference", "sentence"),
     [
-        ("#7", "the remote called origin is not at github.com; give OWNER/REPO#7"),
+        ("#7", "the remote named origin is not on github.com; write OWNER/REPO#7"),
         ("ann/one#8", "GitHub answers 404 (Not Found); a token in GITHUB_TOKEN may read more"),
         ("ann/one#9", "GitHub's answer cannot be read (TypeError); try again later"),
     ],

@@ -40,7 +40,7 @@ def test_a_closed_issue_as_gh_prints_it(github):
 
 def test_an_open_issue_as_rest_answers_it(github):
     issue = github.issues["13"]
-    assert issue.left_out == "still open"
+    assert issue.left_out == "it is still open"
     assert issue.closed is None
 
 
@@ -54,7 +54,7 @@ def test_an_open_issue_as_rest_answers_it(github):
 )
 def test_a_pull_request_among_issues_is_left_out(record):
     [issue] = read_exports([record]).issues.values()
-    assert issue.left_out == "a pull request, listed as an issue"
+    assert issue.left_out == "it is a pull request"
 
 
 def test_a_project_of_gitlab_may_have_several_groups():
@@ -124,8 +124,8 @@ def test_closers_of_graphql_are_closings():
     assert read_exports(GRAPHQL_ISSUE).closings == closings
 
 
-NOT_FIXED = "closed without a fix (not planned, duplicate, not reproduced)"
-NOT_A_BUG = "labelled as something else than a bug"
+NOT_FIXED = "it was closed without a fix (not planned, duplicate, not reproduced)"
+NOT_A_BUG = "its labels say that it is not a bug"
 
 
 @pytest.mark.parametrize(
@@ -136,13 +136,13 @@ NOT_A_BUG = "labelled as something else than a bug"
         (JIRA, NOT_FIXED),
         (
             JIRA | {"fields": JIRA_FIELDS | {"resolution": None, "resolutiondate": None}},
-            "still open",
+            "it is still open",
         ),
         (JIRA | {"fields": JIRA_FIELDS | {"resolution": {"name": "Fixed"}}}, NOT_A_BUG),
         (BUGZILLA, NOT_A_BUG),
         (BUGZILLA | {"severity": "major"}, ""),
         (BUGZILLA | {"resolution": "WORKSFORME"}, NOT_FIXED),
-        (BUGZILLA | {"resolution": "", "is_open": True}, "still open"),
+        (BUGZILLA | {"resolution": "", "is_open": True}, "it is still open"),
     ],
     ids=[
         "GitHub, question",
@@ -168,12 +168,13 @@ def test_the_reason_for_which_an_issue_is_left_out(record, left_out):
         ('[{"a": 1}]', r"x.json, record 1: JSON of no known kind \(keys: a\)"),
         (
             [{key: GITHUB_CLI[key] for key in ("number", "title", "body")}],
-            "does not say when it was opened; export that, too",
+            "lacks its number or the time when it was opened; export both",
         ),
         ([GITHUB_CLI | {"createdAt": "soon"}], "'soon' is no time"),
         (
             [GITHUB_CLI, GITLAB],
-            "record 2: is of GitLab, and others are of GitHub; mine one tracker at a time",
+            "record 2: this issue is from GitLab, but earlier ones are from GitHub;"
+            " mine one tracker at a time",
         ),
     ],
     ids=["not JSON", "unknown keys", "without time", "bad time", "two trackers"],

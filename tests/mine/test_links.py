@@ -176,7 +176,7 @@ def test_a_commit_long_after_the_closing_means_something_else(miner, number, day
     )
     if kind is None:
         assert links == {}
-        assert left_out == {"what names it came long after it was closed": 1}
+        assert left_out == {"the commit that names it is much later than its closing": 1}
     else:
         assert links == {str(number): (kind, late)}
 
@@ -202,13 +202,13 @@ def issues_to_leave_out(miner):
 def test_each_reason_for_leaving_out_is_counted(miner, issues_to_leave_out):
     links, left_out = miner.links(*issues_to_leave_out)
     assert left_out == {
-        "a pull request, listed as an issue": 1,
-        "still open": 1,
-        "closed without a fix (not planned, duplicate, not reproduced)": 1,
-        "labelled as something else than a bug": 1,
-        "says nothing beside the form": 1,
+        "it is a pull request": 1,
+        "it is still open": 1,
+        "it was closed without a fix (not planned, duplicate, not reproduced)": 1,
+        "its labels say that it is not a bug": 1,
+        "it is an empty template": 1,
         "its fix is older than the report": 1,
-        "its fix changed no source file that was there before": 1,
+        "its fix changed no existing source file": 1,
         "its fix changed more than 30 source files": 1,
         "its fix is not in this history": 1,
     }
@@ -263,7 +263,7 @@ def test_a_change_of_tests_counts_only_if_it_closes_the_issue(miner):
     fix = miner.commit("Fix the test, closes #3", path="test_a.py")
     links, left_out = miner.links(make_issue(2), make_issue(3))
     assert links == {"3": ("closing keyword", fix)}
-    assert left_out == {"what names it changed tests alone": 1}
+    assert left_out == {"the commit that names it changed only tests": 1}
 
 
 def test_a_commit_that_names_many_issues_is_no_link(miner):
@@ -289,12 +289,12 @@ def test_the_end_of_a_shallow_clone_is_no_fix(shallow_miner):
     assert links == {}
     assert left_out == {
         "no fix is known": 1,
-        "nothing is known of the version before its fix": 1,
+        "the version before its fix is unknown": 1,
     }
 
 
 def test_exports_without_issues_are_refused(miner):
-    with pytest.raises(ReportError, match="hold no issue"):
+    with pytest.raises(ReportError, match="contain no issue"):
         miner.mine(make_closing_event(1, "f" * 40))
 
 
@@ -337,13 +337,13 @@ def test_a_message_is_a_weak_report_without_number_and_trailers(miner):
 @pytest.mark.parametrize(
     ("message", "left_out"),
     [
-        ("Fix it", "the message says too little"),
+        ("Fix it", "the message does not describe the bug"),
         (
             "Whitespace fixes for PEP8.",
-            "the message speaks of formatting, typing, tests or a version",
+            "the message is about formatting, typing, tests or a version",
         ),
-        ("Hotfix: bump version", "the message speaks of formatting, typing, tests or a version"),
-        ("Fix mypy errors", "the message speaks of formatting, typing, tests or a version"),
+        ("Hotfix: bump version", "the message is about formatting, typing, tests or a version"),
+        ("Fix mypy errors", "the message is about formatting, typing, tests or a version"),
     ],
 )
 def test_a_message_that_is_about_no_fault_is_left_out(miner, message, left_out):
@@ -358,7 +358,7 @@ def test_a_message_about_a_typo_is_not_read(miner):
 
 def test_a_message_of_a_fix_without_source_files_is_left_out(miner):
     miner.commit("Fix a crash of readers", path="README")
-    left_out = {"its fix changed no source file that was there before": 1}
+    left_out = {"its fix changed no existing source file": 1}
     assert mine_repository(miner.repository).left_out == left_out
 
 

@@ -23,9 +23,9 @@ ExportsArgument = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="EXPORT",
-        help="JSON of gh issue list and gh pr list, or of GitHub, GitLab, Jira or Bugzilla; - is"
-        " standard input.",
-        show_default="commit messages, as weak reports",
+        help="JSON export of issues: of gh issue list and gh pr list, or of GitHub, GitLab, Jira or"
+        " Bugzilla; - is standard input.",
+        show_default="commit messages only, as weak reports",
     ),
 ]
 GitHubOption = Annotated[
@@ -38,21 +38,20 @@ PatternOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="REGEX",
-        help="How commit messages name issues, such as 'Bug-Id: (\\d+)'. Repeatable.",
+        help="Regular expression for issues in commit messages, such as 'Bug-Id: (\\d+)'."
+        " Repeatable.",
     ),
 ]
 AllLabelsOption = Annotated[
     bool,
-    typer.Option(
-        "--all-labels", help="Also use issues that are labelled as something else than a bug."
-    ),
+    typer.Option("--all-labels", help="Also use issues whose labels say that they are not bugs."),
 ]
 MinedOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
         dir_okay=False,
-        help="File of JSON lines to write.",
+        help="File to write the reports to, as JSON lines.",
         show_default="where tosloc train finds them",
     ),
 ]
@@ -68,9 +67,9 @@ def mine(
     out: MinedOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make labelled reports of a project's own issues.
+    """Make labelled reports from a project's own issues or commits.
 
-    Links issues with the commits that fixed them, and counts the links and the issues that were
+    Links issues to the commits that fixed them, and counts the linked issues and those that were
     left out.
     """
     from tosloc.cli.printing import progress_bars
@@ -85,8 +84,8 @@ def mine(
     patterns = [mentions.compile_pattern(text) for text in pattern or ()]
     if patterns and not has_issues:
         raise ToslocError(
-            "--pattern: says which issues commits name, and none are given;"
-            " name an export of issues"
+            "--pattern links commits to issues, but no issues are given;"
+            " name an export of issues, or --github"
         )
     issues = Exports(all_labels)
     with (
@@ -108,13 +107,13 @@ def mine(
         write_text(file, "".join(json.dumps(report) + "\n" for report in mined.reports))
     _print_counts(mined, file, as_json)
     if not mined.reports:
-        what = "issues" if mined.tracker else "commits that say that they fix a bug"
+        what = "issues" if mined.tracker else "commits that mention a fix"
         raise ReportError(
-            f"none of {mined.read:,} {what} has a fix to learn from, so nothing is written"
+            f"none of {mined.read:,} {what} has a usable fix, so no reports were written"
         )
     number = pluralize(len(mined.reports), "report")
     command = _training_command(repo, out)
-    print(f"tosloc: {file} holds {number}; now run: {command}", file=sys.stderr)
+    print(f"tosloc: wrote {number} to {file}; now run: {command}", file=sys.stderr)
 
 
 def _read_issues(
@@ -163,11 +162,15 @@ def _print_counts(mined: MiningResult, file: Path, as_json: bool) -> None:
         "reports": len(mined.reports),
         "file": str(file) if mined.reports else None,
     }
-    rows = [[f"linked by {kind}", count_cell(number)] for kind, number in mined.kinds.items()]
+    rows = [[f"linked: {kind}", count_cell(number)] for kind, number in mined.kinds.items()]
     rows += [[f"left out: {why}", count_cell(number)] for why, number in left_out.items()]
-    rows.append(["read", count_cell(mined.read)])
+    unit = "issues" if mined.tracker else "commits"
+    rows.append([f"all {unit} that were read", count_cell(mined.read)])
     note = ""
     if not mined.tracker:
-        note = "weak: what commits say of their own fixes, which is easier than users' words"
-    table = Table([mined.tracker or "git alone", "number"], rows, note=note)
+        note = (
+            "These reports are weak: a commit message describes its own fix, which is easier to"
+            " locate than what users write."
+        )
+    table = Table([mined.tracker or "commit messages", unit], rows, note=note)
     print_results(output_form(as_json, False), values, [table])

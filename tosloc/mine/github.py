@@ -64,7 +64,9 @@ def read_token() -> str:
     if not token:
         token = _token_of_gh()
     if token and not _TOKEN.fullmatch(token):
-        raise ToslocError("GITHUB_TOKEN: holds no token; a token is one word")
+        raise ToslocError(
+            "GITHUB_TOKEN does not contain a token; a token is one word without spaces"
+        )
     return token
 
 

@@ -117,7 +117,7 @@ class Exports:
         # an export of no pull requests is an empty list
         if is_empty and text.strip() != "[]":
             raise ReportError(
-                f"{name}: holds no issue; export closed ones, as: {GITHUB_ISSUES} > issues.json"
+                f"{name} contains no issue; export closed ones with: {GITHUB_ISSUES} > issues.json"
             )
 
     def _add_event(self, record: Json, where: str) -> None:
@@ -151,8 +151,8 @@ class Exports:
         tracker = tracker_of(record, where)
         if self.tracker and tracker.name != self.tracker:
             raise ReportError(
-                f"{where}: is of {tracker.name}, and others are of {self.tracker}; "
-                "mine one tracker at a time"
+                f"{where}: this issue is from {tracker.name}, but earlier ones are from"
+                f" {self.tracker}; mine one tracker at a time"
             )
         self.tracker = tracker.name
         issue = _read_issue(record, tracker, where, self.all_labels)
@@ -175,20 +175,20 @@ def _read_issue(record: Json, tracker: Tracker, where: str, all_labels: bool) ->
     closed = value_at(record, tracker.closed)
     if not report.id or report.opened is None:
         raise ReportError(
-            f"{where}: has no number, or does not say when it was opened; export that, too, as: "
-            f"{GITHUB_ISSUES}"
+            f"{where}: this issue lacks its number or the time when it was opened; export both"
+            f" with: {GITHUB_ISSUES}"
         )
     resolution = _resolution(record, tracker, where)
     if "pull_request" in record or "/pull/" in url:
-        left_out = "a pull request, listed as an issue"
+        left_out = "it is a pull request"
     elif _is_open(record, tracker):
-        left_out = "still open"
+        left_out = "it is still open"
     elif resolution in _NOT_FIXED:
-        left_out = "closed without a fix (not planned, duplicate, not reproduced)"
+        left_out = "it was closed without a fix (not planned, duplicate, not reproduced)"
     elif not report.summary or is_unfilled(report):
-        left_out = "says nothing beside the form"
+        left_out = "it is an empty template"
     elif not all_labels and is_no_bug(_labels(record, tracker)):
-        left_out = "labelled as something else than a bug"
+        left_out = "its labels say that it is not a bug"
     else:
         left_out = ""
     closed_at = None if closed is None else time_of(closed, UTC, where)

@@ -75,11 +75,11 @@ _SECONDS_PER_DAY: Final = 86_400
 NO_LINK: Final = "no fix is known"
 NOT_IN_HISTORY: Final = "its fix is not in this history"
 OLDER_THAN_REPORT: Final = "its fix is older than the report"
-LONG_AFTER_CLOSING: Final = "what names it came long after it was closed"
+LONG_AFTER_CLOSING: Final = "the commit that names it is much later than its closing"
 REVERTED: Final = "its fix was reverted"
-NO_VERSION_BEFORE: Final = "nothing is known of the version before its fix"
-NO_SOURCE_FILE: Final = "its fix changed no source file that was there before"
-ONLY_TESTS: Final = "what names it changed tests alone"
+NO_VERSION_BEFORE: Final = "the version before its fix is unknown"
+NO_SOURCE_FILE: Final = "its fix changed no existing source file"
+ONLY_TESTS: Final = "the commit that names it changed only tests"
 TOO_MANY_FILES: Final = f"its fix changed more than {MAX_FIXED_FILES} source files"
 _PROBLEMS: Final = (
     NOT_IN_HISTORY,
@@ -91,8 +91,8 @@ _PROBLEMS: Final = (
     ONLY_TESTS,
 )
 """Why a link cannot be used, in the order of the checks."""
-_SAYS_TOO_LITTLE: Final = "the message says too little"
-_NOT_ABOUT_A_FAULT: Final = "the message speaks of formatting, typing, tests or a version"
+_SAYS_TOO_LITTLE: Final = "the message does not describe the bug"
+_NOT_ABOUT_A_FAULT: Final = "the message is about formatting, typing, tests or a version"
 
 _REVERTS: Final = re.compile(r"(?i)\bthis reverts commit ([0-9a-f]{40,64})\b")
 _REVERT_OF: Final = re.compile(
@@ -189,7 +189,7 @@ def mine(
     """
     if not exports.issues:
         raise ReportError(
-            f"the exports hold no issue; export closed ones, as: {GITHUB_ISSUES} > issues.json"
+            f"the exports contain no issue; export closed ones with: {GITHUB_ISSUES} > issues.json"
         )
     infos = read_history(repository, tip)
     links = _find_links(infos, exports, patterns)

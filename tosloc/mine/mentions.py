@@ -151,7 +151,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
         compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         raise ConfigError(
-            f"{pattern!r} is no regular expression: {error}", about="pattern"
+            f"{pattern!r} is not a regular expression: {error}", about="pattern"
         ) from error
     if not compiled.groups:
         raise ConfigError(
