@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 RepositoriesOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="PATH|NAME", help="Only this repository, by its path or name. Repeatable."
+        metavar="PATH|NAME", help="Use only this repository, given by path or name. Repeatable."
     ),
 ]
 
@@ -26,17 +26,17 @@ app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
 def cache(context: typer.Context) -> None:
     """List and prune the cached data of repositories.
 
-    Without a command: list. The cache is in $TOSLOC_CACHE, else in the user's cache folder.
-    $TOSLOC_CACHE_SIZE, such as 20G, limits its size: a command that writes more removes the data
-    that was not used for longest. Without it nothing is removed.
+    Without a command, the data are listed. The cache is in $TOSLOC_CACHE, else in the user's cache
+    folder. $TOSLOC_CACHE_SIZE, such as 20G, limits its size: a command that exceeds it removes the
+    least recently used data. If it is not set, nothing is removed.
     """
     if context.invoked_subcommand is None:
         list_command()
 
 
-@app.command("list")
+@app.command("list", epilog="Example: tosloc cache list --repo flask")
 def list_command(repo: RepositoriesOption = None) -> None:
-    """List repositories and the size of their data, the last used first."""
+    """List repositories with the size of their data, the most recently used first."""
     from rich.filesize import decimal
 
     from tosloc.cli.printing import Table, print_notes, print_table
@@ -44,11 +44,11 @@ def list_command(repo: RepositoriesOption = None) -> None:
 
     entries = _find_all(repo) if repo else list_entries()
     if not entries:
-        print_notes([f"the cache is empty: {cache_folder()}"])
+        print_notes([f"the cache {cache_folder()} is empty"])
         return
     rows = [_row(entry) for entry in entries]
     total_size = decimal(sum(entry.disk_usage() for entry in entries))
-    rows.append([f"all {len(entries):,}", total_size, "", str(cache_folder())])
+    rows.append([f"total: {len(entries):,}", total_size, "", str(cache_folder())])
     print_table(Table(["folder", "size", "last used", "repository"], rows, left=(0, 3)))
 
 
@@ -78,21 +78,21 @@ def _find_all(repositories: Sequence[str]) -> list[CacheEntry]:
     return all_entries
 
 
-@app.command()
+@app.command(epilog="Example: tosloc cache prune --max-size 20G")
 def prune(
     repo: RepositoriesOption = None,
     max_size: Annotated[
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Remove the data that was not used for longest until the cache has at most this"
-            " size, such as 20G. Trained weights and mined reports are kept.",
+            help="Remove the least recently used data until the cache has at most this size, such"
+            " as 20G. Trained weights and mined reports are kept.",
         ),
     ] = None,
 ) -> None:
-    """Remove data of the given repositories, else of repositories that are gone.
+    """Remove the data of given repositories, or of repositories that no longer exist.
 
-    Leftovers of killed processes are removed, too.
+    Files that killed processes left behind are removed as well.
     """
     from rich.filesize import decimal
 
@@ -109,6 +109,6 @@ def prune(
         entries = [entry for entry in storage.list_entries() if entry.repository_is_gone]
     for entry in entries:
         size = decimal(entry.remove(file_names))
-        print(escape_unprintable(f"{entry.folder.name}: {size} removed"))
+        print(escape_unprintable(f"removed {entry.folder.name} ({size})"))
     if not entries:
         print("nothing to remove")
