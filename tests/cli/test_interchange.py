@@ -43,12 +43,12 @@ def test_a_trec_run_is_imported_with_its_judgements(imported):
 def test_an_import_counts_rankings(trec, tmp_path, tosloc):
     out = tmp_path / "ours"
     _, err = tosloc("import-run", trec, "--qrels", tmp_path / "qrels.txt", "--out", out)
-    assert err == f"tosloc: 2 rankings are in {out}\n"
+    assert err == f"tosloc: wrote 2 rankings to {out}\n"
 
 
 def test_an_import_without_judgements_removes_those_of_another_run(imported, trec, tosloc):
     _, err = tosloc("import-run", trec, "--out", imported)
-    assert "to judge them, name --qrels" in err
+    assert "to evaluate them, name judgements with --qrels" in err
     files = sorted(file.name for file in imported.iterdir())
     assert files == ["provenance.json", "run.jsonl.gz"]
 
@@ -67,8 +67,8 @@ def published(repository, tmp_path, tosloc):
 def test_reports_without_published_ranks_are_counted(published):
     _, err, out = published
     assert err.startswith(
-        "tosloc: 3 of 4 all reports have published ranks;"
-        " left out of the run and of its judgements: 1\n"
+        "tosloc: 3 of 4 reports in the split all have published ranks;"
+        " left out of the run and its judgements: 1\n"
     )
     header = read_scored_run(out, "all").run.header
     assert header["left out"] == {"reports without published ranks": 1}
@@ -237,4 +237,5 @@ def test_a_run_without_judgements_is_not_exported(trec, tmp_path, fails):
 def test_reports_without_any_published_rank_are_one_sentence(repository, tmp_path, fails):
     reports = write_spreadsheet(tmp_path / "reports.xlsx", commit_fixes(repository), [None] * 4)
     command = ["import-run", reports, "--repo", repository.path, "--out", tmp_path / "ltr"]
-    assert "reports.xlsx: split test: none of 1 report has published ranks" in fails(*command)
+    sentence = "reports.xlsx: none of the 1 report in the split test has published ranks"
+    assert sentence in fails(*command)

@@ -133,8 +133,9 @@ def test_evaluate_prints_markdown(ask):
         "| map | .917 [.750, 1.00] | .528 [.333, .750] | mean average precision, whole ranking |"
     )
     assert f"{map_row}\n" in text
-    assert "strata of good\n\n| stratum | reports | relevant | MRR [95 %] | MAP [95 %] |\n" in text
-    assert "\n\n* fewer than 30 reports" in text
+    heading = "| kind of report | reports | fixed files | MRR [95 %] | MAP [95 %] |"
+    assert f"Kinds of reports in good\n\n{heading}\n" in text
+    assert "\n\n* Fewer than 30 reports" in text
 
 
 def test_tables_fit_a_terminal(ask, monkeypatch):
@@ -290,17 +291,23 @@ def test_rankings_of_all_files_have_no_note(ask):
             "evaluate good --split validation",
             "no finished run of the split 'validation'; it holds test",
         ),
-        ("evaluate good good", "good: named twice"),
+        ("evaluate good good", "good is given twice"),
         ("evaluate good --json --markdown", "choose one"),
         ("evaluate good --measures AP,MAPP", "no measure MAPP"),
         ("evaluate good --qrels nowhere.jsonl", "nowhere.jsonl: cannot read it"),
-        ("evaluate good --level function --no-tests", "not for --level function"),
+        (
+            "evaluate good --level function --no-tests",
+            "apply only to files; leave out --level function",
+        ),
         ("evaluate alone.jsonl.gz", "no judgements beside the run; name them with --qrels"),
         ("evaluate unjudged", "unjudged/qrels.jsonl: empty"),
-        ("evaluate good worse --html x", "--html: a page shows one run, not 2; compare runs with"),
+        (
+            "evaluate good worse --html x",
+            "--html shows one run, but there are 2; compare runs with",
+        ),
         ("compare good short", "--common compares those that both judge, here 2"),
         ("compare good other", "report 3: A.java is a fixed file for only one of good and other"),
-        ("compare good", "name two runs or more"),
+        ("compare good", "no second run to compare it with"),
         ("compare good nowhere", "nowhere: no such file or folder"),
     ],
 )
@@ -320,12 +327,12 @@ def test_wrong_arguments_are_one_sentence(fails, words, message):
 @pytest.mark.parametrize(
     "row",
     [
-        "good against worse",
+        "good compared with worse",
         "mean of worse .528 .611 .000",
         "difference +.389 +.389 +.667",
         "p, McNemar - - .500",
-        "better in good 2 2 2",
-        "equal 1 1 1",
+        "reports better in good 2 2 2",
+        "reports equal in both 1 1 1",
         "3 .333 1.00 +.667 3 1",
     ],
 )
@@ -378,10 +385,10 @@ def test_compare_prints_values_as_json(ask):
 def test_compare_counts_reports_that_only_one_run_judges(ask):
     write_split("short", {report: WORSE[report] for report in "12"})
     err = ask("compare good short --common")[1]
-    assert err == "tosloc: left out: 1 report only of good, 0 only of short\n"
+    assert err == "tosloc: left out reports that only one run judges: 1 of good, 0 of short\n"
 
 
 def test_compare_notes_searches_of_different_sizes(ask):
     write_split("large", GOOD, searched=9)
     err = ask("compare good large")[1]
-    assert "good and large searched different numbers of files for 3 reports, first 1" in err
+    assert "good and large searched different numbers of files for 3 reports, such as 1" in err

@@ -346,7 +346,7 @@ PUBLISHED_MEANS = ["--published-baseline", ".3", "--published-advanced", ".4"]
 def test_table_has_the_rows_of_all_levels(check):
     code, out, _ = check("2", "--depth", "5")
     assert code == 0
-    assert out.startswith("12 reports of the original, 12 of ours")
+    assert out.startswith("Original runs: 12 reports; reproduced: 12")
     levels = [line.split()[0] for line in out.splitlines()[4:-3] if line.strip()]
     expected = ["order"] * 2 + ["effectiveness"] * 3 + ["effect"] * 9
     expected += ["statistics"] * 3 + ["mean"] * 9
@@ -369,7 +369,7 @@ def test_original_pair_reproduces_itself(check):
 
 def test_published_means_have_a_table_of_their_own(check):
     out = check("2", *PUBLISHED_MEANS, "--measure", "AP", original=False)[1]
-    assert out.startswith("our 12 reports against published means of AP")
+    assert out.startswith("12 reproduced reports against published means of AP")
     names = [line.split()[0] for line in out.splitlines()[4:10]]
     assert names == ["baseline", "advanced", "improvement", "ER", "DeltaRI", "region"]
 
@@ -380,9 +380,9 @@ def test_published_means_have_a_table_of_their_own(check):
         (
             False,
             [],
-            "name the original pair by --baseline and --advanced, or by --published-baseline",
+            "name the original runs with --baseline and --advanced, or their means with",
         ),
-        (False, PUBLISHED_MEANS, "published means are of one measure"),
+        (False, PUBLISHED_MEANS, "published means need exactly one measure"),
         (True, ["--measures", "AP,Q@5"], "no measure Q@5"),
         (True, ["--split", "train"], "no finished run of the split 'train'"),
         (True, ["--depth", "1"], "a depth of 1 leaves nothing to order"),

@@ -126,7 +126,7 @@ def test_evaluate_shows_each_project_and_means(results, capsys):
 def test_evaluate_names_projects_without_a_run_of_the_split(results, capsys):
     write_split(results / "worse/dan+four/validation", GOOD)
     _, err = run_command(capsys, "lab", "evaluate", results / "worse")
-    assert err == "tosloc: 1 project without a finished run: dan+four\n"
+    assert err == "tosloc: left out 1 project without a finished run: dan+four\n"
 
 
 def test_evaluate_prints_json(results, capsys):
@@ -149,7 +149,7 @@ def test_evaluate_names_equal_folders_by_their_paths(results, capsys):
 
 def test_evaluate_refuses_a_run_that_is_named_twice(results, capsys):
     run = results / "worse/ann+one"
-    assert "named twice" in run_refused(capsys, "lab", "evaluate", run, run)
+    assert "given twice" in run_refused(capsys, "lab", "evaluate", run, run)
 
 
 def test_runs_of_many_projects_are_refused_by_the_other_command(results, capsys):
@@ -188,7 +188,7 @@ def test_evaluate_compares_functions_with_bm25(function_runs, capsys):
 
 def test_evaluate_of_functions_cannot_leave_out_tests(function_runs, capsys):
     arguments = ["lab", "evaluate", function_runs, "--level", "function", "--no-tests"]
-    assert "not for --level function" in run_refused(capsys, *arguments)
+    assert "apply only to files; leave out --level function" in run_refused(capsys, *arguments)
 
 
 @pytest.fixture
@@ -230,7 +230,7 @@ def test_compare_leaves_out_projects_of_one_folder(results, compare_arguments, c
     options = ["--markdown", "--by", "language"]
     out, err = run_command(capsys, *compare_arguments, *options)
     assert "| all | 4 | " in out
-    assert "1 project only in one of the folders, left out: first bob+two" in err
+    assert "left out 1 project found in only one of the folders, such as bob+two" in err
 
 
 def test_compare_without_a_common_project_is_refused(results, compare_arguments, capsys):

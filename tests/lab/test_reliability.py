@@ -86,8 +86,8 @@ def test_command_uses_another_temperature_and_draws_a_figure(folder, tmp_path, c
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "says no temperature of its shares; name one with --temperature"),
-        (["--temperature", "0"], "--temperature: a number from 0.01 to 100, not 0"),
+        ([], "does not contain a temperature; name one with --temperature"),
+        (["--temperature", "0"], "--temperature must be from 0.01 to 100, not 0"),
         (["--temperature", "1"], "no ranking of report 2"),
     ],
     ids=["no temperature", "wrong temperature", "missing ranking"],

@@ -254,8 +254,8 @@ def test_a_missing_run_of_functions_is_refused(rank_command, capsys):
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
-        ("--html", "--html is not for --level function"),
-        ("--qrels", "--qrels and --no-tests are not for --level function"),
+        ("--html", "--html shows only files; leave it out, or leave out --level function"),
+        ("--qrels", "--qrels and --no-tests apply only to files; leave out --level function"),
     ],
 )
 def test_options_for_files_are_refused_for_functions(option, sentence, capsys):

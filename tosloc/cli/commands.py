@@ -36,13 +36,34 @@ if TYPE_CHECKING:
 
 ConfigOption = Annotated[
     Path | None,
-    typer.Option(help="TOML file of settings.", show_default="the checkpoint's, or the defaults"),
+    typer.Option(
+        help="TOML file with settings.", show_default="the checkpoint's, else the defaults"
+    ),
 ]
 WEAK_TRAINING: Final = (
-    "most reports are commit messages, which say little about how often an answer to a user's"
-    " report is right; so the percentages are on average as high as with the shipped weights"
+    "most of these reports are commit messages, which do not show how often an answer to a user's"
+    " report is right; the confidence is therefore scaled to the average of the shipped weights"
 )
-ZoneOption = Annotated[str, typer.Option(help="Time zone of opening times that have none.")]
+_DATA_LABELS: Final = {
+    "reports": "bug reports",
+    "listed": "source files listed as fixed",
+    "existing": "... in the version before the fix",
+    "empty": "reports without such a file",
+    "no description": "reports without a description",
+    "opened after fix": "reports opened after their fix",
+    "files a version": "source files per version",
+    "unresolved": "reports without a known fix, left out",
+}
+"""Label of each count of a data set."""
+_INDEX_LABELS: Final = {
+    "added": "indexed now",
+    "known": "already indexed",
+    "missing": "not in the repository, or damaged",
+    "fallback": "read word by word, without a parser",
+    "large": "too large to read",
+}
+"""Label of each count of an index."""
+ZoneOption = Annotated[str, typer.Option(help="Time zone for opening times without one.")]
 
 
 def train(
@@ -52,19 +73,21 @@ def train(
         Path | None,
         typer.Argument(
             metavar="CONFIG",
-            help="TOML file of settings, or the name of one that TosLoc ships, such as tomcat.",
+            help="TOML file with settings, or the name of a shipped configuration, such as tomcat.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            file_okay=False, help="Folder to write.", show_default="where localize finds it"
+            file_okay=False,
+            help="Folder to write the results to.",
+            show_default="where localize finds them",
         ),
     ] = None,
     embed_version: Annotated[
         bool,
         typer.Option(
-            help="Put the newest version into the checkpoint, to localize without a repository."
+            help="Store the newest version in the checkpoint, to localize without a repository."
         ),
     ] = True,
     keep_features: Annotated[
@@ -78,9 +101,10 @@ def train(
     ] = True,
     cluster: ClusterOption = None,
 ) -> None:
-    """Train on fixed reports.
+    """Train on a project's fixed bug reports.
 
-    Fits on the oldest 80 %, ranks validation and test, and saves the checkpoint and both runs.
+    Fits on the oldest 80 % of the reports, ranks the validation and test reports, and writes the
+    checkpoint and both runs.
     """
     from tosloc.core.cluster import on_cluster
     from tosloc.git.repository import Repository, resolve_revision
@@ -107,19 +131,21 @@ def train(
     if trained.provenance["splits"]["validation"]:
         print_split(out, "validation")
     else:
-        print_notes(["no report is left for validation, so there is nothing to judge by"])
+        print_notes(["no report is left for validation, so the training cannot be evaluated"])
     if trained.weights.weak and trained.weights.kind == "trained":
         print_notes([WEAK_TRAINING])
     if is_found_later:
         use = (
-            "localize, serve and mcp use it in this repository from now on"
-            " (--checkpoint none: shipped weights)"
+            "localize, serve and mcp now use it in this repository"
+            " (use --checkpoint none for the shipped weights)"
         )
         evaluate = "tosloc evaluate"
     else:
         use = f"use it with: --checkpoint {out}"
         evaluate = f"tosloc evaluate {out}"
-    print_notes([f"the checkpoint is in {out}; {use}", f"for the test reports, run: {evaluate}"])
+    print_notes(
+        [f"wrote the checkpoint to {out}; {use}", f"to evaluate the test reports, run: {evaluate}"]
+    )
 
 
 def _training_settings(config: Path | None, stage_two: bool) -> Config:
@@ -144,12 +170,12 @@ def rank(
     checkpoint: CheckpointOption = None,
     split: Annotated[
         Split | None,
-        typer.Option(help="Part to rank; all: every report.", show_default="validation, then test"),
+        typer.Option(help="Part of the reports to rank.", show_default="validation, then test"),
     ] = None,
     functions: Annotated[
         bool,
         typer.Option(
-            "--functions", help="Also rank functions, for: tosloc evaluate --level function."
+            "--functions", help="Also rank functions, for tosloc evaluate --level function."
         ),
     ] = False,
     config: ConfigOption = None,
@@ -183,7 +209,9 @@ def rank(
             )
     if language_model is not None:
         print_notes([language_model.usage.sentence])
-    print_notes([f"ranked; now run: tosloc evaluate {out} --split {parts[-1]}"])
+    print_notes(
+        [f"wrote the rankings to {out}; now run: tosloc evaluate {out} --split {parts[-1]}"]
+    )
 
 
 def index(
@@ -193,7 +221,7 @@ def index(
     as_json: JsonOption = False,
     cluster: ClusterOption = None,
 ) -> None:
-    """Analyse a version ahead of time."""
+    """Index a version before the first question."""
     from tosloc.core.cluster import on_cluster
     from tosloc.core.config import load_config
     from tosloc.git.repository import resolve_revision
@@ -205,7 +233,7 @@ def index(
     if as_json:
         print_json(counts)
     else:
-        print_rows([{"": "files", **counts}])
+        print_rows([{"": "files", **counts}], _INDEX_LABELS)
 
 
 def data(
@@ -229,7 +257,7 @@ def data(
     if as_json:
         print_json(rows)
     else:
-        print_rows(rows)
+        print_rows(rows, _DATA_LABELS)
 
 
 def _mined_reports(repo: Path) -> Path:
@@ -242,8 +270,10 @@ def _mined_reports(repo: Path) -> Path:
     with Repository(repo) as repository:
         reports = mined_reports_path(repository)
     if not reports.exists():
-        raise ToslocError("Missing option '--reports'; or run tosloc mine first")
-    print_notes([f"the reports are those of tosloc mine, {reports}"])
+        raise ToslocError(
+            "Missing option '--reports'; name a file of labelled reports, or run tosloc mine first"
+        )
+    print_notes([f"using the reports that tosloc mine wrote: {reports}"])
     return reports
 
 
@@ -251,30 +281,29 @@ def import_run(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="A run in TREC's format, or labelled reports with published ranks."
+            metavar="FILE", help="Run in TREC format, or labelled reports with published ranks."
         ),
     ],
     out: OutOption,
     qrels: Annotated[
         Path | None,
-        typer.Option(help="Judgements of a TREC run, in TREC's format or TosLoc's."),
+        typer.Option(help="Judgements of a TREC run, in TREC or TosLoc format."),
     ] = None,
     repo: PublishedRepositoryOption = None,
     zone: ZoneOption = "UTC",
-    split: Annotated[Split, typer.Option(help="Which published ranks.")] = Split.test,
+    split: Annotated[Split, typer.Option(help="Part of the reports to import.")] = Split.test,
 ) -> None:
     """Import a run of another tool.
 
-    Without --repo from a run in TREC's format, whose paths are percent-encoded; with --repo from
-    the ranks that the data of Ye et al. publish in their column "result".
+    Without --repo, FILE is a run in TREC format with percent-encoded paths. With --repo, it is a
+    file of Ye et al.'s data set, which publishes ranks in its column "result".
     """
     from tosloc.train.experiment import command_folder, refuse_training
 
     refuse_training(out)
     if repo is None and file.suffix in (".xlsx", ".xml"):
         raise RunError(
-            f"{file}: the ranks of labelled reports are of the files of a repository;"
-            " name it with --repo"
+            f"{file}: published ranks refer to the files of a repository; name it with --repo"
         )
     if repo is not None and qrels is not None:
         raise RunError(f"{file}: labelled reports contain their judgements; leave out --qrels")
@@ -289,7 +318,8 @@ def export_run(
     run: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file."
+            metavar="RUN",
+            help="Folder that train or rank wrote, the folder of one split, or a run file.",
         ),
     ],
     out: OutOption,
@@ -299,15 +329,15 @@ def export_run(
         bool,
         typer.Option(
             "--others",
-            help="Also write a judgement of 0 for every other searched file. The file gets large,"
-            " but then bpref agrees.",
+            help="Also write a judgement of 0 for every other searched file. The file becomes"
+            " large, but bpref then agrees with other tools.",
         ),
     ] = False,
 ) -> None:
     """Export a run and its judgements for other tools.
 
-    Writes run.trec and qrels.trec. Paths are percent-encoded, and scores count down, so that every
-    tool ranks alike.
+    Writes run.trec and qrels.trec with percent-encoded paths. Scores count down by one, so that
+    every tool ranks the files alike.
     """
     from tosloc.evaluate.run_paths import read_scored_run
     from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
@@ -319,12 +349,14 @@ def export_run(
     ranked_share = scored.evaluation().length
     if others and ranked_share != 1:
         raise RunError(
-            f"{run}: some rankings do not contain all files that were searched; leave out --others"
+            f"{run}: some rankings do not contain all searched files; leave out --others"
         )
     with command_folder(out, "tosloc export-run"):
         write_trec_run(out / "run.trec", scored.run, scored.name)
         write_trec_qrels(out / "qrels.trec", scored.qrels, scored.run if others else None)
-    print_notes([f"{len(scored.qrels)} rankings are in {out}, as run.trec and qrels.trec"])
+    print_notes(
+        [f"wrote {pluralize(len(scored.qrels), 'ranking')} to {out} as run.trec and qrels.trec"]
+    )
 
 
 def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
@@ -350,8 +382,8 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     write_run(out / RUN_FILE, header, run.rankings())
     if judgements:
         write_judgements(out / JUDGEMENTS_FILE, judgements.values())
-    hint = "; to judge them, name --qrels" if qrels is None else ""
-    print_notes([f"{len(run.orders)} rankings are in {out}{hint}"])
+    hint = "; to evaluate them, name judgements with --qrels" if qrels is None else ""
+    print_notes([f"wrote {pluralize(len(run.orders), 'ranking')} to {out}{hint}"])
 
 
 def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) -> None:
@@ -371,7 +403,8 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
         if not published:
             number = pluralize(len(part), "report")
             raise ReportError(
-                f"{file}: split {split}: none of {number} has published ranks (the column result)"
+                f"{file}: none of the {number} in the split {split} has published ranks"
+                " (column result)"
             )
         header = {
             "method": "learning to rank, published ranks",
@@ -389,8 +422,8 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
     left_out = len(part) - len(cases)
     print_notes(
         [
-            f"{len(cases)} of {len(part)} {split} reports have published ranks; left out of the run"
-            f" and of its judgements: {left_out}",
+            f"{len(cases)} of {len(part)} reports in the split {split} have published ranks;"
+            f" left out of the run and its judgements: {left_out}",
             f"now run: tosloc evaluate {out} --split {split}",
         ]
     )

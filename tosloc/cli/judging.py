@@ -34,31 +34,36 @@ if TYPE_CHECKING:
 RunsArgument = Annotated[
     list[Path],
     typer.Argument(
-        metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file."
+        metavar="RUN",
+        help="Folder that train or rank wrote, the folder of one split, or a run file.",
     ),
 ]
-SplitOption = Annotated[Split, typer.Option(help="Which run of a folder.")]
+SplitOption = Annotated[
+    Split, typer.Option(help="Part of the reports whose run is read from a folder.")
+]
 QrelsOption = Annotated[
     Path | None,
-    typer.Option(help="File of judgements.", show_default="qrels.jsonl beside the run"),
+    typer.Option(help="File with judgements.", show_default="qrels.jsonl beside the run"),
 ]
 MeasuresOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="NAMES", help="More measures, such as nDCG@10,Acc@5.", show_default="none"
+        metavar="NAMES", help="Additional measures, such as nDCG@10,Acc@5.", show_default="none"
     ),
 ]
 NoTestsOption = Annotated[
     bool,
     typer.Option("--no-tests", help="Leave test files out of rankings and judgements."),
 ]
-MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print Markdown.")]
+MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the result as Markdown.")]
 CommonOption = Annotated[
-    bool, typer.Option("--common", help="Compare only the reports that both runs judge.")
+    bool, typer.Option("--common", help="Compare only the reports that are judged in both runs.")
 ]
 LevelOption = Annotated[
     Level,
-    typer.Option(help="Judge files, or the functions that rank --functions ranked, beside BM25."),
+    typer.Option(
+        help="Evaluate files, or the functions that rank --functions ranked, next to BM25 alone."
+    ),
 ]
 
 
@@ -67,7 +72,7 @@ def evaluate(
         list[Path] | None,
         typer.Argument(
             metavar="RUN",
-            help="Folder that train or rank wrote, a split's folder, or a run file.",
+            help="Folder that train or rank wrote, the folder of one split, or a run file.",
             show_default="the last training for the repository around the current folder",
         ),
     ] = None,
@@ -80,12 +85,17 @@ def evaluate(
     as_markdown: MarkdownOption = False,
     html: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="Write a page with figures and every report to FILE."),
+        typer.Option(
+            metavar="FILE",
+            dir_okay=False,
+            help="Also write an HTML page with figures and every report to FILE.",
+        ),
     ] = None,
 ) -> None:
-    """Print how good runs are.
+    """Evaluate runs by MRR, MAP, top-k and other measures.
 
-    Means over all judged reports, with 95 % bootstrap intervals; below them, kinds of reports.
+    Prints means over all judged reports with 95 % bootstrap intervals, then means over kinds of
+    reports.
     """
     from tosloc.evaluate.tables import Results
 
@@ -94,10 +104,10 @@ def evaluate(
     extra_measures = parse_measures(measures, level)
     scored_runs = read_scored_runs(runs or [_trained_run()], split.value, qrels, no_tests, level)
     if html is not None and level is Level.function:
-        raise RunError("--html is not for --level function; leave it out")
+        raise RunError("--html shows only files; leave it out, or leave out --level function")
     if html is not None and len(scored_runs) > 1:
         raise RunError(
-            f"--html: a page shows one run, not {len(scored_runs)};"
+            f"--html shows one run, but there are {len(scored_runs)};"
             " compare runs with: tosloc compare"
         )
     results = [Results(scored, extra_measures, level.value) for scored in scored_runs]
@@ -133,7 +143,7 @@ def _trained_run() -> Path:
         folder = trained_folder(repository)
     if not folder.exists():
         raise RunError(
-            f"{repository.path}: nothing was trained here; name a run, or run: tosloc train"
+            f"{repository.path}: this repository has no training; name a run, or run: tosloc train"
         )
     return folder
 
@@ -146,22 +156,25 @@ def compare(
     no_tests: NoTestsOption = False,
     common: CommonOption = False,
     top: Annotated[
-        int, typer.Option(min=0, help="Number of reports shown that rose, and that fell, most.")
+        int,
+        typer.Option(
+            min=0, help="Number of reports to show whose AP rose most, and whose AP fell most."
+        ),
     ] = 10,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
 ) -> None:
-    """Compare runs with the first one.
+    """Compare each run with the first one.
 
-    Paired t-test and paired bootstrap on AP and RR of the same reports; differences are the later
-    run minus the first. Measures that are yes or no for a report (Acc@k, Hit@k) also have McNemar's
+    Prints a paired t-test and a paired bootstrap test for AP and RR on the same reports.
+    Differences are the later run minus the first. Binary measures (Acc@k, Hit@k) also get McNemar's
     exact test.
     """
     from tosloc.evaluate.compare import compare_all, comparison_values
 
     form = output_form(as_json, as_markdown)
     if len(runs) < 2:
-        raise RunError(f"{runs[0]}: nothing to compare it with; name two runs or more")
+        raise RunError(f"{runs[0]}: there is no second run to compare it with; name two or more")
     scored_runs = read_scored_runs(runs, split.value, qrels, no_tests)
     evaluations = {scored.name: scored.evaluation() for scored in scored_runs}
     comparisons = compare_all(evaluations, common, measures=parse_measures(measures))
@@ -179,14 +192,16 @@ def _comparison_notes(comparison: Comparison) -> list[str]:
     a, b = comparison.a, comparison.b
     notes = []
     if comparison.only_a or comparison.only_b:
-        only_a = pluralize(comparison.only_a, "report")
-        notes.append(f"left out: {only_a} only of {a}, {comparison.only_b} only of {b}")
+        notes.append(
+            f"left out reports that only one run judges: {comparison.only_a} of {a},"
+            f" {comparison.only_b} of {b}"
+        )
     reports = comparison.searched_differently
     if reports:
         number = pluralize(len(reports), "report")
         notes.append(
-            f"{a} and {b} searched different numbers of files for {number}, first {reports[0]};"
-            " the larger search is the harder one"
+            f"{a} and {b} searched different numbers of files for {number}, such as {reports[0]};"
+            " searching more files is harder"
         )
     return notes
 
@@ -217,10 +232,10 @@ def read_scored_runs(
 
     for path, times in Counter(paths).items():
         if times > 1:
-            raise RunError(f"{path}: named twice")
+            raise RunError(f"{path} is given twice")
     if level is Level.function:
         if qrels is not None or no_tests:
-            raise RunError("--qrels and --no-tests are not for --level function; leave them out")
+            raise RunError("--qrels and --no-tests apply only to files; leave out --level function")
         function_runs: list[ScoredRun] = []
         for path in paths:
             function_runs += read_function_runs(path, split)

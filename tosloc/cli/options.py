@@ -16,8 +16,8 @@ from tosloc.git import discovery
 if TYPE_CHECKING:
     from tosloc.rerank.llm.reranker import LanguageModelReranker
 
-_AROUND = "the one around the current folder"
-_REPOSITORY = "Git repository, bare or not, or a folder in one."
+_AROUND = "the repository around the current folder"
+_REPOSITORY = "Git repository (bare or not), or a folder inside one."
 
 
 def _enclosing_repository(path: Path | None) -> Path | None:
@@ -41,15 +41,17 @@ NamedRepositoryOption = Annotated[
 RepositoryOption = Annotated[Path, typer.Option(help=_REPOSITORY, callback=_enclosing_repository)]
 PublishedRepositoryOption = Annotated[
     Path | None,
-    typer.Option(help="Git repository of published ranks.", callback=_enclosing_repository),
+    typer.Option(
+        help="Git repository whose files the published ranks name.", callback=_enclosing_repository
+    ),
 ]
-_LABELLED = "Labelled reports: xlsx, XML or JSON lines; recognised by content."
+_LABELLED = "File of labelled reports: xlsx, XML or JSON lines. The format is detected."
 NamedReportsOption = Annotated[
     Path | None,
-    typer.Option(help=_LABELLED, show_default="those of tosloc mine for the repository"),
+    typer.Option(help=_LABELLED, show_default="the reports that tosloc mine wrote"),
 ]
 ReportsOption = Annotated[Path, typer.Option(help=_LABELLED)]
-OutOption = Annotated[Path, typer.Option(file_okay=False, help="Folder to write.")]
+OutOption = Annotated[Path, typer.Option(file_okay=False, help="Folder to write the results to.")]
 CheckpointOption = Annotated[
     Path | None,
     typer.Option(help="Folder of a trained checkpoint.", show_default="shipped weights"),
@@ -57,25 +59,26 @@ CheckpointOption = Annotated[
 FoundCheckpointOption = Annotated[
     Path | None,
     typer.Option(
-        help="Folder of a trained checkpoint; none: the shipped weights.",
-        show_default="the repository's own from tosloc train, else the shipped weights",
+        help="Folder of a trained checkpoint, or none for the shipped weights.",
+        show_default="what tosloc train wrote for the repository, else the shipped weights",
     ),
 ]
 ClusterOption = Annotated[
     str | None,
     typer.Option(
-        metavar="ADDRESS", help="Dask scheduler that runs the work, such as tcp://10.0.0.5:8786."
+        metavar="ADDRESS",
+        help="Address of a Dask scheduler to run the work on, such as tcp://10.0.0.5:8786.",
     ),
 ]
 VersionOption = Annotated[
     str | None,
     typer.Option(
-        help="Version to search.",
-        show_default="the files on disk; HEAD of a bare repository",
+        help="Version to search: a commit, branch or tag.",
+        show_default="the files on disk; HEAD in a bare repository",
     ),
 ]
-CommitOption = Annotated[str, typer.Option(help="Version to search.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+CommitOption = Annotated[str, typer.Option(help="Version to read: a commit, branch or tag.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 FigureOption = Annotated[
     Path | None,
     typer.Option(metavar="PATH", help="Draw a figure and write it to PATH.svg and PATH.png."),
@@ -85,7 +88,8 @@ FigureOption = Annotated[
 RerankOption = Annotated[
     Literal["llm"] | None,
     typer.Option(
-        help="Let a language model order the first files; the report and their code are sent to it."
+        help="Let a language model reorder the first files. The report and code of these files are"
+        " sent to it."
     ),
 ]
 

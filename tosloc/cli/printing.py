@@ -63,7 +63,7 @@ class Table:
 def output_form(as_json: bool, as_markdown: bool) -> Form:
     """Return the form that the options ask for. Raises RunError if both are given."""
     if as_json and as_markdown:
-        raise RunError("--json and --markdown: choose one of them")
+        raise RunError("--json and --markdown cannot be combined; choose one of them")
     if as_json:
         return Form.json
     return Form.markdown if as_markdown else Form.terminal
@@ -143,7 +143,7 @@ def _terminal_bars() -> Iterator[Progress]:
 @contextmanager
 def _progress_lines() -> Iterator[Progress]:
     """Yield a progress callback whose latest state is printed from time to time."""
-    latest = "still at work"
+    latest = "still working"
     ended = threading.Event()
 
     def show(what: str, done: int, total: int) -> None:
@@ -213,19 +213,22 @@ def print_table(table: Table) -> None:
         console.print(table.note, style="dim", soft_wrap=True)
 
 
-def print_rows(rows: Sequence[Mapping[str, str | int | float]]) -> None:
-    """Print mappings with the same keys as a table, a column for each mapping."""
+def print_rows(rows: Sequence[Mapping[str, str | int | float]], labels: Mapping[str, str]) -> None:
+    """Print mappings with the same keys as a table, a column for each mapping.
+
+    ``labels`` has what is printed in place of a key.
+    """
     lines = []
     for name in rows[0]:
         cells = [_value_cell(row[name]) for row in rows]
-        lines.append([name, *cells])
+        lines.append([labels.get(name, name), *cells])
     print_table(Table(lines[0], lines[1:]))
 
 
 def _value_cell(value: str | float) -> str:
-    """Return a value as a cell: three decimals, or thousands with a comma."""
+    """Return a value as a cell: a number with one decimal or none, with commas at thousands."""
     if isinstance(value, float):
-        return f"{value:.3f}"
+        return f"{value:,.1f}"
     return f"{value:,}" if isinstance(value, int) else value
 
 
@@ -320,11 +323,11 @@ def strata_table(results: Results) -> Table:
     """Return the informative strata of a run; a star marks those with few reports."""
     strata = results.informative_strata
     rows = [_stratum_row(stratum) for stratum in strata]
-    heads = ["stratum", "reports", "relevant", "MRR [95 %]", "MAP [95 %]"]
+    heads = ["kind of report", "reports", "fixed files", "MRR [95 %]", "MAP [95 %]"]
     note = ""
     if any(stratum.is_small for stratum in strata):
-        note = " * fewer than 30 reports: the interval says little"
-    return Table(heads, rows, f" strata of {results.scored.name}", note)
+        note = "* Fewer than 30 reports: the interval is unreliable."
+    return Table(heads, rows, f"Kinds of reports in {results.scored.name}", note)
 
 
 def _stratum_row(stratum: Stratum) -> list[str]:
@@ -361,16 +364,16 @@ def _difference_column(difference: Difference, a: str, b: str) -> dict[str, str]
         f"mean of {a}": share_cell(difference.a),
         f"mean of {b}": share_cell(difference.b),
         "difference": share_cell(difference.difference, sign=True),
-        "... 95 % interval": interval_cell(difference.interval, sign=True),
+        "95 % interval of the difference": interval_cell(difference.interval, sign=True),
         "p, paired t-test": t_test,
         "p, paired bootstrap": p_value_cell(difference.p_bootstrap),
         "p, McNemar": p_value_cell(difference.p_mcnemar),
         "p, t-test, Holm": p_value_cell(difference.p_t_holm),
         "p, bootstrap, Holm": p_value_cell(difference.p_bootstrap_holm),
         "p, McNemar, Holm": p_value_cell(difference.p_mcnemar_holm),
-        f"better in {b}": count_cell(difference.wins),
-        "equal": count_cell(difference.ties),
-        f"better in {a}": count_cell(difference.losses),
+        f"reports better in {b}": count_cell(difference.wins),
+        "reports equal in both": count_cell(difference.ties),
+        f"reports better in {a}": count_cell(difference.losses),
     }
 
 
@@ -378,11 +381,11 @@ def comparison_tables(comparison: Comparison, top: int) -> list[Table]:
     """Return how run b differs from run a, and the ``top`` reports that rose and fell most."""
     a, b = comparison.a, comparison.b
     number = pluralize(len(comparison.pairs), "report")
-    tables = [differences_table(comparison.differences, a, b, number, f"\n {b} against {a}")]
-    heads = ["report", "AP from", "to", "change", "ranks from", "to"]
+    tables = [differences_table(comparison.differences, a, b, number, f"\n{b} compared with {a}")]
+    heads = ["report", f"AP in {a}", f"AP in {b}", "change", f"ranks in {a}", f"ranks in {b}"]
     for how, pairs in comparison.largest_changes(top).items():
         if pairs:
-            title = f" reports that have {how} most from {a} to {b}"
+            title = f"Reports whose AP has {how} most from {a} to {b}"
             rows = [_pair_row(pair) for pair in pairs]
             tables.append(Table(heads, rows, title, left=(0, 4, 5)))
     return tables

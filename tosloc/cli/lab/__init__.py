@@ -12,19 +12,24 @@ from tosloc.cli.lab.paper import baselines, bm25, reproduce
 from tosloc.cli.lab.results import compare, evaluate
 
 app = typer.Typer(rich_markup_mode=None)
-_COMMANDS: list[Callable[..., None]] = [
-    evaluate,
-    compare,
-    baselines,
-    bm25,
-    reproduce,
-    reproduce_check,
-    truncation,
-    calibration,
-    feature_ablation,
-    pretrain,
-    pack,
-    train_encoder,
+_DATA = "--repo tomcat.git --reports Tomcat.xlsx"
+_COMMANDS: list[tuple[Callable[..., None], str]] = [
+    (evaluate, "evaluate runs/left-out --markdown"),
+    (compare, "compare runs/first runs/second --by language"),
+    (baselines, f"baselines buglocator bluir {_DATA} --out runs/baselines"),
+    (bm25, f"bm25 {_DATA} --out runs/bm25"),
+    (reproduce, "reproduce table-4 --projects projects.toml --out paper"),
+    (
+        reproduce_check,
+        "reproduce-check --baseline a --advanced b --our-baseline c --our-advanced d",
+    ),
+    (truncation, "truncation runs/tomcat"),
+    (calibration, "calibration runs/tomcat --figure calibration"),
+    (feature_ablation, "feature-ablation --projects projects.toml"),
+    (pretrain, "pretrain --projects projects.toml --out weights"),
+    (pack, f"pack runs/tomcat {_DATA} --out tomcat.pack"),
+    (train_encoder, "train-encoder tomcat.pack encoder.toml --out encoder"),
 ]
-for _command in _COMMANDS:
-    app.command()(_command)
+"""Function and example of each command."""
+for _command, _example in _COMMANDS:
+    app.command(epilog=f"Example: tosloc lab {_example}")(_command)

@@ -34,7 +34,8 @@ from tosloc.rank.calibration import MAX_TEMPERATURE, MIN_TEMPERATURE, TEMPERATUR
 RunArgument = Annotated[
     Path,
     typer.Argument(
-        metavar="RUN", help="Folder that train or rank wrote, a split's folder, or a run file."
+        metavar="RUN",
+        help="Folder that train or rank wrote, the folder of one split, or a run file.",
     ),
 ]
 
@@ -46,11 +47,11 @@ def truncation(
     as_markdown: MarkdownOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what cutting a run's rankings does to MAP.
+    """Show how truncating a run's rankings changes MAP.
 
-    A diagnostic, never a result. It shows MAP divided by all fixed files and by those above the
-    cut, with undefined values set to 0 and dropped, for the listed files that exist and for all of
-    them.
+    This is a diagnostic, not a result. It shows MAP divided by all fixed files and by those above
+    the cut. Undefined values are either set to 0 or dropped. Fixed files are either those in the
+    searched version, or all that are listed.
     """
     form = output_form(as_json, as_markdown)
     scored = read_scored_run(run, split.value, qrels)
@@ -74,14 +75,14 @@ CALIBRATION_HEADS = (
     "answers",
     "temperature",
     "first file right",
-    "mean share",
+    "mean confidence",
     "calibration error",
-    "by chance",
+    "error by chance",
 )
 CALIBRATION_NOTE = (
-    "calibration error: how far the mean share of an answer's bin, of ten bins, is from the share"
-    " of right answers; by chance: the same for answers that are right just as often as their"
-    " shares say"
+    "Calibration error: the mean distance, over ten bins of answers, between the mean confidence in"
+    " the first file and the fraction of right first files. Error by chance: the error expected if"
+    " answers were right exactly as often as their confidence states."
 )
 
 
@@ -93,7 +94,7 @@ def calibration(
         float | None,
         typer.Option(
             "--temperature",
-            help="Temperature of the softmax that makes shares.",
+            help="Temperature of the softmax that turns scores into confidence.",
             show_default="the run's own",
         ),
     ] = None,
@@ -101,16 +102,16 @@ def calibration(
     as_markdown: MarkdownOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how sure answers are beside how often they are right.
+    """Compare the confidence of answers with how often they are right.
 
-    Compares the share of the first file with how often the fix changed it, in ten bins, and shows
+    Prints the confidence in the first file next to how often the fix changed it, in ten bins, and
     the expected calibration error.
     """
     form = output_form(as_json, as_markdown)
     check_drawing(figure)
     if temperature is not None and not MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE:
         raise RunError(
-            f"--temperature: a number from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}, not"
+            f"--temperature must be from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}, not"
             f" {temperature:g}"
         )
     reliabilities: dict[str, Reliability] = {}
@@ -135,9 +136,7 @@ def _run_temperature(scored: ScoredRun, path: Path) -> float:
     temperature = scored.run.header.get(TEMPERATURE_KEY)
     if isinstance(temperature, int | float) and MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE:
         return float(temperature)
-    raise RunError(
-        f"{path}: the run says no temperature of its shares; name one with --temperature"
-    )
+    raise RunError(f"{path}: the run does not contain a temperature; name one with --temperature")
 
 
 def _reliability_values(name: str, temperature: float, reliability: Reliability) -> dict[str, Any]:
@@ -156,7 +155,8 @@ def _calibration_tables(values: Sequence[Mapping[str, Any]]) -> list[Table]:
         row = [run["run"], f"{run['answers']:,}", f"{run['temperature']:.4g}"]
         row += [share_cell(run[name]) for name in ("right", "share", "error", "error_by_chance")]
         rows.append(row)
-    bin_heads = ["first share", *(f"{run['run']}: answers, share, right" for run in values)]
+    bin_heads = ["confidence"]
+    bin_heads += [f"{run['run']}: answers, mean confidence, right" for run in values]
     bin_rows: list[list[str]] = []
     for run_bins in zip(*(run["bins"] for run in values), strict=True):
         limits = f"{run_bins[0]['low']:.1f} to {run_bins[0]['high']:.1f}"
@@ -178,34 +178,39 @@ _DEFAULT_MEASURES = "AP,RR,nDCG@10"
 
 def reproduce_check(
     our_baseline: Annotated[
-        Path, typer.Option("--our-baseline", metavar="RUN", help="Our baseline run.")
+        Path, typer.Option("--our-baseline", metavar="RUN", help="Reproduced baseline run.")
     ],
     our_advanced: Annotated[
-        Path, typer.Option("--our-advanced", metavar="RUN", help="Our advanced run.")
+        Path, typer.Option("--our-advanced", metavar="RUN", help="Reproduced advanced run.")
     ],
     baseline: Annotated[
         Path | None,
         typer.Option(
-            "--baseline", metavar="RUN", help="The original baseline run: a folder, or a file."
+            "--baseline", metavar="RUN", help="Original baseline run: a folder or a file."
         ),
     ] = None,
     advanced: Annotated[
-        Path | None, typer.Option("--advanced", metavar="RUN", help="The original advanced run.")
+        Path | None, typer.Option("--advanced", metavar="RUN", help="Original advanced run.")
     ] = None,
     published_baseline: Annotated[
         float | None,
-        typer.Option("--published-baseline", help="Instead: the published mean of the baseline."),
+        typer.Option(
+            "--published-baseline", help="Published mean of the baseline, in place of --baseline."
+        ),
     ] = None,
     published_advanced: Annotated[
         float | None,
-        typer.Option("--published-advanced", help="The published mean of the advanced run."),
+        typer.Option(
+            "--published-advanced",
+            help="Published mean of the advanced run, in place of --advanced.",
+        ),
     ] = None,
     measures: Annotated[
         str,
         typer.Option(
             "--measures",
             "--measure",
-            help="Measures, with commas between; one for published means.",
+            help="Measures, separated by commas. Published means need exactly one.",
         ),
     ] = _DEFAULT_MEASURES,
     split: SplitOption = Split.test,
@@ -213,17 +218,17 @@ def reproduce_check(
         int | None,
         typer.Option(
             "--depth",
-            help="Compare the order of the first files only, by tau.",
+            help="Number of first files whose order Kendall's tau compares.",
             show_default="all files",
         ),
     ] = None,
     markdown: MarkdownOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how far a result is reproduced.
+    """Show at which levels a result is reproduced.
 
     Compares order, effectiveness, effect, statistics and means between an original pair of runs
-    (baseline and advanced) and ours, on the same reports or on another project's.
+    (baseline and advanced) and a reproduced pair, on the same reports or on another project.
     """
     form = output_form(as_json, markdown)
     parsed_measures = list(dict.fromkeys(Measure.parse(name) for name in measures.split(",")))
@@ -231,7 +236,7 @@ def reproduce_check(
     if baseline and advanced and published_baseline is None and published_advanced is None:
         original = _read_pair(baseline, advanced, split)
         rows, remarks = compare_reproduction(original, ours, parsed_measures, depth)
-        title = f"{len(original.keys)} reports of the original, {len(ours.keys)} of ours"
+        title = f"Original runs: {len(original.keys)} reports; reproduced: {len(ours.keys)}"
         heads = ["level", "measure", "baseline", "advanced", "effect"]
     elif (
         published_baseline is not None
@@ -239,15 +244,15 @@ def reproduce_check(
         and not (baseline or advanced)
     ):
         if measures == _DEFAULT_MEASURES or len(parsed_measures) != 1:
-            raise ToslocError("published means are of one measure; name it, such as --measure AP")
+            raise ToslocError("published means need exactly one measure, such as --measure AP")
         [measure] = parsed_measures
         rows, remarks = compare_published(published_baseline, published_advanced, ours, measure)
-        title = f"our {len(ours.keys)} reports against published means of {measure}"
+        title = f"{len(ours.keys)} reproduced reports against published means of {measure}"
         heads = list(rows[0])
     else:
         raise ToslocError(
-            "name the original pair by --baseline and --advanced, or by --published-baseline and"
-            " --published-advanced"
+            "name the original runs with --baseline and --advanced, or their means with"
+            " --published-baseline and --published-advanced"
         )
     cells = [[_level_cell(row, head) for head in heads] for row in rows]
     text_heads = ("level", "measure", "mean")

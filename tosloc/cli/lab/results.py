@@ -58,7 +58,7 @@ def evaluate(
         list[Path],
         typer.Argument(
             metavar="RUNS...",
-            help="Folder with a run folder for each project; or such run folders, by name.",
+            help="Folder with one run folder per project, or several such run folders.",
         ),
     ],
     split: SplitOption = Split.test,
@@ -68,10 +68,10 @@ def evaluate(
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
 ) -> None:
-    """Print how good the runs of many projects are.
+    """Evaluate the runs of many projects.
 
-    There is a row for each project, one for their macro mean, with an interval over projects, and
-    one for their micro mean.
+    Prints a row for each project, then the macro mean with an interval over projects, then the
+    micro mean over all reports.
     """
     form = output_form(as_json, as_markdown)
     shown_measures = parse_measures(measures, level)
@@ -82,7 +82,7 @@ def evaluate(
         names = Counter(path.name for path in runs)
         paths = {path.name if names[path.name] == 1 else str(path): path for path in runs}
         if len(paths) < len(runs):
-            raise RunError("a run is named twice")
+            raise RunError("a run is given twice")
     scored_runs = read_scored_runs(list(paths.values()), split.value, None, no_tests, level)
     runs_by_title = {"": scored_runs}
     if level is Level.function:
@@ -104,7 +104,7 @@ def evaluate(
     print_notes(notes)
     if missing:
         number = pluralize(len(missing), "project")
-        print_notes([f"{number} without a finished run: {', '.join(missing)}"])
+        print_notes([f"left out {number} without a finished run: {', '.join(missing)}"])
 
 
 def means_table(values: Mapping[str, Any], title: str = "") -> Table:
@@ -124,11 +124,13 @@ def means_table(values: Mapping[str, Any], title: str = "") -> Table:
 
 def compare(
     first: Annotated[
-        Path, typer.Argument(metavar="RUNS", help="Folder with a run folder for each project.")
+        Path, typer.Argument(metavar="RUNS", help="Folder with one run folder per project.")
     ],
-    second: Annotated[Path, typer.Argument(metavar="OTHERS", help="The same of another ranking.")],
+    second: Annotated[
+        Path, typer.Argument(metavar="OTHERS", help="Such a folder for the second ranking.")
+    ],
     split: SplitOption = Split.test,
-    by: Annotated[Rows, typer.Option("--by", help="What has a row of its own.")] = Rows.project,
+    by: Annotated[Rows, typer.Option("--by", help="Group that gets a row.")] = Rows.project,
     measures: MeasuresOption = None,
     no_tests: NoTestsOption = False,
     common: CommonOption = False,
@@ -137,14 +139,14 @@ def compare(
 ) -> None:
     """Compare two rankings of many projects.
 
-    There is a row for each project, for each language of fixed files, or for each number of them.
-    Below are all reports together, with intervals and tests, and means over projects that count the
-    same, with projects resampled.
+    Prints a row for each project, each language of fixed files, or each number of fixed files. Then
+    it prints two tables with intervals and tests: over all reports, and over projects, each of
+    which counts the same.
     """
     form = output_form(as_json, as_markdown)
     shown_measures = parse_measures(measures)
     if first.resolve() == second.resolve():
-        raise RunError(f"{first}: named twice")
+        raise RunError(f"{first} is given twice")
     first_runs, _ = find_project_runs(first, split.value)
     second_runs, _ = find_project_runs(second, split.value)
     common_projects = [name for name in first_runs if name in second_runs]
@@ -185,7 +187,7 @@ def compare(
     unpaired = sorted(first_runs.keys() ^ second_runs.keys())
     if unpaired:
         number = pluralize(len(unpaired), "project")
-        print_notes([f"{number} only in one of the folders, left out: first {unpaired[0]}"])
+        print_notes([f"left out {number} found in only one of the folders, such as {unpaired[0]}"])
 
 
 def _comparison_values(comparison: Comparison) -> dict[str, Any]:
