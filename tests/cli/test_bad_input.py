@@ -74,9 +74,9 @@ NOT_A_COMMIT = [
 ]
 NOT_A_REPORT = [
     (f"{LOCALIZE} {{}}", "binary", "is binary"),
-    (f"{LOCALIZE} {{}}", "plain", "is a folder to search; name a report, too"),
+    (f"{LOCALIZE} {{}}", "plain", "is a folder, which only restricts the search; add a report"),
     (f"{LOCALIZE} {{}}", "nowhere.md", "no such file"),
-    (f"{LOCALIZE} {{}}", "https://gitlab.com/ann/one/-/issues/7", "or an issue at github.com"),
+    (f"{LOCALIZE} {{}}", "https://gitlab.com/ann/one/-/issues/7", "or a GitHub issue"),
 ]
 NOT_SETTINGS = [
     ("train {} --out out --repo {repo} --reports {reports}", name, "")
@@ -143,7 +143,7 @@ def test_in_its_repository_the_work_tree_answers(checkpoint, folder, project, mo
 
 def test_evaluate_without_a_run_needs_a_training(fails, project, monkeypatch):
     monkeypatch.chdir(project.git.path)
-    message = "nothing was trained here; name a run, or run: tosloc train"
+    message = "this repository has no training; name a run, or run: tosloc train"
     assert fails("evaluate") == f"{project.git.path}: {message}"
 
 
@@ -164,7 +164,9 @@ def test_one_report_is_too_few_for_a_training(fails, one_report):
 def test_one_report_is_ranked_only_with_split_all(fails, tosloc, checkpoint, one_report):
     assert "--split=all" in fails("rank", *one_report, "--checkpoint", checkpoint)
     _, err = tosloc("rank", *one_report, "--checkpoint", checkpoint, "--split", "all")
-    assert err.endswith("tosloc: ranked; now run: tosloc evaluate one --split all\n")
+    assert err.endswith(
+        "tosloc: wrote the rankings to one; now run: tosloc evaluate one --split all\n"
+    )
     out, _ = tosloc("evaluate", "one", "--split", "all")
     assert "reports" in out
 

@@ -212,13 +212,13 @@ def test_data_prints_counts_as_json(two_commits, tosloc):
 def test_data_prints_counts_as_a_table(two_commits, tosloc):
     table = rows(tosloc("data", *two_commits)[0])
     assert table[1] == ["part", "all", "train", "validation", "test"]
-    assert ["listed", "2"] in [row[:2] for row in table]
+    assert ["source", "files", "listed", "as", "fixed", "2"] in [row[:6] for row in table]
 
 
 @pytest.mark.usefixtures("two_commits")
 def test_index_prints_counts(tosloc):
     assert json.loads(tosloc("index", "--commit", "HEAD~1", "--json")[0])["added"] == 1
-    assert ["added", "2"] in rows(tosloc("index")[0])
+    assert ["indexed", "now", "2"] in rows(tosloc("index")[0])
 
 
 def test_version_is_printed(tosloc):
@@ -231,7 +231,7 @@ COMMANDS = ("localize", "index", "train", "rank", "evaluate", "compare", "data")
 def test_help_lists_commands_under_headings(tosloc):
     text = tosloc("--help")[0]
     headings = [line for line in text.splitlines() if line.endswith(":")]
-    assert headings[1:4] == ["Localize:", "Learn from your project:", "Judge and compare:"]
+    assert headings[1:4] == ["Localize:", "Learn from your project:", "Evaluate and compare:"]
     for name in (*COMMANDS, "lab"):
         assert f"\n  {name} " in text
 
@@ -311,7 +311,7 @@ def test_long_work_prints_progress_lines_elsewhere(monkeypatch):
         assert f"tosloc: {line}\n" in screen.getvalue()
 
     with progress_bars() as callback:
-        wait_for("still at work")
+        wait_for("still working")
         callback("analysing", 1_300, 2_600)
         wait_for("analysing, 1,300 of 2,600")
         callback("reading\x1b", 3, 0)

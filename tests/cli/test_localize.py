@@ -119,7 +119,7 @@ def test_the_repository_around_the_folder_is_searched(
 def test_before_the_first_commit_the_files_on_disk_are_searched(repository, tosloc):
     (repository.path / "parser.py").write_text(FILES["src/parser.py"])
     out, err = tosloc("localize", "bug.md", "--repo", repository.path)
-    assert out.splitlines()[1] == "Searched 1 file on disk, nothing is committed yet"
+    assert out.splitlines()[1] == "Searched 1 file on disk; nothing is committed yet"
     assert "nothing is committed yet: the files on disk are searched" in err
 
 
@@ -264,13 +264,15 @@ def test_no_report_is_refused(fails):
 
 
 def test_a_missing_file_is_refused(fails, project):
-    message = "bug.txt: no such file; check the path, or give the text itself"
+    message = "bug.txt: no such file; check the path, or give the report's text"
     assert message in fails("bug.txt", "--repo", project.path)
 
 
 @pytest.mark.parametrize("option", ["--json", "--open"])
 def test_two_reports_are_too_many_for_one_answer(fails, option):
-    message = "--json and --open are for 1 answer, --html for 100, not 2; use --jsonl"
+    message = (
+        "--json and --open accept 1 report and --html accepts 100, but there are 2; use --jsonl"
+    )
     assert fails("bug.md", "bug.md", option) == message
 
 
@@ -281,7 +283,7 @@ def test_an_empty_template_is_refused(fails, project, folder):
 
 def test_words_without_quotes_are_suggested_with_quotes(fails):
     assert fails("session", "cookie", "lost") == (
-        "session: no such file; if this is the text of a report, quote it:"
+        "session: no such file; if this is the text of a report, put it in quotation marks:"
         " tosloc localize 'session cookie lost'"
     )
 
@@ -370,21 +372,24 @@ def test_the_root_does_not_narrow_the_search(project, localize_json, monkeypatch
 
 def test_a_folder_outside_of_the_repository_is_refused(project, folder, fails):
     assert fails("bug.md", folder, "--repo", project.path) == (
-        f"{folder}: is no folder of {project.path};"
-        " narrow the search with --include, as in --include 'src/**'"
+        f"{folder}: this folder is not inside {project.path};"
+        " restrict the search with a glob, as in --include 'src/**'"
     )
 
 
 def test_a_folder_and_include_are_refused(project, fails):
     source = project.path / "src"
-    message = f"{source} and --include: choose one of them; --include 'src/**/*.py' does both"
+    message = (
+        f"the folder {source} and --include cannot be combined; put the folder into the glob,"
+        " as in --include 'src/**/*.py'"
+    )
     assert fails("bug.md", source, "--include", "*.py", "--repo", project.path) == message
 
 
 def test_a_folder_of_a_bare_repository_is_refused(folder, fails, make_repository):
     bare = make_repository("bare.git", bare=True)
     bare.commit(FILES)
-    message = "there is no work tree; narrow the search with --include"
+    message = "a folder can restrict the search only in a work tree"
     assert message in fails("bug.md", folder, "--repo", bare.path)
 
 
@@ -400,7 +405,10 @@ def test_a_folder_of_a_bare_repository_is_refused(folder, fails, make_repository
     ],
 )
 def test_two_output_formats_are_refused(project, fails, options, names):
-    assert fails("bug.md", "--repo", project.path, *options) == f"{names}: choose one of them"
+    assert (
+        fails("bug.md", "--repo", project.path, *options)
+        == f"{names} cannot be combined; choose one of them"
+    )
 
 
 def test_a_past_fix_has_its_web_address_without_a_password(project, localize_json):
@@ -492,14 +500,14 @@ def test_open_runs_the_editor(project, folder, localize, monkeypatch, editor, ar
 def test_open_without_an_answer_is_refused(project, tosloc):
     options = ["--open", "--repo", project.path, "--min-share", "1"]
     _, err = tosloc("localize", "bug.md", *options, code=2)
-    assert "--open: no file of the work tree can be named" in err
+    assert "--open: the answer's first file is not in the work tree" in err
 
 
 @pytest.mark.parametrize("editor", ["nowhere", "vim 'open"], ids=["missing", "open quotation"])
 def test_open_without_an_editor_is_refused(project, tosloc, monkeypatch, editor):
     monkeypatch.setenv("VISUAL", editor)
     _, err = tosloc("localize", "bug.md", "--open", "--repo", project.path, code=2)
-    assert "--open: VISUAL or EDITOR must name an editor" in err
+    assert "--open: no editor can be started" in err
 
 
 @pytest.mark.parametrize("inside", [True, False], ids=["in the work tree", "elsewhere"])

@@ -75,7 +75,7 @@ def test_settings_of_a_repository_cannot_ask_a_model(server, repository, capsys)
 
 def test_dry_run_without_a_model_is_one_sentence(project, capsys):
     assert main(["localize", REPORT, "--repo", str(project.git.path), "--dry-run"]) == 2
-    sentence = "tosloc: --dry-run: shows the prompt for a language model; add --rerank llm\n"
+    sentence = "tosloc: --dry-run prints the prompt for a language model; add --rerank llm\n"
     assert capsys.readouterr().err == sentence
 
 

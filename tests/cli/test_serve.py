@@ -20,7 +20,7 @@ SIGNALS = pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTER
 @pytest.mark.parametrize("address", ["code -g", "javascript:alert(1)"])
 def test_an_editors_address_without_a_path_is_refused(capsys, address):
     assert main(["serve", "--editor", address]) == 2
-    message = f"--editor {address}: is no address with {{path}} in it; give one as vscode:"
+    message = f"--editor {address}: this address does not contain {{path}}; write one like vscode:"
     assert message in capsys.readouterr().err
 
 

@@ -143,7 +143,7 @@ def test_one_hidden_test_is_singular():
 
 def test_before_the_first_commit_an_answer_names_no_commit():
     text = make_tool_answer(1, commit="0" * 40, searched=SearchScope(1, 0, 3)).as_text()
-    assert text.startswith("1 file on disk, nothing is committed yet. Rank. ")
+    assert text.startswith("1 file on disk; nothing is committed yet. Rank. ")
 
 
 def test_other_files_and_notes_follow_the_files_without_routine_notes():

@@ -71,11 +71,12 @@ def _print_heading(console: Console, answer: Answer) -> None:
 def _version_text(answer: Answer) -> str:
     """Return which version was searched: a commit, with changes on disk, or only files on disk."""
     if is_before_first_commit(answer.commit):
-        return "on disk, nothing is committed yet"
+        return "on disk; nothing is committed yet"
     version = f"of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
     if not answer.searched.uncommitted:
         return version
-    return f"{version}, {pluralize(answer.searched.uncommitted, 'file')} not committed"
+    changes = pluralize(answer.searched.uncommitted, "uncommitted file")
+    return f"{version}, with {changes}"
 
 
 def _print_hit(console: Console, hit: Hit, rank_width: int, repository: Repository | None) -> None:
@@ -139,7 +140,7 @@ def open_first(answer: Answer, repository: Repository | None) -> None:
     """
     file = _file_on_disk(answer.hits[0].path, repository) if answer.hits else None
     if file is None:
-        raise ToslocError("--open: no file of the work tree can be named")
+        raise ToslocError("--open: the answer's first file is not in the work tree")
     line = _first_line(answer.hits[0])
     try:
         editor = shlex.split(os.environ.get("VISUAL") or os.environ["EDITOR"])
@@ -153,7 +154,7 @@ def open_first(answer: Answer, repository: Repository | None) -> None:
     except (LookupError, ValueError, OSError) as error:
         detail = f" ({error})" if isinstance(error, OSError) else ""
         raise ToslocError(
-            f"--open: VISUAL or EDITOR must name an editor, as in: export EDITOR=vim{detail}"
+            f"--open: no editor can be started; set one, as in: export EDITOR=vim{detail}"
         ) from error
 
 

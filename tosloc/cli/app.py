@@ -32,7 +32,7 @@ COMMANDS: Final[Mapping[str, Sequence[tuple[Callable[..., Any], str]]]] = {
             "tosloc rank --reports Newer.xlsx --repo tomcat.git --split all --out runs/newer",
         ),
     ],
-    "Judge and compare": [
+    "Evaluate and compare": [
         (judging.evaluate, "tosloc evaluate runs/tomcat --html tomcat.html"),
         (judging.compare, "tosloc compare runs/other runs/tomcat --common"),
         (commands.import_run, "tosloc import-run other.run --qrels other.qrels --out runs/other"),
@@ -86,12 +86,18 @@ def _create_app() -> typer.Typer:
             app.command(epilog=f"Example: {example}", rich_help_panel=heading)(function)
     lab = typer.Typer(
         cls=_LabCommands,
-        help="Run experiments: published techniques, tables, many projects.",
+        help="Run experiments: published techniques, the paper's tables, many projects.",
+        epilog="Example: tosloc lab baselines --help",
         no_args_is_help=True,
         rich_markup_mode=None,
     )
     app.add_typer(serve.mcp_app, name="mcp", rich_help_panel="Serve")
-    app.add_typer(cache.app, name="cache", rich_help_panel=_GROUPS_HEADING)
+    app.add_typer(
+        cache.app,
+        name="cache",
+        rich_help_panel=_GROUPS_HEADING,
+        epilog="Example: tosloc cache prune --repo flask",
+    )
     app.add_typer(lab, name="lab", rich_help_panel=_GROUPS_HEADING)
     return app
 
@@ -106,7 +112,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(epilog="Example: tosloc localize bug.md")
 def tosloc(
     _version: Annotated[
         bool,
@@ -115,7 +121,7 @@ def tosloc(
         ),
     ] = False,
 ) -> None:
-    """Rank the source files of a git version that a bug report is most likely about."""
+    """Rank the files and functions of a git repository most likely to contain a bug."""
 
 
 COMMAND: Final[Any] = typer.main.get_command(app)

@@ -47,9 +47,9 @@ ReportArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="REPORT",
-        help="File of a bug report (text, Markdown, JSON) or of many (JSON lines); - is standard"
-        " input. Else an issue at GitHub ('#12', OWNER/REPO#12, its address), or the text itself. A"
-        " folder narrows the search to its files.",
+        help="Bug report: a file (text, Markdown, JSON, or JSON lines of several reports), - for"
+        " standard input, a GitHub issue ('#12', OWNER/REPO#12 or its address), or the text itself"
+        " in quotation marks. A folder restricts the search to its files.",
         show_default="standard input, if it is a pipe or a file",
     ),
 ]
@@ -66,31 +66,40 @@ ExcludeOption = Annotated[
 ]
 ShareOption = Annotated[
     float | None,
-    typer.Option(min=0, max=1, help="Show only files with at least this share, such as 0.3."),
+    typer.Option(min=0, max=1, help="Show only files with at least this confidence, such as 0.3."),
 ]
 AllOption = Annotated[
     bool,
-    typer.Option("--all", help="Include test, generated, minified, translated and vendored files."),
+    typer.Option(
+        "--all", help="Include test, generated, minified, translation and vendored files."
+    ),
 ]
-TopOption = Annotated[int, typer.Option(min=1, help="Number of files to print.")]
-FunctionsOption = Annotated[int, typer.Option(min=0, help="Most functions to print for a file.")]
+TopOption = Annotated[int, typer.Option(min=1, help="Number of files to show.")]
+FunctionsOption = Annotated[
+    int, typer.Option(min=0, help="Maximum number of functions to show per file.")
+]
 PageOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", dir_okay=False, help="Also write the answers to FILE as a page."),
+    typer.Option(
+        metavar="FILE", dir_okay=False, help="Also write the answers to FILE as an HTML page."
+    ),
 ]
 OpenOption = Annotated[
-    bool, typer.Option("--open", help="Open the first file in VISUAL or EDITOR.")
+    bool,
+    typer.Option("--open", help="Open the first file in the editor that $VISUAL or $EDITOR names."),
 ]
 FormatOption = Annotated[
     Literal["text", "path"],
     typer.Option(
-        "--format", help="Output format; path is FILE:LINE:COLUMN, for vim -q and other editors."
+        "--format",
+        help="Output format: text for people, or path for FILE:LINE:COLUMN lines, which vim -q and"
+        " other editors read.",
     ),
 ]
 BackgroundOption = Annotated[
     bool,
     typer.Option(
-        help="Show similar past changes, and the first file's tests and the people who know it."
+        help="Show tests related to the first file, people who know it, and similar past changes."
     ),
 ]
 VerboseOption = Annotated[
@@ -98,24 +107,24 @@ VerboseOption = Annotated[
 ]
 OpenedOption = Annotated[
     str | None,
-    typer.Option(help="Time when the report was opened, in UTC; later history is not used."),
+    typer.Option(help="Time when the report was opened (in UTC). Later history is ignored."),
 ]
 
 
 CodeOption = Annotated[
-    bool, typer.Option(help="Show the lines of code that say most, for the first files.")
+    bool, typer.Option(help="Show the most relevant lines of code of the first files.")
 ]
 EncoderOption = Annotated[
     str | None,
     typer.Option(
         metavar="FOLDER_OR_NAME",
-        help="Let a pretrained encoder order the first files: its folder, its name on the hub, or a"
-        " configuration such as coderankembed.",
+        help="Let a pretrained encoder reorder the first files: a folder, a name on the Hugging"
+        " Face hub, or a shipped configuration such as coderankembed.",
     ),
 ]
 DryRunOption = Annotated[
     bool,
-    typer.Option("--dry-run", help="With --rerank: print the prompt instead of sending it."),
+    typer.Option("--dry-run", help="With --rerank, print the prompt without sending it."),
 ]
 
 
@@ -133,7 +142,7 @@ def localize(
     form: FormatOption = "text",
     as_json: JsonOption = False,
     as_lines: Annotated[
-        bool, typer.Option("--jsonl", help="Print JSON, one answer per line.")
+        bool, typer.Option("--jsonl", help="Print one JSON answer per line.")
     ] = False,
     html: PageOption = None,
     open_file: OpenOption = False,
@@ -155,20 +164,21 @@ def localize(
     sources, folders = _sort_arguments(report or [])
     if folders and include:
         raise ToslocError(
-            f"{folders[0]} and --include: choose one of them; --include 'src/**/*.py' does both"
+            f"the folder {folders[0]} and --include cannot be combined; put the folder into the"
+            " glob, as in --include 'src/**/*.py'"
         )
     reports = _read_all(sources, opening_time, repo)
     one_answer = as_json or open_file
     max_reports = 1 if one_answer else MAX_ANSWERS_ON_PAGE
     if len(reports) > max_reports and (one_answer or html is not None):
         raise ToslocError(
-            f"--json and --open are for 1 answer, --html for {MAX_ANSWERS_ON_PAGE},"
-            f" not {len(reports)}; use --jsonl"
+            f"--json and --open accept 1 report and --html accepts {MAX_ANSWERS_ON_PAGE}, but"
+            f" there are {len(reports)}; use --jsonl"
         )
     check_drawing(html, "tosloc.web.render")
     language_model = user_language_model(rerank)
     if dry_run and language_model is None:
-        raise ToslocError("--dry-run: shows the prompt for a language model; add --rerank llm")
+        raise ToslocError("--dry-run prints the prompt for a language model; add --rerank llm")
     with (
         progress_bars() as callback,
         _open_localizer(repo, checkpoint, commit, language_model, encoder) as localizer,
@@ -202,7 +212,7 @@ def localize(
             printed_notes.update(notes)
             _print_answer(answer, output, localizer.repository, number)
     if commit is not None and (open_file or form == "path"):
-        print_notes([f"lines are those of {commit}; in the files on disk they may be others"])
+        print_notes([f"line numbers are those of {commit} and may differ in the files on disk"])
     if open_file:
         open_first(answer, localizer.repository)
 
@@ -212,7 +222,7 @@ def _choose_output(form: str, as_json: bool, as_lines: bool) -> str:
     options = {"--json": as_json, "--jsonl": as_lines, "--format path": form == "path"}
     chosen = [option for option, is_chosen in options.items() if is_chosen]
     if len(chosen) > 1:
-        raise ToslocError(f"{' and '.join(chosen)}: choose one of them")
+        raise ToslocError(f"{' and '.join(chosen)} cannot be combined; choose one of them")
     if as_json:
         return "json"
     return "jsonl" if as_lines else form
@@ -280,7 +290,7 @@ def _sort_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         sources = ["-"]
     if not sources and folders:
         raise ToslocError(
-            f"{folders[0]}: is a folder to search; name a report, too:"
+            f"{folders[0]} is a folder, which only restricts the search; add a report:"
             f" tosloc localize 'what goes wrong' {folders[0]}"
         )
     if not sources:
@@ -289,7 +299,7 @@ def _sort_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     if len(words) > 1:
         text = shlex.quote(truncate_text(" ".join(words), _MAX_SUGGESTED_CHARACTERS))
         raise ReportError(
-            f"{words[0]}: no such file; if this is the text of a report, quote it:"
+            f"{words[0]}: no such file; if this is the text of a report, put it in quotation marks:"
             f" tosloc localize {text}"
         )
     return sources, folders
@@ -323,9 +333,12 @@ def _folder_globs(folders: Sequence[str], repository: Repository | None) -> list
     for folder in folders:
         path = Path(folder).resolve()
         if root is None or not path.is_relative_to(root):
-            problem = "there is no work tree" if root is None else f"is no folder of {work_tree}"
+            if root is None:
+                problem = "a folder can restrict the search only in a work tree"
+            else:
+                problem = f"this folder is not inside {work_tree}"
             raise ToslocError(
-                f"{folder}: {problem}; narrow the search with --include, as in --include 'src/**'"
+                f"{folder}: {problem}; restrict the search with a glob, as in --include 'src/**'"
             )
         if path == root:
             return None
@@ -353,8 +366,8 @@ def _read_reports(source: str, repo: Path | None) -> list[BugReport]:
         return read_new_reports(StringIO(json.dumps(issue)))
     if len(source.split()) == 1:
         raise ReportError(
-            f"{source}: no such file; check the path, or give the text itself, of several words, or"
-            " an issue at github.com: '#12', OWNER/REPO#12 or its address"
+            f"{source}: no such file; check the path, or give the report's text (two words or more)"
+            " or a GitHub issue ('#12', OWNER/REPO#12 or its address)"
         )
     return read_new_reports(StringIO(source))
 
@@ -375,7 +388,7 @@ def _github_project(source: str, repo: Path | None) -> str:
         if reference is not None:
             return reference["project"]
     raise ReportError(
-        f"{source}: the remote called origin is not at github.com; give OWNER/REPO{source}"
+        f"{source}: the remote named origin is not on github.com; write OWNER/REPO{source}"
     )
 
 

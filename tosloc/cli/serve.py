@@ -24,7 +24,7 @@ from tosloc.core.io import escape_unprintable
 def serve(
     repo: AroundRepositoryOption,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0 is any free one.")
+        int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 picks a free one.")
     ] = 8765,
     commit: VersionOption = None,
     checkpoint: FoundCheckpointOption = None,
@@ -32,11 +32,11 @@ def serve(
         str,
         typer.Option(
             metavar="ADDRESS",
-            help="Address that opens {path} at {line} in your editor; '' for no links.",
+            help="Address that opens {path} at {line} in your editor; '' shows no links.",
         ),
     ] = "vscode://file{path}:{line}",
 ) -> None:
-    """Serve a page on this machine, in which you paste bug reports."""
+    """Serve a page on this machine that answers pasted bug reports."""
     require("tosloc serve", "serve", "jinja2", "starlette", "uvicorn")
     from tosloc.git import discovery
     from tosloc.localize.localizer import Localizer
@@ -45,8 +45,8 @@ def serve(
 
     if editor and not re.match(r"[a-z][a-z0-9+.-]*:.*\{path\}", editor):
         raise ToslocError(
-            f"--editor {editor}: is no address with {{path}} in it;"
-            " give one as vscode://file{path}:{line}"
+            f"--editor {editor}: this address does not contain {{path}};"
+            " write one like vscode://file{path}:{line}"
         )
     with server.open_socket(port) as listener:
         with Localizer.open(repo, checkpoint, ready=False) as localizer:
@@ -75,7 +75,7 @@ def mcp(
         typer.Option(
             exists=True,
             file_okay=False,
-            help="Folder whose repositories may be asked. Repeatable.",
+            help="Folder whose repositories clients may ask about. Repeatable.",
             show_default="the client's folders, else the repository around the current folder",
         ),
     ] = None,
@@ -84,14 +84,14 @@ def mcp(
         bool,
         typer.Option(
             "--text-only",
-            help="Leave out structured content, for clients that show it to their model in place of"
+            help="Leave out structured content, for clients that pass it to their model instead of"
             " the short text.",
         ),
     ] = False,
 ) -> None:
-    """Answer coding agents (Model Context Protocol).
+    """Serve coding agents over the Model Context Protocol (MCP).
 
-    Without a command: start the server on standard input and output.
+    Without a command, the server starts on standard input and output.
     """
     if context.invoked_subcommand is not None:
         return

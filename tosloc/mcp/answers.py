@@ -139,7 +139,7 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         """Return what was searched."""
         searched = self.searched
         if is_before_first_commit(self.commit):
-            version = "on disk, nothing is committed yet"
+            version = "on disk; nothing is committed yet"
         else:
             version = f"of {self.commit[:10]}"
             if searched.uncommitted:
