@@ -264,6 +264,28 @@ class EarlierChange:
 
 
 @dataclass(frozen=True, slots=True)
+class SuspectChange:
+    """A past commit that may have introduced the fault."""
+
+    commit: str
+    """Full id."""
+    committed: datetime
+    """Committer time, in UTC."""
+    subject: str
+    """First line of the commit's message; empty if that cannot be read."""
+    path: str
+    """File of the answer that the commit changed, where it stands in the searched version."""
+    function: str = ""
+    """Qualified name of the function that it changed; empty if it changed none that is listed."""
+    reasons: tuple[str, ...] = ()
+    """Why it is suspect, in words; the strongest reason first."""
+    diff: tuple[str, ...] = ()
+    """Up to six lines of the hunk that says most, each with its sign "+", "-" or " "."""
+    url: str | None = None
+    """Address of the commit on the web."""
+
+
+@dataclass(frozen=True, slots=True)
 class Person:
     """Someone who changed a file, and the date of their last change to it."""
 

@@ -2,5 +2,5 @@
 
 It imports core.
 
-Modules for other packages: discovery, fixes, history, process, repository.
+Modules for other packages: discovery, fixes, history, patches, process, repository.
 """

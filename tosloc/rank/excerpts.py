@@ -106,7 +106,7 @@ def choose_excerpts(
     [[2, 3]]
     """
     lines = lines[:MAX_LINES]
-    contained = _contained_terms(lines, terms)
+    contained = contained_terms(lines, terms)
     shown = np.zeros(len(lines), dtype=np.bool_)
     in_file = [number for number in framed[:FRAMES] if 1 <= number <= len(lines)]
     frames = in_file[:excerpts]
@@ -148,7 +148,7 @@ def choose_lines(
     in_file = [line for line in framed if 1 <= line <= len(lines)]
     chosen = [line - 1 for line in in_file][:number]
     if terms and lines:
-        contained = _contained_terms(lines, terms)
+        contained = contained_terms(lines, terms)
         gains = np.array([*terms.values()])
         worth_of_term = contained * _line_weights(len(lines), functions, spans) * gains
         worth_of_term[chosen] = 0.0
@@ -165,8 +165,8 @@ def choose_lines(
     return sorted(set(chosen))
 
 
-def _contained_terms(lines: Sequence[str], terms: Mapping[str, float]) -> Any:
-    """(L, T) whether each line contains each term.
+def contained_terms(lines: Sequence[str], terms: Mapping[str, float]) -> Any:
+    """Return (L, T) whether each line contains each term.
 
     Most lines contain none, so they are only split into terms if the beginning of a term occurs in
     them. A stem may differ from its words in its last letter, and a compound has no separators.

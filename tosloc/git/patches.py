@@ -1,0 +1,169 @@
+"""The changed lines of commits, read from git as patches. Changes of white space are ignored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import IO, Final, NamedTuple
+
+from tosloc.core.errors import RepositoryError
+from tosloc.git.repository import Repository
+
+MAX_PATCH_BYTES: Final = 8_000_000
+"""Bytes of patches that are read by one call; the rest is left out."""
+MAX_LINES_OF_PATCH: Final = 4_000
+"""Lines of one file's patch that are kept. A longer patch adds a whole file or reformats it."""
+MAX_PROCESSES: Final = 4
+"""Git processes that one call may start; each one but the last ended at a missing blob."""
+_HUNK: Final = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_COMMIT: Final = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\n")
+_COMMAND: Final = (
+    *("-c", "core.quotePath=false", "-c", "core.attributesFile=", "--literal-pathspecs"),
+    *("diff-tree", "--stdin", "--root", "-r", "-p", "-w", "--no-renames", "--no-ext-diff"),
+    *("--no-textconv", "--no-color", "--no-prefix", "--unified=1", "--diff-algorithm=myers"),
+)
+
+
+class Hunk(NamedTuple):
+    """Neighbouring changed lines of a file, with a line of context before and after."""
+
+    old_start: int
+    """First line before the change, from 1; the line before the hunk if it only adds lines."""
+    new_start: int
+    """First line after the change, from 1; the line before the hunk if it only removes lines."""
+    lines: tuple[str, ...]
+    """Lines, each with its sign "+", "-" or " "."""
+
+
+class FilePatch(NamedTuple):
+    """The change of one file by one commit."""
+
+    commit: str
+    """Full id."""
+    path: str
+    """Path after the change; before it for a deleted file."""
+    adds_file: bool
+    """Whether the file did not exist before."""
+    hunks: tuple[Hunk, ...]
+
+
+class Patches(NamedTuple):
+    """The changes of files by some commits."""
+
+    files: list[FilePatch]
+    """In the order of the commits, then of paths."""
+    unreadable: int
+    """Number of times that git ended early because a blob was missing."""
+
+
+def read_patches(
+    repository: Repository,
+    commits: Sequence[str],
+    paths: Sequence[str] = (),
+    most_bytes: int = MAX_PATCH_BYTES,
+) -> Patches:
+    """Return the changes of files by commits, which one git process compares with their parents.
+
+    Only the files with one of ``paths`` are compared, by default all. Merges change nothing.
+    Changes of white space alone are no changes. A commit whose blobs are missing is skipped, and so
+    are all later ones after ``MAX_PROCESSES`` such commits. At most ``most_bytes`` are read.
+    """
+    files: list[FilePatch] = []
+    budget = _Budget(most_bytes)
+    remaining = list(commits)
+    unreadable = 0
+    while remaining and budget.bytes > 0 and unreadable < MAX_PROCESSES:
+        last = ""
+        try:
+            with repository.stream([*_COMMAND, "--", *paths], remaining) as output:
+                for patch in _parse_patches(output, budget):
+                    last = patch.commit
+                    files.append(patch)
+            break
+        except RepositoryError:
+            # Git ended at a commit after the last one of its output, or at this one.
+            unreadable += 1
+            position = remaining.index(last) if last in remaining else 0
+            remaining = remaining[position + 1 :]
+    return Patches(files, unreadable)
+
+
+class _Budget:
+    """Number of bytes that may still be read."""
+
+    def __init__(self, number: int) -> None:
+        self.bytes = number
+
+    def read_line(self, output: IO[bytes]) -> bytes:
+        """Return the next line; empty at the end of the output and of the budget."""
+        if self.bytes <= 0:
+            return b""
+        line = output.readline(self.bytes)
+        self.bytes -= len(line)
+        return line
+
+
+def _parse_patches(output: IO[bytes], budget: _Budget) -> Iterator[FilePatch]:
+    """Yield the patches of git's output."""
+    commit = ""
+    path = b""
+    old_path = b""
+    adds_file = False
+    hunks: list[Hunk] = []
+    lines_of_patch = 0
+
+    def finished() -> Iterator[FilePatch]:
+        if hunks:
+            yield FilePatch(commit, decode_path(path), adds_file, tuple(hunks))
+
+    while line := budget.read_line(output):
+        match = _HUNK.match(line)
+        if match is not None:
+            old_lines = int(match[2] or 1)
+            new_lines = int(match[4] or 1)
+            lines = _read_hunk(output, budget, old_lines, new_lines)
+            lines_of_patch += len(lines)
+            if lines_of_patch <= MAX_LINES_OF_PATCH or not hunks:
+                kept = tuple(lines[:MAX_LINES_OF_PATCH])
+                hunks.append(Hunk(int(match[1]), int(match[3]), kept))
+        elif line.startswith(b"diff --git ") or _COMMIT.fullmatch(line):
+            yield from finished()
+            hunks = []
+            lines_of_patch = 0
+            adds_file = False
+            if not line.startswith(b"diff"):
+                commit = line.decode("ascii").rstrip("\n")
+        elif line.startswith(b"--- "):
+            old_path = _header_path(line)
+        elif line.startswith(b"+++ "):
+            path = _header_path(line)
+            adds_file = old_path == b"/dev/null"
+            if path == b"/dev/null":
+                path = old_path
+    yield from finished()
+
+
+def _read_hunk(output: IO[bytes], budget: _Budget, old_lines: int, new_lines: int) -> list[str]:
+    """Return the lines of a hunk, whose numbers of lines before and after are given."""
+    lines: list[str] = []
+    while old_lines > 0 or new_lines > 0:
+        line = budget.read_line(output)
+        if not line:
+            break
+        sign = line[:1]
+        if sign == b"\\":  # "\ No newline at end of file"
+            continue
+        old_lines -= sign != b"+"
+        new_lines -= sign != b"-"
+        lines.append(line.decode("utf-8", "replace").rstrip("\r\n"))
+    return lines
+
+
+def _header_path(line: bytes) -> bytes:
+    """Return the path of a "---" or "+++" line; one with blanks is followed by a tab."""
+    return line[4:].rstrip(b"\n").removesuffix(b"\t")
+
+
+def decode_path(path: bytes) -> str:
+    """Return a path as text, as the table of paths has it."""
+    return path.decode("utf-8", "surrogateescape")
