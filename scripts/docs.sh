@@ -12,7 +12,7 @@ staged="$(mktemp -d)"
 trap 'rm -rf "$staged"' EXIT
 mkdir "$staged/pages"
 # the files that pages link to lie beside them as in the repository, so that the same links work in both
-git ls-files -z -- ./*.md docs action/README.md action/requirements.txt checkpoints/README.md LICENSE CITATION.cff \
+git ls-files -z -- ./*.md docs action/README.md action/requirements.txt checkpoints/README.md examples/README.md LICENSE CITATION.cff \
     constraints.txt tosloc/localize/answer.schema.json | tar --null -T - -cf - | tar -xf - -C "$staged/pages"
 cp mkdocs.yml "$staged"
 NO_MKDOCS_2_WARNING=1 mkdocs build --strict --config-file "$staged/mkdocs.yml" --site-dir "$site"

@@ -20,6 +20,7 @@ PAGE_NAMES = (
     "action/README.md",
     "checkpoints/README.md",
     "scripts/example/README.md",
+    "examples/README.md",
 )
 PAGES = [*(ROOT / name for name in PAGE_NAMES), *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
@@ -29,7 +30,9 @@ CALL = re.compile(r"(?:^(?:\$ )?(?:\w+=\S+ )*|\) |&& |\| |-m )tosloc ((?:(?!&&|\
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} (.+)$", re.M)
 SECTION = re.compile(r"^#{1,6} ((?:B\.)?\d+(?:\.\d+)*|B)\.? ", re.M)
-MENTIONED_PATH = re.compile(r"`((?:tosloc|tests|configs|scripts|docs|checkpoints)/[\w./-]*)`")
+MENTIONED_PATH = re.compile(
+    r"`((?:tosloc|tests|configs|scripts|docs|checkpoints|examples)/[\w./-]*)`"
+)
 COMMAND = get_command(app)
 CITED = re.compile(r"docs/method\.md,\s+section\s+((?:B\.)?\d+(?:\.\d+)*)")
 

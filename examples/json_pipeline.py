@@ -1,0 +1,23 @@
+"""Read answers as JSON lines, and print the files that several bug reports point to.
+
+tosloc localize examples/reports.jsonl --repo .venv/flask.git --jsonl |
+    python examples/json_pipeline.py
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+
+reports_by_path = defaultdict(list)
+total_share: dict[str, float] = defaultdict(float)
+for line in sys.stdin:
+    answer = json.loads(line)
+    for hit in answer["hits"]:
+        if hit["share"] >= 0.1:
+            reports_by_path[hit["path"]].append(answer["report"]["id"])
+            total_share[hit["path"]] += hit["share"]
+
+for path in sorted(total_share, key=total_share.__getitem__, reverse=True):
+    print(f"{total_share[path]:.2f}  {path}: {', '.join(reports_by_path[path])}")

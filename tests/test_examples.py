@@ -1,0 +1,88 @@
+"""The scripts in ``examples``, each of which is run on the bundled repository."""
+
+import json
+import re
+import runpy
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from tosloc.cli import main
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+REPORTS = EXAMPLES / "reports.jsonl"
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    """Return the path of the example repository."""
+    folder = tmp_path_factory.mktemp("examples") / "flask.git"
+    subprocess.run(["bash", ROOT / "scripts/example/unpack.sh", folder], check=True)
+    return folder
+
+
+@pytest.fixture
+def run(repository, monkeypatch, capsys):
+    """Return a function that runs an example on the repository and returns the printed lines."""
+
+    def run_example(name):
+        path = str(EXAMPLES / f"{name}.py")
+        monkeypatch.setattr(sys, "argv", [path, str(repository)])
+        runpy.run_path(path, run_name="__main__")
+        return capsys.readouterr().out.splitlines()
+
+    return run_example
+
+
+def test_python_api_lists_the_fixed_file_and_explains_another(run):
+    lines = run("python_api")
+    assert lines[0].startswith("1. src/flask/sessions.py (")
+    assert "src/flask/testing.py has rank 3 because of:" in lines
+
+
+def test_json_pipeline_lists_the_files_of_several_reports(run, repository, monkeypatch, capsys):
+    assert main(["localize", str(REPORTS), "--repo", str(repository), "--jsonl"]) == 0
+    monkeypatch.setattr(sys, "stdin", StringIO(capsys.readouterr().out))
+    assert run("json_pipeline")[0].endswith("src/flask/cli.py: cert-before-key, nested-group")
+
+
+def test_added_feature_changes_some_leads(run):
+    lines = run("add_feature")[1:]
+    leads = [line.split("  ")[0].split(" -> ") for line in lines]
+    assert len(lines) == 6
+    assert 0 < sum(before != after for before, after in leads) < 6
+
+
+def test_written_reranker_changes_the_order(run):
+    first, second = run("write_reranker")
+    assert first.startswith("no reranker: src/flask/scaffold.py, ")
+    assert second.startswith("identifiers: src/flask/scaffold.py, ")
+    assert first.partition(": ")[2] != second.partition(": ")[2]
+
+
+@pytest.mark.slow
+def test_other_tool_is_evaluated_and_compared(repository):
+    command = [sys.executable, EXAMPLES / "evaluate_other_tool.py", repository]
+    result = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    assert re.search(r"^ mrr +\.625 ", result.stdout, re.M)
+    assert re.search(r"^ mean of git-grep +\.562 +\.625", result.stdout, re.M)
+    assert re.search(r"^ mean of tosloc +[.1]", result.stdout, re.M)
+
+
+def test_reports_of_examples_name_files_of_the_bundled_version(repository):
+    reports = [json.loads(line) for line in REPORTS.read_text(encoding="utf-8").splitlines()]
+    command = ["git", f"--git-dir={repository}", "ls-tree", "-r", "--name-only", "HEAD"]
+    tree = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    fixed = {path for report in reports for path in report["fixed"]}
+    assert fixed <= set(tree)
+    assert len(reports) == 6
+
+
+def test_readme_names_every_example():
+    text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    names = {path.name for path in EXAMPLES.iterdir() if path.is_file()} - {"README.md"}
+    assert [name for name in sorted(names) if f"`{name}`" not in text] == []
