@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from tosloc.core.records import BoolArray, LongArray, Progress, StringTable, ignore_progress
+from tosloc.git.change_names import change_names
+from tosloc.git.process import CommitInfo
+from tosloc.git.renames import RenameCollector
 from tosloc.git.repository import Repository, suffix_matcher
 
 
@@ -24,6 +27,12 @@ class History:
     touched: Sequence[Sequence[int]]
     """(C,) path numbers of the files that each commit touches, in path order; none for a merge."""
     path_names: StringTable  # the repository's table of paths
+    added: Sequence[Sequence[int]] = ()
+    """(C,) those of the touched files that each commit adds."""
+    renames: Sequence[Sequence[tuple[int, int]]] = ()
+    """(C,) numbers of the old and the new path of each file that each commit moves."""
+    merged: Sequence[Sequence[int]] = ()
+    """(C,) files that differ between a merge and its first parent, if people can name the merge."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -82,7 +91,9 @@ def read_commits(
     A commit touches a regular file whose path ends with a suffix if it adds, changes or deletes
     the file, compared with its parent. A move touches both paths, and a root commit touches all its
     files. Two kinds of commits touch nothing: merges, because their branches contain the changes,
-    and the commits at which a shallow clone was cut off, because their changes are not known.
+    and the commits at which a shallow clone was cut off, because their changes are not known. A
+    merge whose message has a name, such as the number of a pull request, is compared with its first
+    parent.
 
     No blob is read. Parents that are not among the commits are left out. Raises RepositoryError if
     commits or trees are missing.
@@ -93,13 +104,25 @@ def read_commits(
     infos = repository.commits(commit_ids)
     numbers = {info.id: number for number, info in enumerate(infos)}
     touched: list[list[int]] = [[] for _ in infos]
-    with_changes = [info.id for info in infos if len(info.parents) < 2 and info.id not in shallow]
-    for commit, modes, path in repository.changes(with_changes):
+    added: list[list[int]] = [[] for _ in infos]
+    merged: list[list[int]] = [[] for _ in infos]
+    collector = RenameCollector(len(infos))
+    for commit, change, path in repository.raw_changes(_to_compare(infos, shallow)):
         number = numbers[commit]
         if number % 1000 == 999:
             progress("reading history", number + 1, len(infos))
-        if b"100" in modes and is_source(path):
-            touched[number].append(path_names.id(path.decode("utf-8", "surrogateescape")))
+        is_regular = change.startswith(b":100") or change[8:11] == b"100"
+        if not is_regular or not is_source(path):
+            continue
+        name = path.decode("utf-8", "surrogateescape")
+        file = path_names.id(name)
+        if len(infos[number].parents) > 1:
+            merged[number].append(file)
+            continue
+        touched[number].append(file)
+        if change.endswith(b"A"):
+            added[number].append(file)
+        collector.add(number, name, change)
     progress("reading history", len(infos), len(infos))
     parents = []
     for info in infos:
@@ -111,4 +134,18 @@ def read_commits(
         parents=parents,
         touched=touched,
         path_names=path_names,
+        added=added,
+        renames=collector.numbered(path_names),
+        merged=merged,
     )
+
+
+def _to_compare(infos: Iterable[CommitInfo], shallow: Collection[str]) -> Iterator[str]:
+    """Yield the commits whose changes are read, in the form of ``Repository.changes``."""
+    for info in infos:
+        if info.id in shallow:
+            continue
+        if len(info.parents) < 2:
+            yield info.id
+        elif change_names(info.message):
+            yield f"{info.id} {info.parents[0]}"

@@ -235,6 +235,15 @@ class Repository(process.Git):
         to compare it with instead of its only parent. A move changes both paths, and a root commit
         changes all its files. No blob is read.
         """
+        for commit, change, path in self.raw_changes(commits):
+            yield commit, (change[1:4], change[8:11]), path
+
+    def raw_changes(self, commits: Iterable[str]) -> Iterator[tuple[str, bytes, bytes]]:
+        """Yield each file that some commits change, as commit, git's line of the change, and path.
+
+        The line is ":100644 100644 BEFORE AFTER M": modes and ids of the blobs before and after,
+        and A for an added file or D for a deleted one. For the commits see ``changes``.
+        """
         commit = ""
         number = 0
         with self.stream("diff-tree --stdin --root -r -z --no-renames".split(), commits) as output:
@@ -249,7 +258,7 @@ class Repository(process.Git):
                     raise RepositoryError(
                         f"{self.path}: a commit touches more than {MAX_FILES:,} files"
                     )
-                yield commit, (field[1:4], field[8:11]), next(fields, b"")
+                yield commit, field, next(fields, b"")
 
     @property
     def shallow(self) -> frozenset[str]:

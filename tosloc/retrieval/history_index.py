@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -26,6 +26,7 @@ from tosloc.core.records import (
     LongArray,
     StringTable,
 )
+from tosloc.git.change_names import change_names
 from tosloc.git.fixes import is_fix_message
 from tosloc.git.history import History
 from tosloc.reports import traces
@@ -35,6 +36,7 @@ from tosloc.retrieval.paths import PathTable, VersionPaths
 from tosloc.retrieval.payloads import pack, unpack
 from tosloc.retrieval.postings import Postings, group_starts, group_sum, row_sums
 from tosloc.retrieval.query import frame_name
+from tosloc.retrieval.renames import NO_RENAMES, PathEvent, Renames, follow_renames
 
 COMMITS: Final = "commits"
 """Prefix of the analyser's name of commit facts."""
@@ -42,11 +44,12 @@ HISTORY_VERSION: Final = 5
 """Version of the stored facts of commits.
 
 Raise it whenever they change: with ``commit_payloads``, or with what reads commits and analyses
-texts (``git.history``, ``git.fixes``, ``code.text``)."""
+texts (``git.history``, ``git.renames``, ``git.change_names``, ``git.fixes``, ``code.text``)."""
 MAX_FILES: Final = 30
 """Most source files of a commit; those that touch more say little about any file.
 
 Chosen on the validation reports of four projects."""
+NO_DOCUMENTS: Final = Documents.collect([])
 _CACHED_TERMS: Final = 2_000
 """Terms whose frequencies in aggregated documents are remembered; queries share their terms."""
 _TRAILER: Final = re.compile(
@@ -145,20 +148,26 @@ class HistoryIndex:
     """Commit messages and fixed reports of a project with the files that they touched."""
 
     commits: Documents
+    """Commits that are no merges; their names are those of ``git.change_names``."""
     reports: Documents
+    renames: Renames = NO_RENAMES
+    merges: Documents = NO_DOCUMENTS
+    """Merges that people can name, with the files that differ from the first parent; no terms."""
 
     def as_of(self, opened: float, contained: BoolArray | None = None) -> HistoryAsOf:
         """Return the history strictly before ``opened`` (seconds since 1970).
 
         ``contained`` (commits of the history,) is whether the searched version contains each
         commit; by default it contains all. A report's own fix is never contained in its before-fix
-        version, whatever the clocks say.
+        version, whatever the clocks say. Files stand under the paths that they have after all
+        renames that are known.
         """
-        return HistoryAsOf(
-            opened,
-            _view_as_of(self.commits, opened, contained),
-            _view_as_of(self.reports, opened, contained),
+        known = self.renames.known(opened, contained)
+        commits, reports, merges = (
+            _view_as_of(documents.remember(follow_renames, self.renames, known), opened, contained)
+            for documents in (self.commits, self.reports, self.merges)
         )
+        return HistoryAsOf(opened, commits, reports, merges)
 
 
 def _view_as_of(documents: Documents, opened: float, contained: BoolArray | None) -> DocumentsView:
@@ -177,6 +186,7 @@ class HistoryAsOf:
     """Seconds since 1970."""
     commits: DocumentsView
     reports: DocumentsView
+    merges: DocumentsView
 
     def activity(self, days: float, paths: int) -> FloatArray:
         """Return (N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)).
@@ -256,20 +266,55 @@ def report_terms(report: BugReport) -> Counter[str]:
 
 
 def commit_payloads(history: History) -> Iterator[bytes]:
-    """Yield the payload of each commit: its terms, and the source files that it touched.
+    """Yield the payload of each commit: its terms, files, names and renames.
 
-    A commit without source files, or with more than ``MAX_FILES``, has an empty payload.
+    A merge has the files that differ from its first parent. A commit with more than ``MAX_FILES``
+    source files has none of them, nor terms. The payload is empty if nothing is left.
     """
-    names = history.path_names.names
-    for at, message, files in zip(history.times, history.messages, history.touched, strict=True):
-        if not 0 < len(files) <= MAX_FILES:
+    for commit in range(len(history)):
+        merged = history.merged[commit]
+        files = merged or history.touched[commit]
+        if len(files) > MAX_FILES:
+            files = []
+        renames = history.renames[commit]
+        if files or renames:
+            yield _pack_commit(history, commit, files, renames, is_merge=bool(merged))
+        else:
             yield b""
-            continue
-        terms = Counter(text.terms(strip_trailers(message)))
-        paths = [names[file] for file in files]
-        counts = np.array([min(count, 65_535) for count in terms.values()], dtype=np.uint16)
-        facts = np.array([at, is_fix_message(message)], dtype=np.int64)
-        yield pack(list(terms), paths, counts, facts)
+
+
+def _pack_commit(
+    history: History,
+    commit: int,
+    files: Sequence[int],
+    renames: Sequence[tuple[int, int]],
+    *,
+    is_merge: bool,
+) -> bytes:
+    """Return the payload of a commit with source files or renames."""
+    names = history.path_names.names
+    message = history.messages[commit]
+    terms: Counter[str] = Counter()
+    change: Sequence[str] = ()
+    if files:
+        change = change_names(message)
+        if not is_merge:
+            terms.update(text.terms(strip_trailers(message)))
+    counts = np.array([min(count, 65_535) for count in terms.values()], dtype=np.uint16)
+    is_fix = is_fix_message(message) and not is_merge
+    facts = np.array([history.times[commit], is_fix, is_merge], dtype=np.int64)
+    added = set(history.added[commit])
+    is_added = np.array([file in added for file in files], dtype=np.uint8)
+    return pack(
+        list(terms),
+        [names[file] for file in files],
+        counts,
+        facts,
+        is_added,
+        change,
+        [names[old] for old, _ in renames],
+        [names[new] for _, new in renames],
+    )
 
 
 def index_commits(
@@ -282,17 +327,37 @@ def index_commits(
     """
     documents = []
     fixes = []
+    merges = []
+    renames = []
+    additions = []
     for number, (commit, payload) in enumerate(zip(order, payloads, strict=True)):
         if not payload:
             continue
-        terms, files, counts, (at, is_fix) = unpack(payload)
+        terms, files, counts, facts, is_added, names, old_paths, new_paths = unpack(payload)
+        at, is_fix, is_merge = facts.tolist()
         touched = tuple(paths.id(path) for path in files)
+        for old_path, new_path in zip(old_paths, new_paths, strict=True):
+            event = PathEvent(number, at, paths.id(old_path), paths.id(new_path))
+            renames.append(event)
+            additions.append(PathEvent(number, at, event.new_path))
+        for file in np.flatnonzero(is_added).tolist():
+            additions.append(PathEvent(number, at, touched[file]))
+        if not touched:
+            continue
         term_counts = Counter(dict(zip(terms, counts.tolist(), strict=True)))
-        document = Document(commit, int(at), number, commit, term_counts, touched, ())
+        document = Document(commit, at, number, commit, term_counts, touched, tuple(names))
+        if is_merge:
+            merges.append(document)
+            continue
         documents.append(document)
         if is_fix:
             fixes.append(document)
-    return HistoryIndex(Documents.collect(documents), Documents.collect(fixes))
+    return HistoryIndex(
+        Documents.collect(documents),
+        Documents.collect(fixes),
+        Renames.collect(renames, additions),
+        Documents.collect(merges),
+    )
 
 
 def report_documents(cases: Iterable[Case], history: History, paths: StringTable) -> Documents:
@@ -327,4 +392,4 @@ def build_history(history: History, cases: Sequence[Case], paths: StringTable) -
     index = index_commits(history.ids, commit_payloads(history), paths)
     if cases and not any(case.fix_commit for case in cases):
         return index
-    return HistoryIndex(index.commits, report_documents(cases, history, paths))
+    return replace(index, reports=report_documents(cases, history, paths))

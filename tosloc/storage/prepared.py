@@ -31,6 +31,7 @@ from tosloc.retrieval.documents import Documents, check_documents
 from tosloc.retrieval.history_index import HistoryIndex
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.postings import positions_by_name
+from tosloc.retrieval.renames import Renames, check_renames
 
 MAX_NAMED_SUBMODULES: Final = 5
 """Most submodules that a note names; more are counted."""
@@ -72,7 +73,7 @@ class StoredVersion:
         commits = [commit_numbers.get(commit, -1) for commit in reports.commit_ids]
         renumbered = reports.renumber_files(new_paths)
         own_reports = replace(renumbered, commits=np.array(commits, dtype=np.int64))
-        return HistoryIndex(self.history.commits, own_reports)
+        return replace(self.history, reports=own_reports)
 
     def with_changes(self, changes: Collection[Change], facts: Corpus) -> StoredVersion:
         """Return the version with changed, new and removed files.
@@ -139,6 +140,8 @@ class StoredVersion:
                 "paths": self.index.paths.table,
                 "commits": self.history.commits,
                 "reports": self.history.reports,
+                "renames": self.history.renames,
+                "merges": self.history.merges,
             }
         )
 
@@ -159,11 +162,16 @@ class StoredVersion:
         snapshot = Snapshot(commit, committed_at, path_names, blob_names, path_ids, rows)
         commits = from_arrays(Documents, arrays, "commits")
         reports = from_arrays(Documents, arrays, "reports")
-        # A checkpoint of an older version of TosLoc does not name submodules.
+        history = HistoryIndex(commits, reports)
+        # A checkpoint of an older version of TosLoc has no renames, and does not name submodules.
+        if "renames.commits" in arrays:
+            renames = from_arrays(Renames, arrays, "renames")
+            merges = from_arrays(Documents, arrays, "merges")
+            history = HistoryIndex(commits, reports, renames, merges)
         submodules = unpack_words(arrays["submodules"]) if "submodules" in arrays else ()
         return cls(
             VersionIndex(corpus, snapshot, table),
-            HistoryIndex(commits, reports),
+            history,
             unpack_words(arrays["commit_ids"]),
             submodules=submodules,
         )
@@ -198,6 +206,9 @@ def load_untrusted_version(arrays: Arrays) -> StoredVersion:
     validate_array(arrays, "text.lines", np.int32, blobs)
     check_documents(arrays, "commits", paths)
     check_documents(arrays, "reports", paths)
+    if "renames.commits" in arrays:
+        check_renames(arrays, "renames", paths)
+        check_documents(arrays, "merges", paths)
     chunks = int(starts[-1])
     for name, rows, kind, width in (
         ("text.postings", blobs, np.uint16, (len(FIELDS),)),
