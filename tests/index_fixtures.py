@@ -11,6 +11,7 @@ import pytest
 from tosloc.code.facts import Facts
 from tosloc.code.languages import FIELDS
 from tosloc.core.records import BugReport, Snapshot
+from tosloc.git.repository import Tag
 from tosloc.retrieval.context import QueryContext, VersionIndex
 from tosloc.retrieval.corpus import Corpus, pack_facts
 from tosloc.retrieval.documents import Document, Documents
@@ -18,6 +19,7 @@ from tosloc.retrieval.history_index import HistoryIndex
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.postings import group_starts
 from tosloc.retrieval.query import Query
+from tosloc.retrieval.releases import Releases
 
 # Trees on tables this small gain nothing from a second thread, and wait for it on a busy machine.
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")
@@ -77,16 +79,28 @@ def make_corpus():
 def make_context(make_corpus):
     """Return a function that makes the query context of a report opened on day ``REPORT_DAY``.
 
-    Its arguments are (files, summary, description, commits, reports, complexity, gone):
+    Its arguments are (files, summary, description, commits, reports, complexity, gone, merges,
+    tags):
 
     - ``files``: path -> field -> words, in path order, or a list of paths;
     - ``commits`` and ``reports``: tuples (days before the report, words, paths), of reports also
-      with the classes of their stack frames as a fourth value;
+      with the classes of their stack frames as a fourth value, of commits with their names;
     - ``complexity``: path -> complexity;
-    - ``gone``: paths that the version no longer has.
+    - ``gone``: paths that the version no longer has;
+    - ``merges``: tuples (days before the report, names, paths);
+    - ``tags``: tag -> days before the report.
     """
 
-    def make(files, summary="", description="", commits=(), reports=(), complexity=None, gone=()):
+    def make(
+        files,
+        summary="",
+        description="",
+        commits=(),
+        reports=(),
+        complexity=None,
+        gone=(),
+        **named,
+    ):
         texts = files if isinstance(files, Mapping) else {path: {} for path in files}
         snapshot = Snapshot.of("v", 0, {path: f"blob of {path}" for path in texts})
         blobs = {f"blob of {path}": words_by_field for path, words_by_field in texts.items()}
@@ -96,7 +110,15 @@ def make_context(make_corpus):
         corpus = make_corpus(blobs, complexity_by_blob)
         paths = [*snapshot.paths, *gone]
         version = VersionIndex(corpus, snapshot, PathTable.of(paths))
-        index = HistoryIndex(collect_documents(commits, paths), collect_documents(reports, paths))
+        named_merges = [
+            (days, "", touched, names) for days, names, touched in named.get("merges", ())
+        ]
+        index = HistoryIndex(
+            collect_documents(commits, paths),
+            collect_documents(reports, paths),
+            merges=collect_documents(named_merges, paths, prefix="m"),
+            releases=Releases.collect(make_tag(*tag) for tag in named.get("tags", {}).items()),
+        )
         opened = REPORT_DAY * DAY
         report = BugReport("r", summary, description, datetime.fromtimestamp(opened, UTC))
         return QueryContext(Query(report), version, index.as_of(float(opened)))
@@ -104,15 +126,24 @@ def make_context(make_corpus):
     return make
 
 
-def collect_documents(entries, paths):
-    """Return the documents of commits or reports, in the form that ``make_context`` describes."""
+def make_tag(name, days):
+    """Return a tag that was made so many days before the report."""
+    at = int((REPORT_DAY - days) * DAY)
+    return Tag(name, at, at)
+
+
+def collect_documents(entries, paths, prefix="c"):
+    """Return the documents of commits or reports, in the form that ``make_context`` describes.
+
+    ``prefix`` begins the ids of their commits.
+    """
     documents = []
     for number, (days, words, touched, *classes) in enumerate(entries):
         document = Document(
             id=f"d{number}",
             at=int((REPORT_DAY - days) * DAY),
             commit=number,
-            commit_id=f"c{number}",
+            commit_id=f"{prefix}{number}",
             terms=Counter(words.split()),
             paths=tuple(paths.index(path) for path in touched),
             classes=tuple(classes[0]) if classes else (),

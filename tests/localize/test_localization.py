@@ -36,7 +36,8 @@ DESCRIPTION = """Crash of the helper in {0}Service, see parser in core. SEVERE x
 at org.app.p1.SocketService.Inner.openSocket(SocketService.java:6) \
 at org.app.old.ParserHelper.go(ParserHelper.java:1) Caused by: a.b.CException: x \
 at org.app.p2.{0}Service.open{0}({0}Service.java:3)
-It says 'the parser has lost its count', since #2000; see src/org/app/core/ParserService.java and \
+It worked in 1.0. It says 'the parser has lost its count', since #2000; \
+see src/org/app/core/ParserService.java and \
 https://example.org/a/b/blob/0abc1234/examples/org/app/Demo.java#L1
 ```java
 new {0}Service().openSocket(1);
@@ -67,6 +68,7 @@ def project(tmp_path_factory):
     ]
     for number, (files, message) in enumerate(commits):
         project.git.commit(files, message, when=start + number)
+    project.git.git("tag", "v1.0", project.git.commits[-3])
     for number, theme in enumerate(("Socket", "Parser", "Widget", "Ledger")):
         identity = str(2000 + number)
         fixed_at = start + (number + 1) * toy.DAY

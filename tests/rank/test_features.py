@@ -369,6 +369,74 @@ def test_linked_is_1_by_the_root_of_the_files_of_a_named_change(compute):
     assert values == near(1 / ROOT2, 1 / ROOT2, 0)
 
 
+# What the report names of the history
+
+
+def test_named_change_is_1_by_the_root_of_the_changed_files(compute):
+    """#12 changed a and b: 1/sqrt 2 each. #13 changed c alone: 1."""
+    commits = [(9, "x", "ab", ["#12"]), (8, "x", "c", ["#13"]), (7, "x", "d", ["#14"])]
+    values = compute("named_change", "abcd", "x|Since #12, see GH-13", commits=commits)
+    assert values == near(1 / ROOT2, 1 / ROOT2, 1, 0)
+
+
+def test_named_change_joins_the_commits_of_a_name(compute):
+    """The merge of #12 changed a and b, a commit that closes it b and c: three files."""
+    values = compute(
+        "named_change",
+        "abcd",
+        "x|Since #12",
+        commits=[(9, "x", "bc", ["#12"])],
+        merges=[(8, ["#12"], "ab")],
+    )
+    assert values == near(1 / math.sqrt(3), 1 / math.sqrt(3), 1 / math.sqrt(3), 0)
+
+
+def test_named_change_takes_the_smallest_of_several(compute):
+    commits = [(9, "x", "ab", ["#12"]), (8, "x", "a", ["#13"])]
+    values = compute("named_change", "ab", "x|Since #12 or #13", commits=commits)
+    assert values == near(1, 1 / ROOT2)
+
+
+def test_a_named_change_after_the_opening_does_not_count(compute):
+    commits = [(0, "x", "a", ["#12"]), (-5, "x", "b", ["#12"])]
+    assert compute("named_change", "ab", "x|Since #12", commits=commits) == near(0, 0)
+
+
+RANGED = {
+    "commits": [(25, "x", "a"), (20, "x", "b"), (15, "x", "bc"), (10, "x", "c"), (5, "x", "d")],
+    "tags": {"v1.0": 20, "v1.1": 10},
+}
+"""Between v1.0 and v1.1 one commit changed b and c, and that of v1.1 itself changed c."""
+
+
+def test_release_range_adds_the_commits_between_two_releases(compute):
+    values = compute("release_range", "abcd", "x|Worked in 1.0, broken in 1.1", **RANGED)
+    assert values == near(0, math.log(1 + 1 / ROOT2), math.log(2 + 1 / ROOT2), 0)
+
+
+def test_release_range_without_an_end_goes_to_the_opening(compute):
+    values = compute("release_range", "abcd", "x|It worked in 1.1", **RANGED)
+    assert values == near(0, 0, 0, math.log(2))
+
+
+def test_release_range_adds_merges_in_the_range(compute):
+    """The commits of a branch may be older than the release that lacks them."""
+    merges = [(12, ["#7"], "a"), (2, ["#8"], "b")]
+    values = compute("release_range", "abcd", "x|Since 1.1", merges=merges, **RANGED)
+    expected = compute("release_range", "abcd", "x|Worked in 1.0, fails in 1.1", **RANGED)
+    assert values == near(math.log(2), *expected[1:])
+
+
+def test_release_range_ignores_tags_after_the_opening(compute):
+    """v1.1 is not known yet, so that the range does not end with it."""
+    later = {"v1.0": 20, "v1.1": -1}
+    report = "x|Worked in 1.0, broken in 1.1"
+    with_tag = compute("release_range", "abcd", report, commits=RANGED["commits"], tags=later)
+    without = compute("release_range", "abcd", report, commits=RANGED["commits"], tags={"v1.0": 20})
+    assert with_tag == near(*without)
+    assert with_tag[3] > 0
+
+
 # The history: documents are (days before the opening, words, files)
 
 
@@ -626,6 +694,7 @@ def test_the_prior_of_large_values_does_not_overflow():
 NOT_SCALED = {
     *("text", "trace", "history", "complexity"),
     *("mention", "rare_frame", "own_frame", "linked", "written_path", "defined_names"),
+    *("named_change",),
     *("test", "example", "vendored", "setup"),
     *("files", "known_reports", "known_commits", "report_terms", "language_share"),
 }

@@ -25,7 +25,7 @@ def moves(*events):
 
 
 def make_history(documents, renames, additions=()):
-    """Return a history; additions are tuples (commit, path). New paths of renames are added, too."""
+    """Return a history. Additions are tuples (commit, path), beside the new paths of renames."""
     added = [(commit, path) for commit, _, path in renames] + list(additions)
     events = [PathEvent(commit, commit, path) for commit, path in sorted(added)]
     collected = Documents.collect(documents)

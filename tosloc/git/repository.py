@@ -22,7 +22,7 @@ import numpy as np
 
 from tosloc.core.errors import RepositoryError, UnknownCommit
 from tosloc.core.io import read_inside
-from tosloc.core.records import IntArray, Snapshot, StringTable
+from tosloc.core.records import VALID_TIMES, IntArray, Snapshot, StringTable
 from tosloc.git import process
 from tosloc.git.discovery import find_git_directories, read_git_file
 
@@ -33,6 +33,8 @@ A few trees that contain each other ten times can stand for any number of files.
 """
 _MAX_REMEMBERED_FILES: Final = 50_000_000
 """Number of files of all remembered versions together; they take 400 MB."""
+MAX_TAGS: Final = 20_000
+"""Most tags that are read."""
 _FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
 _COMMIT_SUFFIX: Final = "^{commit}"
 """Suffix of a name that makes git follow tags and report anything but a commit as missing."""
@@ -50,6 +52,16 @@ class Change(NamedTuple):
 
     path: str
     blob: str | None  # id that its content would have as a blob; None for a deleted file
+
+
+class Tag(NamedTuple):
+    """A tag of a commit."""
+
+    name: str
+    committed_at: int
+    """Committer time of the commit, in seconds since 1970."""
+    known_at: int
+    """When the tag was made, as far as it says, but not before its commit."""
 
 
 def decode_text(data: bytes) -> str:
@@ -212,6 +224,24 @@ class Repository(process.Git):
             [info] = self.commits([commit_id])
             return info.message.strip().partition("\n")[0].strip() or None
         return None
+
+    def tags(self) -> list[Tag]:
+        """Return the tags of commits, at most ``MAX_TAGS``; none if one cannot be read."""
+        date = "(committerdate:unix)"
+        parts = ("%(refname:strip=2)", "%(creatordate:unix)", f"%{date}", f"%(*{date[1:]}")
+        command = ["for-each-ref", f"--count={MAX_TAGS}", f"--format={'%00'.join(parts)}"]
+        tags = []
+        with suppress(RepositoryError):
+            with self.stream([*command, "refs/tags"], GIT_DIR=str(self._directory)) as output:
+                lines = output.read().decode("utf-8", "surrogateescape").split("\n")
+            for line in filter(None, lines):
+                name, created, own_time, time_of_target = line.split("\0")
+                times = [int(time) for time in (created, own_time, time_of_target) if time]
+                committed = own_time or time_of_target
+                # The tag of a tree or of another tag is no release.
+                if committed and all(time in VALID_TIMES for time in times):
+                    tags.append(Tag(name, int(committed), max(times)))
+        return tags
 
     def authors(self, commit_ids: Sequence[str], version: str) -> dict[str, str]:
         """Return the author's name of each commit that exists, by the ``.mailmap`` of a version."""

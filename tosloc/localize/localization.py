@@ -50,6 +50,7 @@ from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.documents import Documents
 from tosloc.retrieval.postings import top_k
 from tosloc.retrieval.query import Query
+from tosloc.retrieval.releases import Releases
 from tosloc.storage.cache import KEPT_ANSWERS
 from tosloc.storage.prepared import StoredVersion
 from tosloc.storage.repository import IndexedRepository
@@ -109,6 +110,10 @@ class SearchableVersion:
         self.history = prepared.history
         if known_reports is not None:
             self.history = prepared.with_reports(*known_reports)
+        if repository is not None:
+            # Tags may come and go while the version stays the same.
+            releases = Releases.read(repository.repo)
+            self.history = replace(self.history, releases=releases)
         self.notes: tuple[str, ...] = prepared.notes
         if repository is not None:
             fixes = int((self.history.reports.commits >= 0).sum())

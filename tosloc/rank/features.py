@@ -2,7 +2,8 @@
 
 The paper's four features are ``text``, ``trace``, ``history`` and ``complexity``. docs/features.md
 describes all others and what each is worth, docs/method.md on which reports they were chosen.
-``text_features.py`` contains the functions of words and of the history; this module those of the
+``text_features.py`` contains the functions of words and of the history, ``history_features.py``
+those of the part of the history that a report names; this module those of the
 files that a report locates and of kinds of files, and the table of all features.
 
 A value that is the same for every file changes no weighted sum. Trees use such a value to decide
@@ -25,7 +26,7 @@ import numpy.typing as npt
 
 from tosloc.core.records import BoolArray, FloatArray
 from tosloc.paths.classify import FileClass, is_hidden_class
-from tosloc.rank import text_features
+from tosloc.rank import history_features, text_features
 from tosloc.rank.text_features import weigh_by_rarity
 from tosloc.reports.traces import Frame
 from tosloc.retrieval import bm25
@@ -318,6 +319,8 @@ DIRECT: tuple[Feature, ...] = (
     Feature("rare_bm25f", _rare_bm25f, "words"),
     Feature("rare_chunk", _rare_chunk, "words"),
     Feature("defined_names", text_features.defined_names, "name", scaled=False),
+    Feature("named_change", history_features.named_change, "change", scaled=False),
+    Feature("release_range", history_features.release_range, "range"),
 )
 """Features of a query context alone."""
 RELATED: tuple[Feature, ...] = (

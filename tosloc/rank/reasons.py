@@ -49,6 +49,10 @@ MAX_CHANGES_OF_FILE: Final = 3
 """Fixes, and commits, of a file that are examined: those nearest to the report."""
 MAX_CHANGES_OF_PROJECT: Final = 10
 """The same for the whole project."""
+MAX_RANGE_SHARE: Final = 0.25
+"""Largest share of the files that changed between two releases, if a reason speaks of them."""
+MIN_RANGE_FILES: Final = 20
+"""So few changed files are no hindrance, however few files there are."""
 MAX_SUBJECT: Final = 100
 """Most characters of a commit's subject that are shown."""
 _PATH: Final = re.compile(
@@ -327,6 +331,63 @@ class FileReasons:
             issue or None,
             url=lookups.commit_url(change.commit),
         )
+
+    def named_change(self, file: int, lookups: RepositoryLookups) -> Reason | None:
+        """Return the reason that the report names an earlier change that touched the file."""
+        row = self._row(file)
+        for change in self.context.named_history.changes:
+            if row in change.rows:
+                subject = lookups.subject(change.commit)
+                title = f": {_shorten(subject)}" if subject else ""
+                when = f"{day(change.at)}{title}"
+                return Reason(
+                    "change",
+                    f"the report names {change.written}, which changed this file ({when})",
+                    change.commit,
+                    change.written if change.written[:1] in "#!" else None,
+                    url=lookups.commit_url(change.commit),
+                )
+        return None
+
+    @cached_property
+    def _range_is_narrow(self) -> bool:
+        """Whether few of the version's files changed between the releases that the report names."""
+        weights = self.context.to_files(self.context.named_history.range_weights)
+        most = max(MAX_RANGE_SHARE * len(weights), MIN_RANGE_FILES)
+        return int((weights > 0).sum()) <= most
+
+    def release_range(self, file: int, lookups: RepositoryLookups) -> Reason | None:
+        """Return the reason that the file changed between releases, where something broke.
+
+        It cites the commit that is most similar to the report.
+        """
+        named = self.context.named_history
+        releases = named.release_range
+        if releases is None or not self._range_is_narrow:
+            return None
+        row = self._row(file)
+        history = self.context.history
+        similarities = self.context.commit_similarities
+        for view in (history.commits, history.merges):
+            touching = np.intersect1d(view.documents.find_by_file(row), named.in_range(view))
+            if not len(touching):
+                continue
+            newest_first = touching[::-1]
+            if view is history.commits:
+                newest_first = newest_first[np.argsort(-similarities[newest_first], kind="stable")]
+            number = int(newest_first[0])
+            commit = view.documents.commit_ids[number]
+            subject = lookups.subject(commit)
+            title = f": {_shorten(subject)}" if subject else ""
+            change = f"{commit[:10]}, {day(int(view.documents.times[number]))}{title}"
+            if releases.last:
+                when = f"between {releases.first} and {releases.last}, when it broke"
+            else:
+                when = f"since {releases.first}, which worked"
+            return Reason(
+                "range", f"changed {when}: {change}", commit, url=lookups.commit_url(commit)
+            )
+        return None
 
     # Words
 

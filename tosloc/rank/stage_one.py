@@ -368,9 +368,17 @@ class StageOneResult:
             words, distinguish = self.reasons.words(file)
         by_words = self.reasons.describe_words(words, functions, listed) if words else None
         pointer = self._pointer(file, lifted, functions)
-        changes = list(self._changes(file, lifted, lookups))
+        named = self.reasons.named_change(file, lookups)
+        in_range = self.reasons.release_range(file, lookups)
+        cited = {reason.commit for reason in (named, in_range) if reason is not None}
+        changes = []
+        for change in self._changes(file, lifted, lookups):
+            if change.commit not in cited:
+                changes.append(change)
         candidates = [
             pointer,
+            named,
+            in_range,
             *changes[:1],
             by_words if distinguish else None,
             terms,

@@ -2,5 +2,6 @@
 
 It imports core, git, code and paths.
 
-Modules for other packages: formats, issues, labelled, source, text, traces.
+Modules for other packages: formats, issues, labelled, named_changes, named_versions,
+source, text, traces.
 """

@@ -3,5 +3,5 @@
 It imports core, git, code, paths and reports.
 
 Modules for other packages: bm25, context, corpus, documents, formulas, history_index, paths,
-payloads, postings, query.
+payloads, postings, query, releases, renames.
 """

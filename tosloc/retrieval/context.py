@@ -19,6 +19,7 @@ from tosloc.retrieval.bm25 import Hits, RevisedVectors
 from tosloc.retrieval.corpus import Corpus, VersionTexts
 from tosloc.retrieval.documents import DocumentsView
 from tosloc.retrieval.history_index import HistoryAsOf, aggregate_by_file, aggregate_by_name_term
+from tosloc.retrieval.named_history import NamedHistory
 from tosloc.retrieval.paths import PathTable, VersionPaths
 from tosloc.retrieval.postings import known_terms
 from tosloc.retrieval.query import Query, frame_name
@@ -222,6 +223,11 @@ class QueryContext:
     def near_reports(self) -> LongArray:
         """The 200 nearest known fixed reports, nearest first."""
         return self.history.reports.nearest(self.report_similarities, 200)
+
+    @cached_property
+    def named_history(self) -> NamedHistory:
+        """Earlier changes and releases that the report names."""
+        return NamedHistory(self)
 
     def aggregated_bm25(
         self, view: DocumentsView, weights: Mapping[str, float], *, by_name: bool = False

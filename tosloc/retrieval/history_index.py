@@ -36,6 +36,7 @@ from tosloc.retrieval.paths import PathTable, VersionPaths
 from tosloc.retrieval.payloads import pack, unpack
 from tosloc.retrieval.postings import Postings, group_starts, group_sum, row_sums
 from tosloc.retrieval.query import frame_name
+from tosloc.retrieval.releases import NO_RELEASES, Releases
 from tosloc.retrieval.renames import NO_RENAMES, PathEvent, Renames, follow_renames
 
 COMMITS: Final = "commits"
@@ -153,6 +154,7 @@ class HistoryIndex:
     renames: Renames = NO_RENAMES
     merges: Documents = NO_DOCUMENTS
     """Merges that people can name, with the files that differ from the first parent; no terms."""
+    releases: Releases = NO_RELEASES
 
     def as_of(self, opened: float, contained: BoolArray | None = None) -> HistoryAsOf:
         """Return the history strictly before ``opened`` (seconds since 1970).
@@ -167,7 +169,7 @@ class HistoryIndex:
             _view_as_of(documents.remember(follow_renames, self.renames, known), opened, contained)
             for documents in (self.commits, self.reports, self.merges)
         )
-        return HistoryAsOf(opened, commits, reports, merges)
+        return HistoryAsOf(opened, commits, reports, merges, self.releases)
 
 
 def _view_as_of(documents: Documents, opened: float, contained: BoolArray | None) -> DocumentsView:
@@ -187,6 +189,8 @@ class HistoryAsOf:
     commits: DocumentsView
     reports: DocumentsView
     merges: DocumentsView
+    releases: Releases
+    """All releases; ``Releases.find_range`` looks only at those that were known."""
 
     def activity(self, days: float, paths: int) -> FloatArray:
         """Return (N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)).

@@ -31,6 +31,7 @@ from tosloc.retrieval.documents import Documents, check_documents
 from tosloc.retrieval.history_index import HistoryIndex
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.postings import positions_by_name
+from tosloc.retrieval.releases import Releases, check_releases
 from tosloc.retrieval.renames import Renames, check_renames
 
 MAX_NAMED_SUBMODULES: Final = 5
@@ -142,6 +143,7 @@ class StoredVersion:
                 "reports": self.history.reports,
                 "renames": self.history.renames,
                 "merges": self.history.merges,
+                "releases": self.history.releases,
             }
         )
 
@@ -163,11 +165,12 @@ class StoredVersion:
         commits = from_arrays(Documents, arrays, "commits")
         reports = from_arrays(Documents, arrays, "reports")
         history = HistoryIndex(commits, reports)
-        # A checkpoint of an older version of TosLoc has no renames, and does not name submodules.
+        # A checkpoint of an older version of TosLoc has neither renames nor names of submodules.
         if "renames.commits" in arrays:
             renames = from_arrays(Renames, arrays, "renames")
             merges = from_arrays(Documents, arrays, "merges")
-            history = HistoryIndex(commits, reports, renames, merges)
+            releases = from_arrays(Releases, arrays, "releases")
+            history = HistoryIndex(commits, reports, renames, merges, releases)
         submodules = unpack_words(arrays["submodules"]) if "submodules" in arrays else ()
         return cls(
             VersionIndex(corpus, snapshot, table),
@@ -209,6 +212,7 @@ def load_untrusted_version(arrays: Arrays) -> StoredVersion:
     if "renames.commits" in arrays:
         check_renames(arrays, "renames", paths)
         check_documents(arrays, "merges", paths)
+        check_releases(arrays, "releases")
     chunks = int(starts[-1])
     for name, rows, kind, width in (
         ("text.postings", blobs, np.uint16, (len(FIELDS),)),

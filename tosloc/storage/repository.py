@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
@@ -35,6 +36,7 @@ from tosloc.retrieval.history_index import (
     index_commits,
 )
 from tosloc.retrieval.paths import PathTable
+from tosloc.retrieval.releases import Releases
 from tosloc.storage.cache import default_store, note_use
 from tosloc.storage.facts import FunctionReader, analysers_by_blob, read_facts
 from tosloc.storage.prepared import StoredVersion
@@ -218,6 +220,7 @@ class IndexedRepository:
             commit_ids = list_parents_first(self.repo, [listed.commit])
             submodules = self.repo.submodules(listed.commit)
         history = self._build_history(commit_ids, snapshot.path_names, progress)
+        history = replace(history, releases=Releases.read(self.repo))
         table = PathTable.of(snapshot.path_names.names)
         corpus = self.load_facts(first_path_by_blob([listed]))
         index = VersionIndex(corpus, snapshot, table)

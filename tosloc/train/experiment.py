@@ -6,6 +6,7 @@ import platform
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from hashlib import file_digest
 from importlib import metadata
 from pathlib import Path
@@ -41,6 +42,7 @@ from tosloc.reports.labelled import (
 from tosloc.rerank.base import RerankingContext
 from tosloc.rerank.llm.reranker import LanguageModelReranker
 from tosloc.retrieval.history_index import build_history
+from tosloc.retrieval.releases import Releases
 from tosloc.storage.build import BuildReport
 from tosloc.storage.repository import IndexedRepository
 from tosloc.train.candidates import LabelledCandidates
@@ -94,7 +96,8 @@ class ExperimentContext:
             indexed.build_facts([indexed.snapshot(version) for version in versions], progress)
         tips = dict.fromkeys(case.fix_commit or case.version for case in cases)
         self.history = read_history(repo, list(tips), indexed.suffixes, progress)
-        self.history_index = build_history(self.history, cases, repo.path_names)
+        history_index = build_history(self.history, cases, repo.path_names)
+        self.history_index = replace(history_index, releases=Releases.read(repo))
 
     def __enter__(self) -> Self:
         return self

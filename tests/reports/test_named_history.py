@@ -1,0 +1,140 @@
+"""Earlier changes and versions that reports name."""
+
+import pytest
+
+from tosloc.reports.named_changes import MAX_NAMES, find_named_changes
+from tosloc.reports.named_versions import MAX_VERSIONS, find_version_claims
+
+FULL_ID = "0123456789abcdef0123456789abcdef01234567"
+
+
+def written(text):
+    return [change.written for change in find_named_changes(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Broken since #6322.", ["#6322"]),
+        ("(#6322), #6323; and #6322 again", ["#6322", "#6323"]),
+        ("GH-123 and gh-124", ["GH-123", "GH-124"]),
+        ("Introduced by !45", ["!45"]),
+        ("commit 321d7e5 and pallets/flask@4b1f4a1", ["321d7e5", "4b1f4a1"]),
+        (FULL_ID, [FULL_ID[:10]]),
+        ("commit 1234567, revision: 7654321", ["1234567", "7654321"]),
+        ("pull request 123, issue #124, bug 56663", ["#123", "#124", "#56663"]),
+        ("like KAFKA-123", ["KAFKA-123"]),
+        ("https://bz.apache.org/bugzilla/show_bug.cgi?id=56663", ["#56663"]),
+        ("x\n#6322 broke it", ["#6322"]),
+    ],
+)
+def test_changes_that_a_report_names(text, names):
+    assert written(text) == names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "color: #333; background: #333333;",
+        'color="#123456"',
+        "bug #1, step #2",
+        "#0 0x00007f in main ()\n#12 0x0000 in run\n",
+        "deadbeef and 20240101 and 0xdeadbeef1",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "if (!1) a!=5 !important !5.2",
+        "/tmp/abcdef1/x.py x/abcdef12",
+        "<!-- like #123 -->",
+        "#0123 &#8217; http://x/#123",
+        "SOME-WORD UTF-8-1",
+    ],
+)
+def test_what_names_no_change(text):
+    assert written(text) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "name", "commit"),
+    [
+        ("https://github.com/x/y/pull/12", "#12", ""),
+        ("https://github.com/x/y/pull/12/files#diff-1", "#12", ""),
+        ("https://github.com/x/y/issues/12#issuecomment-99", "#12", ""),
+        (f"https://github.com/x/y/commit/{FULL_ID}", "", FULL_ID),
+        (f"https://github.com/x/y/pull/12/commits/{FULL_ID}", "", FULL_ID),
+        ("https://gitlab.com/x/y/-/merge_requests/12", "!12", ""),
+        ("https://gitlab.com/x/y/-/commit/abcdef1", "", "abcdef1"),
+        ("https://bitbucket.org/x/y/pull-requests/12", "#12", ""),
+        ("x/y#12", "#12", ""),
+    ],
+)
+def test_links_name_a_change_of_a_project(address, name, commit):
+    [change] = find_named_changes(f"See {address}.")
+    assert change.name == name
+    assert change.commit == commit
+    assert change.project.startswith("x/y")
+
+
+def test_names_of_a_long_list_are_bounded():
+    assert len(find_named_changes(" ".join(f"#{n}" for n in range(10, 9_000)))) == MAX_NAMES
+
+
+# Versions
+
+
+def claims(text):
+    return [(claim.version, claim.state) for claim in find_version_claims(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Worked in 2.8.0, broken in 2.8.1.", [("2.8.0", "works"), ("2.8.1", "begins")]),
+        ("works fine with v2.8.0 but fails with v2.8.1", [("2.8.0", "works"), ("2.8.1", "fails")]),
+        ("after upgrading from 1.2 to 1.3", [("1.2", "works"), ("1.3", "begins")]),
+        ("updated to 1.3 and it crashes", [("1.3", "begins")]),
+        ("Downgrading to 1.2 helps", [("1.2", "works")]),
+        (
+            "since 4.1 / as of 4.2 / starting with 4.3",
+            [("4.1", "begins"), ("4.2", "begins"), ("4.3", "begins")],
+        ),
+        ("no longer works in 3.0.0", [("3.0.0", "begins")]),
+        ("does not work in 3.0.0", [("3.0.0", "fails")]),
+        ("does not happen in 2.7.9", [("2.7.9", "works")]),
+        ("regression in 3.2, introduced in 3.1", [("3.2", "begins"), ("3.1", "begins")]),
+        ("fails with 2.8.1, not with 2.8.0", [("2.8.1", "fails"), ("2.8.0", "works")]),
+        ("between 1.0 and 1.1", [("1.0", "works"), ("1.1", "begins")]),
+        ("bumped 1.2.3 -> 1.2.4", [("1.2.3", "works"), ("1.2.4", "begins")]),
+        ("last working version: 1.4.2", [("1.4.2", "works")]),
+        ("first broken version is 1.4.3", [("1.4.3", "begins")]),
+        ("| 2.8.0 | works |\n| 2.8.1 | fails |", [("2.8.0", "works"), ("2.8.1", "fails")]),
+        ("until 4.3.2 it worked", [("4.3.2", "works")]),
+        ("broken since 2.0.0rc1", [("2.0.0rc1", "begins")]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_a_report_says_about_versions(text, expected):
+    assert claims(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Version: 2.8.1",
+        "I use Flask 2.2.1 on 127.0.0.1",
+        "it took 2.5 seconds in 1.2 tries",
+        "pip install x==1.2.3",
+        "see https://x.org/1.2/since/",
+        "<!-- it worked in 1.2 -->",
+    ],
+)
+def test_versions_that_say_nothing(text):
+    assert claims(text) == []
+
+
+def test_the_product_of_a_version_is_told():
+    [claim] = find_version_claims("It fails since Python 3.12")
+    assert claim.products == ("python",)
+
+
+def test_versions_of_a_long_list_are_bounded():
+    text = "\n".join(f"since {n}.1" for n in range(9_000))
+    assert len(find_version_claims(text)) == MAX_VERSIONS

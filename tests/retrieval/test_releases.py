@@ -1,0 +1,152 @@
+"""Releases told by tags, and the range of releases that a report speaks of."""
+
+import numpy as np
+import pytest
+
+from tosloc.core.arrays import to_arrays
+from tosloc.git.repository import Repository, Tag
+from tosloc.reports.named_versions import find_version_claims
+from tosloc.retrieval.releases import Releases, check_releases, parse_version
+
+DAY = 86_400
+TAGS = {
+    "v1.0": 10,
+    "v1.1": 20,
+    "v1.1.1": 25,
+    "v2.0rc1": 28,
+    "v2.0": 30,
+    "v1.1.2": 35,
+    "v2.0.1": 40,
+    "nightly": 41,
+    "other-2.0": 5,
+}
+"""Tags with the day on which each was made."""
+
+
+def make_releases(tags=TAGS, projects=()):
+    return Releases.collect(
+        [Tag(name, day * DAY, day * DAY) for name, day in tags.items()], projects
+    )
+
+
+def find(text, tags=TAGS, opened=50):
+    """Return (first day, last day, name) of the range that a text speaks of."""
+    releases = make_releases(tags)
+    found = releases.find_range(find_version_claims(text), opened * DAY)
+    return found and (found.after / DAY, found.until / DAY, found.name)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It worked in 1.0 and is broken in 1.1", (10, 20, "v1.0..v1.1")),
+        ("After upgrading from 1.1 to 1.1.1 it fails", (20, 25, "v1.1..v1.1.1")),
+        ("It worked in 2.0", (30, 50, "since v2.0")),
+        ("Since 1.1 it fails", (10, 20, "v1.0..v1.1")),
+        ("It fails since 2.0.1", (30, 40, "v2.0..v2.0.1")),
+        ("It fails since 2.0", (20, 30, "v1.1..v2.0")),
+        ("It worked in v2.0rc1, but fails in 2.0", (28, 30, "v2.0rc1..v2.0")),
+        ("It works in 1.0 and 1.1, but fails in 2.0 and 2.0.1", (20, 30, "v1.1..v2.0")),
+    ],
+)
+def test_range_of_releases(text, expected):
+    assert find(text) == expected
+
+
+def test_a_patch_of_an_older_series_counts_from_the_start_of_its_series():
+    """1.1.2 was made after 2.0, on a branch that began with 1.1."""
+    assert find("It works in 1.1.2 but fails in 2.0") == (20, 30, "v1.1.2..v2.0")
+    assert find("It works in 1.1.2") == (20, 50, "since v1.1.2")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["It fails in 2.0", "Version: 2.0", "It worked in 7.0", "broken since 7.0", "since 1.0"],
+)
+def test_no_range_is_known(text):
+    """A version in which something fails says nothing about when it began."""
+    assert find(text) is None
+
+
+@pytest.mark.parametrize("opened", [20, 15])
+def test_tags_that_were_made_at_the_opening_or_later_are_not_known(opened):
+    assert find("It worked in 1.0, broken in 1.1", opened=opened) == (10, opened, "since v1.0")
+    assert find("It worked in 1.1", opened=opened) is None
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        {"release-1.0": 1, "release-1.1": 2},
+        {"shop-1.0.0": 1, "shop-1.1.0": 2},
+        {"REL_1_0": 1, "REL_1_1": 2},
+        {"1.0.Final": 1, "1.1.Final": 2},
+        {"rel/1.0": 1, "rel/1.1": 2, "other-1.0": 0, "other-1.1": 9, "rel/0.9": 0},
+    ],
+    ids=str,
+)
+def test_tags_of_many_forms_name_versions(tags):
+    found = find("worked in 1.0, broken in 1.1", tags)
+    assert found[:2] == (1, 2)
+
+
+def test_versions_are_in_the_order_of_their_numbers():
+    numbers = ["1.9", "1.10rc1", "1.10", "1.10.1", "2"]
+    versions = [parse_version(number) for number in numbers]
+    assert sorted(versions) == versions
+
+
+# Names of the project
+
+
+def test_a_project_with_a_remote_is_known_by_its_path():
+    releases = make_releases(projects=["pallets/flask"])
+    assert releases.is_own("Pallets/Flask", {"src"})
+    assert releases.is_own("flask", {"src"})
+    assert not releases.is_own("other/flask", {"src", "flask"})
+
+
+def test_a_project_without_a_remote_is_known_by_its_folders():
+    assert make_releases().is_own("pytest-dev/pytest", {"src", "pytest"})
+    assert not make_releases().is_own("python", {"src", "pytest"})
+
+
+def test_tags_and_remote_are_read_from_the_repository(repository):
+    repository.commit({"a.py": "1"}, when=100)
+    repository.git("tag", "v1.0")
+    repository.environment["GIT_COMMITTER_DATE"] = "@300 +0000"
+    repository.git("tag", "-a", "v1.1", "-m", "x")
+    repository.git("tag", "tree", "HEAD^{tree}")
+    repository.git("remote", "add", "origin", "git@github.com:me/shop.git")
+    with Repository(repository.path) as opened:
+        releases = Releases.read(opened)
+    assert releases.tags == ["v1.0", "v1.1"]
+    assert releases.times.tolist() == [100, 100]
+    assert releases.known.tolist() == [100, 300]
+    assert releases.projects == ["me/shop"]
+
+
+def test_tags_that_cannot_be_read_are_no_tags(repository):
+    repository.commit({"a.py": "1"})
+    repository.git("tag", "v1.0")
+    (repository.path / ".git/refs/tags/v2.0").write_text("1" * 40 + "\n")
+    with Repository(repository.path) as opened:
+        assert opened.tags() == []
+
+
+# Untrusted arrays
+
+GOOD = to_arrays({"r": make_releases({"v1.0": 1})})
+
+
+def test_arrays_of_releases_are_accepted():
+    check_releases(GOOD, "r")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("times", np.array([2**62])), ("known", np.array([1, 2])), ("times", np.array([0.5]))],
+)
+def test_damaged_arrays_of_releases_are_refused(name, values):
+    with pytest.raises(ValueError, match=name):
+        check_releases(GOOD | {f"r.{name}": values}, "r")

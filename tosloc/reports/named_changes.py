@@ -1,0 +1,126 @@
+"""Earlier changes that a report names: commits, pull requests, merge requests and issues."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import Final, NamedTuple
+
+from tosloc.reports.text import COMMENT
+
+MAX_NAMES: Final = 50
+"""Most changes that are taken from a report: those that it names first."""
+MAX_MATCHES: Final = 2_000
+"""Matches that are examined in a long text, such as a log."""
+MIN_NUMBER: Final = 10
+"""Smaller numbers after "#" count things of the report itself: bug #1, step #2."""
+MAX_FRAME_NUMBER: Final = 500
+"""Largest number after "#" at the beginning of a line that may be that of a stack frame."""
+
+_NUMBER: Final = r"[1-9]\d{0,6}"
+_COLOUR_LENGTHS: Final = (3, 6)
+"""Digits of a colour in a style sheet: "#333;"."""
+_NAMES: Final = re.compile(
+    rf"""(?x)
+      https?://(?P<host>[\w.-]{{1,100}})/(?P<path>[\w.~/-]{{1,200}}?)/
+        (?:(?:pull/\d{{1,7}}/)?commits?/(?P<linked_commit>[0-9a-f]{{7,64}})(?![0-9a-f])
+          |(?P<kind>pulls?|issues|merge_requests|pull-requests|work_items)/(?P<linked>{_NUMBER})\b)
+    | show_bug\.cgi\?id=(?P<bugzilla>{_NUMBER})\b
+    | (?<![\w/&.\#"'=-])(?:(?P<owner>[\w.-]{{1,60}}/[\w.-]{{1,60}}))?\#(?P<hash>{_NUMBER})
+        (?![\w"'-])
+    | (?<![\w/-])(?i:gh)-(?P<gh>{_NUMBER})\b
+    | (?<![\w!/])!(?P<request>{_NUMBER})(?![\w.])
+    | (?<![\w/-])(?i:pr|pull[ ]request|issue|ticket|bug|bz)[ ]\#?(?P<word>{_NUMBER})\b(?!\.\d)
+    | (?<![\w/-])(?P<jira>[A-Z][A-Z0-9]{{1,9}}-{_NUMBER})(?![\w-])
+    | (?<![\w./-])(?P<commit>[0-9a-f]{{7,64}})(?![\w-])
+    """
+)
+_COMMIT_WORD: Final = re.compile(r"(?i)(?:commit|revision|changeset|sha|@)[ :]{0,2}\Z")
+
+
+class NamedChange(NamedTuple):
+    """An earlier change that a report names, by a commit or by a number."""
+
+    written: str
+    """The name as people write it: #6322, GH-12, !45, 321d7e5."""
+    name: str = ""
+    """The name as ``tosloc.git.change_names`` has it, "#6322" or "!45"; "" for a commit."""
+    commit: str = ""
+    """Id of the commit, or its beginning; "" for a number."""
+    project: str = ""
+    """Path of the project on the web, "pallets/flask"; "" if the report does not say which."""
+
+
+def find_named_changes(text: str) -> tuple[NamedChange, ...]:
+    """Return the earlier changes that a text names, in its order, each once.
+
+    >>> [change.written for change in find_named_changes("Since #6322 (commit 321d7e5), see GH-12")]
+    ['#6322', '321d7e5', 'GH-12']
+    >>> link = "https://github.com/pallets/flask/pull/4944"
+    >>> [(change.name, change.project) for change in find_named_changes(f"Broken by {link}")]
+    [('#4944', 'pallets/flask')]
+    >>> find_named_changes("colour '#333333', step #1, deadbeef, 2024 times")
+    ()
+    """
+    visible = COMMENT.sub(" ", text)
+    changes: dict[tuple[str, str, str], NamedChange] = {}
+    for match in islice(_NAMES.finditer(visible), MAX_MATCHES):
+        change = _read_match(match)
+        if change is not None:
+            changes.setdefault((change.name, change.commit, change.project), change)
+    return tuple(islice(changes.values(), MAX_NAMES))
+
+
+def _read_match(match: re.Match[str]) -> NamedChange | None:
+    """Return the change that a match names; None if it names none."""
+    project = (match["owner"] or match["path"] or "").removesuffix("/-")
+    if match["linked_commit"]:
+        commit = match["linked_commit"]
+        return NamedChange(commit[:10], commit=commit, project=project)
+    if match["commit"]:
+        return _read_commit(match)
+    if _is_too_small(match["request"]) or _is_too_small(match["word"]):
+        return None
+    if match["request"] or match["kind"] == "merge_requests":
+        number = match["request"] or match["linked"]
+        return NamedChange(f"!{number}", name=f"!{number}", project=project)
+    if match["jira"]:
+        return NamedChange(match["jira"], name=match["jira"])
+    if match["hash"] and not _is_reference(match):
+        return None
+    for group in ("linked", "bugzilla", "hash", "gh", "word"):
+        if match[group]:
+            written = f"GH-{match[group]}" if group == "gh" else f"#{match[group]}"
+            return NamedChange(written, name=f"#{match[group]}", project=project)
+    return None
+
+
+def _read_commit(match: re.Match[str]) -> NamedChange | None:
+    """Return a commit that is written by itself; None for another word or number.
+
+    Digits alone, or letters alone, need a word before them that says that it is a commit.
+    """
+    commit = match["commit"]
+    if commit.isdigit() or commit.isalpha():
+        before = match.string[max(0, match.start() - 12) : match.start()]
+        if not _COMMIT_WORD.search(before):
+            return None
+    return NamedChange(commit[:10], commit=commit)
+
+
+def _is_too_small(number: str | None) -> bool:
+    """Return whether a number, if there is one, rather counts things of the report itself."""
+    return number is not None and int(number) < MIN_NUMBER
+
+
+def _is_reference(match: re.Match[str]) -> bool:
+    """Return whether a number after "#" may refer to a change, rather than count something."""
+    if match["owner"]:
+        return True
+    if _is_too_small(match["hash"]):
+        return False
+    if match.string.startswith(";", match.end()) and len(match["hash"]) in _COLOUR_LENGTHS:
+        return False
+    line_start = match.string.rfind("\n", 0, match.start()) + 1
+    begins_line = not match.string[line_start : match.start()].strip()
+    return not begins_line or int(match["hash"]) > MAX_FRAME_NUMBER

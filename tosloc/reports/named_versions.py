@@ -1,0 +1,205 @@
+"""What a report says about releases: in which version something worked, and in which it fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from tosloc.reports.text import COMMENT
+
+MAX_VERSIONS: Final = 200
+"""Versions that are examined in a long text, such as a log."""
+WINDOW: Final = 80
+"""Characters before and after a version that are examined."""
+_VERSION: Final = re.compile(
+    r"(?i)(?<![\w.])v?(?P<number>\d{1,5}(?:\.\d{1,8}){1,4}"
+    r"(?:[-.]?(?:rc|cr|alpha|beta|dev|pre|a|b|m)[-.]?\d{1,4})?)(?![\w/-]|\.\d)"
+)
+_CLAUSE_END: Final = re.compile(r"[.!?;](?=\s)|\n")
+_TOKEN: Final = re.compile(r"[^\s,;:!?()|\[\]\"`*]+")
+
+_FILLERS: Final = frozenset("version versions ver v release releases tag the a at least".split())
+_UPGRADE: Final = ("upgrad", "updat", "migrat", "bump", "switch", "mov")
+_DOWNGRADE: Final = ("downgrad", "revert", "roll", "back")
+_GOOD: Final = ("work", "fine", "ok", "correct", "pass", "succeed", "good")
+_BEGINNING: Final = tuple("broke regress introduc start begin began appear chang".split())
+"""Beginnings of words that say that something fails from a version on."""
+_FAILING: Final = tuple(
+    """fail break crash error bug wrong occur happen issue problem slow exception incorrect throw
+    hang bad observ""".split()
+)
+_VERBS: Final = (*_GOOD, *_BEGINNING, *_FAILING)
+_JOINING: Final = frozenset(["and", "or", "/", "&"])
+_STATES: Final = frozenset("last latest first known".split())
+_ENDS: Final = frozenset("stopped stops longer".split())
+"""Negations that say that something worked before."""
+_NEGATIONS: Final = frozenset("not no never cannot longer stopped stops without stop".split())
+_PLACES: Final = frozenset("in with on under using for by at".split())
+_ARROWS: Final = frozenset(["->", "=>", "→", "-->", "to"])
+
+
+State: TypeAlias = Literal["works", "fails", "begins"]
+
+
+class VersionClaim(NamedTuple):
+    """What a report says about one version."""
+
+    version: str
+    """As the report writes it, without "v": 2.8.1."""
+    state: State
+    """Whether something works in this version, fails in it, or begins to fail with it."""
+    products: tuple[str, ...] = ()
+    """Words before the version that may name the product, in lower case; none if it is implied."""
+
+
+def find_version_claims(text: str) -> tuple[VersionClaim, ...]:
+    """Return what a text says about versions, in its order.
+
+    >>> [claim[:2] for claim in find_version_claims("Worked in 2.8.0, broken in 2.8.1.")]
+    [('2.8.0', 'works'), ('2.8.1', 'begins')]
+    >>> [claim[:2] for claim in find_version_claims("After upgrading from v1.2 to v1.3 it crashes")]
+    [('1.2', 'works'), ('1.3', 'begins')]
+    >>> find_version_claims("I get an error since Python 3.12")
+    (VersionClaim(version='3.12', state='begins', products=('python',)),)
+    >>> find_version_claims("I use 1.2.3 on 10.0.0.1")
+    ()
+    """
+    visible = COMMENT.sub(" ", text)
+    claims: dict[tuple[str, State], VersionClaim] = {}
+    for match in islice(_VERSION.finditer(visible), MAX_VERSIONS):
+        before = visible[max(0, match.start() - WINDOW) : match.start()]
+        after = visible[match.end() : match.end() + WINDOW]
+        words_before = _words(_CLAUSE_END.split(before)[-1])
+        words_after = _words(_CLAUSE_END.split(after)[0])
+        products, words_before = _split_products(words_before)
+        state = _state(words_before, words_after)
+        if state is not None:
+            claim = VersionClaim(match["number"], state, products)
+            claims.setdefault((claim.version, state), claim)
+    return tuple(claims.values())
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text in lower case, with arrows and versions."""
+    return [word.strip(".'’") for word in _TOKEN.findall(text.lower())]
+
+
+def _split_products(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Return the words at the end that may name a product, and the words before them."""
+    rest = list(words)
+    products: list[str] = []
+    while rest and len(products) < 3:
+        word = rest[-1]
+        if word in _FILLERS:
+            rest.pop()
+        elif word and word[0].isalpha() and not _is_relation(word):
+            products.insert(0, rest.pop())
+        else:
+            break
+    if not rest or not _is_relation(rest[-1]):
+        # No word relates the version to a sentence, so that these words are no product.
+        return (), [word for word in words if word not in _FILLERS]
+    return tuple(products), rest
+
+
+def _is_relation(word: str) -> bool:
+    """Return whether a word can relate a version to what is said about it."""
+    if word in _PLACES or word in _ARROWS:
+        return True
+    if word in (
+        "since",
+        "from",
+        "after",
+        "until",
+        "till",
+        "before",
+        "of",
+        "between",
+        "and",
+        "than",
+    ):
+        return True
+    return word.startswith(_UPGRADE) or word.startswith(_DOWNGRADE)
+
+
+def _state(before: Sequence[str], after: Sequence[str]) -> State | None:
+    """Return what is said about a version, from the words around it; None if nothing is."""
+    relation = before[-1] if before else ""
+    earlier = before[-9:-1]
+    previous = earlier[-1] if earlier else ""
+    if relation in ("after", "until", "till", "between"):
+        return "works"
+    if relation in ("since", "before") or (previous, relation) == ("as", "of"):
+        return "begins"
+    if relation == "than":
+        return "works" if previous in ("newer", "later", "greater", "higher") else "begins"
+    if relation == "from":
+        return _state_from(earlier, after)
+    if relation.startswith(_UPGRADE):
+        return "works" if _ARROWS.intersection(after[:1]) else "begins"
+    if relation.startswith(_DOWNGRADE):
+        return "works"
+    if relation in _ARROWS:
+        return _state_after_change(earlier)
+    if relation == "and" and "between" in earlier:
+        return "begins"
+    return _state_by_verbs(before[-9:], after[:4])
+
+
+def _state_from(earlier: Sequence[str], after: Sequence[str]) -> State | None:
+    """Return what "from" says about a version."""
+    if _ARROWS.intersection(after[:3]):
+        return "works"
+    if any(word.startswith(_UPGRADE) for word in earlier):
+        return "works"
+    is_start = bool(earlier) and earlier[-1].startswith(("start", "begin"))
+    is_onwards = bool(after) and after[0].startswith("on")
+    return "begins" if is_start or is_onwards else None
+
+
+def _state_after_change(earlier: Sequence[str]) -> State | None:
+    """Return what "to" or an arrow says about a version."""
+    if earlier and earlier[-1] == "up":
+        return "works"
+    if earlier and earlier[-1] == "prior":
+        return "begins"
+    for word in reversed(earlier):
+        if word.startswith(_DOWNGRADE):
+            return "works"
+        if word.startswith(_UPGRADE) or word == "from" or word[:1].isdigit():
+            return "begins"
+    return None
+
+
+def _state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None:
+    """Return what the nearest verb says if a place such as "in", or nothing, precedes a version.
+
+    The verb comes before the version after a place or a version, or if the words before it say
+    "last working" or "first broken"; otherwise it comes after the version.
+    """
+    words = list(before)
+    while words and (words[-1] in _JOINING or words[-1][0].isdigit()):
+        words.pop()  # one of several versions: "in 1.0 and 1.1"
+    is_after_place = bool(words) and words[-1] in _PLACES
+    if is_after_place or _STATES.intersection(before[-3:]):
+        for position in range(len(words) - 1, -1, -1):
+            if words[position].startswith(_VERBS):
+                return _state_of_verb(words[position], words[max(0, position - 2) :])
+    for position, word in enumerate(after[:4] if is_after_place else after[:3]):
+        if word.startswith(_VERBS):
+            return _state_of_verb(word, after[:position])
+    return None
+
+
+def _state_of_verb(verb: str, around: Sequence[str]) -> State:
+    """Return what a verb says about a version, with the words that may negate it."""
+    is_negated = any(word in _NEGATIONS or word.endswith(("n't", "n’t")) for word in around)
+    if verb.startswith(_GOOD):
+        if not is_negated:
+            return "works"
+        return "begins" if _ENDS.intersection(around) else "fails"
+    if is_negated:
+        return "works"
+    return "begins" if verb.startswith(_BEGINNING) else "fails"

@@ -1,0 +1,269 @@
+"""Releases of a project, told by its tags, and the range of releases that a report speaks of."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+
+from tosloc.core.arrays import Array, unpack_words, validate_array
+from tosloc.core.records import VALID_TIMES, LongArray
+from tosloc.git.discovery import WebPages
+from tosloc.git.repository import Repository, Tag
+from tosloc.reports.named_versions import VersionClaim
+
+_TAG: Final = re.compile(
+    r"(?i)(?P<prefix>(?:\D(?:.{0,80}?[^\d.])?)??)(?P<number>\d{1,5}(?:[._]\d{1,8}){1,4})"
+    r"(?P<suffix>[-._]?[a-z][\w.-]{0,20})?"
+)
+_FINAL: Final = re.compile(r"(?i)[-._]?(?:final|release|ga|incubating|stable)")
+_SEPARATORS: Final = re.compile(r"[\W_]+")
+
+
+class Version(NamedTuple):
+    """A version number; versions are ordered like releases, except for suffixes."""
+
+    numbers: tuple[int, ...]
+    """Its numbers without zeros at the end: 2.8.0 is (2, 8)."""
+    is_final: bool = True
+    """Whether it is no preview; a preview is before its release."""
+    suffix: str = ""
+    """What marks a preview: rc1, beta2."""
+
+    @property
+    def series(self) -> tuple[int, ...]:
+        """The first two numbers: those of a maintained branch."""
+        return (*self.numbers, 0, 0)[:2]
+
+    @property
+    def is_patch(self) -> bool:
+        """Whether it only maintains the series, so that it was made on the series' branch."""
+        return len(self.numbers) > 2
+
+
+def parse_version(number: str, suffix: str = "") -> Version:
+    """Return the version of a number such as 2.8.0, 2_8_0 or 2.8.0rc1.
+
+    >>> parse_version("2_8_0"), parse_version("1.2", ".Final").numbers
+    (Version(numbers=(2, 8), is_final=True, suffix=''), (1, 2))
+    >>> parse_version("1.2.0rc1")
+    Version(numbers=(1, 2), is_final=False, suffix='rc1')
+    """
+    match = re.match(r"\d{1,9}(?:[._]\d{1,9}){0,9}", number)
+    digits = match[0] if match else ""
+    mark = number[len(digits) :] or suffix
+    numbers = [int(part) for part in re.split(r"[._]", digits) if part]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    if not mark or _FINAL.fullmatch(mark):
+        return Version(tuple(numbers))
+    return Version(tuple(numbers), False, _SEPARATORS.sub("", mark.lower()))
+
+
+class Release(NamedTuple):
+    """A tag that names a version."""
+
+    version: Version
+    at: int
+    """Committer time of its commit, in seconds since 1970."""
+    known_at: int
+    name: str
+    """The whole tag."""
+    prefix: str
+    """What precedes the number in the tag."""
+
+
+class ReleaseRange(NamedTuple):
+    """The time in which the change was committed that a report complains about."""
+
+    after: int
+    """Seconds since 1970; commits up to it are too early."""
+    until: float
+    """Seconds since 1970; later commits are too late."""
+    first: str
+    """Tag of the last release before the change."""
+    last: str
+    """Tag of the first release with the change; "" if it is not known."""
+
+    @property
+    def name(self) -> str:
+        """The range in words: "2.8.0..2.8.1" or "since 2.8.0"."""
+        return f"{self.first}..{self.last}" if self.last else f"since {self.first}"
+
+
+@dataclass(frozen=True, eq=False)
+class Releases:
+    """The tags of a project, T of them, and the names under which it is known on the web."""
+
+    tags: Sequence[str]
+    """(T,) names of the tags."""
+    times: LongArray
+    """(T,) committer time of the commit of each tag, in seconds since 1970."""
+    known: LongArray
+    """(T,) when each tag was made, in seconds since 1970."""
+    projects: Sequence[str]
+    """Paths of the project on the web, such as pallets/flask; none if it has no known remote."""
+
+    @classmethod
+    def collect(cls, tags: Iterable[Tag], projects: Sequence[str] = ()) -> Self:
+        """Return the releases of some tags."""
+        listed = sorted(tags, key=lambda tag: tag.name)
+        return cls(
+            [tag.name for tag in listed],
+            np.array([tag.committed_at for tag in listed], dtype=np.int64),
+            np.array([tag.known_at for tag in listed], dtype=np.int64),
+            list(projects),
+        )
+
+    @classmethod
+    def read(cls, repo: Repository) -> Self:
+        """Return the releases of a repository, and its path on the web."""
+        pages = WebPages.of(repo.remote_url())
+        projects = [] if pages is None else ["/".join(pages.project.split("/")[3:])]
+        return cls.collect(repo.tags(), projects)
+
+    @cached_property
+    def releases(self) -> tuple[Release, ...]:
+        """The tags that name a version, those of the most common prefix first, then by version."""
+        releases = []
+        for tag, at, known in zip(self.tags, self.times.tolist(), self.known.tolist(), strict=True):
+            match = _TAG.fullmatch(tag)
+            if match:
+                version = parse_version(match["number"], match["suffix"] or "")
+                prefix = match["prefix"].lower().removesuffix("v")
+                releases.append(Release(version, at, known, tag, prefix))
+        number = Counter(release.prefix for release in releases)
+        return tuple(
+            sorted(releases, key=lambda release: (-number[release.prefix], release.version))
+        )
+
+    def known_before(self, opened: float) -> tuple[Release, ...]:
+        """Return the releases that were tagged strictly before a time."""
+        return tuple(release for release in self.releases if release.known_at < opened)
+
+    def is_own(self, project: str, folders: Collection[str]) -> bool:
+        """Return whether a name means this project: a path on the web, or a word of a report.
+
+        Without a known remote, it is compared with the names of the project's ``folders``.
+        """
+        name = normalize_name(project.rpartition("/")[2])
+        if not self.projects:
+            return name in folders
+        if "/" in project:
+            return project.lower() in (own.lower() for own in self.projects)
+        own_names = {normalize_name(own.rpartition("/")[2]) for own in self.projects}
+        return name in own_names or name in folders
+
+    def find_range(self, claims: Iterable[VersionClaim], opened: float) -> ReleaseRange | None:
+        """Return the range of releases in which something began to fail; None if it is not known.
+
+        Only tags from before ``opened`` are looked at. If the report only says where something
+        begins to fail, the range starts with the release before.
+        """
+        known = self.known_before(opened)
+        good = []
+        bad = []
+        for claim in claims:
+            version = parse_version(claim.version)
+            release = _find(known, version)
+            if release is None:
+                continue
+            if claim.state == "works":
+                good.append(release)
+            else:
+                bad.append((release, claim.state == "begins"))
+        first = max(good, key=lambda release: release.version, default=None)
+        later = [item for item in bad if first is None or item[0].version > first.version]
+        last, begins = min(later, key=lambda item: item[0].version, default=(None, False))
+        if first is None:
+            if last is None or not begins:
+                return None
+            first = _previous(known, last)
+            if first is None:
+                return None
+        after = _start(known, first, last)
+        until = opened if last is None else last.at
+        if after >= until:
+            return None
+        return ReleaseRange(after, until, first.name, "" if last is None else last.name)
+
+
+def normalize_name(name: str) -> str:
+    """Return a name without separators, in lower case.
+
+    >>> normalize_name("_pytest"), normalize_name("XcodeGen.git")
+    ('pytest', 'xcodegen')
+    """
+    return _SEPARATORS.sub("", name.lower().removesuffix(".git"))
+
+
+def _find(known: Sequence[Release], version: Version) -> Release | None:
+    """Return the release of a version; of a series without one, its first release."""
+    for release in known:
+        if release.version == version:
+            return release
+    if len(version.numbers) > 2 or not version.is_final:
+        return None
+    in_series = [release for release in known if release.version.series == version.series]
+    final = [release for release in in_series if release.version.is_final]
+    return min(final, key=lambda release: release.at, default=None)
+
+
+def _previous(known: Sequence[Release], release: Release) -> Release | None:
+    """Return the release before another one, on the same branch.
+
+    Before the first release of a series it is the first release of the series before, since what
+    maintained that series was made on a branch.
+    """
+    earlier = []
+    for other in known:
+        is_before = other.version < release.version and other.at < release.at
+        if is_before and other.prefix == release.prefix and other.version.is_final:
+            earlier.append(other)
+    if not release.version.is_patch:
+        first_of_series = [other for other in earlier if not other.version.is_patch]
+        earlier = first_of_series or earlier
+    return max(earlier, key=lambda other: other.version, default=None)
+
+
+def _start(known: Sequence[Release], first: Release, last: Release | None) -> int:
+    """Return the time from which on changes are in a later release, but not in ``first``.
+
+    A patch release of an older series was made on a branch. What its series lacks was committed
+    since the first release of that series.
+    """
+    series = first.version.series
+    if last is not None:
+        is_same_series = last.version.series == series
+    else:
+        is_same_series = all(other.version.series <= series for other in known)
+    if is_same_series or not first.version.is_patch:
+        return first.at
+    same = [other.at for other in known if other.version.series == series]
+    return min([first.at, *same])
+
+
+def check_releases(arrays: Mapping[str, Array], name: str) -> None:
+    """Raise KeyError or ValueError unless untrusted arrays are ``Releases``.
+
+    The arrays have the prefix ``name``.
+    """
+    tags = len(unpack_words(arrays[f"{name}.tags"]))
+    for key in ("times", "known"):
+        validate_array(
+            arrays,
+            f"{name}.{key}",
+            np.int64,
+            tags,
+            least=VALID_TIMES.start,
+            below=VALID_TIMES.stop,
+        )
+    unpack_words(arrays[f"{name}.projects"])
+
+
+NO_RELEASES: Final = Releases.collect([])
