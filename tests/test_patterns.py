@@ -15,12 +15,15 @@ from tests.patterns import (
     used_methods,
 )
 from tosloc.core.records import BugReport
+from tosloc.git.change_names import change_names
 from tosloc.git.fixes import bug_ids, first_issue, is_fix_message
 from tosloc.mine.links import _FILLER
 from tosloc.mine.mentions import find_mentions
 from tosloc.paths.classify import which_are_tests
 from tosloc.reports import text, traces
 from tosloc.reports.issues import read_report
+from tosloc.reports.named_changes import find_named_changes
+from tosloc.reports.named_versions import find_version_claims
 from tosloc.retrieval.query import Query
 
 FOLDED_TRACE = "at org.x.Door.open(Door.java:12) "
@@ -111,10 +114,14 @@ READERS = {
     "first_issue": first_issue,
     "mentions": lambda said: find_mentions(said, {"1"}, set()),
     "filler": lambda said: _FILLER.sub("", said),
+    "change_names": change_names,
+    "named_changes": find_named_changes,
+    "named_versions": find_version_claims,
     "tests": lambda said: which_are_tests([f"a/{said}/b.java", f"{said}.py"]),
 }
 TEXTS = {
     "blanks within a line": ("User name", " ", "42"),
+    "bare numbers": ("Worked in 1.2 ", "1.2.3 1234567 #12 0a1b2c3 ", "broken in 1.3"),
     "a trace in one line": ("It overflows ", FOLDED_TRACE, "help"),
     "blanks after a key": ("a:", " ", "("),
     "comments": ("", "<!-- a -->\n", "<!--"),

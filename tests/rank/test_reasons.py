@@ -278,6 +278,80 @@ def test_a_commit_of_many_other_words_shares_two_by_chance(past_commits, other_w
     assert past_commits([(9, message, PATHS[1:2]), *others]) == commits
 
 
+# Changes and releases that the report names
+
+NAMED_HISTORY = {
+    "commits": [(9, "grow", PATHS[1:2], ["#4242"]), (3, "leaf", PATHS[:1])],
+    "tags": {"v1.0": 5, "v1.1": 1},
+}
+
+
+def subject_of(commit):
+    return {"c0": "Grow trees (#4242)", "c1": "Rake leaves"}[commit]
+
+
+SUBJECTS = RepositoryLookups(subject_of)
+
+
+def test_a_change_that_the_report_names_is_a_reason(reasons_for):
+    """It is told whatever the weights of its feature."""
+    [reason, *_] = reasons_for(
+        TREE,
+        "It breaks",
+        "Since #4242",
+        weights={"bm25f": 1.0},
+        history=NAMED_HISTORY,
+        lookups=SUBJECTS,
+    )
+    text = "The report names #4242, which changed this file (1972-09-18: Grow trees (#4242))"
+    assert reason == Reason("change", text, "c0", "#4242")
+
+
+def test_a_named_change_of_another_file_is_no_reason(reasons_for):
+    chosen = reasons_for(LEAF, "It breaks", "Since #4242", history=NAMED_HISTORY, lookups=SUBJECTS)
+    assert "change" not in kinds(chosen)
+
+
+def test_a_named_change_comes_after_what_the_report_points_to(reasons_for):
+    description = f"{FRAMES} Since #4242"
+    chosen = reasons_for(TREE, description=description, history=NAMED_HISTORY, lookups=SUBJECTS)
+    assert kinds(chosen)[:2] == ["frame", "change"]
+
+
+def test_a_commit_is_cited_once(reasons_for):
+    chosen = reasons_for(
+        TREE, "Growing Tree", "Since #4242", history=NAMED_HISTORY, lookups=SUBJECTS
+    )
+    assert kinds(chosen).count("change") == 1
+    assert "commit" not in kinds(chosen)
+
+
+@pytest.mark.parametrize(
+    ("description", "text"),
+    [
+        (
+            "Worked in 1.0, broken in 1.1",
+            "Changed between v1.0 and v1.1, when it broke: c1 (1972-09-24): Rake leaves",
+        ),
+        ("Worked in 1.0", "Changed since v1.0, which worked: c1 (1972-09-24): Rake leaves"),
+    ],
+    ids=["two versions", "one version"],
+)
+def test_a_change_between_releases_is_a_reason(reasons_for, description, text):
+    chosen = reasons_for(LEAF, "It", description, history=NAMED_HISTORY, lookups=SUBJECTS)
+    assert Reason("range", text, "c1") in chosen
+    others = reasons_for(TREE, "It", description, history=NAMED_HISTORY, lookups=SUBJECTS)
+    assert "range" not in kinds(others)
+
+
+def test_a_release_that_changed_most_files_is_no_reason(reasons_for):
+    """All 33 files changed: more than a quarter of them, and more than 20."""
+    commits = [(3, "leaf", [path]) for path in PATHS]
+    history = {"commits": commits, "tags": {"v1.0": 5}}
+    chosen = reasons_for(LEAF, "It", "Worked in 1.0", history=history)
+    assert "range" not in kinds(chosen)
+
+
 # Words
 
 COMMON_WORDS = {

@@ -50,9 +50,10 @@ def change_names(message: str) -> tuple[str, ...]:
         names[f"#{number}" if number.isdigit() else name] = None
     for match in _IN_SUBJECT.finditer(subject):
         names[f"#{match[1]}"] = None
-    for pattern in (_CLOSES, _CLOSED_LINK):
-        for match in pattern.finditer(text):
-            names[f"#{match[1]}"] = None
+    for match in _CLOSES.finditer(text):
+        names[f"#{match[1]}"] = None
+    for match in _CLOSED_LINK.finditer(text):
+        names[f"#{match[1]}"] = None
     if "!" in text:
         for match in _MERGE_REQUEST.finditer(text):
             names[f"!{match[1]}"] = None

@@ -342,7 +342,7 @@ class FileReasons:
                 when = f"{day(change.at)}{title}"
                 return Reason(
                     "change",
-                    f"the report names {change.written}, which changed this file ({when})",
+                    f"The report names {change.written}, which changed this file ({when})",
                     change.commit,
                     change.written if change.written[:1] in "#!" else None,
                     url=lookups.commit_url(change.commit),
@@ -379,13 +379,13 @@ class FileReasons:
             commit = view.documents.commit_ids[number]
             subject = lookups.subject(commit)
             title = f": {_shorten(subject)}" if subject else ""
-            change = f"{commit[:10]}, {day(int(view.documents.times[number]))}{title}"
+            change = f"{commit[:10]} ({day(int(view.documents.times[number]))}){title}"
             if releases.last:
                 when = f"between {releases.first} and {releases.last}, when it broke"
             else:
                 when = f"since {releases.first}, which worked"
             return Reason(
-                "range", f"changed {when}: {change}", commit, url=lookups.commit_url(commit)
+                "range", f"Changed {when}: {change}", commit, url=lookups.commit_url(commit)
             )
         return None
 
