@@ -17,12 +17,15 @@ def written(text):
     [
         ("Broken since #6322.", ["#6322"]),
         ("(#6322), #6323; and #6322 again", ["#6322", "#6323"]),
-        ("GH-123 and gh-124", ["GH-123", "GH-124"]),
+        ("GH-123 and gh-124", ["GH-123", "gh-124"]),
         ("Introduced by !45", ["!45"]),
         ("commit 321d7e5 and pallets/flask@4b1f4a1", ["321d7e5", "4b1f4a1"]),
         (FULL_ID, [FULL_ID[:10]]),
         ("commit 1234567, revision: 7654321", ["1234567", "7654321"]),
-        ("pull request 123, issue #124, bug 56663", ["#123", "#124", "#56663"]),
+        (
+            "pull request 123, issue #124, bug 56663",
+            ["pull request 123", "issue #124", "bug 56663"],
+        ),
         ("like KAFKA-123", ["KAFKA-123"]),
         ("https://bz.apache.org/bugzilla/show_bug.cgi?id=56663", ["#56663"]),
         ("x\n#6322 broke it", ["#6322"]),

@@ -7,6 +7,9 @@ from typing import Final
 
 from tosloc.git.fixes import bug_ids
 
+_DIGIT: Final = re.compile(r"[1-9]")
+_MAY_CLOSE: Final = re.compile(r"(?i)(?:fix|close|solve)[^\n]{0,200}[1-9]")
+"""What a line must have that closes an issue; it is found faster than the number."""
 _IN_SUBJECT: Final = re.compile(
     r"(?i)(?<![\w&/])(?:\#|gh-|(?:pr|pull[ -]request|issue|ticket)s?[ :]{1,2}\#?)([1-9]\d{0,6})\b"
 )
@@ -43,17 +46,21 @@ def change_names(message: str) -> tuple[str, ...]:
     ('#56663', '#8')
     """
     text = message[:_MAX_BODY]
+    if not _DIGIT.search(text):
+        return ()
     subject = text.strip().partition("\n")[0]
     names: dict[str, None] = {}
-    for name in bug_ids(subject):
-        number = name.removeprefix("GH-")
-        names[f"#{number}" if number.isdigit() else name] = None
-    for match in _IN_SUBJECT.finditer(subject):
-        names[f"#{match[1]}"] = None
-    for match in _CLOSES.finditer(text):
-        names[f"#{match[1]}"] = None
-    for match in _CLOSED_LINK.finditer(text):
-        names[f"#{match[1]}"] = None
+    if _DIGIT.search(subject):
+        for name in bug_ids(subject):
+            number = name.removeprefix("GH-")
+            names[f"#{number}" if number.isdigit() else name] = None
+        for match in _IN_SUBJECT.finditer(subject):
+            names[f"#{match[1]}"] = None
+    if _MAY_CLOSE.search(text):
+        for match in _CLOSES.finditer(text):
+            names[f"#{match[1]}"] = None
+        for match in _CLOSED_LINK.finditer(text):
+            names[f"#{match[1]}"] = None
     if "!" in text:
         for match in _MERGE_REQUEST.finditer(text):
             names[f"!{match[1]}"] = None

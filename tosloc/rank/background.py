@@ -79,12 +79,14 @@ def _earlier_change(
     """Return a past change as the answer shows it."""
     subject = lookups.subject(change.commit) or ""
     paths = reasons.paths.table.paths
+    # Files that are gone matter to the reader only if none is left.
+    rows = [row for row in change.rows if reasons.paths.present[row]] or change.rows
     return EarlierChange(
         change.commit,
         day(change.at),
         change.bug or first_issue(subject),
         subject,
-        tuple(paths[row] for row in change.rows),
+        tuple(paths[row] for row in rows),
         lookups.commit_url(change.commit),
     )
 

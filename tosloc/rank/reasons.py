@@ -344,7 +344,7 @@ class FileReasons:
                     "change",
                     f"The report names {change.written}, which changed this file ({when})",
                     change.commit,
-                    change.written if change.written[:1] in "#!" else None,
+                    change.name or None,
                     url=lookups.commit_url(change.commit),
                 )
         return None

@@ -42,7 +42,7 @@ class NamedChange(NamedTuple):
     """An earlier change that a report names, by a commit or by a number."""
 
     written: str
-    """The name as people write it: #6322, GH-12, !45, 321d7e5."""
+    """The name as people write it: #6322, GH-12, bug 56663, !45, 321d7e5."""
     name: str = ""
     """The name as ``tosloc.git.change_names`` has it, "#6322" or "!45"; "" for a commit."""
     commit: str = ""
@@ -88,10 +88,13 @@ def _read_match(match: re.Match[str]) -> NamedChange | None:
         return NamedChange(match["jira"], name=match["jira"])
     if match["hash"] and not _is_reference(match):
         return None
-    for group in ("linked", "bugzilla", "hash", "gh", "word"):
+    if match["word"] or match["gh"]:
+        written = " ".join(match[0].split())
+        return NamedChange(written, name=f"#{match['word'] or match['gh']}")
+    for group in ("linked", "bugzilla", "hash"):
         if match[group]:
-            written = f"GH-{match[group]}" if group == "gh" else f"#{match[group]}"
-            return NamedChange(written, name=f"#{match[group]}", project=project)
+            name = f"#{match[group]}"
+            return NamedChange(name, name, project=project)
     return None
 
 

@@ -296,29 +296,26 @@ def _pack_commit(
     is_merge: bool,
 ) -> bytes:
     """Return the payload of a commit with source files or renames."""
-    names = history.path_names.names
+    path_names = history.path_names.names
     message = history.messages[commit]
     terms: Counter[str] = Counter()
-    change: Sequence[str] = ()
+    names: Sequence[str] = ()
+    is_fix = False
     if files:
-        change = change_names(message)
-        if not is_merge:
-            terms.update(text.terms(strip_trailers(message)))
+        names = change_names(message)
+    if files and not is_merge:
+        terms.update(text.terms(strip_trailers(message)))
+        is_fix = is_fix_message(message)
     counts = np.array([min(count, 65_535) for count in terms.values()], dtype=np.uint16)
-    is_fix = is_fix_message(message) and not is_merge
-    facts = np.array([history.times[commit], is_fix, is_merge], dtype=np.int64)
-    added = set(history.added[commit])
-    is_added = np.array([file in added for file in files], dtype=np.uint8)
-    return pack(
-        list(terms),
-        [names[file] for file in files],
-        counts,
-        facts,
-        is_added,
-        change,
-        [names[old] for old, _ in renames],
-        [names[new] for _, new in renames],
-    )
+    added = history.added[commit]
+    positions = [files.index(file) for file in added] if files else []
+    facts = np.array([history.times[commit], is_fix, is_merge, *positions], dtype=np.int64)
+    paths = [path_names[file] for file in files]
+    if not names and not renames:
+        return pack(list(terms), paths, counts, facts)
+    old_paths = [path_names[old] for old, _ in renames]
+    new_paths = [path_names[new] for _, new in renames]
+    return pack(list(terms), paths, counts, facts, names, old_paths, new_paths)
 
 
 def index_commits(
@@ -337,15 +334,16 @@ def index_commits(
     for number, (commit, payload) in enumerate(zip(order, payloads, strict=True)):
         if not payload:
             continue
-        terms, files, counts, facts, is_added, names, old_paths, new_paths = unpack(payload)
-        at, is_fix, is_merge = facts.tolist()
+        terms, files, counts, facts, *names_and_renames = unpack(payload)
+        names, old_paths, new_paths = names_and_renames or ((), (), ())
+        at, is_fix, is_merge, *added = facts.tolist()
         touched = tuple(paths.id(path) for path in files)
         for old_path, new_path in zip(old_paths, new_paths, strict=True):
             event = PathEvent(number, at, paths.id(old_path), paths.id(new_path))
             renames.append(event)
             additions.append(PathEvent(number, at, event.new_path))
-        for file in np.flatnonzero(is_added).tolist():
-            additions.append(PathEvent(number, at, touched[file]))
+        for position in added:
+            additions.append(PathEvent(number, at, touched[position]))
         if not touched:
             continue
         term_counts = Counter(dict(zip(terms, counts.tolist(), strict=True)))

@@ -29,6 +29,8 @@ class FoundChange:
 
     written: str
     """The name as people write it: #6322 or 321d7e5."""
+    name: str
+    """The number as ``tosloc.git.change_names`` has it, "#6322" or "!45"; "" for a commit."""
     commit: str
     """Full id of its newest commit; of a merge only if no other commit is known."""
     at: int
@@ -89,6 +91,7 @@ class NamedHistory:
         documents = view.documents
         return FoundChange(
             named.written,
+            named.name,
             documents.commit_ids[newest],
             int(documents.times[newest]),
             tuple(sorted(rows)),
