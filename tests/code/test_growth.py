@@ -102,8 +102,8 @@ def report_reader(text):
 
 
 QUERIED = (
-    "commands named_changes weights qualified_names lead_weights plain_weights compounds mentions"
-    " names locations"
+    "commands named_changes version_claims weights qualified_names lead_weights plain_weights"
+    " compounds mentions names locations"
 )
 
 

@@ -209,7 +209,7 @@ def test_commit_that_the_report_names(answer_to, repository):
     )
     assert paths(answer)[0] == "tax.py"
     reason = answer.hits[0].why[0]
-    assert reason.text == f"Changed by {commit}, which the report names"
+    assert reason.text.startswith(f"Changed by {commit}, which the report names (")
     assert reason.commit.startswith(commit)
 
 

@@ -303,7 +303,7 @@ def test_a_change_that_the_report_names_is_a_reason(reasons_for):
         history=NAMED_HISTORY,
         lookups=SUBJECTS,
     )
-    text = "The report names #4242, which changed this file (1972-09-18: Grow trees (#4242))"
+    text = "Changed by #4242, which the report names (1972-09-18): Grow trees (#4242)"
     assert reason == Reason("change", text, "c0", "#4242")
 
 

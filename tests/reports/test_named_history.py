@@ -49,6 +49,9 @@ def test_changes_that_a_report_names(text, names):
         "<!-- like #123 -->",
         "#0123 &#8217; http://x/#123",
         "SOME-WORD UTF-8-1",
+        "the deadline of 1234567",
+        "#1 0x12ab34c in f",
+        "file 12ab34c.py",
     ],
 )
 def test_what_names_no_change(text):
@@ -78,6 +81,24 @@ def test_links_name_a_change_of_a_project(address, name, commit):
 
 def test_names_of_a_long_list_are_bounded():
     assert len(find_named_changes(" ".join(f"#{n}" for n in range(10, 9_000)))) == MAX_NAMES
+
+
+@pytest.mark.parametrize(
+    ("text", "is_change"),
+    [
+        ("since commit 12ab34c", True),
+        ("broken by #678", True),
+        ("see PR #99", True),
+        ("see https://github.com/a/b/pull/9", True),
+        ("see https://github.com/a/b/issues/9", False),
+        ("my #12 wish", False),
+        ("like issue #123", False),
+        ("KAFKA-12", False),
+    ],
+)
+def test_names_of_changes_and_of_issues_differ(text, is_change):
+    [change] = find_named_changes(text)
+    assert change.is_change is is_change
 
 
 # Versions

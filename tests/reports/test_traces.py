@@ -6,7 +6,6 @@ from tosloc.reports.traces import (
     Frame,
     frames,
     locations,
-    named_changes,
     qualified_names,
     without_frames,
 )
@@ -295,20 +294,3 @@ def test_shifted_places_have_other_offsets():
     [[frame]] = locations("a.py:12").shift(lambda offset: offset + 5).traces
     assert frame.offset == 5
     assert frame.end == 9
-
-
-@pytest.mark.parametrize(
-    ("text", "changes"),
-    [
-        ("since commit 12ab34c", ["12ab34c"]),
-        ("https://github.com/a/b/commit/1234567890", ["1234567890"]),
-        ("broken by #678", ["#678"]),
-        ("see https://github.com/a/b/pull/9", ["#9"]),
-        ("the deadline of 1234567", []),
-        ("#1 0x12ab34c in f", []),
-        ("my #12 wish", []),
-        ("file 12ab34c.py", []),
-    ],
-)
-def test_changes_that_a_text_names(text, changes):
-    assert named_changes(text) == changes

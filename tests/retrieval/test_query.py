@@ -95,4 +95,10 @@ def test_places_behind_a_long_log_keep_their_offsets():
 
 
 def test_named_changes():
-    assert query("Since #12", "and commit 12ab34c").named_changes == ("#12", "12ab34c")
+    changes = query("Since #12", "and commit 12ab34c").named_changes
+    assert [change.written for change in changes] == ["#12", "12ab34c"]
+
+
+def test_version_claims():
+    [claim] = query("It fails", "It worked in 1.2").version_claims
+    assert claim.version == "1.2"

@@ -129,6 +129,7 @@ def read_whole(text: str, progress: Progress = ignore_progress) -> BugReport:
         "qualified_names",
         "locations",
         "named_changes",
+        "version_claims",
     ):
         getattr(query, name)
     return report

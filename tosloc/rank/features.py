@@ -37,7 +37,7 @@ from tosloc.retrieval.query import Query
 
 Formula: TypeAlias = Callable[[QueryContext], FloatArray]
 """Function from a query context to values (F,)."""
-FEATURES_VERSION = "features3"
+FEATURES_VERSION = "features4"
 """Version of the formulas in the names of stored tables; raise it when any value changes."""
 COUNTERPART_SOURCES: Final = 100
 """First files by the prior that lend their share to their tests, and to what they test."""
@@ -101,20 +101,10 @@ def own_frame(context: QueryContext) -> FloatArray:
 def linked(context: QueryContext) -> FloatArray:
     """Return 1 / sqrt(rank) of each file among those that the report links to.
 
-    A file that k files' commit changed, which the report names, has 1 / sqrt(k) at least.
+    The k files of a commit or pull request that the report names have 1 / sqrt(k) at least.
     """
     links = _location_scores(context, context.query.locations.links, 0.5)
-    return np.maximum(links, context.to_files(named_change_scores(context)))
-
-
-def named_change_scores(context: QueryContext) -> FloatArray:
-    """Return (N,) 1 / sqrt(k) for the k files of each commit that the report names; at most 1."""
-    scores = np.zeros(context.all_paths)
-    view = context.history.commits
-    for documents in context.named_changes.values():
-        values = 1 / np.sqrt(view.documents.sizes[documents])
-        scores += view.scatter_to_files(documents, values, context.all_paths)
-    return np.minimum(scores, 1.0)
+    return np.maximum(links, history_features.named_change(context, certain=True))
 
 
 def written_path(context: QueryContext) -> FloatArray:

@@ -13,13 +13,16 @@ from tosloc.core.records import FloatArray
 from tosloc.retrieval.context import QueryContext
 
 
-def named_change(context: QueryContext) -> FloatArray:
+def named_change(context: QueryContext, *, certain: bool = False) -> FloatArray:
     """Return (F,) 1/sqrt(k) of each file that an earlier change has touched that the report names.
 
     k is the number of files of the change. Of several changes the one with fewest files counts.
+    With ``certain`` only names of commits and pull requests count, not those of issues.
     """
     scores = np.zeros(context.all_paths)
     for change in context.named_history.changes:
+        if certain and not change.is_change:
+            continue
         value = 1 / math.sqrt(len(change.rows))
         rows = [*change.rows]
         scores[rows] = np.maximum(scores[rows], value)

@@ -153,12 +153,6 @@ class FileReasons:
         row = self._row(file)
         if row in self._spelling_by_row:
             return Reason("name", f"The report names {self._spelling_by_row[row]}")
-        for name, documents in self.context.named_changes.items():
-            for number in documents.tolist():
-                commits = self.context.history.commits.documents
-                if row in commits.files[slice(*commits.file_starts[number : number + 2])]:
-                    text = f"Changed by {name}, which the report names"
-                    return Reason("name", text, commits.commit_ids[number])
         stem = file_stem(self.paths.table.paths[row])
         looks_like_name = stem[:1].isupper() or "_" in stem
         if stem not in self.context.query.mentions or not looks_like_name:
@@ -339,10 +333,10 @@ class FileReasons:
             if row in change.rows:
                 subject = lookups.subject(change.commit)
                 title = f": {_shorten(subject)}" if subject else ""
-                when = f"{day(change.at)}{title}"
+                text = f"Changed by {change.written}, which the report names"
                 return Reason(
                     "change",
-                    f"The report names {change.written}, which changed this file ({when})",
+                    f"{text} ({day(change.at)}){title}",
                     change.commit,
                     change.name or None,
                     url=lookups.commit_url(change.commit),

@@ -32,9 +32,14 @@ _NAMES: Final = re.compile(
     | (?<![\w!/])!(?P<request>{_NUMBER})(?![\w.])
     | (?<![\w/-])(?i:pr|pull[ ]request|issue|ticket|bug|bz)[ ]\#?(?P<word>{_NUMBER})\b(?!\.\d)
     | (?<![\w/-])(?P<jira>[A-Z][A-Z0-9]{{1,9}}-{_NUMBER})(?![\w-])
-    | (?<![\w./-])(?P<commit>[0-9a-f]{{7,64}})(?![\w-])
+    | (?<![\w./-])(?P<commit>[0-9a-f]{{7,64}})(?![\w-]|\.\w)
     """
 )
+_RELATION: Final = re.compile(
+    r"(?i)\b(?:since|in|by|from|after|with|pr|pull|request|commit|reverts?|reverted|regression|of)"
+    r"[ \t(]{1,3}\Z"
+)
+"""Words before the number of a change."""
 _COMMIT_WORD: Final = re.compile(r"(?i)(?:commit|revision|changeset|sha|@)[ :]{0,2}\Z")
 
 
@@ -49,6 +54,8 @@ class NamedChange(NamedTuple):
     """Id of the commit, or its beginning; "" for a number."""
     project: str = ""
     """Path of the project on the web, "pallets/flask"; "" if the report does not say which."""
+    is_change: bool = True
+    """Whether it names a change for certain: a commit or a pull request, not maybe an issue."""
 
 
 def find_named_changes(text: str) -> tuple[NamedChange, ...]:
@@ -85,16 +92,20 @@ def _read_match(match: re.Match[str]) -> NamedChange | None:
         number = match["request"] or match["linked"]
         return NamedChange(f"!{number}", name=f"!{number}", project=project)
     if match["jira"]:
-        return NamedChange(match["jira"], name=match["jira"])
+        return NamedChange(match["jira"], name=match["jira"], is_change=False)
     if match["hash"] and not _is_reference(match):
         return None
     if match["word"] or match["gh"]:
         written = " ".join(match[0].split())
-        return NamedChange(written, name=f"#{match['word'] or match['gh']}")
+        is_change = written.lower().startswith("p") or _follows_relation(match)
+        return NamedChange(written, f"#{match['word'] or match['gh']}", is_change=is_change)
     for group in ("linked", "bugzilla", "hash"):
         if match[group]:
             name = f"#{match[group]}"
-            return NamedChange(name, name, project=project)
+            is_change = (match["kind"] or "").startswith("pull")
+            if group == "hash":
+                is_change = _follows_relation(match)
+            return NamedChange(name, name, project=project, is_change=is_change)
     return None
 
 
@@ -109,6 +120,12 @@ def _read_commit(match: re.Match[str]) -> NamedChange | None:
         if not _COMMIT_WORD.search(before):
             return None
     return NamedChange(commit[:10], commit=commit)
+
+
+def _follows_relation(match: re.Match[str]) -> bool:
+    """Return whether a word before a number says that it is the number of a change."""
+    before = match.string[max(0, match.start() - 16) : match.start()]
+    return _RELATION.search(before) is not None
 
 
 def _is_too_small(number: str | None) -> bool:

@@ -303,37 +303,6 @@ def locations(text: str) -> Locations:
     return Locations(tuple(ordered), tuple(links), tuple(paths))
 
 
-_CHANGE: Final = re.compile(
-    r"""(?x) (?<![\w./\-]) (?P<commit>[0-9a-f]{7,40}) (?![\w\-]|\.\w) | /commits?/
-      (?P<linked>[0-9a-f]{7,40}) \b
-      | (?i:\b(?:since|in|by|from|after|with|pr|pull|request|commit|reverts?|reverted|regression
-        |of)) [ \t(]{1,3}
-        (?:\#|gh-) (?P<number>\d{2,7}) \b | /(?:pull|merge_requests)/ (?P<pull>\d{1,7}) \b"""
-)
-"""A commit, or a pull request by its number."""
-
-
-def named_changes(text: str) -> list[str]:
-    """Return the commits and pull requests that a text names, in order.
-
-    Of a commit it is the beginning of its id, of a pull request ``#12``.
-
-    >>> named_changes("Broken since 12ab34c, in #678; see https://x.org/a/b/pull/9")
-    ['12ab34c', '#678', '#9']
-    >>> named_changes("deadline 1234567")
-    []
-    """
-    found = []
-    for match in _CHANGE.finditer(text):
-        number = match["number"] or match["pull"]
-        commit = match["linked"] or match["commit"] or ""
-        if number:
-            found.append(f"#{number}")
-        elif match["linked"] or not (commit.isdigit() or commit.isalpha()):
-            found.append(commit)
-    return found
-
-
 def source_of_object(path: str) -> str:
     """Return the path of the source that an object file was made of, as CMake and Meson name it.
 

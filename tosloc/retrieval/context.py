@@ -148,7 +148,7 @@ class QueryContext:
         Everyday words do not count. The language of the words does not matter: of a text in
         another language only the names occur in files.
         """
-        if self.mentioned_rows or self.project_frames or self.named_changes:
+        if self.mentioned_rows or self.project_frames or self.named_history.changes:
             return True
         if self._has_rare_path_word():
             return True
@@ -272,23 +272,6 @@ class QueryContext:
     def frame_rows(self, frame: Frame) -> Rows:
         """Return the path rows of the project's own files that a frame can mean."""
         return tuple(self.version.paths.find_by_location(frame.place, frame.qualified))
-
-    @cached_property
-    def named_changes(self) -> dict[str, LongArray]:
-        """Documents of the commits that the report names, by name; commits known at its opening."""
-        view = self.history.commits
-        documents = view.documents
-        changes: dict[str, LongArray] = {}
-        for name in self.query.named_changes:
-            if name.startswith("#"):
-                numbers = documents.by_name.get(name, [])
-            else:
-                ids = enumerate(documents.commit_ids)
-                numbers = [number for number, commit in ids if commit.startswith(name)]
-            known = np.array([number for number in numbers if view.known[number]], dtype=np.int64)
-            if len(known):
-                changes[name] = known
-        return changes
 
     @cached_property
     def command_files(self) -> tuple[tuple[Command, Rows], ...]:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tosloc.core.records import FloatArray, LongArray
-from tosloc.reports.named_changes import NamedChange, find_named_changes
-from tosloc.reports.named_versions import find_version_claims
+from tosloc.reports.named_changes import NamedChange
 from tosloc.retrieval.documents import Documents, DocumentsView
 from tosloc.retrieval.releases import ReleaseRange, normalize_name
 
@@ -35,6 +34,8 @@ class FoundChange:
     """Full id of its newest commit; of a merge only if no other commit is known."""
     at: int
     """Committer time of that commit, in seconds since 1970."""
+    is_change: bool
+    """Whether the report names a change for certain, not maybe an issue."""
     rows: tuple[int, ...]
     """Path rows of the files that it changed, under their present paths."""
 
@@ -62,7 +63,7 @@ class NamedHistory:
     def changes(self) -> tuple[FoundChange, ...]:
         """The earlier changes that the report names, in its order; each changed a source file."""
         found = []
-        for named in find_named_changes(self._context.query.full_text):
+        for named in self._context.query.named_changes:
             if named.project and not self._is_own(named.project):
                 continue
             change = self._find(named)
@@ -94,6 +95,7 @@ class NamedHistory:
             named.name,
             documents.commit_ids[newest],
             int(documents.times[newest]),
+            named.is_change,
             tuple(sorted(rows)),
         )
 
@@ -101,7 +103,7 @@ class NamedHistory:
     def release_range(self) -> ReleaseRange | None:
         """The releases between which something broke, by the report; None if it does not say."""
         claims = []
-        for claim in find_version_claims(self._context.query.full_text):
+        for claim in self._context.query.version_claims:
             if not claim.products or any(map(self._is_own, claim.products)):
                 claims.append(claim)
         return self._history.releases.find_range(claims, self._history.opened)

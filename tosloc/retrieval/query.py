@@ -13,6 +13,8 @@ from tosloc.code import text
 from tosloc.core.records import BugReport
 from tosloc.reports import text as report_text
 from tosloc.reports import traces
+from tosloc.reports.named_changes import NamedChange, find_named_changes
+from tosloc.reports.named_versions import VersionClaim, find_version_claims
 
 SUMMARY_WEIGHT = 3.0
 """How many times a term of the summary counts.
@@ -125,9 +127,14 @@ class Query:
         return tuple(dict.fromkeys(report_text.commands(f"{self.title}\n{self.told}")))
 
     @cached_property
-    def named_changes(self) -> tuple[str, ...]:
-        """Commits (beginnings of ids) and pull requests (``#12``) that the report may name."""
-        return tuple(dict.fromkeys(traces.named_changes(self._condensed.text)))
+    def named_changes(self) -> tuple[NamedChange, ...]:
+        """Earlier changes that the report may name."""
+        return find_named_changes(self._condensed.text)
+
+    @cached_property
+    def version_claims(self) -> tuple[VersionClaim, ...]:
+        """What the report says about versions."""
+        return find_version_claims(self._condensed.text)
 
     @cached_property
     def _shows_failed_build(self) -> bool:
