@@ -159,6 +159,11 @@ class Documents(Remembering):
         """Return the documents that touched the file with a path number, in their order."""
         return self.pair_document.take(np.flatnonzero(self.files == number))
 
+    def scatter_to_files(self, documents: LongArray, values: FloatArray, paths: int) -> FloatArray:
+        """Return (N,) for each path the summed values of the given documents that touched it."""
+        selection = self.touched.select(documents)
+        return group_sum(selection.rows, selection.expand(values), paths)
+
     @cached_property
     def pair_document(self) -> LongArray:
         """(E,) document of each (document, file) pair."""
@@ -282,5 +287,4 @@ class DocumentsView(Remembering):
 
     def scatter_to_files(self, documents: LongArray, values: FloatArray, paths: int) -> FloatArray:
         """Return (N,) for each path the summed values of the given documents that touched it."""
-        selection = self.documents.touched.select(documents)
-        return group_sum(selection.rows, selection.expand(values), paths)
+        return self.documents.scatter_to_files(documents, values, paths)

@@ -169,7 +169,7 @@ class HistoryIndex:
             _view_as_of(documents.remember(follow_renames, self.renames, known), opened, contained)
             for documents in (self.commits, self.reports, self.merges)
         )
-        return HistoryAsOf(opened, commits, reports, merges, self.releases)
+        return HistoryAsOf(opened, commits, reports, merges, self.releases, self.commits)
 
 
 def _view_as_of(documents: Documents, opened: float, contained: BoolArray | None) -> DocumentsView:
@@ -191,6 +191,8 @@ class HistoryAsOf:
     merges: DocumentsView
     releases: Releases
     """All releases; ``Releases.find_range`` looks only at those that were known."""
+    unmoved_commits: Documents
+    """The documents of ``commits`` with the files under the paths that they had at that time."""
 
     def activity(self, days: float, paths: int) -> FloatArray:
         """Return (N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)).
