@@ -57,6 +57,7 @@ COMMANDS = {
     "lab truncation": "run",
     "lab calibration": "run",
     "lab feature-ablation": "--projects projects.toml",
+    "lab function-weights": "--projects projects.toml",
     "lab pretrain": "--projects projects.toml",
     "lab pack": "run --repo repo --reports reports.jsonl --out new",
     "lab train-encoder": "pack settings.toml --out new",

@@ -108,27 +108,42 @@ def score_functions(
     counts = [len(file_facts) for file_facts in facts]
     if not sum(counts):
         return [()] * len(files)
+    signs = function_signs(query, version, files, scores, facts)
+    values: FloatArray = np.zeros(sum(counts))
+    for sign, weight in SIGN_WEIGHTS.items():
+        values += weight * signs[sign]
+    by_file = np.split(values, np.cumsum(counts)[:-1])
+    return [_best_functions(*pair, most) for pair in zip(facts, by_file, strict=True)]
+
+
+def function_signs(
+    query: Query,
+    version: VersionIndex,
+    files: Sequence[int],
+    scores: FloatArray,
+    facts: Sequence[FunctionFacts],
+) -> dict[str, FloatArray]:
+    """Return the values (N,) of each sign for the functions of some files, file after file.
+
+    The arguments are those of ``score_functions``; the files have at least one function.
+    """
+    counts = [len(file_facts) for file_facts in facts]
     written = _find_written_names(query)
     names: list[tuple[str, ...]] = []
     for file_facts in facts:
         names += file_facts.last_names
     is_class = np.concatenate([file_facts.kinds for file_facts in facts]) == CLASS_KIND
     in_mentioned_class = np.array([outer in written.mentioned for outer, _ in names])
-    signs = {
+    return {
         **_text_signs(query, version, facts),
         "named": _named_sign(facts, names, written.code),
-        "qualified": np.array([name in written.pairs for name in names]),
-        "of_class": in_mentioned_class & ~is_class,
+        "qualified": np.array([name in written.pairs for name in names]).astype(np.float64),
+        "of_class": (in_mentioned_class & ~is_class).astype(np.float64),
         "frame": _frame_sign(query, version, files, facts),
-        "is_class": is_class,
+        "is_class": is_class.astype(np.float64),
         "among": np.repeat(np.log1p(counts), counts) / 10,
         "gap": np.repeat(_score_gaps(files, scores), counts),
     }
-    values: FloatArray = np.zeros(len(names))
-    for sign, weight in SIGN_WEIGHTS.items():
-        values += weight * signs[sign]
-    by_file = np.split(values, np.cumsum(counts)[:-1])
-    return [_best_functions(*pair, most) for pair in zip(facts, by_file, strict=True)]
 
 
 def _named_sign(

@@ -18,6 +18,7 @@ from tosloc.code.names import dotted_name
 from tosloc.core.records import (
     BugReport,
     Case,
+    FloatArray,
     Progress,
     Ranking,
     first_path_by_blob,
@@ -59,7 +60,7 @@ def write_function_runs(
     ours: list[Ranking] = []
     bm25: list[Ranking] = []
     judgements: list[Judgement] = []
-    for number, (case, version, facts) in enumerate(_versions(indexed, cases), start=1):
+    for number, (case, version, facts) in enumerate(read_versions(indexed, cases), start=1):
         progress("ranking functions", number, len(cases))
         report = case.report
         changed = changed_functions(dataset.labelled[report.id].functions, facts)
@@ -101,22 +102,40 @@ def _our_ranking(
     facts: Mapping[str, FunctionFacts],
 ) -> Ranking:
     """Rank the functions of the first files of a ranking; ``facts`` has the searched files."""
-    paths = version.text.snapshot.paths
-    score_of_path = dict(zip(files.paths, files.scores.tolist(), strict=True))
-    head = [path for path in files.paths if path in facts][:FUNCTION_DEPTH]
-    scored = score_functions(
-        Query(report),
-        version,
-        [paths.index(path) for path in head],
-        np.array([score_of_path[path] for path in paths]),
-        [facts[path] for path in head],
-    )
+    head = first_files(files, version, facts)
+    scored = score_functions(Query(report), version, head.rows, head.scores, head.facts)
     named_scores: list[tuple[str, float]] = []
-    for path, functions in zip(head, scored, strict=True):
+    for path, functions in zip(head.paths, scored, strict=True):
         # Equal scores are ranked in the order of lines.
         for function in sorted(functions, key=lambda function: function.start):
             named_scores.append((f"{path}::{function.name}", function.score))
     return _ranking(report.id, named_scores)
+
+
+class FirstFiles(NamedTuple):
+    """The first files of a ranking that may have functions."""
+
+    paths: list[str]
+    rows: list[int]
+    """Their rows in the version."""
+    scores: FloatArray
+    """(F,) scores of all files of the version."""
+    facts: list[FunctionFacts]
+
+
+def first_files(
+    files: Ranking, version: VersionIndex, facts: Mapping[str, FunctionFacts]
+) -> FirstFiles:
+    """Return the first ``FUNCTION_DEPTH`` files of a ranking; ``facts`` has the searched files."""
+    paths = version.text.snapshot.paths
+    score_of_path = dict(zip(files.paths, files.scores.tolist(), strict=True))
+    head = [path for path in files.paths if path in facts][:FUNCTION_DEPTH]
+    return FirstFiles(
+        head,
+        [paths.index(path) for path in head],
+        np.array([score_of_path[path] for path in paths]),
+        [facts[path] for path in head],
+    )
 
 
 def _ranking(report: str, functions: Iterable[tuple[str, float]]) -> Ranking:
@@ -131,7 +150,7 @@ def _ranking(report: str, functions: Iterable[tuple[str, float]]) -> Ranking:
     return Ranking(report, tuple(first), np.array([best[name] for name in first], dtype=np.float64))
 
 
-def _versions(
+def read_versions(
     indexed: IndexedRepository, cases: Sequence[Case]
 ) -> Iterator[tuple[Case, VersionIndex, dict[str, FunctionFacts]]]:
     """Yield each case with the index of its version, and the functions by path, without tests."""

@@ -7,7 +7,13 @@ from collections.abc import Callable
 import typer
 
 from tosloc.cli.lab.diagnostics import calibration, reproduce_check, truncation
-from tosloc.cli.lab.learning import feature_ablation, pack, pretrain, train_encoder
+from tosloc.cli.lab.learning import (
+    feature_ablation,
+    function_weights,
+    pack,
+    pretrain,
+    train_encoder,
+)
 from tosloc.cli.lab.paper import baselines, bm25, reproduce
 from tosloc.cli.lab.results import compare, evaluate
 
@@ -26,6 +32,7 @@ _COMMANDS: list[tuple[Callable[..., None], str]] = [
     (truncation, "truncation runs/tomcat"),
     (calibration, "calibration runs/tomcat --figure calibration"),
     (feature_ablation, "feature-ablation --projects projects.toml"),
+    (function_weights, "function-weights --projects projects.toml"),
     (pretrain, "pretrain --projects projects.toml --out weights"),
     (pack, f"pack runs/tomcat {_DATA} --out tomcat.pack"),
     (train_encoder, "train-encoder tomcat.pack encoder.toml --out encoder"),

@@ -1,6 +1,7 @@
-"""The commands ``pretrain``, ``feature-ablation``, ``pack`` and ``train-encoder``.
+"""Commands that learn: ``pretrain`` and ``function-weights``, ``pack`` and ``train-encoder``.
 
-The first two learn from many projects. The others train an encoder on another machine:
+The first two, and ``feature-ablation``, learn from many projects. The others train an encoder on
+another machine:
 
 tosloc lab pack runs/tomcat --repo tomcat.git --reports Tomcat.xlsx --out tomcat.pack
 torchrun --nproc_per_node 2 -m tosloc lab train-encoder tomcat.pack two.toml --out runs/tomcat-two
@@ -22,12 +23,14 @@ from tosloc.cli.options import ClusterOption, JsonOption, ReportsOption, Reposit
 from tosloc.cli.printing import Form, Table, output_form, print_notes, print_results, progress_bars
 from tosloc.core.cluster import on_cluster
 from tosloc.core.config import Config, load_config
-from tosloc.core.errors import require
+from tosloc.core.errors import pluralize, require
 from tosloc.git.repository import resolve_revision
 from tosloc.lab.feature_ablation import feature_ablation as ablate_features
+from tosloc.lab.function_weights import learn_function_weights
 from tosloc.lab.pretraining import LEFT_OUT_FOLDER, Pretraining
 from tosloc.lab.pretraining import pretrain as run_pretraining
 from tosloc.lab.projects import project_means, read_projects
+from tosloc.rank.functions import SIGN_WEIGHTS
 from tosloc.train.experiment import command_folder, results_folder
 
 ProjectsOption = Annotated[Path, typer.Option("--projects", help="TOML file of projects.")]
@@ -144,6 +147,42 @@ def _ablation_cells(row: Mapping[str, Any]) -> Iterator[str]:
             low, high = change["interval"]
             yield f"{change['mean']:+.4f}"
             yield f"[{low:+.4f}, {high:+.4f}]"
+
+
+def function_weights(
+    projects: ProjectsOption,
+    config: ConfigOption = None,
+    work: WorkOption = Path("pretraining"),
+    folds: FoldsOption = 5,
+    as_json: JsonOption = False,
+    as_markdown: MarkdownOption = False,
+) -> None:
+    """Learn the weights that order the functions of a file.
+
+    WORK contains the runs that tosloc lab pretrain wrote for these projects. Prints the weights,
+    and how well left-out projects are answered by them and by today's weights.
+    """
+    form = output_form(as_json, as_markdown)
+    project_list = read_projects(projects)
+    with progress_bars() as callback:
+        learned, failed = learn_function_weights(
+            project_list, work, read_settings(config), folds, callback
+        )
+    heads = ["sign", "today", "learned"]
+    rows = [
+        [sign, f"{SIGN_WEIGHTS[sign]:.1f}", f"{weight:.2f}"]
+        for sign, weight in learned["weights"].items()
+    ]
+    measures = list(learned["today"])
+    quality_rows = [
+        [name, *(f"{learned[key][measure]:.3f}" for measure in measures)]
+        for name, key in (("today's weights", "today"), ("learned, left out", "left out"))
+    ]
+    tables = [Table(heads, rows), Table(["weights", *measures], quality_rows)]
+    print_results(form, learned, tables)
+    reports = pluralize(learned["reports"], "report")
+    print_notes([f"learned from {reports} of {pluralize(learned['projects'], 'project')}"])
+    print_notes(f"{project} is left out: {message}" for project, message in failed.items())
 
 
 def pack(
