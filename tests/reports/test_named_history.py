@@ -162,3 +162,7 @@ def test_the_product_of_a_version_is_told():
 def test_versions_of_a_long_list_are_bounded():
     text = "\n".join(f"since {n}.1" for n in range(9_000))
     assert len(find_version_claims(text)) == MAX_VERSIONS
+
+
+def test_version_after_a_lone_quotation_mark_is_read():
+    assert find_version_claims("It crashes ' version 1.2") == ()

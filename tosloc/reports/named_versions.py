@@ -180,7 +180,7 @@ def _state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None
     "last working" or "first broken"; otherwise it comes after the version.
     """
     words = list(before)
-    while words and (words[-1] in _JOINING or words[-1][0].isdigit()):
+    while words and (words[-1] in _JOINING or words[-1][:1].isdigit()):
         words.pop()  # one of several versions: "in 1.0 and 1.1"
     is_after_place = bool(words) and words[-1] in _PLACES
     if is_after_place or _STATES.intersection(before[-3:]):
