@@ -2,11 +2,13 @@
 
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 from typer.core import TyperGroup
 from typer.main import get_command
 
+import tosloc
 from tests.test_layers import LAYERS
 from tosloc.cli.app import app
 from tosloc.rank.features import NAMES as FEATURES
@@ -34,6 +36,7 @@ MENTIONED_PATH = re.compile(
     r"`((?:tosloc|tests|configs|scripts|docs|checkpoints|examples)/[\w./-]*)`"
 )
 COMMAND = get_command(app)
+REFERENCE = re.compile(r"^::: (\S+)$", re.M)
 CITED = re.compile(r"docs/method\.md,\s+section\s+((?:B\.)?\d+(?:\.\d+)*)")
 
 
@@ -136,6 +139,24 @@ def test_every_feature_has_its_row():
 )
 def test_unknown_commands_and_options_are_found(call, unknown):
     assert find_unknown_words(call) == unknown
+
+
+def test_every_public_name_is_in_the_api_reference():
+    references = REFERENCE.findall((ROOT / "docs/api.md").read_text(encoding="utf-8"))
+    public_names = [name for name in tosloc.__all__ if not name.startswith("_")]
+    assert [name for name in public_names if f"tosloc.{name}" not in references] == []
+
+
+def test_names_in_the_api_reference_exist():
+    for reference in REFERENCE.findall((ROOT / "docs/api.md").read_text(encoding="utf-8")):
+        resolve_name(reference)
+
+
+def test_every_page_is_in_the_navigation_of_the_site():
+    navigation = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    pages = [path.relative_to(ROOT).as_posix() for path in PAGES]
+    shown_pages = [page for page in pages if not page.startswith("scripts/")]
+    assert [page for page in shown_pages if f'"{page}"' not in navigation] == []
 
 
 def test_missing_links_are_found(tmp_path):

@@ -12,7 +12,7 @@ dependencies = ["numpy>=1.26,<3", "PyStemmer!=2.3,>=2.2.0.2"]
 encoder = ["dask[distributed]>=2026.1.1", "numpy>=2.0"]
 all = ["shop[encoder]"]
 dev = ["pytest>=8", "scipy-stubs"]
-docs = ["mkdocs-material>=9"]
+docs = ["zensical>=0.0.73"]
 """
 
 
