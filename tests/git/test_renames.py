@@ -49,6 +49,42 @@ def test_a_module_that_becomes_a_package_is_renamed():
     assert find_renames(deleted, added) == {"a/json.py": "a/json/__init__.py"}
 
 
+def test_an_edited_file_may_move_alone_below_its_top_folder():
+    deleted = {"src/cart.rs": "1", "src/bill.rs": "2", "src/till.rs": "3"}
+    assert find_renames(deleted, {"src/shop/cart.rs": "11"}) == {"src/cart.rs": "src/shop/cart.rs"}
+
+
+def test_files_that_get_a_prefix_are_renamed():
+    deleted = {"tests/cart.py": "1", "tests/bill.py": "2"}
+    added = {"tests/test_cart.py": "11", "tests/test_bill.py": "22"}
+    expected = {"tests/cart.py": "tests/test_cart.py", "tests/bill.py": "tests/test_bill.py"}
+    assert find_renames(deleted, added) == expected
+
+
+def test_a_file_that_changes_its_language_is_renamed():
+    assert find_renames({"a/Cart.java": "1"}, {"a/Cart.kt": "2"}) == {"a/Cart.java": "a/Cart.kt"}
+
+
+def test_other_separators_are_no_other_name():
+    assert find_renames({"cart_test.cc": "1"}, {"cart-test.cc": "2"}) == {
+        "cart_test.cc": "cart-test.cc"
+    }
+
+
+def test_two_names_that_are_equally_similar_are_no_evidence():
+    assert find_renames({"a/cart.py": "1"}, {"a/cart1.py": "2", "a/cart2.py": "3"}) == {}
+
+
+def test_names_with_little_in_common_are_no_evidence():
+    assert find_renames({"a/subject.py": "1"}, {"a/haystack.py": "2"}) == {}
+
+
+def test_names_are_compared_in_bounded_time():
+    deleted = {f"a/old{number}.py": f"1{number}" for number in range(3_000)}
+    added = {f"a/new{number}.py": f"2{number}" for number in range(3_000)}
+    assert find_renames(deleted, added) == {}
+
+
 def test_a_large_move_takes_time_linear_in_its_files():
     deleted = {f"pkg{number}/__init__.py": "0" for number in range(20_000)}
     added = {f"src/{path}": blob for path, blob in deleted.items()}

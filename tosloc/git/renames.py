@@ -3,7 +3,9 @@
 No blob is read. A file whose content does not change keeps its blob id, so that an exact rename is
 a path that is deleted and a path that is added with the same blob. A file that is moved and edited
 keeps its name: it counts as moved if the commit moves most of the deleted files of its folder to
-the same place. A module that becomes a package of its name has been moved, too.
+the same place, or if no other file of that name is deleted or added below the same top folder. A
+module that becomes a package of its name has been moved, too. A file that stays in its folder and
+gets a similar name has been renamed.
 """
 
 from __future__ import annotations
@@ -18,6 +20,12 @@ MIN_MOVED_SHARE: Final = 0.5
 """Least share of the deleted files of a folder that must be moved alike, for an edited file."""
 MAX_FOLDER_MOVES: Final = 20
 """Most ways to move a folder that are tried in one commit, those with most files first."""
+MIN_NAME_SIMILARITY: Final = 0.5
+"""Least similarity of two names in one folder, if the file was renamed there."""
+SIMILARITY_OF_OTHER_SUFFIX: Final = 0.9
+"""Similarity of two names that differ only in their suffix, such as Route.java and Route.kt."""
+MAX_NAME_PAIRS: Final = 20_000
+"""Most pairs of names that are compared in one commit."""
 
 COMMON_NAMES: Final = frozenset(
     "__init__ conftest index init lib main mod module-info package-info setup".split()
@@ -88,35 +96,154 @@ def find_renames(deleted: Mapping[str, str], added: Mapping[str, str]) -> dict[s
     {'a.py': 'a/__init__.py'}
     >>> find_renames({"x/a.py": "1", "x/b.py": "2"}, {"y/x/a.py": "1", "y/x/b.py": "3"})
     {'x/a.py': 'y/x/a.py', 'x/b.py': 'y/x/b.py'}
+    >>> find_renames({"Route.java": "1", "conf.py": "2"}, {"Route.kt": "3", "config.py": "4"})
+    {'Route.java': 'Route.kt', 'conf.py': 'config.py'}
     """
-    if not deleted or not added:
-        return {}
-    renames = _pair_unique(_invert(deleted.items()), _invert(added.items()))
-    targets = set(renames.values())
-    old_paths = [path for path in deleted if path not in renames]
-    new_paths = {path for path in added if path not in targets}
-    if not old_paths or not new_paths:
-        return renames
+    search = _RenameSearch(deleted, added)
+    steps = (
+        search.pair_equal_blobs,
+        search.pair_packages,
+        search.pair_moved_folders,
+        search.pair_moved_names,
+        search.pair_similar_names,
+    )
+    for step in steps:
+        if not search.old or not search.new:
+            break
+        step()
+    return search.renames
+
+
+class _RenameSearch:
+    """Finds the renames of one commit, the surest first."""
+
+    def __init__(self, deleted: Mapping[str, str], added: Mapping[str, str]) -> None:
+        self._deleted = deleted
+        self._added = added
+        self.old = dict(deleted)
+        """Deleted path -> blob id of the files that are not renamed so far."""
+        self.new = dict(added)
+        """Added path -> blob id of the files to which no file is renamed so far."""
+        self.renames: dict[str, str] = {}
+
+    def _accept(self, pairs: Mapping[str, str]) -> None:
+        """Keep pairs of an old and a new path, each of which is still free."""
+        self.renames |= pairs
+        for old, new in pairs.items():
+            del self.old[old]
+            del self.new[new]
+
+    def pair_equal_blobs(self) -> None:
+        """Keep the pairs of files that alone have the same blob."""
+        self._accept(_pair_unique(_invert(self.old.items()), _invert(self.new.items())))
+
+    def pair_packages(self) -> None:
+        """Keep the modules that become packages of their names."""
+        pairs = {}
+        for old in self.old:
+            new = _package_path(old)
+            if new in self.new:
+                pairs[old] = new
+        self._accept(pairs)
+
+    def _pair_telling_names(self) -> dict[str, str]:
+        """Return the pairs of files that alone have a name which only few files have."""
+        return _pair_unique(_by_telling_name(self.old), _by_telling_name(self.new))
+
+    def pair_moved_folders(self) -> None:
+        """Keep the files that move with most of their folder."""
+        votes: Counter[FolderMove] = Counter()
+        for old, new in (*self.renames.items(), *self._pair_telling_names().items()):
+            votes[_folder_move(old, new)] += 1
+        for move, _ in votes.most_common(MAX_FOLDER_MOVES):
+            if not _moves_most(move, self._deleted, self._added):
+                continue
+            pairs = {}
+            for old in self.old:
+                new = _moved_path(move, old)
+                if new in self.new:
+                    pairs[old] = new
+            self._accept(pairs)
+
+    def pair_moved_names(self) -> None:
+        """Keep the files that move alone, and stay below the same top folder."""
+        pairs = {}
+        for old, new in self._pair_telling_names().items():
+            if "/" in old and old.partition("/")[0] == new.partition("/")[0]:
+                pairs[old] = new
+        self._accept(pairs)
+
+    def pair_similar_names(self) -> None:
+        """Keep the files that stay in their folder and are each other's most similar name."""
+        old_by_folder = _by_folder(self.old)
+        new_by_folder = _by_folder(self.new)
+        pairs_left = MAX_NAME_PAIRS
+        for folder, old_paths in old_by_folder.items():
+            new_paths = new_by_folder.get(folder, [])
+            pairs_left -= len(old_paths) * len(new_paths)
+            if pairs_left < 0:
+                break
+            if new_paths:
+                self._accept(_pair_most_similar(old_paths, new_paths))
+
+
+def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Return folder -> paths of the files in it."""
+    return _invert((path, path.rpartition("/")[0]) for path in paths)
+
+
+def _pair_most_similar(old_paths: Iterable[str], new_paths: Iterable[str]) -> dict[str, str]:
+    """Return the pairs of paths whose names are most similar to each other, without ties."""
+    best_new: dict[str, tuple[float, str | None]] = {}
+    best_old: dict[str, tuple[float, str | None]] = {}
+    new_names = [(path, _name(path)) for path in new_paths]
     for old in old_paths:
-        new = _package_path(old)
-        if new in new_paths:
-            renames[old] = new
-            new_paths.remove(new)
-    old_paths = [path for path in old_paths if path not in renames]
-    by_name = _pair_unique(_by_telling_name(old_paths), _by_telling_name(new_paths))
-    votes: Counter[FolderMove] = Counter()
-    for old, new in (*renames.items(), *by_name.items()):
-        votes[_folder_move(old, new)] += 1
-    moves = [move for move, _ in votes.most_common(MAX_FOLDER_MOVES)]
-    for move in moves:
-        if not _moves_most(move, deleted, added):
-            continue
-        for old in old_paths:
-            new = _moved_path(move, old)
-            if new in new_paths and old not in renames:
-                renames[old] = new
-                new_paths.remove(new)
-    return renames
+        old_name = _name(old)
+        for new, new_name in new_names:
+            similarity = _name_similarity(old_name, new_name)
+            if similarity < MIN_NAME_SIMILARITY:
+                continue
+            for best, path, other in ((best_new, old, new), (best_old, new, old)):
+                highest = best.get(path, (0.0, None))[0]
+                if similarity > highest:
+                    best[path] = (similarity, other)
+                elif similarity == highest:
+                    best[path] = (similarity, None)
+    pairs = {}
+    for old, (_, match) in best_new.items():
+        if match is not None and best_old[match][1] == old:
+            pairs[old] = match
+    return pairs
+
+
+def _name_similarity(first: str, second: str) -> float:
+    """Return the share of two file names that their common beginning and end make up, 0 to 1.
+
+    Separators and case do not count. Names with different suffixes are similar only if they are
+    otherwise equal.
+
+    >>> _name_similarity("format_test.cc", "formatTest.cc"), _name_similarity("A.java", "A.kt")
+    (1.0, 0.9)
+    >>> _name_similarity("session.py", "sessions.py"), _name_similarity("session.py", "bases.js")
+    (0.875, 0.0)
+    """
+    first_stem, _, first_suffix = first.lower().replace("_", "").replace("-", "").partition(".")
+    second_stem, _, second_suffix = second.lower().replace("_", "").replace("-", "").partition(".")
+    if first_suffix != second_suffix:
+        return SIMILARITY_OF_OTHER_SUFFIX if first_stem and first_stem == second_stem else 0.0
+    beginning = _common_length(first_stem, second_stem)
+    end = _common_length(first_stem[beginning:][::-1], second_stem[beginning:][::-1])
+    return (beginning + end) / max(len(first_stem), len(second_stem), 1)
+
+
+def _common_length(first: str, second: str) -> int:
+    """Return the length of the longest common beginning of two texts."""
+    length = 0
+    for first_letter, second_letter in zip(first, second, strict=False):
+        if first_letter != second_letter:
+            break
+        length += 1
+    return length
 
 
 def _package_path(path: str) -> str:
