@@ -7,6 +7,7 @@ from collections.abc import Callable
 import typer
 
 from tosloc.cli.lab.diagnostics import calibration, reproduce_check, truncation
+from tosloc.cli.lab.history import renames
 from tosloc.cli.lab.learning import (
     feature_ablation,
     function_weights,
@@ -29,6 +30,7 @@ _COMMANDS: list[tuple[Callable[..., None], str]] = [
         reproduce_check,
         "reproduce-check --baseline a --advanced b --our-baseline c --our-advanced d",
     ),
+    (renames, "renames flask.git requests.git --files 200"),
     (truncation, "truncation runs/tomcat"),
     (calibration, "calibration runs/tomcat --figure calibration"),
     (feature_ablation, "feature-ablation --projects projects.toml"),

@@ -1,0 +1,72 @@
+"""The command ``renames``, which examines how TosLoc reads the history."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tosloc.cli.judging import MarkdownOption
+from tosloc.cli.options import JsonOption
+from tosloc.cli.printing import Table, output_form, print_results, progress_bars, share_cell
+from tosloc.git.repository import Repository
+from tosloc.lab.renames import RenameAgreement, compare_with_git
+
+RENAMES_HEADS = (
+    "repository",
+    "files",
+    "renamed",
+    "renames of git",
+    "recall",
+    "precision",
+    "commits of git",
+    "recall without renames",
+    "recall",
+    "precision",
+)
+RENAMES_NOTE = (
+    "Commits are those of the renamed files. The past of a file ends where git follows a copy."
+)
+
+
+def renames(
+    repositories: Annotated[
+        list[Path], typer.Argument(metavar="REPO...", help="Git repositories, bare or not.")
+    ],
+    files: Annotated[
+        int, typer.Option("--files", min=1, help="Source files of HEAD to draw at random.")
+    ] = 200,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random files.")] = 0,
+    as_json: JsonOption = False,
+    as_markdown: MarkdownOption = False,
+) -> None:
+    """Compare the renames that TosLoc follows with those of git log --follow.
+
+    Prints how many renames, and how many commits of the renamed files, both find.
+    """
+    form = output_form(as_json, as_markdown)
+    values = []
+    rows = []
+    for path in repositories:
+        with Repository(path) as repo, progress_bars() as callback:
+            agreement = compare_with_git(repo, files, seed, callback)
+        values.append({"repository": str(path), **dataclasses.asdict(agreement)})
+        rows.append([str(path), *_rename_cells(agreement)])
+    print_results(form, values, [Table(RENAMES_HEADS, rows, note=RENAMES_NOTE)])
+
+
+def _rename_cells(agreement: RenameAgreement) -> list[str]:
+    """Return the cells of one repository."""
+    return [
+        f"{agreement.files:,}",
+        f"{agreement.renamed:,}",
+        f"{agreement.renames.git:,}",
+        share_cell(agreement.renames.recall),
+        share_cell(agreement.renames.precision),
+        f"{agreement.commits.git:,}",
+        share_cell(agreement.commits_unfollowed.recall),
+        share_cell(agreement.commits.recall),
+        share_cell(agreement.commits.precision),
+    ]
