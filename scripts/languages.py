@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "repositories",
         "files",
         "parsed",
-        "functions a file",
+        "functions per file",
     ]
     print(markdown_table(Table(header, rows)), end="")
     return 0
