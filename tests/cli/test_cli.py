@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_judging import GOOD, rows, write_split
+from tosloc import __version__
 from tosloc.cli import printing
 from tosloc.cli.answers import print_answer
 from tosloc.cli.guard import INTERRUPTED_SENTENCE, run_guarded
@@ -222,7 +223,7 @@ def test_index_prints_counts(tosloc):
 
 
 def test_version_is_printed(tosloc):
-    assert tosloc("--version")[0] == "tosloc 0.1.0\n"
+    assert tosloc("--version")[0] == f"tosloc {__version__}\n"
 
 
 COMMANDS = ("localize", "index", "train", "rank", "evaluate", "compare", "data")
