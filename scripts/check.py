@@ -1,4 +1,4 @@
-"""Run the checks that a change must pass: format, lint, types, layers, tests.
+"""Run the checks that a change must pass: format, lint, spelling, types, layers, tests.
 
 It prints one line a step, and stops at the first step that fails.
 """
@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[1]
 STEPS = {
     "format": ["ruff", "format", "--check", "--quiet", "."],
     "lint": ["ruff", "check", "--quiet", "."],
-    "types": ["mypy", "tosloc", "scripts"],
+    "spelling": ["codespell_lib"],
+    "types": ["mypy", "tosloc", "scripts", "examples", "tests", "conftest.py"],
     "layers": ["pytest", "tests/test_layers.py", "tests/test_extras.py"],
     "tests": ["pytest", "-n2", "--dist=loadfile", "-m", ""],
 }

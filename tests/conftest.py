@@ -163,7 +163,8 @@ class GitRepository:
     def commit_all(self, commits):
         """Commit a chain of (files, message, seconds) to an empty repository; return the ids."""
         stream = b"".join(
-            commit_stream(*commit, mark=number) for number, commit in enumerate(commits, start=1)
+            commit_stream(files, message, when, mark=number)
+            for number, (files, message, when) in enumerate(commits, start=1)
         )
         queries = b"".join(b"get-mark :%d\n" % number for number in range(1, len(commits) + 1))
         self.commits += self.git(

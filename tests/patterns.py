@@ -12,10 +12,10 @@ import re
 import sys
 import time
 from collections import defaultdict
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from re import _constants as sre
-from re import _parser as sre_parser
+from typing import Any
 
 import tosloc
 
@@ -39,6 +39,8 @@ LONGER_PIECES = (
 )
 # fmt: on
 COMMON_PIECES = (*SINGLE_CHARACTERS, *LONGER_PIECES)
+sre: Any = import_module("re._constants")  # typeshed does not know these modules
+sre_parser: Any = import_module("re._parser")
 REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT)
 MAX_ITEMS = 1000
 """Longer lists are tables of data, in which no pattern is searched for."""
@@ -141,8 +143,9 @@ def literal_calls():
         method = node.func.attr
         is_of_re = isinstance(owner, ast.Name) and owner.id == "re" and method in METHODS
         if is_of_re and node.args and isinstance(node.args[0], ast.Constant):
+            pattern: Any = node.args[0].value  # a string or bytes
             location = f"{path.relative_to(ROOT)}:{node.lineno}"
-            yield location, method, re.compile(node.args[0].value)
+            yield location, method, re.compile(pattern)
 
 
 def sample(tree):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import bench
+from scripts import bench, synthetic
 from scripts.timing import Row
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc.cli.guard import run_guarded
@@ -103,7 +103,7 @@ def test_bench_asks_for_a_repository_where_it_needs_one(capsys):
 def test_a_regression_is_measured_once_more_before_it_is_reported(monkeypatch, capsys, tmp_path):
     measured = iter([{"one": rows(a=4, b=4)}, {"one": rows(a=2, b=5)}])
     monkeypatch.setattr(bench, "measure", lambda *_: next(measured))
-    monkeypatch.setattr(bench.synthetic, "write_repository", lambda *_: None)
+    monkeypatch.setattr(synthetic, "write_repository", lambda *_: None)
     monkeypatch.setattr(bench, "FILE", tmp_path / "ratios.json")
     bench.accept(bench.FILE, [{"one": rows(a=2, b=2)}])
     assert bench.main(["--quick"]) == 1

@@ -140,7 +140,7 @@ def ask_agents_server(folder):
         "clientInfo": {"name": "t", "version": "1"},
     }
     call = {"name": "localize_bug", "arguments": {"report": REPORT}}
-    messages = [
+    messages: list[dict[str, object]] = [
         {"id": 1, "method": "initialize", "params": client},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": call},

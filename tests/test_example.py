@@ -163,7 +163,8 @@ def test_variables_of_a_git_hook_do_not_mislead_the_unpacking(tmp_path, monkeypa
 def test_shipped_checkpoint_answers_without_a_repository(tmp_path):
     checkpoint = ROOT / "checkpoints/tomcat"
     report = checkpoint / "example-report.md"
-    command = [sys.executable, "-m", "tosloc", "localize", report, "--checkpoint", checkpoint]
+    command = [sys.executable, "-m", "tosloc", "localize", str(report)]
+    command += ["--checkpoint", str(checkpoint)]
     environment = os.environ | {"GIT_CEILING_DIRECTORIES": str(tmp_path), "PYTHONPATH": str(ROOT)}
     folder = tmp_path / "plain"
     folder.mkdir()

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from io import StringIO
 
@@ -100,7 +101,7 @@ def make_query(description):
     return query.weights, query.frames, query.locations, query.mentions, query.prose
 
 
-READERS = {
+READERS: dict[str, Callable[[str], object]] = {
     "parts": text.split_report_text,
     "names": text.names,
     "addresses": text.without_addresses,

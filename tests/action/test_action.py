@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tomllib
 from contextlib import closing
+from email.message import Message
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -247,7 +248,7 @@ def test_a_refusal_is_a_sentence_and_no_redirect_is_followed(github, code, messa
 
 def test_the_body_of_an_error_is_closed(monkeypatch):
     body = io.BytesIO(b"{}")
-    error = HTTPError("https://example.org", 404, "Not Found", {}, body)
+    error = HTTPError("https://example.org", 404, "Not Found", Message(), body)
 
     def refuse(request, timeout):
         raise error

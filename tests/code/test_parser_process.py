@@ -1,6 +1,7 @@
 """The process that parses takes little memory for any text, and reads the next one."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -108,7 +109,7 @@ def test_an_interrupted_request_is_not_answered_by_the_next_one(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(parse.pickle, "load", interrupt)
+        patch.setattr(pickle, "load", interrupt)
         with pytest.raises(KeyboardInterrupt):
             analyse(HONEST, ".java")
     captures = capture_nodes(b"class A {}", get_language("java"), ("type", "method"))

@@ -9,10 +9,11 @@ from contextlib import closing
 import pytest
 from joblib import delayed
 
+import tosloc
 from tests import toy
 from tests.local_cluster import LocalCluster, differing_files
 from tosloc.cli.app import main
-from tosloc.core import cluster, errors, processes
+from tosloc.core import errors, processes
 from tosloc.core.cluster import on_cluster
 from tosloc.core.errors import MissingExtra, ToslocError
 from tosloc.git.repository import resolve_revision
@@ -133,7 +134,7 @@ def test_a_scheduler_that_dies_is_reported_in_a_sentence(local_cluster, capfd):
 
 @pytest.mark.slow
 def test_workers_of_another_version_are_refused(local_cluster, monkeypatch):
-    monkeypatch.setattr(cluster.tosloc, "__version__", "0.0.1")
+    monkeypatch.setattr(tosloc, "__version__", "0.0.1")
     expect_refusal(
         local_cluster,
         r"differs from this machine \(.*tosloc 0\.0\.1.* on one side alone\)",

@@ -62,7 +62,7 @@ def hints():
                 if node.arg == "hint":
                     texts.append(node.value.value)
                 elif node.arg == "about":
-                    texts.append(f"{{{node.value.value}}}")
+                    texts.append("{" + str(node.value.value) + "}")
     return texts
 
 

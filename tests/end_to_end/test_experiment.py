@@ -24,6 +24,7 @@ from tosloc.localize.checkpoint import shipped
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
 from tosloc.rank.calibration import fit_temperature, shares
+from tosloc.rank.extraction import SAMPLED_FILES
 from tosloc.rank.tables import list_blocks, read_blocks
 from tosloc.storage.cache import default_store
 from tosloc.train import experiment, training
@@ -316,8 +317,8 @@ def nine_cases(monkeypatch):
     ("fit", "train_reports", "ids", "sampled"),
     [
         ("differential_evolution", 0, "568", 0),
-        ("listwise", 0, "01234568", training.SAMPLED_FILES),
-        ("listwise", 2, "68", training.SAMPLED_FILES),
+        ("listwise", 0, "01234568", SAMPLED_FILES),
+        ("listwise", 2, "68", SAMPLED_FILES),
     ],
     ids=["evolution", "listwise", "listwise, two reports"],
 )

@@ -52,6 +52,7 @@ def encoder(tmp_path_factory):
 
 def make_settings(kind, encoder):
     """Return small settings whose stage one reads few words, so that a reranker can help."""
+    stage_two: dict[str, object]
     if kind == "terms":
         stage_two = {"reranker": "terms"}
     else:

@@ -54,8 +54,9 @@ def test_a_signal_ends_the_command_and_its_git(repository, begun, signal_number,
     repository.commit({"a.py": "a\n"})
     command = [sys.executable, "-m", "tosloc", "localize", "it fails"]
     command += ["--repo", str(repository.path)]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **quiet, preexec_fn=end_at_ctrl_c) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=end_at_ctrl_c
+    ) as process:
         wait_until(begun.exists, 60)
         os.kill(process.pid, signal_number)
         try:

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 import torch
 
@@ -148,7 +149,7 @@ def test_candidates_figure_has_a_panel_for_each_project(curves):
     assert [panel.get_title() for panel in figure.axes] == ["elm", "oak"]
     [_, second_line] = figure.axes[1].lines
     assert second_line.get_label() == "MAP"
-    assert [*second_line.get_ydata()] == [0.3, 0.35, 0.4]
+    assert list(np.asarray(second_line.get_ydata())) == [0.3, 0.35, 0.4]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(curves)
 
 

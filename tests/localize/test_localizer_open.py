@@ -16,6 +16,7 @@ from tosloc.core.records import BugReport
 from tosloc.git import discovery
 from tosloc.git.repository import Repository
 from tosloc.localize.model import Model
+from tosloc.localize.options import LocalizeOptions
 from tosloc.storage import build
 from tosloc.storage.cache import trained_folder
 
@@ -317,7 +318,7 @@ def test_another_branch_is_followed(java_repository, localizer, answer_anew):
 
 # Many reports, and many threads
 
-MANY_OPTIONS = {"top": 3, "functions": 2}
+MANY_OPTIONS: LocalizeOptions = {"top": 3, "functions": 2}
 
 
 @pytest.fixture

@@ -54,7 +54,12 @@ def test_a_similar_change_names_the_present_path(ask):
 def test_people_are_those_of_all_commits_of_a_moved_file(ask, monkeypatch):
     """Three commits touched it: the import, the change and the move."""
     asked = []
-    monkeypatch.setattr(Repository, "authors", lambda _, commits, __: asked.append(commits) or {})
+
+    def record(repository, commits, until):
+        asked.append(commits)
+        return {}
+
+    monkeypatch.setattr(Repository, "authors", record)
     ask(REPORT)
     assert [len(commits) for commits in asked] == [3]
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from email.message import Message
 from io import BytesIO
 from urllib.error import HTTPError
 
@@ -52,7 +53,7 @@ def stub(monkeypatch, tmp_path):
 
 def test_an_answer_that_is_an_error_is_closed(monkeypatch):
     body = BytesIO(b'{"message": "Not Found"}')
-    error = HTTPError("https://example.org", 404, "Not Found", {}, body)
+    error = HTTPError("https://example.org", 404, "Not Found", Message(), body)
 
     def refuse(request, timeout):
         raise error

@@ -98,7 +98,8 @@ def test_an_answer_without_files_has_earlier_changes_alone(localizer, background
 
 def test_background_has_nothing_later_than_the_opening(localizer, shop_commits):
     opened = datetime.fromtimestamp(FIRST_TIME + 2 * HOUR - 1, UTC)
-    found = localizer.localize(BugReport("1", *REPORT.split("\n\n"), opened)).background
+    summary, description = REPORT.split("\n\n")
+    found = localizer.localize(BugReport("1", summary, description, opened)).background
     assert found is not None
     assert [change.commit for change in found.earlier] == [shop_commits[1]]
     assert [person.name for person in found.people] == ["Grace Hopper", "Old"]

@@ -290,7 +290,7 @@ def subject_of(commit):
     return {"c0": "Grow trees (#4242)", "c1": "Rake leaves"}[commit]
 
 
-SUBJECTS = RepositoryLookups(subject_of)
+NAMED_LOOKUPS = RepositoryLookups(subject_of)
 
 
 def test_a_change_that_the_report_names_is_a_reason(reasons_for):
@@ -301,26 +301,30 @@ def test_a_change_that_the_report_names_is_a_reason(reasons_for):
         "Since #4242",
         weights={"bm25f": 1.0},
         history=NAMED_HISTORY,
-        lookups=SUBJECTS,
+        lookups=NAMED_LOOKUPS,
     )
     text = "Changed by #4242, which the report names (1972-09-18): Grow trees (#4242)"
     assert reason == Reason("change", text, "c0", "#4242")
 
 
 def test_a_named_change_of_another_file_is_no_reason(reasons_for):
-    chosen = reasons_for(LEAF, "It breaks", "Since #4242", history=NAMED_HISTORY, lookups=SUBJECTS)
+    chosen = reasons_for(
+        LEAF, "It breaks", "Since #4242", history=NAMED_HISTORY, lookups=NAMED_LOOKUPS
+    )
     assert "change" not in kinds(chosen)
 
 
 def test_a_named_change_comes_after_what_the_report_points_to(reasons_for):
     description = f"{FRAMES} Since #4242"
-    chosen = reasons_for(TREE, description=description, history=NAMED_HISTORY, lookups=SUBJECTS)
+    chosen = reasons_for(
+        TREE, description=description, history=NAMED_HISTORY, lookups=NAMED_LOOKUPS
+    )
     assert kinds(chosen)[:2] == ["frame", "change"]
 
 
 def test_a_commit_is_cited_once(reasons_for):
     chosen = reasons_for(
-        TREE, "Growing Tree", "Since #4242", history=NAMED_HISTORY, lookups=SUBJECTS
+        TREE, "Growing Tree", "Since #4242", history=NAMED_HISTORY, lookups=NAMED_LOOKUPS
     )
     assert kinds(chosen).count("change") == 1
     assert "commit" not in kinds(chosen)
@@ -338,9 +342,9 @@ def test_a_commit_is_cited_once(reasons_for):
     ids=["two versions", "one version"],
 )
 def test_a_change_between_releases_is_a_reason(reasons_for, description, text):
-    chosen = reasons_for(LEAF, "It", description, history=NAMED_HISTORY, lookups=SUBJECTS)
+    chosen = reasons_for(LEAF, "It", description, history=NAMED_HISTORY, lookups=NAMED_LOOKUPS)
     assert Reason("range", text, "c1") in chosen
-    others = reasons_for(TREE, "It", description, history=NAMED_HISTORY, lookups=SUBJECTS)
+    others = reasons_for(TREE, "It", description, history=NAMED_HISTORY, lookups=NAMED_LOOKUPS)
     assert "range" not in kinds(others)
 
 

@@ -6,6 +6,7 @@ import lightgbm
 import numpy as np
 import pytest
 
+from tosloc.core.records import Float32Array
 from tosloc.localize.checkpoint import shipped
 from tosloc.rank import stage_one
 from tosloc.rank.ranking_lists import RankingLists
@@ -17,10 +18,13 @@ pytestmark = pytest.mark.usefixtures("small_trees")
 def make_heads(seed=1):
     """Return heads of 6 files with 2 features; the largest second feature is the fixed file's."""
     lists = []
-    for table in np.random.default_rng(seed).random((40, 6, 2)).astype(np.float32):
+    tables: Float32Array = np.random.default_rng(seed).random((40, 6, 2)).astype(np.float32)
+    for table in tables:
         rows = table[np.argsort(-table[:, 0])]
         fixed = rows[:, 1] == rows[:, 1].max()
-        lists.append((head_rows(rows, rows[:, 0].astype(np.float64)), fixed, np.ones(6)))
+        lists.append(
+            (head_rows(rows, rows[:, 0].astype(np.float64)), fixed, np.ones(6, np.float32))
+        )
     return RankingLists.of(lists)
 
 
@@ -44,7 +48,7 @@ def test_scores_are_lightgbms_own_to_the_last_bit(leaves):
     first_feature = trees.feature[tree, 0]
     questions[np.arange(len(questions)), first_feature] = trees.threshold[tree, 0]
     questions[np.abs(questions) < 1e-30] = 0.0  # LightGBM's own thresholds around 0
-    expected = booster.predict(questions, num_threads=1).tolist()
+    expected = np.asarray(booster.predict(questions, num_threads=1)).tolist()
     assert trees.scores(questions).tolist() == expected
     assert trees.scores(questions[:1]).tolist() == expected[:1]
 

@@ -271,7 +271,7 @@ def test_lines(tmp_path):
     assert first.listed == ("x/A.java",)
     assert first.functions == ()
     assert second.report == BugReport("3", "S", "", datetime.fromtimestamp(1_400_000_000, UTC))
-    named = {
+    named: dict[str, object] = {
         "fix_commit": None,
         "version": "abcd",
         "functions": {"x/A.java": ["A.run", "A.run", "A\ud800"], "B": []},

@@ -59,10 +59,13 @@ def test_text_and_markdown_with_front_matter(tmp_path):
 
 
 def test_a_document_that_is_nested_too_deeply_is_refused():
-    document = {"type": "text", "text": "inmost"}
+    document: dict[str, object] = {"type": "text", "text": "inmost"}
     for _ in range(3_000):
         document = {"type": "paragraph", "content": [document]}
-    issue = {"key": "A-1", "fields": {"summary": "Crash", "description": document}}
+    issue: dict[str, object] = {
+        "key": "A-1",
+        "fields": {"summary": "Crash", "description": document},
+    }
     with pytest.raises(ReportError, match=r"^bug\.json: its description is nested too deeply$"):
         report_of(issue, "bug.json")
 

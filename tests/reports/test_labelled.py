@@ -190,13 +190,12 @@ def test_the_chronological_split():
         case(9, 10, "a"),
         case(4, 5, "z"),
     ]
-    parts = chronological(
-        tuple(sorted(cases, key=fix_order)), 0.7, 0.1
-    )  # by time of the fix, then commit, then report
-    found = {name: "".join(item.report.id for item in part) for name, part in parts.items()}
-    assert found == {"all": "49231", "train": "492", "validation": "3", "test": "1"}
-    cases = tuple(map(case, range(10)))
-    assert Dataset(cases, (), {}, {}).oldest(0.55).cases == cases[:5]
+    # The order is by time of the fix, then commit, then report.
+    split = chronological(tuple(sorted(cases, key=fix_order)), 0.7, 0.1)
+    ids = {name: "".join(item.report.id for item in part) for name, part in split.items()}
+    assert ids == {"all": "49231", "train": "492", "validation": "3", "test": "1"}
+    in_order = tuple(map(case, range(10)))
+    assert Dataset(in_order, (), {}, {}).oldest(0.55).cases == in_order[:5]
 
 
 def test_a_language_is_searched_where_a_tenth_of_the_reports_fixed_it(tmp_path):

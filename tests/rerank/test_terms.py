@@ -13,6 +13,7 @@ from scipy import sparse
 from tests.rerank.by_hand import candidates, report
 from tosloc.code.facts import analyse
 from tosloc.core.errors import CheckpointError
+from tosloc.core.records import FloatArray
 from tosloc.rerank.base import RerankingContext
 from tosloc.rerank.terms import sparse_vectors, training
 from tosloc.rerank.terms.reranker import TermReranker
@@ -215,7 +216,7 @@ def context():
 
 def make_vectors(context, *terms):
     """Return sparse vectors by terms whose inverse document frequencies are 1, 2 and so on."""
-    frequencies = np.arange(len(terms)) + 1.0
+    frequencies: FloatArray = np.arange(1, len(terms) + 1, dtype=np.float64)
     return SparseVectors(Vocabulary(terms, *[frequencies] * 4), context)
 
 

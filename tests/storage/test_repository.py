@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import HOUR, GitRepository, git_environment
 from tosloc.core.records import BugReport
+from tosloc.git import history
 from tosloc.git.process import Git
 from tosloc.git.repository import Repository
 from tosloc.rank import features
@@ -296,7 +297,7 @@ def test_a_version_with_moved_files_is_the_same(project, grown, tmp_path):
 def read_commits(monkeypatch):
     """Return the list of the commits that are read from now on."""
     commits = []
-    read = module.read_commits
+    read = history.read_commits
 
     def record(repo, ids, *rest):
         commits.extend(ids)

@@ -14,7 +14,6 @@ from tosloc.core.errors import StoreError
 from tosloc.git.repository import Repository
 from tosloc.retrieval.corpus import Corpus, pack_facts
 from tosloc.retrieval.payloads import pack, unpack
-from tosloc.storage import store as module
 from tosloc.storage.facts import FunctionReader
 from tosloc.storage.store import FactStore
 
@@ -227,7 +226,7 @@ def test_a_store_that_another_process_writes_is_not_removed(path, monkeypatch):
 @pytest.fixture
 def read_only_store(path, monkeypatch):
     """Yield a store that may not be written; whoever runs the tests may write all files."""
-    monkeypatch.setattr(module.os, "access", lambda path, mode: mode == os.R_OK)
+    monkeypatch.setattr(os, "access", lambda path, mode: mode == os.R_OK)
     with FactStore(path) as store:
         yield store
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -124,8 +125,9 @@ def make_context(files, bugs=(), commits=()):
         case = Case(bug_report(bug), line[fix].id, line[before].id, times[fix], listed, fixed)
         cases.append(case)
     cases.sort(key=lambda case: (case.fixed_at, case.report.id))
+    repository: Any = SimpleNamespace(snapshot=snapshot)
     return BaselineContext(
-        SimpleNamespace(snapshot=snapshot),
+        repository,
         frozenset({".java"}),
         FixHistory(cases, history, path_names.ids),
         _parse_files(trees),

@@ -5,6 +5,7 @@
 """
 
 from dataclasses import replace
+from typing import Any
 
 from tests.lab.baselines.by_hand import find_case
 from tosloc.lab.baseline_runs import SYSTEMS, technique
@@ -32,13 +33,13 @@ _DREAMLOC = {
     "negatives": 3,
     "epochs": 3,
 }
-SMALL_SETTINGS = {"dnnloc": _DNNLOC, "dreamloc": _DREAMLOC}
+SMALL_SETTINGS: dict[str, dict[str, Any]] = {"dnnloc": _DNNLOC, "dreamloc": _DREAMLOC}
 """Settings with which a technique learns in a moment."""
 
 
 def small_technique(name, **values):
     """Return the class of a technique with small settings, some of them replaced by ``values``."""
-    technique_class = technique(name)
+    technique_class: Any = technique(name)
     if not technique_class.learned:
         return technique_class
     settings = replace(technique_class.settings, **{**SMALL_SETTINGS[name], **values})

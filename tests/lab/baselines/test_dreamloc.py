@@ -137,7 +137,7 @@ def test_recency_counts_whole_months(wide_features):
 
 @pytest.mark.parametrize(("fusion", "parameters"), [(100, 22_626), (50, 17_726)])
 def test_number_of_parameters_is_the_published_one(fusion, parameters):
-    no_snippets = Snippets([], WordVectors([], np.eye(2)), 1, 1)
+    no_snippets = Snippets([], WordVectors([], np.eye(2, dtype=np.float32)), 1, 1)
     network = DreamLocNetwork(DreamLocSettings(fusion_hidden=fusion), no_snippets)
     assert sum(value.numel() for value in network.parameters()) == parameters
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+from transformers import AutoTokenizer
 
 from tests.rerank.by_hand import report
 from tosloc.core.config import Config
 from tosloc.core.errors import CheckpointError, ToslocError
-from tosloc.rerank.encoder import loading
 from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, report_text, strip_licence
 from tosloc.rerank.encoder.reranker import HEAD, RECORD, EncoderReranker
 
@@ -277,7 +277,7 @@ def test_the_hub_is_asked_where_the_user_allows_it(monkeypatch):
         requests.append({"remote code": trust_remote_code, "local": local_files_only})
         raise OSError
 
-    monkeypatch.setattr(loading.AutoTokenizer, "from_pretrained", from_pretrained)
+    monkeypatch.setattr(AutoTokenizer, "from_pretrained", from_pretrained)
     monkeypatch.setenv("TOSLOC_HUB", "1")
     with pytest.raises(CheckpointError):
         Encoder.load(UNKNOWN_NAME, "mean")
