@@ -47,8 +47,11 @@ class BugReport:
     """
 
     id: str
+    """Number or name of the report in its tracker."""
     summary: str
+    """The title, one line."""
     description: str
+    """The text below the title; may be empty."""
     opened: datetime | None
     """Time of opening; None if the report has none, then the caller decides on one."""
 
@@ -72,6 +75,7 @@ class Case:
     """
 
     report: BugReport
+    """The report, which is all that a ranker sees of the case."""
     fix_commit: str
     """Full id of the fixing commit; "" if the data names only the version."""
     version: str
@@ -123,9 +127,13 @@ class Snapshot:
     """
 
     commit: str
-    committed_at: int  # committer time, seconds since 1970, UTC
+    """Full id of the commit."""
+    committed_at: int
+    """Committer time: seconds since 1970, UTC."""
     path_names: StringTable
+    """The paths that ``path_ids`` number."""
     blob_names: StringTable
+    """The blob ids (hex) that ``blob_ids`` number."""
     path_ids: IntArray
     """(F,) number of each file's path in ``path_names``, in path order (git's, by bytes)."""
     blob_ids: IntArray
@@ -195,6 +203,7 @@ class Reason:
     kind: str
     """Kind of evidence, see docs/formats.md."""
     text: str
+    """The evidence in words."""
     commit: str | None = None
     """Full id of the commit that is the evidence."""
     issue: str | None = None
@@ -212,10 +221,14 @@ class Reason:
 class Function:
     """A function or class of a file, scored for a report."""
 
-    name: str  # qualified within its file: Class.method
-    start: int  # first line in the searched version, from 1
-    end: int  # last line, included
+    name: str
+    """Name, qualified within its file: ``Class.method``."""
+    start: int
+    """First line in the searched version, from 1."""
+    end: int
+    """Last line, included."""
     score: float
+    """Score, comparable among the functions of one answer."""
 
 
 class RoutineNote(str):
@@ -231,6 +244,7 @@ class CodeLine:
     line: int
     """Its number, from 1."""
     text: str
+    """The line as it is in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,14 +252,19 @@ class Hit:
     """One file of an answer, with its rank and the evidence for it."""
 
     rank: int
+    """Rank among the files that could be listed, from 1."""
     path: str
+    """Path from the root of the repository."""
     score: float
+    """Score of the file; only differences between files of one answer have a meaning."""
     share: float
     """Confidence from 0 to 1 that the file contains the bug; see tosloc.rank.calibration."""
     functions: tuple[Function, ...] = ()
+    """The most suspicious functions of the file, most suspicious first."""
     why: tuple[Reason, ...] = ()
+    """Why the file is listed, the strongest reason first."""
     code: tuple[CodeLine, ...] = ()
-    """Lines that say most about the report, of the first files."""
+    """Lines that say most about the report; only the first files have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +272,9 @@ class EarlierChange:
     """A past change of the project whose text is similar to the report: a fix or a commit."""
 
     commit: str
-    date: str  # of the commit, in UTC: 2021-05-21
+    """Full id."""
+    date: str
+    """Date of the commit, in UTC: ``2021-05-21``."""
     issue: str | None
     """Report that the change fixed or names, if one is known."""
     title: str
@@ -261,6 +282,7 @@ class EarlierChange:
     files: tuple[str, ...]
     """Source files that the commit changed."""
     url: str | None = None
+    """Address of the commit on the web."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +312,9 @@ class Person:
     """Someone who changed a file, and the date of their last change to it."""
 
     name: str
+    """Name of the author."""
     date: str
+    """Date of the last change, in UTC: ``2021-05-21``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,8 +339,11 @@ class Ranking:
     """
 
     report: str
+    """Id of the report."""
     paths: tuple[str, ...]
-    scores: FloatArray  # (F,) scores, never increasing
+    """(F,) paths, most suspicious first."""
+    scores: FloatArray
+    """(F,) scores, never increasing."""
 
     def __post_init__(self) -> None:
         if len(self.paths) != len(self.scores):

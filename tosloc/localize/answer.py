@@ -106,6 +106,7 @@ class Weights:
     """The weights that ranked the files. Unknown facts about their training are None."""
 
     kind: Literal["shipped", "trained"]
+    """Whether the weights are those of the package or those of the project's own training."""
     date: Day | None = None
     """Day of the training, even if it kept the shipped weights."""
     reports: int | None = None
@@ -150,8 +151,11 @@ class Answer:
     commit: str
     """Full id of the searched version."""
     committed: datetime
+    """Committer time of that version."""
     report: BugReport
+    """The report that was asked about."""
     searched: SearchScope
+    """How many files the answer was chosen from."""
     hits: tuple[Hit, ...]
     """The requested files, most suspicious first."""
     others: tuple[Hit, ...] = ()
@@ -161,8 +165,9 @@ class Answer:
     notes: tuple[str, ...] = ()
     """Sentences about the input, for the user."""
     seconds: float = 0.0
-    """Time that the answer took."""
+    """Time that the answer took, in seconds."""
     weights: Weights = Weights("shipped")
+    """The weights that ranked the files."""
 
     @property
     def warnings(self) -> tuple[str, ...]:

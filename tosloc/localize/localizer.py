@@ -55,11 +55,12 @@ class Localizer:
         repository: IndexedRepository | None = None,
         rerank: LanguageModelReranker | None = None,
     ) -> None:
-        """Rank by a model (default: the shipped weights) the versions of a repository.
+        """Make a localizer from a model and a repository; most users call ``open`` instead.
 
-        The localizer closes the repository. Without one it ranks the version in the model. With
-        ``rerank``, a language model orders the first files of each answer: the report and code of
-        these files are sent to it (see docs/guide.md).
+        ``model`` defaults to the shipped weights. The localizer closes ``repository``; without one
+        it ranks the version that the model contains. With ``rerank``, a language model orders the
+        first files of each answer: the report and code of these files are sent to it (see
+        docs/guide.md).
         """
         self.rerank = rerank
         self.model = Model() if model is None else model
@@ -216,7 +217,7 @@ class Localizer:
     ) -> list[dict[str, str]]:
         """Return exactly what ``localize`` would send to the language model; nothing is sent.
 
-        The localizer has a ``rerank``. Raises as ``localize`` does.
+        The localizer needs a ``rerank``. Raises as ``localize`` does.
         """
         assert self.rerank is not None
         wanted = complete_options(options)

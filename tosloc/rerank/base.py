@@ -47,13 +47,14 @@ Each comes with the term of the file that matches it best."""
 class Candidates:
     """The first files of stage one's ranking for one report, in its order.
 
-    A reranker scores them again. ``version`` is the full id of the searched commit. The last four
-    attributes describe the fix and serve training and measuring only: a reranker scores candidates
-    without them.
+    A reranker scores them again. The last four attributes describe the fix and serve only training
+    and measuring: a reranker scores candidates without them.
     """
 
     report: BugReport
+    """The report that is asked about."""
     version: str
+    """Full id of the searched commit."""
     paths: tuple[str, ...]
     """(C,) paths."""
     blobs: tuple[str, ...]
@@ -152,11 +153,13 @@ class RerankingContext:
     """What a reranker may read beside the candidates: facts and texts of files, and the history."""
 
     facts: FactSource | None = None
+    """Function from blobs to a corpus with their facts."""
     history: HistoryIndex | None = None
+    """Commits and fixed reports of the project; read them through ``known_history``."""
     contained: Callable[[str], BoolArray | None] = lambda version: None
     """Version -> which commits of the history it contains; None for all of them."""
     texts: TextSource | None = None
-    """None where no repository is available."""
+    """Function from blobs to their texts; None where no repository is available."""
     vectors: Path | None = None
     """File in which vectors of blobs are cached."""
 
@@ -187,7 +190,9 @@ class Reranked:
     """New scores (C,) of a report's candidates, and the terms that explain them."""
 
     scores: FloatArray
+    """(C,) new scores; the candidates are sorted by them."""
     matches: Matches = lambda position: ()
+    """Function from a candidate's position to the terms that add most to its score."""
 
 
 class Reranker(ABC):

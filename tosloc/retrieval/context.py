@@ -56,8 +56,10 @@ class VersionIndex:
     """A version ready for queries: its texts and its paths, which the table numbers."""
 
     def __init__(self, corpus: Corpus, snapshot: Snapshot, table: PathTable) -> None:
-        self.text = VersionTexts(corpus, snapshot)
-        self.paths = VersionPaths(table, snapshot.path_ids)
+        self.text: VersionTexts = VersionTexts(corpus, snapshot)
+        """Postings and statistics of the texts of the files."""
+        self.paths: VersionPaths = VersionPaths(table, snapshot.path_ids)
+        """Words of the paths."""
 
     @cached_property
     def file_class(self) -> ClassArray:
@@ -80,8 +82,11 @@ class QueryContext:
     """
 
     query: Query
+    """The report, prepared for retrieval."""
     version: VersionIndex
+    """The searched version."""
     history: HistoryAsOf
+    """The history that was known when the report was opened."""
 
     @property
     def files(self) -> int:
