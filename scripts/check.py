@@ -1,6 +1,9 @@
 """Run the checks that a change must pass: format, lint, spelling, types, layers, tests.
 
-It prints one line a step, and stops at the first step that fails.
+    .venv/bin/python scripts/check.py [STEP ...]
+
+It prints one line a step, and stops at the first step that fails. Without arguments it runs all
+steps, in this order.
 """
 
 from __future__ import annotations
@@ -25,8 +28,14 @@ STEPS = {
 
 def main() -> int:
     """Return 0 if every step passes, else print the output of the failed one and return 1."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    for name, (tool, *arguments) in STEPS.items():
+    parser = argparse.ArgumentParser(description="Run the checks that a change must pass.")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"one of {', '.join(STEPS)}")
+    steps = parser.parse_args().steps or list(STEPS)
+    unknown = [step for step in steps if step not in STEPS]
+    if unknown:
+        parser.error(f"there is no step {unknown[0]!r}; choose from {', '.join(STEPS)}")
+    for name in steps:
+        tool, *arguments = STEPS[name]
         started = time.monotonic()
         command = [sys.executable, "-m", tool, *arguments]
         process = subprocess.run(

@@ -1,0 +1,74 @@
+"""Versions, addresses and tools of the project that several files name are the same everywhere."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import tosloc
+from scripts.check import STEPS
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+SOURCE = PYPROJECT["project"]["urls"]["Source"]
+OUR_ADDRESS = re.compile(r"https://github\.com/[\w.-]+/tosloc(?![\w-])")
+OUR_ACTION = re.compile(r"uses: ([\w.-]+/tosloc)/action@")
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+def tracked_texts(*patterns):
+    """Return the texts of tracked files by their path."""
+    command = ["git", "ls-files", "-z", "--", *patterns]
+    result = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    paths = [ROOT / name for name in result.stdout.split("\0") if name]
+    return {path: path.read_text(encoding="utf-8") for path in paths if path.is_file()}
+
+
+def test_version_is_only_in_the_package():
+    assert PYPROJECT["project"]["dynamic"] == ["version"]
+    assert PYPROJECT["tool"]["hatch"]["version"]["path"] == "tosloc/__init__.py"
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+|rc\d+)?", tosloc.__version__)
+
+
+def test_addresses_of_the_project_have_one_owner():
+    owners = set()
+    for text in tracked_texts("*.md", "*.toml", "*.yml", "*.cff").values():
+        owners.update(OUR_ADDRESS.findall(text))
+        owners.update(f"https://github.com/{name}" for name in OUR_ACTION.findall(text))
+    assert owners == {SOURCE}
+
+
+def test_addresses_of_the_package_are_those_of_the_source():
+    urls = PYPROJECT["project"]["urls"]
+    assert {"Source", "Changelog", "Documentation"} <= urls.keys()
+    for name in ("Changelog", "Documentation"):
+        assert urls[name].startswith(f"{SOURCE}/blob/main/")
+        assert (ROOT / urls[name].removeprefix(f"{SOURCE}/blob/main/")).is_file()
+
+
+def test_pre_commit_uses_the_tested_versions():
+    constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    hooks = config["repos"][0]["hooks"]
+    versions = {version for hook in hooks for version in hook["additional_dependencies"]}
+    assert len(hooks) == 3
+    assert versions <= set(constraints)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_pin_actions_and_limit_rights_and_time(path):
+    text = path.read_text(encoding="utf-8")
+    workflow = yaml.safe_load(text)
+    assert "contents" in workflow["permissions"]
+    assert all("timeout-minutes" in job for job in workflow["jobs"].values())
+    for action in re.findall(r"uses: (.*)", text):
+        assert action == "./action" or re.search(r"@[0-9a-f]{40} # v\d", action)
+
+
+def test_workflows_name_steps_of_the_checks():
+    text = (ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8")
+    [names] = re.findall(r"scripts/check\.py (.*)", text)
+    assert names.split() == [step for step in STEPS if step != "tests"]
