@@ -23,7 +23,12 @@ from tosloc.core.errors import CheckpointError, ToslocError
 from tosloc.core.records import BugReport, Float16Array, Progress, ignore_progress
 from tosloc.reports.traces import without_frames
 from tosloc.rerank.base import TextSource
-from tosloc.rerank.encoder.loading import find_encoder, load_model, load_tokenizer
+from tosloc.rerank.encoder.loading import (
+    find_encoder,
+    load_model,
+    load_tokenizer,
+    quiet_transformers,
+)
 from tosloc.storage.store import FactStore
 
 TokenPooling: TypeAlias = Literal["mean", "first", "last"]
@@ -92,8 +97,9 @@ class Encoder(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write model and tokenizer as transformers does."""
-        self.model.save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
+        with quiet_transformers():
+            self.model.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
 
     @property
     def device(self) -> torch.device:

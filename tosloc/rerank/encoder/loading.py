@@ -88,7 +88,7 @@ def load_model(location: str) -> Any:
     if hasattr(config, "use_cache"):
         config.use_cache = False  # generation alone needs it, and it takes memory
     loader = AutoModelForTextEncoding if config.model_type in _ENCODER_DECODERS else AutoModel
-    with _errors_alone():
+    with quiet_transformers():
         model, report = loader.from_pretrained(
             location,
             config=config,
@@ -105,14 +105,21 @@ def load_model(location: str) -> Any:
 
 
 @contextmanager
-def _errors_alone() -> Iterator[None]:
-    """Let transformers log errors alone: it warns of each weight of a head that is not loaded."""
+def quiet_transformers() -> Iterator[None]:
+    """Let transformers log errors only, and show no progress bars, within the block.
+
+    It warns of each weight of a head that is not loaded, and its bars would appear among ours.
+    """
     verbosity = transformers_logging.get_verbosity()
+    shows_bars = transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity(max(verbosity, logging.ERROR))
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
         transformers_logging.set_verbosity(verbosity)
+        if shows_bars:
+            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def _check_class(name: str | None) -> None:
