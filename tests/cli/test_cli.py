@@ -23,7 +23,7 @@ from tosloc.cli.answers import print_answer
 from tosloc.cli.guard import INTERRUPTED_SENTENCE, run_guarded
 from tosloc.cli.printing import MAX_LINE_WIDTH, make_console, progress_bars
 from tosloc.core.errors import Interrupted, ToslocError
-from tosloc.core.records import BugReport, Hit, Reason
+from tosloc.core.records import BugReport, Hit, Reason, announce
 from tosloc.localize.answer import Answer, SearchScope
 
 DISK_FULL = "no room left on the disk; make room and run the same command again to go on"
@@ -299,6 +299,15 @@ def test_short_work_prints_no_progress_elsewhere(monkeypatch):
     with progress_bars() as callback:
         callback("facts", 7, 7)
     assert screen.getvalue() == ""
+
+
+@pytest.mark.parametrize("is_terminal", [True, False], ids=["terminal", "file"])
+def test_announcements_are_printed_at_once(monkeypatch, is_terminal):
+    screen = replace_stderr(monkeypatch)
+    screen.isatty = lambda: is_terminal
+    with progress_bars() as callback:
+        announce(callback, "epoch 1: loss 0.5\x1b")
+        assert screen.getvalue().endswith("tosloc: epoch 1: loss 0.5\\x1b\n")
 
 
 def test_long_work_prints_progress_lines_elsewhere(monkeypatch):

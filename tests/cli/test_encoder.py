@@ -38,6 +38,16 @@ def test_an_encoder_scores_the_first_files_anew(localize, encoder):
     assert sorted(hit["path"] for hit in by_both) == sorted(hit["path"] for hit in by_stage_one)
 
 
+def test_the_answer_says_which_encoder_reordered_it(project, encoder, tmp_path, monkeypatch):
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    with Localizer.open(project.git.path, encoder=str(encoder)) as localizer:
+        answer = localizer.localize(REPORT)
+    notes = [note for note in answer.notes if note.startswith(str(encoder))]
+    assert len(notes) == 1
+    assert "with the default weight 0.2" in notes[0]
+    assert notes[0] not in answer.warnings
+
+
 def test_the_same_question_has_the_same_answer(localize, encoder):
     assert localize("--encoder", str(encoder)) == localize("--encoder", str(encoder))
 

@@ -141,19 +141,18 @@ def test_terms_help_a_stage_one_that_reads_few_words(out):
     assert evaluate(out, "test").map > evaluate(out / "stage_one", "test").map
 
 
-def name_of_choice(record, kind):
+def name_of_choice(record):
     """Return the name, in a reranker's record, of the weight that was chosen on validation."""
     if not record["weight"]:
         return "stage one"
-    measured = "weight" if kind == "terms" else "encoder x"
-    return f"{measured} {record['weight']:g}"
+    return f"weight {record['weight']:g}"
 
 
 def test_the_record_has_the_measures_of_validation(out, kind):
     record = read_record(out, kind)
     both = evaluate(out, "validation")
     alone = evaluate(out / "stage_one", "validation")
-    chosen = record["validation"][name_of_choice(record, kind)]
+    chosen = record["validation"][name_of_choice(record)]
     assert chosen == pytest.approx([both.mrr, both.map])
     assert record["validation"]["stage one"] == pytest.approx([alone.mrr, alone.map])
 

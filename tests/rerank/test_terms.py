@@ -86,6 +86,29 @@ def test_results_of_each_weight_are_recorded():
     assert results["weight 0.2"] == pytest.approx((1, (1 + 2 / 9) / 2))
 
 
+@pytest.mark.parametrize(
+    ("scores", "sentence"),
+    [
+        (
+            (0, 9, 0),
+            "Adding stage two with weight 0.2: MRR 1.000, MAP 0.611 on the validation reports, "
+            "which chose the weight; stage one alone has MRR 0.500, MAP 0.361.",
+        ),
+        (
+            (3, 1, 2),
+            "Keeping stage one's order: on the validation reports no weight of stage two gains "
+            "enough over stage one alone (MRR 0.500, MAP 0.361).",
+        ),
+    ],
+    ids=["gain", "no gain"],
+)
+def test_the_choice_is_one_sentence(scores, sentence):
+    reranker = GivenScores(scores)
+    assert reranker.choice == ""
+    reranker._choose_weight([make_validation_report("010")], RerankingContext())
+    assert reranker.choice == sentence
+
+
 def test_reports_opened_before_the_last_fix_do_not_choose_a_weight():
     reranker = GivenScores((0, 9, 0))
     reranker.trained_until = 6

@@ -128,6 +128,8 @@ def train(
         )
     if trained.choice is not None and trained.choice.sentence:
         print_notes([trained.choice.sentence])
+    if trained.reranker is not None and trained.reranker.choice:
+        print_notes([trained.reranker.choice])
     if trained.provenance["splits"]["validation"]:
         print_split(out, "validation")
     else:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tosloc.core.errors import RunError, pluralize
 from tosloc.core.io import escape_unprintable
+from tosloc.core.records import ANNOUNCEMENT
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -126,6 +127,9 @@ def _terminal_bars() -> Iterator[Progress]:
         tasks: dict[str, Any] = {}
 
         def show(what: str, done: int, total: int) -> None:
+            if total == ANNOUNCEMENT:
+                bars.console.print(f"tosloc: {escape_unprintable(what)}", soft_wrap=True)
+                return
             bars.start()
             if what not in tasks:
                 tasks[what] = bars.add_task(what)
@@ -148,6 +152,9 @@ def _progress_lines() -> Iterator[Progress]:
 
     def show(what: str, done: int, total: int) -> None:
         nonlocal latest
+        if total == ANNOUNCEMENT:
+            print_notes([what])
+            return
         latest = f"{what}, {done:,} of {total:,}" if total else f"{what}, {done:,}"
 
     def print_lines() -> None:

@@ -24,11 +24,20 @@ VALID_TIMES: Final = range(-62_135_596_800, 253_402_214_400)
 """Seconds since 1970 for which there is a date, of the years 1 to 9999."""
 
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Callback of long work: ``progress(what, done, total)``; total 0 means that it is not known."""
+"""Callback of long work: ``progress(what, done, total)``; total 0 means that it is not known.
+
+With the total ``ANNOUNCEMENT``, ``what`` is a sentence about finished work (see ``announce``)."""
+ANNOUNCEMENT: Final = -1
+"""Total of a call that announces a sentence."""
 
 
 def ignore_progress(what: str, done: int, total: int) -> None:
     """Ignore progress: the default of every function that reports it."""
+
+
+def announce(progress: Progress, sentence: str) -> None:
+    """Report a sentence about finished work, which is printed on a line of its own."""
+    progress(sentence, 0, ANNOUNCEMENT)
 
 
 def track(items: Sequence[T], what: str, progress: Progress) -> Iterator[T]:

@@ -295,6 +295,8 @@ class Localization:
             self.reranked = reranker.rerank(candidates, version.reranking, progress)
             if self.reranked is not None:
                 self.scores = final_scores(self.scores, self.reranked)
+                if reranker.note:
+                    self.notes += (RoutineNote(reranker.note),)
         if not context.shares_words:
             self.notes += (NO_SHARED_WORD,)
         elif not context.distinguishes_files:

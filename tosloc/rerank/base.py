@@ -172,6 +172,15 @@ class RerankingContext:
         return self.history.as_of(candidates.opened, self.contained(candidates.version))
 
 
+STAGE_ONE_ALONE: Final = "stage one"
+"""Name of the weight 0 among the results on validation."""
+
+
+def weight_name(weight: float) -> str:
+    """Return the name of a weight among the results on validation."""
+    return f"weight {weight:g}" if weight else STAGE_ONE_ALONE
+
+
 class TrainingSet(Protocol):
     """The candidates of labelled reports, in the order of their fixes."""
 
@@ -213,6 +222,27 @@ class Reranker(ABC):
     """Time of the last fix that it learned from, in seconds since 1970."""
     validation_results: Mapping[str, tuple[float, float]] | None = None
     """MRR and MAP of each alternative that was tried on validation, by its name."""
+
+    note: str = ""
+    """Sentence for users about where its order comes from; "" if there is nothing to say."""
+
+    @property
+    def choice(self) -> str:
+        """How validation chose the weight, in one sentence; "" without validation results."""
+        results = self.validation_results or {}
+        if not {STAGE_ONE_ALONE, weight_name(self.weight)} <= results.keys():
+            return ""
+        by_stage_one = "MRR {:.3f}, MAP {:.3f}".format(*results[STAGE_ONE_ALONE])
+        if not self.weight:
+            return (
+                "Keeping stage one's order: on the validation reports no weight of stage two gains "
+                f"enough over stage one alone ({by_stage_one})."
+            )
+        by_both = "MRR {:.3f}, MAP {:.3f}".format(*results[weight_name(self.weight)])
+        return (
+            f"Adding stage two with weight {self.weight:g}: {by_both} on the validation reports, "
+            f"which chose the weight; stage one alone has {by_stage_one}."
+        )
 
     @classmethod
     @abstractmethod

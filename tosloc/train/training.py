@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,7 +15,8 @@ from typing import Final
 
 from tosloc.core.config import Config, did_you_mean
 from tosloc.core.errors import ConfigError, ToslocError
-from tosloc.core.records import Case, Progress, Ranking, ignore_progress
+from tosloc.core.records import Case, Progress, Ranking, announce, ignore_progress
+from tosloc.core.resources import format_duration, peak_gibibytes
 from tosloc.evaluate.run_paths import SHIPPED
 from tosloc.evaluate.runs import WEAK_REPORTS
 from tosloc.git.repository import Repository
@@ -62,6 +64,7 @@ def train(
     without a repository. With ``keep_features`` the feature tables stay in ``out``. Raises
     ToslocError if no training report has a fixed file.
     """
+    started = time.monotonic()
     folder = Path(out).expanduser()
     if config.data.suffixes == "auto":
         # A trained model searches all files that the shipped weights search.
@@ -94,6 +97,8 @@ def train(
         def tables(part: str) -> Iterable[FeatureTable]:
             return read_blocks(blocks[part])
 
+        extracted = time.monotonic()
+        announce(progress, f"reading and features took {format_duration(extracted - started)}")
         stage_one, choice = fit_stage_one(
             config.stage_one,
             names,
@@ -110,6 +115,8 @@ def train(
             choice=choice,
             configuration=experiment.config,
         )
+        fitting_seconds = time.monotonic() - extracted
+        announce(progress, f"stage one took {format_duration(fitting_seconds)} to learn")
         model = replace(model, weights=_weights(experiment, model, train_cases))
         model = _finish(experiment, model, shipped, tables, folder, progress)
         if embed_version:
@@ -123,6 +130,12 @@ def train(
         write_listing(work, blocks)
     else:
         shutil.rmtree(work)
+    seconds = time.monotonic() - started
+    announce(
+        progress,
+        f"all of training took {format_duration(seconds)}; "
+        f"peak memory of this process {peak_gibibytes():.1f} GiB",
+    )
     return model
 
 

@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from transformers.utils import logging as transformers_logging
 
 from tests.rerank.by_hand import candidates, report
+from tosloc.core.config import Config
 from tosloc.core.errors import CheckpointError, ToslocError
 from tosloc.rerank.base import RerankingContext
 from tosloc.rerank.encoder.encoders import Encoder
@@ -14,6 +16,7 @@ from tosloc.rerank.encoder.pretrained import (
     pretrained_reranker,
     pretrained_settings,
 )
+from tosloc.rerank.encoder.reranker import EncoderReranker
 
 TEXTS = {"a": "door opens " * 20, "b": "window fails", "c": ""}
 QUESTION = candidates("a b c", of=report("1", 100, "window fails"))
@@ -70,6 +73,41 @@ def test_a_second_question_encodes_no_file_again(encoder_folder, context, monkey
     again = pretrained_reranker(str(encoder_folder)).rerank(QUESTION, context)
     assert encoded == [1]  # the report alone
     assert again.scores.tolist() == first.scores.tolist()
+
+
+def test_the_note_says_that_the_weight_is_a_default(encoder_folder):
+    assert pretrained_reranker(str(encoder_folder)).note == (
+        f"{encoder_folder} reordered the first 50 files, with the default weight "
+        f"{UNTRAINED_WEIGHT:g}, which no report of this repository has chosen"
+    )
+
+
+class OneValidationReport:
+    """A training set that has nothing to learn from."""
+
+    def candidates(self, part, depth, *, for_training=False, by_linear_score=False):
+        """Yield the candidates of a part."""
+        if part == "validation":
+            yield candidates("a b c", "010", of=report("1", 100, "window fails"))
+
+
+def test_without_epochs_validation_chooses_the_weight(encoder_folder, context, tmp_path):
+    stage_two = {"code_encoder": str(encoder_folder), "training": {"epochs": 0}}
+    stage_two |= {"chunk_tokens": 34, "report_tokens": 34}
+    reranker = EncoderReranker.from_config(Config.of({"stage_two": stage_two}, "two.toml"))
+    reranker.fit(OneValidationReport(), context, tmp_path / "work", seed=3)
+    untrained = pretrained_reranker(str(encoder_folder))
+    untrained.weight = reranker.weight
+    assert reranker.weight > 0
+    scores = untrained.rerank(QUESTION, context).scores
+    assert reranker.rerank(QUESTION, context).scores.tolist() == scores.tolist()
+
+
+def test_loading_and_saving_show_no_bars(encoder_folder, tmp_path, capfd):
+    transformers_logging.enable_progress_bar()
+    Encoder.load(str(encoder_folder), "mean").save(tmp_path / "saved")
+    assert capfd.readouterr().err == ""
+    assert transformers_logging.is_progress_bar_enabled()
 
 
 # How an encoder is read

@@ -11,6 +11,7 @@ from torch.nn import functional
 from tests.rerank.by_hand import candidates, report
 from tests.rerank.encoder.tiny import Epochs
 from tosloc.core.config import StageTwoSettings
+from tosloc.core.records import ANNOUNCEMENT
 from tosloc.rerank.encoder.encoders import Encoder
 from tosloc.rerank.encoder.reranker import PATIENCE, STATE, Trainer
 from tosloc.rerank.encoder.scoring import (
@@ -137,6 +138,40 @@ def test_an_interrupted_training_goes_on_to_the_same_end(train_epochs):
     assert first_half == uninterrupted[:2]
     assert resumed == uninterrupted
     assert begun == [1]
+
+
+class Announcements:
+    """Progress that records what is announced."""
+
+    def __init__(self):
+        self.sentences = []
+
+    def __call__(self, what, done, total):
+        if total == ANNOUNCEMENT:
+            self.sentences.append(what)
+
+
+def test_training_announces_epochs_time_and_device(make_trainer):
+    progress = Announcements()
+    curve = make_trainer(epochs=2).fit(FEW, VALIDATION, progress)
+    start, first, second, end = progress.sentences
+    assert start == "stage two trains the head on the CPU in float32: 12 reports, 4 for one step"
+    assert first.startswith(f"stage two, epoch 1 of at most 2: loss {curve[1]['loss']:.3f}, ")
+    assert f"validation MRR {curve[2]['mrr']:.3f}, MAP {curve[2]['map']:.3f}, " in second
+    assert end.startswith("stage two: 2 epochs took ")
+
+
+def test_a_resumed_training_counts_the_time_before_the_interruption(make_trainer):
+    first = make_trainer(epochs=1)
+    first.fit(FEW, VALIDATION)
+    progress = Announcements()
+    resumed = make_trainer(epochs=2)
+    resumed.fit(FEW, VALIDATION, progress)
+    assert progress.sentences[1] == (
+        "stage two resumes a training that was interrupted after 1 epoch"
+    )
+    assert progress.sentences[-1].startswith("stage two: 2 epochs took ")
+    assert resumed.epoch_seconds[0] == first.epoch_seconds[0]
 
 
 def test_training_begins_anew_with_another_key(train_epochs):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-import torch
 from huggingface_hub import snapshot_download
 
 from tosloc.core.config import (
@@ -50,10 +49,13 @@ def pretrained_reranker(name: str) -> EncoderReranker:
         "report_tokens": min(settings.report_tokens, encoder.max_tokens),
     }
     model = RerankingModel(settings.model_copy(update=lengths), encoder, encoder, Config().run.seed)
-    # All chunks of a file count the same until something is learned.
-    torch.nn.init.zeros_(model.head.pooling.weight.weight)  # type: ignore[arg-type, union-attr]
+    model.head.weigh_chunks_equally()
     reranker = EncoderReranker(model)
     reranker.weight = UNTRAINED_WEIGHT
+    reranker.note = (
+        f"{settings.code_encoder} reordered the first {reranker.depth} files, with the default "
+        f"weight {UNTRAINED_WEIGHT:g}, which no report of this repository has chosen"
+    )
     return reranker
 
 

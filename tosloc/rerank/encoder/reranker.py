@@ -7,9 +7,10 @@ the same end.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self, TypeAlias
 
@@ -22,9 +23,10 @@ from torch.amp import GradScaler
 from torch.optim import AdamW, Optimizer
 
 from tosloc.core.config import Config, StageTwoSettings
-from tosloc.core.errors import CheckpointError, ToslocError
+from tosloc.core.errors import CheckpointError, ToslocError, pluralize
 from tosloc.core.io import atomic_write, content_key, read_regular_file, write_text
-from tosloc.core.records import FloatArray, Progress, ignore_progress
+from tosloc.core.records import FloatArray, Progress, announce, ignore_progress
+from tosloc.core.resources import format_duration
 from tosloc.rerank.base import (
     Candidates,
     Reranked,
@@ -33,6 +35,7 @@ from tosloc.rerank.base import (
     TrainingSet,
     mrr_and_map,
     mrr_and_map_by_weight,
+    weight_name,
 )
 from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, process_state, report_text
 from tosloc.rerank.encoder.precision import (
@@ -89,6 +92,8 @@ class Trainer:
     """Identifies what is trained, and on what."""
     trained_until: float = 0
     loss: Loss = contrastive_loss
+    epoch_seconds: list[float] = field(default_factory=list)
+    """Seconds of each epoch with its validation, also of those before an interruption."""
 
     def fit(
         self,
@@ -113,6 +118,7 @@ class Trainer:
         optimizer = AdamW(self.model.trainable_parameters.values(), lr=settings.learning_rate)
         scaler = make_gradient_scaler(self.precision, process_state().device)
         resumed = self._resume(optimizer, scaler)
+        self._announce_start(useful, resumed is not None, progress)
         if resumed is None:
             curve = [self.validate(validation)]
             best_parameters = self._copy_parameters()
@@ -124,6 +130,7 @@ class Trainer:
             epoch = len(curve) - 1
             if epoch >= settings.epochs or epoch - best_epoch >= PATIENCE:
                 break
+            started = time.monotonic()
             rng = np.random.default_rng([self.seed, epoch])
             with temporary_seed(int(rng.integers(2**31)) + process_state().process_index):
                 loss = self._train_epoch(optimizer, scaler, useful, epoch, rng, progress)
@@ -131,16 +138,54 @@ class Trainer:
             curve.append({"loss": loss} | result)
             if result["mrr"] + result["map"] > max(values):
                 best_parameters = self._copy_parameters()
+            self.epoch_seconds.append(time.monotonic() - started)
             if process_state().is_main_process:
                 self._save_state(curve, best_parameters, optimizer, scaler)
-            progress(
-                f"epoch {epoch + 1}: loss {loss:.3f}, validation MRR {result['mrr']:.3f} "
-                f"MAP {result['map']:.3f}",
-                1,
-                1,
-            )
+                announce(
+                    progress,
+                    f"stage two, epoch {epoch + 1} of at most {settings.epochs}: loss {loss:.3f}, "
+                    f"validation MRR {result['mrr']:.3f}, MAP {result['map']:.3f}, "
+                    f"{format_duration(self.epoch_seconds[-1])}",
+                )
         self.model.load_state_dict(best_parameters, strict=False)
+        self._announce_end(useful, progress)
         return curve
+
+    def _announce_start(
+        self, train: Sequence[EncodedQuery], resumes: bool, progress: Progress
+    ) -> None:
+        """Announce what learns, from what and on which device."""
+        if not process_state().is_main_process:
+            return
+        learner = "the encoders" if self.model.trainable_encoders else "the head"
+        announce(
+            progress,
+            f"stage two trains {learner} on {_device_name()} in {self.precision}: "
+            f"{pluralize(len(train), 'report')}, {self._reports_per_step(train)} for one step",
+        )
+        if resumes:
+            epochs = pluralize(len(self.epoch_seconds), "epoch")
+            announce(progress, f"stage two resumes a training that was interrupted after {epochs}")
+
+    def _announce_end(self, train: Sequence[EncodedQuery], progress: Progress) -> None:
+        """Announce the time and memory that training took."""
+        epochs = len(self.epoch_seconds)
+        if not process_state().is_main_process or not epochs:
+            return
+        seconds = sum(self.epoch_seconds)
+        steps = -(-len(train) // self._reports_per_step(train))
+        sentence = (
+            f"stage two: {pluralize(epochs, 'epoch')} took {format_duration(seconds)}, "
+            f"{format_duration(seconds / epochs / steps)} for one step with its share of validation"
+        )
+        if process_state().device.type == "cuda":
+            sentence += f"; peak GPU memory {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB"
+        announce(progress, sentence)
+
+    def _reports_per_step(self, train: Sequence[EncodedQuery]) -> int:
+        """Return how many reports a step has, so that it has some ``pairs`` candidates."""
+        mean_candidates = np.mean([len(query.candidates) for query in train])
+        return max(1, round(self.model.settings.training.pairs / mean_candidates))
 
     @property
     def precision(self) -> Precision:
@@ -160,14 +205,12 @@ class Trainer:
 
         Several processes learn what one process would.
         """
-        settings = self.model.settings.training
         state = process_state()
         parameters = list(self.model.trainable_parameters.values())
         self.model.train()
         order = rng.permutation(len(train))
         total = torch.zeros((), device=state.device)
-        mean_candidates = np.mean([len(query.candidates) for query in train])
-        reports_per_step = max(1, round(settings.pairs / mean_candidates))
+        reports_per_step = self._reports_per_step(train)
         for start in range(0, len(order), reports_per_step):
             step = order[start : start + reports_per_step]
             optimizer.zero_grad()
@@ -212,6 +255,7 @@ class Trainer:
         state = {
             "key": self.key,
             "curve": curve,
+            "seconds": self.epoch_seconds,
             "parameters": self._copy_parameters(),
             "best": best_parameters,
             "optimizer": optimizer.state_dict(),
@@ -234,8 +278,15 @@ class Trainer:
                 scaler.load_state_dict(state["scaler"])
                 self.model.load_state_dict(state["parameters"], strict=False)
                 optimizer.load_state_dict(state["optimizer"])
+                self.epoch_seconds = state["seconds"]
                 return state["curve"], state["best"]
         return None
+
+
+def _device_name() -> str:
+    """Return the name of this process's device."""
+    device = process_state().device
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU"
 
 
 def _sum_gradients(parameters: Sequence[torch.nn.Parameter]) -> None:
@@ -298,7 +349,9 @@ class EncoderReranker(Reranker):
             for candidates in training_set.candidates("train", self.depth, for_training=True):
                 train.append(self._training_candidates(candidates))
             self._train(train, validation, context, folder, seed, progress)
-        scores = list(self.encoder_scores(validation, context))
+        else:
+            self.model.head.weigh_chunks_equally()
+        scores = list(self.encoder_scores(validation, context, progress))
         self.weight, self.validation_results = choose_weight(validation, scores)
         return self
 
@@ -485,8 +538,4 @@ def choose_weight(
     """
     results = mrr_and_map_by_weight(candidates, encoder_scores, _WEIGHTS)
     best = max(_WEIGHTS, key=lambda weight: round(sum(results[weight]), 9))
-    named_results = {
-        f"encoder x {weight:g}" if weight else "stage one": result
-        for weight, result in results.items()
-    }
-    return best, named_results
+    return best, {weight_name(weight): result for weight, result in results.items()}

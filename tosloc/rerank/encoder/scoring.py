@@ -95,6 +95,11 @@ class ScoringHead(nn.Module):
             self.adapters.append(make_adapter(width))  # of code
         self.scale = nn.Parameter(torch.full((2,), _INITIAL_SCALE)) if cosine else None
 
+    def weigh_chunks_equally(self) -> None:
+        """Let a file's vector be the mean of its chunks' vectors, as long as nothing is learned."""
+        if isinstance(self.pooling, ChunkPooling):
+            nn.init.zeros_(self.pooling.weight.weight)
+
     def forward(self, report_d: Tensor, chunks_CNd: Tensor, real_CN: Tensor) -> Tensor:
         """Return (C,) scores; ``real_CN`` marks chunks that are not padding."""
         if self.scale is None:

@@ -25,6 +25,7 @@ from tosloc.rerank.base import (
     RerankingContext,
     TrainingSet,
     mrr_and_map_by_weight,
+    weight_name,
 )
 from tosloc.rerank.terms.sparse_vectors import (
     FILE_SIDES,
@@ -121,8 +122,7 @@ class TermReranker(Reranker):
         added = [self._scores_on_validation(candidates, context) for candidates in validation]
         results = mrr_and_map_by_weight(validation, added, (0.0, *WEIGHTS))
         self.validation_results = {
-            f"weight {weight:g}" if weight else "stage one": result
-            for weight, result in results.items()
+            weight_name(weight): result for weight, result in results.items()
         }
         gains = np.round(np.array([results[weight] for weight in WEIGHTS]) - results[0.0], 9)
         total_gains = np.where(gains.min(axis=1) >= 0, gains.sum(axis=1), 0.0)
