@@ -140,6 +140,10 @@ def test_training_from_a_pack_keeps_stage_one_and_improves_validation(
     assert printed["test"]["stage one"] == pytest.approx(expected, abs=1e-4)
     validation = printed["validation"]
     assert sum(validation["fused"].values()) >= sum(validation["stage one"].values())
+    gain = printed["gains over stage one"]["validation"]["fused"]["mrr"]
+    fused_gain = validation["fused"]["mrr"] - validation["stage one"]["mrr"]
+    assert gain["difference"] == pytest.approx(fused_gain, abs=2e-4)
+    assert gain["interval"][0] <= gain["difference"] <= gain["interval"][1]
     assert len(json.loads((out / "result.json").read_text())["curve"]) == 1 + 2
     assert len(json.loads((out / "deep.json").read_text())["test"]) == 8
     assert EncoderReranker.load(out / "encoder").weight == printed["mix"]

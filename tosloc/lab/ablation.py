@@ -10,7 +10,6 @@ Shapes: C candidates of a report, N chunks of the longest file, d width of a vec
 from __future__ import annotations
 
 import json
-import resource
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,9 +24,11 @@ from torch.nn import functional
 from tosloc.core.config import Config
 from tosloc.core.io import write_text
 from tosloc.core.records import FloatArray, LongArray, Progress, ignore_progress, track
+from tosloc.core.resources import peak_gibibytes
+from tosloc.evaluate.statistics import difference
 from tosloc.lab.bundle import CandidateBundle, read_bundle
 from tosloc.lab.word2vec import word_encoder
-from tosloc.rerank.base import Candidates, TrainingSet, mrr_and_map
+from tosloc.rerank.base import Candidates, TrainingSet, mrr_and_map, reranked_rr_and_ap
 from tosloc.rerank.encoder.encoders import process_state
 from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight
 from tosloc.rerank.encoder.scoring import RerankingModel
@@ -250,6 +251,47 @@ def mean_measures(
     }
 
 
+def gains_over_stage_one(
+    candidates: Sequence[Candidates], scores: Sequence[FloatArray], weight: float
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return how MRR and MAP of the orders "fused" and "deep" differ from those of stage one.
+
+    Each has the mean difference, its 95 % bootstrap interval and the p of a paired t-test, which
+    are None where they are undefined.
+    """
+    by_stage_one = _values_by_report(candidates, scores, 1.0, 0.0)
+    orders = {
+        "fused": _values_by_report(candidates, scores, 1.0, weight),
+        "deep": _values_by_report(candidates, scores, 0.0, 1.0),
+    }
+    gains: dict[str, Mapping[str, Any]] = {}
+    for name, values in orders.items():
+        by_measure = {}
+        for column, measure in enumerate(("mrr", "map")):
+            result = difference(by_stage_one[:, column], values[:, column])
+            by_measure[measure] = {
+                "difference": round(result.difference, 4),
+                "interval": [round(end, 4) for end in result.interval or ()] or None,
+                "p": None if result.p_t is None else round(result.p_t, 4),
+            }
+        gains[name] = by_measure
+    return gains
+
+
+def _values_by_report(
+    candidates: Sequence[Candidates],
+    scores: Sequence[FloatArray],
+    stage_one_weight: float,
+    encoder_weight: float,
+) -> FloatArray:
+    """Return (N, 2) reciprocal ranks and average precisions of a weighted sum of both scores."""
+    values = []
+    for report, report_scores in zip(candidates, scores, strict=True):
+        mixed_scores = stage_one_weight * report.scores + encoder_weight * report_scores
+        values.append(reranked_rr_and_ap(report, mixed_scores))
+    return np.array(values, dtype=np.float64).reshape(-1, 2)
+
+
 def _mrr_and_map(
     candidates: Sequence[Candidates],
     scores: Sequence[FloatArray],
@@ -285,11 +327,13 @@ def train(
     if not state.is_main_process:
         return None
     means: dict[str, Mapping[str, Mapping[str, float]]] = {}
+    gains: dict[str, Mapping[str, Mapping[str, Any]]] = {}
     deep: dict[str, dict[str, list[float]]] = {}
     for part in SCORED_PARTS:
         candidates = bundle.parts[part]
         scores = list(reranker.encoder_scores(candidates, context, progress))
         means[part] = mean_measures(candidates, scores, reranker.weight)
+        gains[part] = gains_over_stage_one(candidates, scores, reranker.weight)
         deep[part] = {
             report.report.id: report_scores.tolist()
             for report, report_scores in zip(candidates, scores, strict=True)
@@ -302,6 +346,7 @@ def train(
         "curve": reranker.training_curve,
         "mix": reranker.weight,
         **means,
+        "gains over stage one": gains,
     }
     write_text(folder / "deep.json", json.dumps(deep) + "\n")
     write_text(folder / "result.json", json.dumps(result, indent=1) + "\n")
@@ -312,7 +357,7 @@ def _peak_gib() -> float:
     """Return the largest memory in use so far: the GPU's if there is one, else the process's."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated() / 2**30
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return peak_gibibytes()
 
 
 def train_on_bundle(
