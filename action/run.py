@@ -25,7 +25,7 @@ MARKER = "<!-- tosloc:answer -->"
 """The beginning of our comment, by which it is found again; readers do not see it."""
 MAX_COMMENT_CHARACTERS = 65_000
 """Characters of a comment. GitHub accepts 65,536."""
-HEADING = f"{MARKER}\nFiles that this may be about, from their words and their history:"
+HEADING = f"{MARKER}\nTosLoc ranks these files as the most likely to contain the bug:"
 MAX_TEXT_CHARACTERS = 300
 """Characters of a reason or name."""
 REASONS_IN_COMMENT = 2
@@ -47,14 +47,14 @@ PASSED_VARIABLES = (
 _STATUS_MEANINGS = {
     401: "the token is not valid",
     403: (
-        "the token may not do this; give the workflow `permissions: issues: write`, and see whether"
-        " it is locked"
+        "the token lacks a permission; give the workflow `permissions: issues: write`, and check"
+        " whether the issue is locked"
     ),
-    404: "not there, or the token may not see it",
-    410: "it was deleted, or issues are turned off",
-    429: "the rate limit is reached; run it again later",
+    404: "the issue does not exist, or the token may not read it",
+    410: "the issue was deleted, or issues are turned off",
+    429: "the rate limit is reached; run the workflow again later",
 }
-_MOVED = "moved; the issue was transferred, or the repository renamed"
+_MOVED = "the issue was transferred, or the repository was renamed"
 
 
 class ActionError(Exception):
@@ -95,8 +95,8 @@ def call_issues_api(method: str, path: str, body: Mapping[str, Any] | None = Non
         if 300 <= error.code < 400:
             meaning = _MOVED
         else:
-            meaning = _STATUS_MEANINGS.get(error.code, "the server did not answer as documented")
-        problem = f"{error.code}, {meaning}"
+            meaning = _STATUS_MEANINGS.get(error.code, "the server gave an unexpected answer")
+        problem = f"status {error.code}, {meaning}"
     except (OSError, ValueError) as error:
         problem = str(error)
     raise ActionError(f"{method} {issues}{path}: {problem}")
@@ -111,7 +111,7 @@ def select_issue(event: Mapping[str, Any]) -> Mapping[str, Any] | str:
     if event_name == "workflow_dispatch":
         number = os.environ["INPUT_ISSUE"].strip()
         if re.fullmatch(r"[1-9][0-9]{0,9}", number) is None:
-            raise ActionError("run by hand it needs the input `issue`, a number")
+            raise ActionError("a manual run needs the input `issue`, the number of an issue")
         issue = call_issues_api("GET", f"/{number}")
     elif event_name == "issues":
         issue = event["issue"]
@@ -119,14 +119,14 @@ def select_issue(event: Mapping[str, Any]) -> Mapping[str, Any] | str:
         labels = [event["label"]] if event["action"] == "labeled" else issue["labels"]
         label_names = [each["name"].lower() for each in labels]
         if label.lower() not in label_names:
-            return f"the label is not {label}"
+            return f"this event does not set the label {label}"
     else:
-        return f"events of {event_name} ask for nothing"
+        return f"it does not handle events of the kind {event_name}"
     if "pull_request" in issue:
-        return "it is a pull request"
+        return "this is a pull request"
     author = issue["user"] or {}  # None if the account was deleted.
     if author.get("type") == "Bot" or author.get("login", "").endswith("[bot]"):
-        return "a bot has opened it"
+        return "a bot opened the issue"
     return issue
 
 
@@ -173,11 +173,14 @@ def answer_markdown(answer: Mapping[str, Any], repository: str, min_share: float
         else:
             lines += [line, *_detail_lines(hit, file_page, commit_page)]
     others = [f"- {_file_link(other, file_page)}" for other in answer["others"]]
-    lines += _folded(f"{len(less_likely)} less likely", less_likely)
+    lines += _folded(f"Less likely files ({len(less_likely)})", less_likely)
     lines += _folded("Other files", others)
     files = answer["searched"]["files"]
     version = f"[{code(answer['commit'][:10])}]({commit_page}/{answer['commit']})"
-    lines += ["", f"Searched: {files} files of {version}. Percentages say how sure it is."]
+    lines += [
+        "",
+        f"Files searched: {files}, in commit {version}. A percentage is the confidence in a file.",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -263,7 +266,9 @@ def read_number(name: str, low: float, high: float) -> float:
         value = float("nan")
     if not low <= value <= high:
         label = name.lower().replace("_", "-")
-        raise ActionError(f"the input {label} is {text!r}; give a number, {low:g} to {high:g}")
+        raise ActionError(
+            f"the input {label} is {text!r}; it must be a number from {low:g} to {high:g}"
+        )
     return value
 
 
@@ -271,7 +276,7 @@ def read_flag(name: str) -> bool:
     """Return an input that is true or false. Raises ActionError for any other."""
     text = os.environ[f"INPUT_{name}"].strip().lower()
     if text not in ("true", "false"):
-        raise ActionError(f"the input {name.lower()} is {text!r}; give true or false")
+        raise ActionError(f"the input {name.lower()} is {text!r}; it must be true or false")
     return text == "true"
 
 
@@ -285,7 +290,7 @@ def issue() -> None:
     event = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
     selected = select_issue(event)
     if isinstance(selected, str):
-        print_command("notice", f"TosLoc does not answer: {selected}")
+        print_command("notice", f"TosLoc gives no answer: {selected}")
         set_outputs({"asked": "false"})
         return
     fields = {key: selected.get(key) for key in ("number", "title", "body", "created_at")}
@@ -338,12 +343,12 @@ def run_tosloc(options: Sequence[str], minutes: float) -> str:
         )
     except subprocess.TimeoutExpired:
         raise ActionError(
-            f"no answer after {minutes:g} minutes; shorten the issue, or give the input"
-            " timeout-minutes more"
+            f"there was no answer within the limit of timeout-minutes ({minutes:g}); shorten the"
+            " issue, or raise the limit"
         ) from None
     if process.returncode:
         last_line = process.stderr.strip().rpartition("\n")[2]
-        raise ActionError(last_line or f"tosloc ended with {process.returncode}")
+        raise ActionError(last_line or f"tosloc failed with exit code {process.returncode}")
     return process.stdout
 
 
@@ -361,7 +366,10 @@ def write_summary(
     text = f"### TosLoc: [#{number}]({page}/issues/{number}) {title}\n\n"
     text += answer_markdown(result, page, min_share)
     if unsure_share:
-        text += f"\nNot sure enough for a comment: {unsure_share} is less than {min_share:g}.\n"
+        text += (
+            f"\nNo comment is written, because the confidence in the first file ({unsure_share})"
+            f" is below min-share ({min_share:g}).\n"
+        )
     for note in result["notes"]:
         text += f"\n> {code(note)}\n"
     with open(os.environ["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8", errors="replace") as file:

@@ -142,11 +142,11 @@ def test_an_issue_is_answered(monkeypatch, event_name, changes):
 @pytest.mark.parametrize(
     ("event_name", "changes", "reason"),
     [
-        ("issues", {"label": {"name": "bug"}}, "the label is not"),
+        ("issues", {"label": {"name": "bug"}}, "does not set the label"),
         ("issues", {"issue": ISSUE | {"pull_request": {"url": "x"}}}, "a pull request"),
         ("issues", {"issue": ISSUE | {"user": {"login": "renovate", "type": "Bot"}}}, "a bot"),
         ("issues", {"issue": ISSUE | {"user": {"login": "x[bot]", "type": "User"}}}, "a bot"),
-        ("issue_comment", {}, "events of issue_comment"),
+        ("issue_comment", {}, "events of the kind issue_comment"),
     ],
     ids=["another label", "pull request", "bot", "app", "another event"],
 )
@@ -160,7 +160,7 @@ def test_an_event_is_not_answered(monkeypatch, event_name, changes, reason):
 def test_a_wrong_number_of_an_issue_is_refused(monkeypatch, text):
     monkeypatch.setenv("GITHUB_EVENT_NAME", "workflow_dispatch")
     monkeypatch.setenv("INPUT_ISSUE", text)
-    with pytest.raises(ACTION.ActionError, match="a number"):
+    with pytest.raises(ACTION.ActionError, match="the number of an issue"):
         ACTION.select_issue({})
 
 
@@ -178,7 +178,7 @@ ALLOWED_MARKDOWN = set(
 def test_text_of_strangers_is_only_code(text):
     markdown = ACTION.answer_markdown(make_answer(text, text or "a"), PAGE, 0.05)
     link = re.compile(f"{PAGE}/(blob/0{{40}}/|commit/(0{{40}}|1{{40}})$)")
-    folded = "</details>\n|<details><summary>(1 less likely|Other files)</summary>\n"
+    folded = "</details>\n|<details><summary>(Less likely files \\(1\\)|Other files)</summary>\n"
     kinds = set()
     text_outside_code = ""
     for block in MarkdownIt("gfm-like", {"linkify": False}).parse(markdown):
@@ -238,7 +238,12 @@ def test_the_comment_is_written_once_and_edited_in_place(github):
 
 
 @pytest.mark.parametrize(
-    ("code", "message"), [(403, "permissions: issues: write"), (301, "301, moved"), (502, "502")]
+    ("code", "message"),
+    [
+        (403, "permissions: issues: write"),
+        (301, "status 301, the issue was transferred"),
+        (502, "502"),
+    ],
 )
 def test_a_refusal_is_a_sentence_and_no_redirect_is_followed(github, code, message):
     github.refusal = code
@@ -423,7 +428,7 @@ def test_an_unsure_answer_is_not_commented(runner, github):
     assert runner.run(comment="true", min_share="1") == 0, runner.printed
     assert runner.outputs["answer"]["commented"] == "false"
     assert github.changes == []
-    assert "Not sure enough" in (runner.folder / "summary.md").read_text()
+    assert "No comment is written" in (runner.folder / "summary.md").read_text()
 
 
 @pytest.mark.slow
@@ -463,8 +468,8 @@ def test_a_search_that_takes_too_long_is_stopped(runner):
     runner.tosloc.write_text("#!/bin/sh\nexec sleep 600\n")
     assert runner.run(timeout_minutes="0.01") == 1
     assert runner.printed == (
-        "::error::TosLoc: no answer after 0.01 minutes; shorten the issue, or give the input"
-        " timeout-minutes more\n"
+        "::error::TosLoc: there was no answer within the limit of timeout-minutes (0.01);"
+        " shorten the issue, or raise the limit\n"
     )
 
 
@@ -522,8 +527,8 @@ def test_no_code_of_the_workspace_installs(runner, is_owned):
 @pytest.mark.parametrize(
     ("event", "inputs", "message"),
     [
-        ({}, {"comment": "yes"}, "the input comment is 'yes'; give true or false\n"),
-        ({}, {"top": "0"}, "the input top is '0'; give a number, 1 to 50\n"),
+        ({}, {"comment": "yes"}, "the input comment is 'yes'; it must be true or false\n"),
+        ({}, {"top": "0"}, "the input top is '0'; it must be a number from 1 to 50\n"),
         ({"issue": ISSUE | {"title": "", "body": None}}, {}, ""),
     ],
     ids=["comment", "top", "empty issue"],
