@@ -105,17 +105,27 @@ def create_parser() -> argparse.ArgumentParser:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--repo", type=Path, help="git repository; all parts but evaluation need it")
+    add("--repo", type=Path, help="git repository; every part except evaluation needs it")
     add("--commit", default="HEAD", help="version to search")
-    add("--config", type=Path, help="TOML file of settings, for the encoder")
+    add("--config", type=Path, help="TOML file with settings of the encoder")
     add("--cache", type=Path, help="folder of existing facts; default: a new temporary one")
     add("--encoder", type=Path, help="folder of an encoder, for the rows of stage two")
-    add("--checkpoint", type=Path, help="one with term vectors, for their row of stage two")
+    add(
+        "--checkpoint",
+        type=Path,
+        help="folder of a checkpoint with term vectors, for their row of stage two",
+    )
     add("--only", action="append", choices=PARTS, help="part to measure; repeatable")
-    add("--rankings", type=int, default=628, help="rankings to evaluate; default: 628")
-    add("--files", type=int, default=10_000, help="files of each of them; default: 10,000")
-    add("--quick", action="store_true", help="compare with accepted ratios, on a new repository")
-    add("--accept", action="store_true", help="with --quick: accept what is measured now")
+    add("--rankings", type=int, default=628, help="number of rankings to evaluate; default: 628")
+    add(
+        "--files", type=int, default=10_000, help="number of files in each ranking; default: 10,000"
+    )
+    add(
+        "--quick",
+        action="store_true",
+        help="compare with accepted ratios on a synthetic repository",
+    )
+    add("--accept", action="store_true", help="with --quick, accept the measured ratios")
     add("--json", action="store_true", help="print JSON")
     return parser
 
@@ -131,7 +141,7 @@ def measure(options: argparse.Namespace, parts: Sequence[str]) -> Measured:
         if repository_parts:
             if options.repo is None:
                 raise ToslocError(
-                    "name a git repository with --repo; only the part evaluation needs none"
+                    "name a git repository with --repo; only the part evaluation works without one"
                 )
             bench = Bench(options.repo, options.commit, work)
             functions: dict[str, Callable[[Bench], list[Row]]] = {
@@ -171,7 +181,7 @@ def run_quick(options: argparse.Namespace) -> int:
         accepted = json.loads(FILE.read_text(encoding="utf-8"))["ratios"]
         for part, rows in measured.items():
             if regressions(rows, accepted):
-                say(f"measuring once more: {part}")
+                say(f"measuring again: {part}")
                 measured[part] = _lower_rows(rows, measure(options, [part])[part])
     print_rows(measured, options.json, accepted)
     sentences = complaints(measured, accepted)
@@ -242,14 +252,15 @@ def complaints(measured: Measured, accepted: Accepted) -> list[str]:
     for row in regressions(rows, accepted):
         ratio = accepted[row.name]["ratio"]
         sentences.append(
-            f"{row.name}: {row.ratio:.3g} where {ratio:.3g} is accepted,"
-            f" {row.ratio / ratio:.2f} times as much; mend it, or accept it with --accept"
+            f"{row.name}: the ratio {row.ratio:.3g} is {row.ratio / ratio:.2f} times the accepted"
+            f" {ratio:.3g}; make it faster, or accept it with --accept"
         )
     names = {row.name for row in rows}
     for name, record in accepted.items():
         if record["part"] in measured and name not in names:
             sentences.append(
-                f"{name}: is accepted and was not measured; install what it needs, or accept anew"
+                f"{name}: this row has an accepted ratio but was not measured; install what it"
+                " needs, or run with --accept"
             )
     return sentences
 
@@ -321,7 +332,8 @@ def evaluation(work: Path, rankings: int, files: int) -> list[Row]:
     for name, ours in results.items():
         if not np.allclose(ours["values"], reference["values"], rtol=0, atol=1e-9):
             raise ToslocError(
-                f"{name}: the means {ours['values']} are not ir-measures' {reference['values']}"
+                f"{name}: the means {ours['values']} differ from those of ir-measures,"
+                f" {reference['values']}"
             )
     rows = []
     for name, ours in results.items():

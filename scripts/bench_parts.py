@@ -195,7 +195,7 @@ def first_index(bench: Bench) -> list[Row]:
     """Return the row of making the facts of some files, against parsing alone."""
     paths = bench.sample
     if not paths:
-        say("no file's language has a grammar: no row for the first index")
+        say("skipping the first index, because no file's language has a grammar")
         return []
     languages = {language_name(path) for path in paths.values()}
     parsers = {language: parser(get_language(language).grammar) for language in languages}
@@ -203,7 +203,7 @@ def first_index(bench: Bench) -> list[Row]:
     for blob, data in bench.repo.texts(list(paths)):
         source = decode_text(data or b"").encode("utf-8", "replace")
         sources.append((language_name(paths[blob]), source))
-    say(f"analysing {len(paths):,} files, in turns with parsing alone")
+    say(f"analysing {len(paths):,} files, alternating with parsing alone")
 
     def parse() -> None:
         for language, source in sources:
@@ -265,7 +265,7 @@ def from_the_shell(bench: Bench) -> Row:
 
 def of_a_work_tree(bench: Bench) -> Row:
     """Return the row of a second question about a changed work tree, against its commit."""
-    say("localizing in a work tree with files that are not committed")
+    say("localizing in a work tree with uncommitted files")
     tree = bench.work / "tree"
     run_quietly(
         ["git", "clone", "-q", "--shared", "--no-checkout", str(bench.repo.path), str(tree)]
@@ -301,14 +301,14 @@ def one_commit_more(bench: Bench) -> list[Row]:
     """Return the row of a version made ready after its parent's, against the parent's alone."""
     parents = bench.repo.commits([bench.commit])[0].parents
     if not parents:
-        say("the version has no parent: no row for one commit more")
+        say("skipping one commit more, because the version has no parent")
         return []
 
     def time_preparation(revision: str, folder: Path) -> float:
         with closing(IndexedRepository(bench.repo, folder / "facts.sqlite", jobs=1)) as project:
             return median_times([partial(project.prepare, revision)], rounds=1)[0]
 
-    say("making the parent's version from nothing, and the version from what it left")
+    say("indexing the parent's version from scratch, then the version itself")
     parent_folder = bench.work / "parent"
     parent_time = time_preparation(parents[0], parent_folder)
     times = []
@@ -368,7 +368,7 @@ def by_term_vectors(bench: Bench, checkpoint: Path) -> Row:
     reranker = localizer.model.reranker
     if reranker is None or reranker.name != "terms" or not reranker.weight:
         raise ToslocError(
-            f"{checkpoint}: no second stage of term vectors; name a checkpoint that has one"
+            f"{checkpoint} has no second stage of term vectors; name a checkpoint that has one"
         )
     calls_by_report = both_stages(bench, localizer, bench.reports)
     one_stage_time, two_stages_time = mean_median_times(calls_by_report)
@@ -442,7 +442,9 @@ def by_encoder(bench: Bench, config: Config, path: Path) -> list[Row]:
         with tempfile.TemporaryDirectory(dir=bench.work) as folder:
             reader.vectors(blobs, Path(folder) / "v.sqlite")
 
-    say(f"encoding {len(chunks):,} pieces of {len(blobs)} files, in turns with the encoder alone")
+    say(
+        f"encoding {len(chunks):,} pieces of {len(blobs)} files, alternating with the encoder alone"
+    )
     encoder_time, whole_time = median_times([encode, encode_and_keep], rounds=3)
     return [
         Row("two stages / stage one + one text", two_stages_time, reference_time),

@@ -254,7 +254,7 @@ def check_resume(folder: Path, work: Path, *, tiny: bool) -> dict[str, Any]:
         start_training(folder, work / "killed", tiny=tiny), work / "killed"
     )
     if start_training(folder, work / "killed", tiny=tiny).wait():
-        raise SystemExit("gpu_check: the training that was killed did not go on")
+        raise SystemExit("gpu_check: the killed training did not resume")
     difference = largest_difference(work / "whole" / "saved", work / "killed" / "saved")
     allowed = MAX_DIFFERENCE_ON_GPU if process_state().device.type == "cuda" else 0.0
     return {
@@ -324,9 +324,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--tiny", action="store_true", help="small enough for a CPU")
-    parser.add_argument("--steps", type=int, default=6, help="steps of a precision; default: 6")
-    parser.add_argument("--out", type=Path, help="JSON file to write as well")
+    parser.add_argument("--tiny", action="store_true", help="use sizes that suit a CPU")
+    parser.add_argument(
+        "--steps", type=int, default=6, help="number of steps for each precision; default: 6"
+    )
+    parser.add_argument("--out", type=Path, help="also write the results to this JSON file")
     parser.add_argument("--train-once", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--encoders", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

@@ -78,9 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("pack", type=Path, metavar="PACK", help="what tosloc lab pack wrote")
-    parser.add_argument("out", type=Path, metavar="OUT", help="folder to write")
-    parser.add_argument("--layers", type=int, default=12, help="layers; default: 12")
+    parser.add_argument("pack", type=Path, metavar="PACK", help="file that tosloc lab pack wrote")
+    parser.add_argument("out", type=Path, metavar="OUT", help="folder to write the encoders to")
+    parser.add_argument("--layers", type=int, default=12, help="number of layers; default: 12")
     parser.add_argument(
         "--width", type=int, default=768, help="width, up to 64 or a multiple of it; default: 768"
     )

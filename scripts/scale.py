@@ -136,10 +136,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("repositories", type=Path, nargs="+", metavar="GIT_DIR")
     parser.add_argument(
-        "--work", type=Path, required=True, metavar="FOLDER", help="cache of the facts"
+        "--work", type=Path, required=True, metavar="FOLDER", help="folder for the cache of facts"
     )
     parser.add_argument(
-        "--parts", default=",".join(PARTS), help="parts to measure, with commas between them"
+        "--parts", default=",".join(PARTS), help="parts to measure, separated by commas"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--only", choices=PARTS, help=argparse.SUPPRESS)
@@ -148,9 +148,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = options.work.absolute()
     unknown = sorted(set(parts) - set(PARTS))
     if unknown:
-        raise ToslocError(f"--parts has {unknown[0]!r}, which is none of {', '.join(PARTS)}")
+        raise ToslocError(
+            f"--parts: there is no part {unknown[0]!r}; choose from {', '.join(PARTS)}"
+        )
     if not folder.is_dir():
-        raise ToslocError(f"{options.work}: no such folder; make it first")
+        raise ToslocError(f"{options.work}: no such folder; create it first")
     paths = [path.absolute() for path in options.repositories]
     if options.only:
         run_part(options.only, paths[0])

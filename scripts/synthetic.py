@@ -403,12 +403,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "out", type=Path, metavar="OUT", help="bare repository to write, which must not exist"
     )
-    parser.add_argument("--files", type=int, default=10_000, help="files of the first commit")
-    parser.add_argument("--commits", type=int, default=3_000, help="commits after the first")
+    parser.add_argument(
+        "--files", type=int, default=10_000, help="number of files in the first commit"
+    )
+    parser.add_argument(
+        "--commits", type=int, default=3_000, help="number of commits after the first"
+    )
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     if options.files < 1 or options.commits < 0 or options.out.exists():
-        parser.error("OUT must be new, --files at least 1, --commits at least 0")
+        parser.error("OUT must not exist, --files must be at least 1 and --commits at least 0")
     print(write_repository(options.out, Plan(options.files, options.seed), options.commits))
     return 0
 

@@ -75,8 +75,8 @@ def test_a_ratio_up_to_the_bound_is_no_regression(ratios_file):
 def test_a_regression_and_a_missing_row_are_sentences(ratios_file):
     measured = {"one": rows(a=3.1, b=2)}
     [regression, missing] = bench.complaints(measured, read_ratios(ratios_file))
-    assert regression.startswith("a: 3.1 where 2 is accepted, 1.55 times as much")
-    assert missing.startswith("c: is accepted and was not measured")
+    assert regression.startswith("a: the ratio 3.1 is 1.55 times the accepted 2")
+    assert missing.startswith("c: this row has an accepted ratio but was not measured")
 
 
 def test_the_committed_file_has_all_quick_parts():
@@ -96,7 +96,7 @@ def test_bench_asks_for_a_repository_where_it_needs_one(capsys):
     assert run_guarded(lambda: bench.main([])) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "name a git repository with --repo; only the part evaluation needs none" in err
+    assert "name a git repository with --repo; only the part evaluation works without one" in err
     assert err.count("\n") == 1
 
 
@@ -108,9 +108,9 @@ def test_a_regression_is_measured_once_more_before_it_is_reported(monkeypatch, c
     bench.accept(bench.FILE, [{"one": rows(a=2, b=2)}])
     assert bench.main(["--quick"]) == 1
     lines = capsys.readouterr().err.splitlines()
-    assert lines[1] == "bench: measuring once more: one"
+    assert lines[1] == "bench: measuring again: one"
     assert len(lines) == 3
-    assert lines[2].startswith("bench: b: 4 where 2 is accepted,")
+    assert lines[2].startswith("bench: b: the ratio 4 is 2.00 times")
 
 
 @pytest.mark.slow

@@ -58,9 +58,9 @@ def test_scale_measures_time_memory_and_sizes(project, tmp_path, capsys):
     [
         (
             "{here} --parts version,others",
-            "--parts has 'others', which is none of facts, version, commit, opening,",
+            "--parts: there is no part 'others'; choose from facts, version, commit, opening,",
         ),
-        ("{here}/nowhere", "/nowhere: no such folder; make it first"),
+        ("{here}/nowhere", "/nowhere: no such folder; create it first"),
     ],
     ids=["unknown part", "missing folder"],
 )
