@@ -56,7 +56,8 @@ def fit_json(tool_answer, budget):
 def test_the_first_files_have_functions_a_reason_and_source():
     functions = "Class.method_1:10-15, Class.method_2:20-25"
     assert make_tool_answer().as_text().splitlines() == [
-        "1,234 files of 0123456789, 5 tests left out. Rank. File (how sure): functions with lines",
+        "Searched 1,234 files of commit 0123456789, 5 test files left out."
+        " Format: rank. file (confidence): functions with lines",
         f"1. src/package/module_1.py (50%): {functions}",
         "   - xxxxxxxxxx",
         "   10: def method_1():",
@@ -114,7 +115,7 @@ def test_text_and_json_fit_the_budget_and_nothing_is_cut_in_two(budget, files, l
     assert len(text) <= budget
     assert len(structured.as_json()) <= budget
     assert "1. src/package/module_1.py" in text
-    left_out = re.search(r"\((\d+) more left out for room", text)
+    left_out = re.search(r"\(([\d,]+) more files? left out", text)
     number_left_out = int(left_out[1]) if left_out else 0
     assert len(re.findall(r"^\d+\. ", text, re.M)) + number_left_out == files
     reasons = set(re.findall("^   - (.*)", text, re.M))
@@ -127,23 +128,23 @@ def test_a_file_that_does_not_fit_is_counted():
     [hit] = make_answer(1, 0).hits
     long_path = make_tool_answer(1, hits=(replace(hit, path="p" * 4_000),))
     assert long_path.fit(300, ToolAnswer.as_text).endswith(
-        "functions with lines\n(1 more left out for room; give a larger budget)"
+        "functions with lines\n(1 more file left out; raise the budget to see them)"
     )
 
 
 def test_uncommitted_changes_are_counted():
     text = make_tool_answer(1, searched=SearchScope(7, 0, 2)).as_text()
-    assert text.startswith("7 files of 0123456789 and 2 uncommitted changes. Rank. ")
+    assert text.startswith("Searched 7 files of commit 0123456789 with 2 uncommitted files. ")
 
 
 def test_one_hidden_test_is_singular():
     text = make_tool_answer(1, searched=SearchScope(1, 1)).as_text()
-    assert text.startswith("1 file of 0123456789, 1 test left out. Rank. ")
+    assert text.startswith("Searched 1 file of commit 0123456789, 1 test file left out. ")
 
 
 def test_before_the_first_commit_an_answer_names_no_commit():
     text = make_tool_answer(1, commit="0" * 40, searched=SearchScope(1, 0, 3)).as_text()
-    assert text.startswith("1 file on disk; nothing is committed yet. Rank. ")
+    assert text.startswith("Searched 1 file on disk; nothing is committed yet. Format: ")
 
 
 def test_other_files_and_notes_follow_the_files_without_routine_notes():
@@ -159,7 +160,7 @@ def test_trained_weights_are_described():
     weights = Weights("trained", date(2026, 11, 26), 269, weak=True)
     tool_answer = make_tool_answer(1, weights=weights)
     last_line = tool_answer.as_text().splitlines()[-1]
-    assert last_line == "weights: trained 2026-11-26 on 269 commit messages"
+    assert last_line == "ranked with weights trained on 2026-11-26 from 269 commit messages"
     values = {"kind": "trained", "date": "2026-11-26", "reports": 269, "weak": True}
     assert json.loads(tool_answer.as_json())["weights"] == values
 
@@ -217,7 +218,7 @@ def test_a_file_is_explained_by_its_path_below_the_repository(shop, path):
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../shop.py"])
 def test_a_path_outside_of_the_repository_is_not_explained(shop, path):
-    with pytest.raises(ToslocError, match=rf"^{re.escape(path)} is no source file of version"):
+    with pytest.raises(ToslocError, match=rf"^{re.escape(path)} is not a source file of version"):
         call("The bill is wrong", shop, path)
 
 

@@ -136,18 +136,26 @@ def test_an_entry_in_a_toml_file_is_left_alone():
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("cursor", '{"mcpServers": ', ".cursor/mcp.json: is no plain JSON (Expecting value: line"),
-        ("vscode", "// mine\n{}", ".vscode/mcp.json: is no plain JSON"),
-        ("cursor", "[" * 100_000, ".cursor/mcp.json: is no plain JSON (nested too deeply)"),
-        ("cursor", "[]", ".cursor/mcp.json: it contains no JSON object; nothing was changed"),
-        ("gemini", '{"mcpServers": []}', ".gemini/settings.json: mcpServers is no JSON object"),
-        ("codex", "a = ", "~/.codex/config.toml: is no valid TOML (Invalid value (at"),
-        ("codex", "mcp_servers = {}", "config.toml: mcp_servers is no table that can be extended"),
-        ("codex", "mcp_servers = 1", "config.toml: mcp_servers is no table that can be extended"),
+        ("cursor", '{"mcpServers": ', ".cursor/mcp.json is not plain JSON (Expecting value: line"),
+        ("vscode", "// mine\n{}", ".vscode/mcp.json is not plain JSON"),
+        ("cursor", "[" * 100_000, ".cursor/mcp.json is not plain JSON (nested too deeply)"),
+        ("cursor", "[]", ".cursor/mcp.json: its content is not a JSON object; nothing was changed"),
+        ("gemini", '{"mcpServers": []}', ".gemini/settings.json: mcpServers is not a JSON object"),
+        ("codex", "a = ", "~/.codex/config.toml is not valid TOML (Invalid value (at"),
+        (
+            "codex",
+            "mcp_servers = {}",
+            "config.toml: mcp_servers is not a table that can be extended",
+        ),
+        (
+            "codex",
+            "mcp_servers = 1",
+            "config.toml: mcp_servers is not a table that can be extended",
+        ),
         (
             "codex",
             '[mcp_servers.tosloc]\ncommand = "old"\n',
-            "~/.codex/config.toml: has another [mcp_servers.tosloc]; remove that table",
+            "~/.codex/config.toml already has a table [mcp_servers.tosloc]; remove it",
         ),
     ],
     ids=[
@@ -192,7 +200,7 @@ def test_a_second_run_writes_nothing(project, capsys):
     path = project / ".gemini/settings.json"
     before = path.stat()
     assert run_install("gemini", "--write") == 0
-    assert "is set up already; nothing changed" in capsys.readouterr().out
+    assert "the server tosloc was already there" in capsys.readouterr().out
     assert path.stat() == before
 
 
@@ -232,7 +240,9 @@ def test_a_link_out_of_the_work_tree_is_refused(project, tmp_path, capsys):
 
 def test_writing_needs_the_name_of_an_agent(project, capsys):
     assert run_install("--write") == 2
-    assert "--write: name the agents to set up: claude-code, cursor" in capsys.readouterr().err
+    assert (
+        "--write needs the names of agents, out of claude-code, cursor" in capsys.readouterr().err
+    )
 
 
 def test_a_bare_repository_is_refused(make_repository, capsys):
@@ -244,7 +254,7 @@ def test_a_bare_repository_is_refused(make_repository, capsys):
 def test_a_text_that_is_no_utf_8_is_refused(project, capsys):
     (project / ".mcp.json").write_bytes(b'{"a": "\xff"}')
     assert run_install("claude-code", "--write") == 2
-    assert ".mcp.json: is no text in UTF-8" in capsys.readouterr().err
+    assert ".mcp.json is not text in UTF-8" in capsys.readouterr().err
 
 
 def test_a_program_that_is_not_on_the_path_has_its_path(monkeypatch, tmp_path):

@@ -95,8 +95,8 @@ def test_a_path_outside_is_refused_in_the_same_words_as_a_missing_one(tmp_path, 
         str(raised.value)
         .removeprefix(f"{path}: ")
         .startswith(
-            f"no git repository in {root}, where this server may look;"
-            " give its folder to the client, or start"
+            f"there is no git repository in {root}, where this server may search;"
+            " open its folder in the client, or start"
         )
     )
 
@@ -127,7 +127,7 @@ def test_a_git_directory_outside_is_refused(inside, outside, how):
         borrowed.write_text(f"gitdir: {git_directory}\n")
     else:
         borrowed.symlink_to(git_directory)
-    with pytest.raises(RepositoryError, match=r"git would read .*\.git, which lies outside"):
+    with pytest.raises(RepositoryError, match=r"git would read .*\.git, which is outside of"):
         choose_repository([borrowed.parent])
 
 
@@ -162,10 +162,12 @@ INCLUDE = "echo [IncludeIf '\"gitdir:/\"'] Path = $PRIVATE/config >>config"
 def test_a_repository_that_leads_git_outside_is_refused(inside, outside, bare, script, capsys):
     assert choose_repository([inside.path], "bare") == bare.resolve()
     run_shell(bare, (outside.path / ".git").resolve(), script)
-    with pytest.raises(RepositoryError, match=r"git would read .*, which (lies|may lie) outside"):
+    with pytest.raises(
+        RepositoryError, match=r"git would read .*, which (is outside of|may be elsewhere)"
+    ):
         choose_repository([inside.path], "bare")
     assert main(["serve", "--repo", str(bare), "--port", "0"]) == 2
-    assert re.search("lies? outside", capsys.readouterr().err)
+    assert re.search("outside of|elsewhere", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("script", ESCAPES.values(), ids=ESCAPES)

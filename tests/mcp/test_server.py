@@ -130,18 +130,18 @@ def explain(shop, path):
 
 def test_a_file_is_explained_with_its_rank(shop):
     result = explain(shop, str(shop / "shop/bill.py"))
-    assert re.match(r"2 files of .*\n2\. shop/bill\.py \(", text_of(result))
+    assert re.match(r"Searched 2 files of .*\n2\. shop/bill\.py \(", text_of(result))
     assert [file["rank"] for file in result.structured_content["files"]] == [2]
 
 
 def test_a_test_file_is_ranked_among_all_files(shop):
-    assert text_of(explain(shop, "./tests/test_cart.py")).startswith("3 files of ")
+    assert text_of(explain(shop, "./tests/test_cart.py")).startswith("Searched 3 files of ")
 
 
 def test_an_unknown_file_is_an_error_with_a_suggestion(shop):
     result = explain(shop, "cart.py")
     assert result.is_error
-    message = r"cart.py is no source file of version \w{10}; did you mean shop/cart.py\?$"
+    message = r"cart.py is not a source file of version \w{10}; did you mean shop/cart.py\?$"
     assert re.search(message, text_of(result))
 
 

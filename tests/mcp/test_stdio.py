@@ -93,7 +93,7 @@ def test_a_question_that_never_ends_does_not_keep_the_server(noisy_server, signa
     assert noisy_server.wait(5) == (128 + signal_number if signal_number else 0)
     # Standard error ends here, so the process that answered has ended, too.
     rest = noisy_server.stderr.read()
-    interrupted = "tosloc: interrupted; run the same command again to go on\n"
+    interrupted = "tosloc: interrupted; run the same command again to continue\n"
     assert rest == (interrupted if signal_number else "")
 
 

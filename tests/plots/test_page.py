@@ -167,9 +167,9 @@ def text_of_known_ranks():
 
 
 def test_a_run_without_header_has_no_origin(text_of_known_ranks):
-    assert "The run's file does not say." in ParsedPage(text_of_known_ranks).text
+    assert "The run's file does not contain this." in ParsedPage(text_of_known_ranks).text
 
 
 def test_an_unknown_length_is_said(text_of_known_ranks):
-    row = r'<th scope="row">length</th><td class="n">not known</td>'
+    row = r'<th scope="row">length</th><td class="n">unknown</td>'
     assert re.search(row, text_of_known_ranks)

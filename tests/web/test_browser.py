@@ -78,7 +78,7 @@ def page(browser, address):
 def ask(page, report=REPORT):
     """Ask by the form, and wait for the answer."""
     page.fill("#text", report)
-    page.click("button:has-text('Which files?')")
+    page.click("button:has-text('Rank files')")
     page.wait_for_selector("article:first-child[data-state=done]")
 
 
@@ -139,7 +139,7 @@ def test_a_report_from_a_file_is_asked_and_removed(page, tmp_path):
     )
     page.set_input_files("#file", tmp_path / "issue.json")
     page.wait_for_function("() => document.getElementById('text').value.includes('title')")
-    page.click("button:has-text('Which files?')")
+    page.click("button:has-text('Rank files')")
     page.wait_for_selector("#question-2[data-state=done]")
     assert listed_numbers(page) == ["2", "1"]
     assert page.locator("img").count() == 0
@@ -151,7 +151,7 @@ def test_a_failure_is_shown_beside_the_form_and_the_browser_goes_back(page):
     ask(page)
     page.fill("input[name=commit]", "v9")
     page.fill("#text", "Other header")
-    page.click("button:has-text('Which files?')")
+    page.click("button:has-text('Rank files')")
     page.wait_for_selector("#ask #error:has-text(\"no commit 'v9'; check its spelling\")")
     assert number_in_address(page) == "2"
     assert listed_numbers(page) == ["1"]

@@ -111,7 +111,7 @@ def test_a_page_says_what_was_searched_and_why_a_file_is_listed(project, write_p
     words = " ".join(ParsedPage(text).text.split())
     assert f"2 files of ada/toy at {commit[:10]}" in words
     assert "1 test file hidden" in words
-    assert "; weights: shipped" in words
+    assert "; ranked with the shipped weights" in words
     assert f"Earlier fix {commit[:10]}" in words
     assert str(project.path) not in text
     assert "the report has no date" not in words  # A note that asks nothing of the reader.
@@ -129,7 +129,7 @@ def test_a_page_before_the_first_commit_has_no_commit(repository, write_page):
     (repository.path / "parser.py").write_text(CODE)
     repository.git("remote", "add", "origin", "https://github.com/ada/toy.git")
     page = check_harmless(write_page("the parser"))
-    assert "1 file on disk in ada/toy, nothing is committed yet;" in " ".join(page.text.split())
+    assert "1 file on disk in ada/toy; nothing is committed yet;" in " ".join(page.text.split())
     assert "0000000000" not in page.text
     assert "not committed" not in page.text
     assert not page.find_all("a")
@@ -181,7 +181,10 @@ def test_a_page_of_many_reports_lists_them(repository, write_page):
 
 @pytest.mark.parametrize(
     ("reports", "target", "message"),
-    [(1, "", "is a directory"), (101, "page.html", "--html for 100, not 101; use --jsonl")],
+    [
+        (1, "", "is a directory"),
+        (101, "page.html", "--html at most 100, but there are 101; use --jsonl"),
+    ],
     ids=["a folder", "too many reports"],
 )
 def test_a_page_that_cannot_be_written_fails_first(

@@ -153,9 +153,9 @@ def test_a_question_is_not_removed_by_following_a_link(two_answers):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (" \n ", "the report: is empty; a report was expected"),
+        (" \n ", "the report is empty; a report was expected"),
         ("a\0b", "is binary"),
-        ('[{"title": "a"}, {"title": "b"}]', "holds 2 reports; give one"),
+        ('[{"title": "a"}, {"title": "b"}]', "contains 2 reports; give exactly one"),
     ],
     ids=["empty", "binary", "two reports"],
 )
@@ -280,7 +280,7 @@ def test_a_request_without_the_secret_sees_and_changes_nothing(questions, path):
     stranger = TestClient(application(questions, SECRET), base_url=HERE, follow_redirects=False)
     reply = stranger.get(path)
     assert reply.status_code == 403
-    assert "the secret of the page; open the whole address" in reply.text
+    assert "the secret of the page; open the complete address" in reply.text
     posted = stranger.post(f"{path}questions", data={"text": REPORT}, headers=OWN_ORIGIN)
     assert posted.status_code == 403
     assert not questions.cards
@@ -388,7 +388,7 @@ def test_the_process_of_a_removed_question_may_be_killed(held, client):
         (BrokenProcessPool(), "a worker process was killed"),
         (
             KeyError("/secret/path"),
-            "internal error; see the terminal in which tosloc serve runs",
+            "an internal error occurred; see the terminal in which tosloc serve runs",
         ),
     ],
     ids=["killed", "internal"],

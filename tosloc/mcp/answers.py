@@ -118,7 +118,7 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
 
     def as_text(self) -> str:
         """Return a line for each file, with its reasons and its source below it."""
-        lines = [f"{self._scope_text()}. Rank. File (how sure): functions with lines"]
+        lines = [f"{self._scope_text()}. Format: rank. file (confidence): functions with lines"]
         for file in self.files:
             functions = f": {', '.join(file.functions)}" if file.functions else ""
             lines.append(f"{file.rank:,}. {file.path} ({percent(file.share)}){functions}")
@@ -126,7 +126,9 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
             lines += [f"   {line}" for line in file.source]
         left_out = self.total - len(self.files)
         if left_out:
-            lines.append(f"({left_out} more left out for room; give a larger budget)")
+            lines.append(
+                f"({pluralize(left_out, 'more file')} left out; raise the budget to see them)"
+            )
         if self.others:
             lines.append(f"Other files: {', '.join(self.others)}")
         lines += self.background
@@ -141,12 +143,12 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         if is_before_first_commit(self.commit):
             version = "on disk; nothing is committed yet"
         else:
-            version = f"of {self.commit[:10]}"
+            version = f"of commit {self.commit[:10]}"
             if searched.uncommitted:
-                version += f" and {pluralize(searched.uncommitted, 'uncommitted change')}"
-        text = f"{pluralize(searched.files, 'file')} {version}"
+                version += f" with {pluralize(searched.uncommitted, 'uncommitted file')}"
+        text = f"Searched {pluralize(searched.files, 'file')} {version}"
         if searched.hidden_tests:
-            text += f", {pluralize(searched.hidden_tests, 'test')} left out"
+            text += f", {pluralize(searched.hidden_tests, 'test file')} left out"
         if searched.hidden_files:
             files = pluralize(searched.hidden_files, "generated or vendored file")
             text += f", {files} left out"
@@ -212,8 +214,9 @@ def choose_repository(roots: Sequence[Path], path: str | None = None) -> Path:
     if not repositories:
         subject = f"{path}: " if path else ""
         raise RepositoryError(
-            f"{subject}no git repository in {', '.join(map(str, resolved_roots))}, where this"
-            " server may look; give its folder to the client, or start the server with --root"
+            f"{subject}there is no git repository in {', '.join(map(str, resolved_roots))}, where"
+            " this server may search; open its folder in the client, or start the server with"
+            " --root"
         )
     if path is None and len(repositories) > 1:
         names = ", ".join(sorted(map(str, repositories)))

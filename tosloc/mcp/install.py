@@ -74,7 +74,7 @@ class Agent:
             return Path(folder) / Path(self.file).name
         if root is None or not (root / ".git").exists():
             raise ToslocError(
-                f"{root}: has no work tree that could contain {self.file}",
+                f"{root} has no work tree that could contain {self.file}",
                 hint="name a folder of a work tree with {repo}",
             )
         path = root / self.file
@@ -171,7 +171,7 @@ def _read_text(path: Path) -> str:
     try:
         return read_regular_file(path, _MAX_BYTES).decode()
     except UnicodeDecodeError:
-        raise ToslocError(f"{path}: is no text in UTF-8; nothing was changed") from None
+        raise ToslocError(f"{path} is not text in UTF-8; nothing was changed") from None
 
 
 def add_entry(agent: Agent, text: str, program: Sequence[str], path: Path | None = None) -> str:
@@ -195,14 +195,14 @@ def _add_toml_entry(text: str, servers_key: str, entry: Mapping[str, Any], where
     try:
         servers = tomllib.loads(text).get(servers_key, {})
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ToslocError(f"{where}: is no valid TOML ({error}); nothing was changed") from None
+        raise ToslocError(f"{where} is not valid TOML ({error}); nothing was changed") from None
     table = f"{servers_key}.{SERVER_NAME}"
     if isinstance(servers, dict) and SERVER_NAME in servers:
         old = servers[SERVER_NAME]
         if isinstance(old, dict) and {**old, **entry} == old:
             return text
         raise ToslocError(
-            f"{where}: has another [{table}]; remove that table, and run the same command again"
+            f"{where} already has a table [{table}]; remove it, and run the same command again"
         )
     lines = [f"[{table}]"]
     for key, value in entry.items():
@@ -216,7 +216,7 @@ def _add_toml_entry(text: str, servers_key: str, entry: Mapping[str, Any], where
         tomllib.loads(new_text)
     except tomllib.TOMLDecodeError:
         raise ToslocError(
-            f"{where}: {servers_key} is no table that can be extended; add the server by hand"
+            f"{where}: {servers_key} is not a table that can be extended; add the server by hand"
         ) from None
     return new_text
 
@@ -241,12 +241,12 @@ def _add_json_entry(text: str, servers_key: str, entry: Mapping[str, Any], where
         document = parse_json(text)
     except ValueError as error:
         raise ToslocError(
-            f"{where}: is no plain JSON ({error}); nothing was changed, add the entry by hand"
+            f"{where} is not plain JSON ({error}); nothing was changed, so add the entry by hand"
         ) from None
     servers = document.get(servers_key, {}) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
-        problem = f"{servers_key} is" if isinstance(document, dict) else "it contains"
-        raise ToslocError(f"{where}: {problem} no JSON object; nothing was changed")
+        part = servers_key if isinstance(document, dict) else "its content"
+        raise ToslocError(f"{where}: {part} is not a JSON object; nothing was changed")
     old = servers.get(SERVER_NAME)
     new = {**old, **entry} if isinstance(old, dict) else dict(entry)
     if new == old:

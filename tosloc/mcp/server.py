@@ -45,9 +45,10 @@ _SECONDS_BETWEEN_REPORTS: Final = 1.0
 _TOOL_ARGUMENTS: Final = {"include": "paths", "repo": "repository"}
 """Argument of the library -> its name in the tools, if that is another one."""
 _INSTRUCTIONS: Final = (
-    "Ranks every source file of a git version for a bug report, with the likeliest functions and"
-    " their lines. Ask before grepping: give the whole report, stack trace included. The first"
-    " question of a repository indexes it."
+    "Ranks the source files of a git repository by how likely a bug report is about them, with"
+    " the likeliest functions and their lines. Ask it before you search the code, with the whole"
+    " report and its stack traces. Do not ask where a name is defined; a text search finds that."
+    " The first question about a repository indexes it and takes longer."
 )
 
 
@@ -91,8 +92,8 @@ def _client_folders(client_roots: ListRootsResult) -> Sequence[Path]:
         return [discovery.enclosing_repository(Path.cwd())]
     except RepositoryError:
         raise RepositoryError(
-            "the client names no folders, and the server was not started in a repository;"
-            " start it with --root"
+            "the client names no folders, and the server was not started in a repository; start"
+            " it with --root FOLDER"
         ) from None
 
 
@@ -101,23 +102,26 @@ Report = Annotated[
     str,
     Field(
         max_length=MAX_REPORT_CHARACTERS,
-        description="The bug report: title, then description, stack traces, code.",
+        description="The whole bug report: title, description, stack traces, code.",
     ),
 ]
 RepositoryPath = Annotated[
     str | None,
     Field(
         max_length=4096,
-        description="Path of the git repository; optional if there is only one.",
+        description="Path of the git repository; needed only if there are several.",
     ),
 ]
 Revision = Annotated[
     str | None,
     Field(
-        max_length=1000, description="Version to search; by default the files as they are on disk."
+        max_length=1000,
+        description="Commit, branch or tag to search; by default the files on disk.",
     ),
 ]
-Budget = Annotated[int, Field(ge=300, le=20_000, description="Characters of the answer, at most.")]
+Budget = Annotated[
+    int, Field(ge=300, le=20_000, description="Maximum number of characters of the answer.")
+]
 Result = Annotated[CallToolResult, ToolAnswer]
 
 
@@ -130,16 +134,18 @@ async def localize_bug(  # noqa: PLR0913  # the arguments of the tool
     paths: Annotated[
         list[str] | None,
         Field(
-            max_length=100, description="Only files that match these .gitignore globs: src/**/*.py"
+            max_length=100,
+            description="Show only files matching these globs (.gitignore syntax): src/**/*.py",
         ),
     ] = None,
     tests: Annotated[bool, Field(description="Whether to include test files.")] = False,
-    top: Annotated[int, Field(ge=1, le=50, description="Files.")] = 10,
+    top: Annotated[int, Field(ge=1, le=50, description="Number of files to show.")] = 10,
     budget: Budget = 1_500,
 ) -> Result:
-    """Rank the files to change for a bug report, the first ones with functions and source.
+    """Rank the source files most likely to need a change for a bug report.
 
-    Searches the code as it is on disk and the history of fixes.
+    The first files come with their likeliest functions and lines of code. The answer uses the
+    files on disk and the history of fixes.
     """
     options = {"commit": commit, "include": paths or None, "tests": tests or None, "top": top}
     return await _answer(context, roots, budget, report, repository, None, options)
@@ -150,13 +156,16 @@ async def explain_file(
     roots: Roots,
     report: Report,
     path: Annotated[
-        str, Field(max_length=4096, description="The file, from the root of the repository.")
+        str,
+        Field(
+            max_length=4096, description="Path of the file, relative to the root of the repository."
+        ),
     ],
     repository: RepositoryPath = None,
     commit: Revision = None,
     budget: Budget = 1_500,
 ) -> Result:
-    """Explain a file's rank for a bug report: reasons, earlier fixes, likeliest functions."""
+    """Explain the rank of a file for a bug report: reasons, earlier fixes, likeliest functions."""
     return await _answer(context, roots, budget, report, repository, path, {"commit": commit})
 
 

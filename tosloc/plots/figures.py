@@ -97,8 +97,8 @@ def coverage_figure(evaluation: Evaluation) -> Figure:
     end = max([TICKS[-1], *last_ranks])
     cuts = np.unique(np.round(np.geomspace(1, end, CURVE_POINTS)).astype(int)).tolist()
     curves = {
-        "coverage@k: fixed files within": [evaluation.coverage(k) for k in cuts],
-        "any@k: reports with any within": [evaluation.mean(Measure("Hit", k)) for k in cuts],
+        "coverage@k: fixed files found": [evaluation.coverage(k) for k in cuts],
+        "any@k: reports with any found": [evaluation.mean(Measure("Hit", k)) for k in cuts],
     }
     with drawing() as (figure, axes):
         for number, (label, values) in enumerate(curves.items()):
@@ -107,7 +107,7 @@ def coverage_figure(evaluation: Evaluation) -> Figure:
         axes.set(
             xscale="log",
             xlabel="k (ranks, logarithmic)",
-            ylabel="share within the first k",
+            ylabel="found within the first k files",
             ylim=(0, 1.03),
         )
         axes.set_xticks(TICKS, map(str, TICKS))
@@ -140,7 +140,7 @@ def first_hit_figure(evaluation: Evaluation) -> Figure:
         axes.set_xticks(range(len(BIN_NAMES)), BIN_NAMES, fontsize=8)
         axes.set_axisbelow(True)
         axes.grid(visible=False, axis="x")
-        axes.set(xlabel="rank of the first fixed file", ylabel="reports (their number on the bars)")
+        axes.set(xlabel="rank of the first fixed file", ylabel="reports (numbers above the bars)")
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     return figure
 

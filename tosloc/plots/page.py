@@ -84,7 +84,7 @@ def _report_row(run: Run, scores: ReportScores) -> dict[str, Any]:
 def _format_number(value: float | int | None) -> str:
     """Return a count with thousands separated, or a mean with three digits."""
     if value is None:
-        return "not known"
+        return "unknown"
     return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
 
 

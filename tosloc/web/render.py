@@ -93,11 +93,11 @@ def render_page(
     A page with a ``form`` is one that the server sends. The page of a question shows it above those
     that were asked before. If it has failed, only the form's ``error`` says why.
     """
-    heading = f"Which files of {project}?" if project else "Which files?"
+    heading = f"Where is the bug in {project}?" if project else "Where is the bug?"
     title = heading
     for card in cards:
         if card.number == number:
-            title = f"{card.name[:120]} – which files?"
+            title = f"{card.name[:120]} – TosLoc"
     # The server sends the policy of its pages as a header.
     policy = "" if form else content_security_policy("form-action 'none'")
     template = _environment().get_template("page.html")

@@ -164,7 +164,7 @@ class Questions:
         sentence = user_sentence(error, ToslocError.without_arguments)
         if sentence is None:
             traceback.print_exception(error)
-            card.error = "internal error; see the terminal in which tosloc serve runs"
+            card.error = "an internal error occurred; see the terminal in which tosloc serve runs"
         else:
             card.error = sentence.removeprefix(f"{self.repository}: ")
 
@@ -194,8 +194,8 @@ def application(questions: Questions, secret: str) -> Starlette:
         try:
             if _ADDRESS.fullmatch(text.strip()):
                 raise ReportError(
-                    "this is an address, and TosLoc does not fetch anything from the web;"
-                    " give the issue's text or JSON"
+                    "this is an address, and TosLoc does not fetch anything from the web; paste"
+                    " the issue's text or JSON"
                 )
             number = questions.ask(form)
         except ToslocError as error:
@@ -251,8 +251,8 @@ def _refusal_reason(request: Request, secret: str) -> str | None:
     host = request.headers.get("host", "")
     if not _OWN_NAMES.fullmatch(host):
         return (
-            "open this page as http://127.0.0.1 or http://localhost, with its port;"
-            " other names are refused"
+            "open this page at http://127.0.0.1 or http://localhost with its port; other host"
+            " names are refused"
         )
     origin = request.headers.get("origin")
     only_reads = request.method in ("GET", "HEAD")
@@ -263,8 +263,8 @@ def _refusal_reason(request: Request, secret: str) -> str | None:
     first_part = request.scope["path"].removeprefix("/").partition("/")[0]
     if not secrets.compare_digest(first_part.encode(), secret.encode()):
         return (
-            "this address lacks the secret of the page; open the whole address that tosloc serve"
-            " has printed"
+            "this address lacks the secret of the page; open the complete address that tosloc"
+            " serve printed"
         )
     return None
 

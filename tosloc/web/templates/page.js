@@ -13,7 +13,7 @@
       await navigator.clipboard.writeText(button.closest(".hit").querySelector(".path").textContent);
       label.data = "Copied";
     } catch {
-      label.data = "Not allowed";
+      label.data = "Cannot copy";
     }
     setTimeout(() => { label.data = said; }, 1500);
   });
@@ -48,12 +48,12 @@
   const most = 2000000;
   const read = async (file) => {
     if (!file) return;
-    if (file.size > most) { text.setCustomValidity(`${file.name} is larger than 2 MB; give the part that says what goes wrong`); text.reportValidity(); return; }
+    if (file.size > most) { text.setCustomValidity(`${file.name} is larger than 2 MB; paste only the part that describes the bug`); text.reportValidity(); return; }
     text.setCustomValidity("");
     text.value = await file.text();
     focus(text);
   };
-  text.addEventListener("input", () => text.setCustomValidity(text.value.length > most ? "more than 2 MB; give the part that says what goes wrong" : ""));
+  text.addEventListener("input", () => text.setCustomValidity(text.value.length > most ? "The text is larger than 2 MB; paste only the part that describes the bug" : ""));
   const chosen = document.getElementById("file");
   chosen.addEventListener("change", () => read(chosen.files[0]));
   const carries = (event) => event.dataTransfer && [...event.dataTransfer.types].includes("Files");
@@ -73,7 +73,7 @@
         page = new DOMParser().parseFromString(await (await fetch(location.href, {cache: "no-store"})).text(), "text/html");
         if (!page.getElementById("error")) throw page;
       } catch {
-        for (const one of waiting) one.querySelector("[role=status]").textContent = "The server has ended; start it again and ask once more.";
+        for (const one of waiting) one.querySelector("[role=status]").textContent = "The server has stopped; start it and send the report again.";
         return;
       }
       for (const one of waiting) {
