@@ -10,10 +10,10 @@ from operator import attrgetter
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
 
 from tosloc.cli import cache, commands, judging, localize, mine, serve
 from tosloc.cli.guard import WRONG_INPUT, run_guarded
+from tosloc.cli.options import MAX_SHORT_HELP, FullHelpGroup
 from tosloc.core.errors import ToslocError
 
 COMMANDS: Final[Mapping[str, Sequence[tuple[Callable[..., Any], str]]]] = {
@@ -46,7 +46,7 @@ _GROUPS_HEADING: Final = "Maintain"
 """Heading of the groups of commands cache and lab."""
 
 
-class _Commands(TyperGroup):
+class _Commands(FullHelpGroup):
     """The commands, listed under headings."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -58,11 +58,13 @@ class _Commands(TyperGroup):
         )
         for heading, group in groupby(commands, attrgetter("rich_help_panel")):
             with formatter.section(heading):
-                rows = [(command.name, command.get_short_help_str(200)) for command in group]
+                rows = [
+                    (command.name, command.get_short_help_str(MAX_SHORT_HELP)) for command in group
+                ]
                 formatter.write_dl(rows)
 
 
-class _LabCommands(TyperGroup):
+class _LabCommands(FullHelpGroup):
     """The commands of the laboratory, imported when one of them or their list is asked for."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tosloc.cli.options import FullHelpGroup
 from tosloc.core.errors import ToslocError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ RepositoriesOption = Annotated[
     ),
 ]
 
-app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
+app = typer.Typer(cls=FullHelpGroup, rich_markup_mode=None, invoke_without_command=True)
 
 
 @app.callback()

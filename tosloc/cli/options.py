@@ -5,9 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
+from typer.core import TyperGroup
 
 from tosloc.cli.printing import print_notes
 from tosloc.core.errors import require
@@ -15,6 +16,22 @@ from tosloc.git import discovery
 
 if TYPE_CHECKING:
     from tosloc.rerank.llm.reranker import LanguageModelReranker
+
+MAX_SHORT_HELP: Final = 200
+"""Characters of a command's help in a list of commands."""
+
+
+class FullHelpGroup(TyperGroup):
+    """A group of commands whose list shows the whole first sentence of each command's help."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands in the help."""
+        rows = []
+        for command in self.commands.values():
+            rows.append((command.name, command.get_short_help_str(MAX_SHORT_HELP)))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
 
 _AROUND = "the repository around the current folder"
 _REPOSITORY = "Git repository (bare or not), or a folder inside one."

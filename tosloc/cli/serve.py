@@ -13,6 +13,7 @@ from tosloc.cli.guard import end_at_signals
 from tosloc.cli.options import (
     AroundRepositoryOption,
     FoundCheckpointOption,
+    FullHelpGroup,
     NamedRepositoryOption,
     VersionOption,
 )
@@ -36,7 +37,7 @@ def serve(
         ),
     ] = "vscode://file{path}:{line}",
 ) -> None:
-    """Serve a page on this machine that answers pasted bug reports."""
+    """Serve a local web page that answers pasted bug reports."""
     require("tosloc serve", "serve", "jinja2", "starlette", "uvicorn")
     from tosloc.git import discovery
     from tosloc.localize.localizer import Localizer
@@ -64,7 +65,7 @@ def serve(
         server.serve(questions, listener)
 
 
-mcp_app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
+mcp_app = typer.Typer(cls=FullHelpGroup, rich_markup_mode=None, invoke_without_command=True)
 
 
 @mcp_app.callback(epilog="Example: claude mcp add tosloc -- tosloc mcp --text-only")
@@ -91,7 +92,7 @@ def mcp(
 ) -> None:
     """Serve coding agents over the Model Context Protocol (MCP).
 
-    Without a command, the server starts on standard input and output.
+    Without a command, the server runs on standard input and output.
     """
     if context.invoked_subcommand is not None:
         return
@@ -121,7 +122,7 @@ class AgentName(StrEnum):
 def install(
     agents: Annotated[
         list[AgentName] | None,
-        typer.Argument(metavar="AGENT", help="Coding agents.", show_default="all, to print"),
+        typer.Argument(metavar="AGENT", help="Coding agents to set up.", show_default="print all"),
     ] = None,
     write: Annotated[
         bool,
@@ -132,10 +133,10 @@ def install(
     ] = False,
     repo: NamedRepositoryOption = None,
 ) -> None:
-    """Print or write the set-up of coding agents.
+    """Print or write the configuration that adds TosLoc to coding agents.
 
-    Agents: claude-code, cursor, vscode, codex, gemini. The file of Codex is the user's; those of
-    the others are in the root of the repository.
+    Agents: claude-code, cursor, vscode, codex, gemini. The file of Codex is in the home folder;
+    the files of the other agents are in the root of the repository.
     """
     require("tosloc mcp", "mcp", "mcp")
     from tosloc.git import discovery
@@ -147,13 +148,17 @@ def install(
         print("\n\n".join(describe(agent, program) for agent in chosen))
         return
     if not agents:
-        raise ToslocError(f"--write: name the agents to set up: {', '.join(AGENTS)}")
+        raise ToslocError(f"--write needs the names of agents, out of {', '.join(AGENTS)}")
     if repo is None and not all(agent.is_of_the_user for agent in chosen):
         repo = discovery.current_repository()
     for path, is_changed in write_entries(chosen, repo, program):
-        verdict = "added the server tosloc" if is_changed else "is set up already; nothing changed"
+        verdict = (
+            "added the server tosloc"
+            if is_changed
+            else "the server tosloc was already there; nothing was changed"
+        )
         print(f"{escape_unprintable(str(path))}: {verdict}")
     if Path(program[0]).is_absolute():
         print_notes(
-            ["tosloc is not on the PATH, so the entry has its full path, which only fits here"]
+            ["tosloc is not on the PATH, so the entry contains its full path on this machine"]
         )
