@@ -173,6 +173,8 @@ def test_shipped_checkpoint_answers_without_a_repository(tmp_path):
     )
     assert result.returncode == 0
     lines = result.stdout.splitlines()
-    searched = "Searched 1,616 files of b430e29171, 2014-01-18; 426 test files hidden (--tests)"
+    searched = (
+        "Searched 1,616 files of commit b430e29171 (2014-01-18); 426 test files hidden (--tests)"
+    )
     assert lines[1] == searched
     assert lines[2].endswith("java/org/apache/catalina/session/PersistentManagerBase.java")

@@ -218,7 +218,7 @@ PATH_PARTS = [".", "..", "~", "/", "shop", "outside", ".git", "\0", ""]
 def test_agents_get_the_allowed_repository_or_a_refusal(shop, name):
     repository, sentence = result_or_refusal(RepositoryError, choose_repository, [shop], name)
     if repository is None:
-        assert f"no git repository in {shop}, where this server may look" in sentence
+        assert f"there is no git repository in {shop}, where this server may search" in sentence
     else:
         assert repository in (shop, shop / ".git")
 
@@ -230,5 +230,5 @@ def test_a_folder_of_the_allowed_repository_is_found(shop, name):
 
 @pytest.mark.parametrize("name", ["..", "../outside", "/", "~", "nowhere"])
 def test_a_folder_outside_of_the_allowed_repository_is_refused(shop, name):
-    with pytest.raises(RepositoryError, match="where this server may look"):
+    with pytest.raises(RepositoryError, match="where this server may search"):
         choose_repository([shop], name)

@@ -86,7 +86,7 @@ NOT_LABELLED_REPORTS = [
     (f"{command} --repo {{repo}} --reports {{}}.jsonl", name, message)
     for name, message in (
         ("broken", "line 3"),
-        ("elsewhere", "is it the right one?"),
+        ("elsewhere", "is it the right repository?"),
         ("others", "suffixes"),
     )
     for command in ("data", "train --out out", "rank --checkpoint {checkpoint} --out out")
@@ -143,7 +143,7 @@ def test_in_its_repository_the_work_tree_answers(checkpoint, folder, project, mo
 
 def test_evaluate_without_a_run_needs_a_training(fails, project, monkeypatch):
     monkeypatch.chdir(project.git.path)
-    message = "this repository has no training; name a run, or run: tosloc train"
+    message = "nothing was trained for this repository; name a run, or run: tosloc train"
     assert fails("evaluate") == f"{project.git.path}: {message}"
 
 
@@ -156,8 +156,8 @@ def one_report(project):
 
 def test_one_report_is_too_few_for_a_training(fails, one_report):
     assert fails("train", *one_report).startswith(
-        "training needs 25 reports with a fixed file, since it learns from the oldest 80 % and from"
-        " at least 20; 1 found; give more reports of this repository, or use"
+        "training needs 25 reports with a fixed file, because it learns from the oldest 80 % of"
+        " them and needs 20 of these; there are 1; give more reports of this repository, or use"
     )
 
 
@@ -186,10 +186,15 @@ def training_output(tosloc, project, folder):
 def test_a_training_without_validation_is_evaluated_on_test_alone(fails, tosloc, training_output):
     assert "no report is left for validation" in training_output
     tosloc("evaluate", "out")
-    assert fails("evaluate", "out", "--split", "validation") == "out/validation/qrels.jsonl: empty"
+    assert (
+        fails("evaluate", "out", "--split", "validation")
+        == "out/validation/qrels.jsonl: the file is empty"
+    )
 
 
 @pytest.mark.usefixtures("training_output")
 def test_runs_of_a_training_are_not_overwritten(fails, one_report):
     sentence = fails("rank", *one_report[:-1], "out", "--split", "all")
-    assert sentence == "out holds a training, whose runs would be lost; name another folder"
+    assert (
+        sentence == "out contains a training, whose runs would be overwritten; name another folder"
+    )

@@ -107,7 +107,7 @@ def test_a_size_limit_removes_all_but_the_own_data(folder, tosloc, repository, m
 
 def test_a_size_limit_that_is_no_size_is_refused(folder, tosloc, repository, monkeypatch):
     monkeypatch.setenv("TOSLOC_CACHE_SIZE", "a lot")
-    assert "$TOSLOC_CACHE_SIZE: 'a lot' is no size" in localize(tosloc, repository, code=2)
+    assert "$TOSLOC_CACHE_SIZE: 'a lot' is not a size" in localize(tosloc, repository, code=2)
     assert (folder / "facts.sqlite").exists()
 
 
@@ -120,5 +120,5 @@ def test_an_unknown_repository_is_one_sentence(folder, fails, repository, comman
 
 
 def test_a_wrong_size_is_one_sentence(folder, fails):
-    assert "--max-size: 'much' is no size" in fails("cache", "prune", "--max-size", "much")
+    assert "--max-size: 'much' is not a size" in fails("cache", "prune", "--max-size", "much")
     assert folder.exists()

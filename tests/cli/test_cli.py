@@ -26,7 +26,9 @@ from tosloc.core.errors import Interrupted, ToslocError
 from tosloc.core.records import BugReport, Hit, Reason, announce
 from tosloc.localize.answer import Answer, SearchScope
 
-DISK_FULL = "no room left on the disk; make room and run the same command again to go on"
+DISK_FULL = (
+    "there is no space left on the disk; free some, and run the same command again to continue"
+)
 ROOT = Path(__file__).parents[2]
 
 
@@ -75,9 +77,9 @@ def test_a_wrong_option_is_one_short_sentence(words, message, fails):
         (ToslocError("a\x1b[31mb\r\nb\x0bc\u2028d \ud800"), r"a\x1b[31mb b c d \ud800"),
         (
             BrokenProcessPool(),
-            "a worker process was killed, most likely for its memory; set a lower jobs in [run]",
+            "a worker process was killed, most likely because memory ran out; set jobs in [run]",
         ),
-        (MemoryError(), "not enough memory; free some, or ask for less at once"),
+        (MemoryError(), "there is not enough memory; free some, or ask for less at once"),
     ],
     ids=["disk full", "permission", "control characters", "killed worker", "memory"],
 )
@@ -177,7 +179,7 @@ def test_an_answer_has_whole_paths_and_no_control_characters(capsys):
     print_answer(Answer("there", "c" * 40, committed, report, SearchScope(2, 1), hits))
     assert capsys.readouterr().out.splitlines() == [
         "bug: Context\\x1b does not start",
-        "Searched 2 files of cccccccccc, 2014-01-15; 1 test file hidden (--tests)",
+        "Searched 2 files of commit cccccccccc (2014-01-15); 1 test file hidden (--tests)",
         f"1   90%  {path}",
         f"    {'start ' * 20}".rstrip(),
         "2   10%  caf\\xe9/[bold]\\x1b.java",

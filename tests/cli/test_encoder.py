@@ -72,5 +72,5 @@ def test_an_unknown_encoder_is_one_sentence(project, tmp_path, capsys, monkeypat
     arguments = ["localize", REPORT, "--repo", str(project.git.path), "--encoder", "acme/none"]
     assert main(arguments) == 2
     error = capsys.readouterr().err.strip()
-    assert error.startswith("tosloc: acme/none: no encoder can be loaded from there")
+    assert error.startswith("tosloc: acme/none: no encoder can be loaded from this")
     assert error.count("\n") == 0

@@ -170,9 +170,9 @@ def test_others_is_refused_if_rankings_may_lack_files(exported, tmp_path, tosloc
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["qrels.txt"], "qrels.txt line 1: '7 0 c.java 1' is not report Q0 path rank score tag"),
+        (["qrels.txt"], "qrels.txt line 1: '7 0 c.java 1' is not of the form 'report Q0 path"),
         (["nowhere"], "nowhere: cannot read it"),
-        (["run.txt", "--qrels", "other.txt"], "no judgement for 1 of 2 reports, first 8"),
+        (["run.txt", "--qrels", "other.txt"], "no judgement for 1 of 2 reports, such as 8"),
         (
             ["run.txt", "--qrels", "run.txt", "--repo", "repo"],
             "labelled reports contain their judgements",
@@ -195,7 +195,7 @@ def test_a_folder_with_other_files_is_refused(trec, imported, tmp_path, fails, c
     out = tmp_path / "thesis"
     out.mkdir()
     (out / name).write_text("mine")
-    message = f"holds other things, such as {name!r}; name a new folder for the results"
+    message = f"contains other files, such as {name!r}; name a new folder for the results"
     assert fails(command, source, "--out", out) == f"{out} {message}"
 
 

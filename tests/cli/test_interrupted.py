@@ -93,7 +93,7 @@ def test_nothing_is_left_and_the_same_command_goes_on(
     wait_until_ended(mark)
     assert running_commands(mark) == []
     assert list((tmp_path / "temporary").iterdir()) == []
-    sentence = "tosloc: interrupted; run the same command again to go on\n"
+    sentence = "tosloc: interrupted; run the same command again to continue\n"
     assert error_file.read_text() == sentence
     assert sorted(path.name for path in tmp_path.glob("c/*/*")) == ["facts.sqlite", "place.json"]
     assert main(arguments) == 0

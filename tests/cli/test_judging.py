@@ -195,7 +195,7 @@ BEST_FOR_ONE = {"1": "BCA", "2": "ACB", "3": "ABC"}
     [
         (WORSE, GOOD, "That is not certain"),
         (GOOD, WORSE, "That is not certain"),
-        (GOOD, GOOD, "No, both rank alike"),
+        (GOOD, GOOD, "No, both rankings are equally good"),
         (BEST_FOR_ONE, GOOD, "Yes"),
         (GOOD, BEST_FOR_ONE, "No, it made the ranking worse"),
     ],
@@ -230,7 +230,7 @@ def test_one_report_does_not_say_whether_training_helped(ask):
     write_split("out/test", {"1": "ABC"})
     write_split("out/shipped/test", {"1": "BAC"})
     assert (
-        "did training help? One report cannot tell: MRR 1.000 with the trained weights, 0.500 with"
+        "did training help? One report cannot show this: MRR 1.000 with the trained weights, 0.500"
     ) in ask("evaluate out")[1]
 
 
@@ -262,7 +262,7 @@ def test_rankings_that_lack_files_have_a_note(ask):
     length, err = evaluate_cut_run(ask, searched=8)
     assert length == ".500"
     assert err.startswith(
-        "tosloc: cut: rankings hold 50.0% of the files searched, 3 of 3 are cut off;"
+        "tosloc: cut: rankings contain 50.0% of the searched files, and 3 of 3 are cut off;"
         " a fixed file that is not ranked"
     )
 
@@ -271,7 +271,7 @@ def test_rankings_of_an_unknown_number_of_files_have_a_note(ask):
     length, err = evaluate_cut_run(ask, searched=None)
     assert length == "-"
     assert err.startswith(
-        "tosloc: cut: it is not known how many files were searched, so rankings may be cut off"
+        "tosloc: cut: the number of searched files is unknown, so rankings may be cut off"
     )
 
 
@@ -284,12 +284,12 @@ def test_rankings_of_all_files_have_no_note(ask):
     [
         (
             "evaluate empty",
-            "empty: no finished run of the split 'test'; make one with: tosloc train, or tosloc"
-            " rank",
+            "empty: there is no finished run of the split 'test'; create one with tosloc train or"
+            " tosloc rank",
         ),
         (
             "evaluate good --split validation",
-            "no finished run of the split 'validation'; it holds test",
+            "no finished run of the split 'validation'; it contains test",
         ),
         ("evaluate good good", "good is given twice"),
         ("evaluate good --json --markdown", "choose one"),
@@ -300,7 +300,7 @@ def test_rankings_of_all_files_have_no_note(ask):
             "apply only to files; leave out --level function",
         ),
         ("evaluate alone.jsonl.gz", "no judgements beside the run; name them with --qrels"),
-        ("evaluate unjudged", "unjudged/qrels.jsonl: empty"),
+        ("evaluate unjudged", "unjudged/qrels.jsonl: the file is empty"),
         (
             "evaluate good worse --html x",
             "--html shows one run, but there are 2; compare runs with",

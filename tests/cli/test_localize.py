@@ -182,7 +182,8 @@ def test_a_glob_that_matches_no_file_is_refused(project, fails):
 
 
 NO_GRAMMAR = (
-    "there is no grammar for .lua files: they are searched by their words, and have no functions"
+    "there is no grammar for .lua files, so they are searched only by their words and have no"
+    " functions"
 )
 
 
@@ -256,7 +257,7 @@ def test_opened_dates_a_report(localize_json):
 
 
 def test_opened_that_is_no_time_is_refused(fails):
-    assert "--opened: 'soon' is no time" in fails("bug.md", "--opened", "soon")
+    assert "--opened: 'soon' is not a time" in fails("bug.md", "--opened", "soon")
 
 
 def test_no_report_is_refused(fails):
@@ -271,7 +272,8 @@ def test_a_missing_file_is_refused(fails, project):
 @pytest.mark.parametrize("option", ["--json", "--open"])
 def test_two_reports_are_too_many_for_one_answer(fails, option):
     message = (
-        "--json and --open accept 1 report and --html accepts 100, but there are 2; use --jsonl"
+        "--json and --open accept only one report, and --html at most 100, but there are 2;"
+        " use --jsonl"
     )
     assert fails("bug.md", "bug.md", option) == message
 
@@ -424,7 +426,8 @@ def test_a_past_fix_has_its_web_address_without_a_password(project, localize_jso
 def test_a_pipe_gets_plain_text(localize):
     lines, _ = localize("bug.md", "--top", "2")
     assert lines[0] == "bug: Parser drops the header"
-    scope = r"Searched 4 files of [0-9a-f]{10}, \d{4}-\d\d-\d\d; 1 test file hidden \(--tests\)"
+    version = r"commit [0-9a-f]{10} \(\d{4}-\d\d-\d\d\)"
+    scope = rf"Searched 4 files of {version}; 1 test file hidden \(--tests\)"
     assert re.fullmatch(scope, lines[1])
     assert re.fullmatch(r"1  +\d+%  src/parser\.py", lines[2])
     assert "\x1b" not in "".join(lines)
@@ -441,7 +444,8 @@ def test_a_long_heading_is_cut_and_the_summary_is_not(folder, localize, localize
 
 
 NO_WORD = (
-    "tosloc: no word of the report occurs in any file; the order says only which files change most"
+    "tosloc: no word of the report occurs in any file, so the files are ordered only by how often"
+    " they change"
 )
 
 
@@ -454,14 +458,16 @@ def test_a_note_is_printed_once_for_several_answers(localize):
 def test_verbose_prints_informational_notes(localize, localize_json):
     notes = localize("odd.md", "-v")[1]
     assert NO_WORD in notes
-    no_date = "tosloc: the report has no date; it is asked as if opened at "
+    no_date = "tosloc: the report has no date, so it is treated as opened at "
     assert [note for note in notes if note.startswith(no_date)]
     assert [f"tosloc: {note}" for note in localize_json("odd.md")["notes"]] == notes[:-1]
 
 
 @pytest.mark.usefixtures("project")
 def test_shipped_weights_are_named_only_by_verbose(localize):
-    assert localize("bug.md", "bug.md", "-v")[1].count("tosloc: weights: shipped") == 1
+    assert (
+        localize("bug.md", "bug.md", "-v")[1].count("tosloc: ranked with the shipped weights") == 1
+    )
     assert not [note for note in localize("bug.md")[1] if "weights" in note]
 
 
@@ -474,7 +480,7 @@ def test_json_names_shipped_weights(localize_json):
 def test_trained_weights_are_always_named(localize, localize_json, monkeypatch):
     trained = Model(weights=Weights("trained", date(2026, 11, 26), 269, weak=True))
     monkeypatch.setattr("tosloc.localize.localizer.Model", lambda: trained)
-    note = "tosloc: weights: trained 2026-11-26 on 269 commit messages"
+    note = "tosloc: ranked with weights trained on 2026-11-26 from 269 commit messages"
     assert localize("bug.md", "bug.md")[1].count(note) == 1
     values = {"kind": "trained", "date": "2026-11-26", "reports": 269, "weak": True}
     assert localize_json("bug.md")["weights"] == values

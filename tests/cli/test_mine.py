@@ -117,7 +117,7 @@ def test_mine_outside_of_a_repository_is_one_sentence(fails):
         (
             [{"kind": "youtrack#issue"}],
             [],
-            "issues.json, record 1: JSON of no known kind (keys: kind)",
+            "issues.json, record 1: unknown kind of JSON (keys: kind)",
         ),
         ([ISSUE], ["--pattern", "("], "'(' is not a regular expression"),
     ],
@@ -133,7 +133,7 @@ def test_a_wrong_export_is_one_sentence(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("mine nowhere.json", "nowhere.json: cannot be read (No such file"),
+        ("mine nowhere.json", "nowhere.json cannot be read (No such file"),
         ("mine --pattern (1)", "--pattern links commits to issues, but no issues are given"),
         (
             "train --out run",

@@ -88,7 +88,7 @@ def test_a_parser_that_is_always_killed_is_an_error(monkeypatch):
 
     parse._PARSER.close()
     monkeypatch.setattr(parse._Parser, "_start", start_and_kill)
-    with pytest.raises(BrokenProcessPool, match="killed whatever it reads"):
+    with pytest.raises(BrokenProcessPool, match="killed at every file"):
         analyse(HONEST, ".java")
 
 

@@ -63,7 +63,7 @@ def test_a_smallest_share_does_not_change_the_shares(localizer, repository):
 def test_a_note_explains_an_answer_without_a_sure_file(localizer):
     answer = localizer.localize(TEXT, min_share=0.999)
     assert answer.hits == ()
-    assert answer.notes[-1] == "nothing is sure enough: no file has a share of 100%"
+    assert answer.notes[-1] == "no file is shown, because none has a confidence of at least 100%"
 
 
 # Errors
@@ -82,7 +82,7 @@ def work_tree(tmp_path):
     [
         (
             "checkpoint = 'x'",
-            "checkpoint: unknown key; known are include, exclude, tests, min_share",
+            "checkpoint: unknown key; choose from include, exclude, tests, min_share",
         ),
         ("include = 'src'", "include: Input should be a list, as"),
         (f"include = ['{'x' * 201}']", "include.0: String should have at most 200 characters"),

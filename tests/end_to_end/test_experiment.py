@@ -241,7 +241,8 @@ def test_a_checkpoint_knows_that_its_reports_were_weak(weak_out):
 def test_an_answer_says_what_its_weights_learned_from(weak_out):
     answer = Localizer.load(weak_out).localize(NEW_REPORT)
     today = datetime.now(UTC).date()
-    assert answer.weights.sentence == f"weights: trained {today} on 24 commit messages"
+    weights = f"weights trained on {today} from 24 commit messages"
+    assert answer.weights.sentence == f"ranked with {weights}"
 
 
 # Beside the shipped weights
@@ -401,7 +402,7 @@ def test_the_shipped_weights_are_chosen_for_the_oldest_version(project, rank_wit
 def test_evaluate_notes_reports_that_the_checkpoint_learned_from(out, rank_with, evaluate_command):
     ranked = rank_with(out / "checkpoint", "all")
     _, notes = evaluate_command(ranked, "--split", "all", "--json")
-    assert "the checkpoint learned from 24 reports of these" in notes
+    assert "the checkpoint was trained on 24 reports of these" in notes
 
 
 # Folders of results
@@ -434,10 +435,8 @@ def test_a_folder_with_other_things_is_refused(
     out = str(tmp_path / name)
     options = ["--repo", str(project.git.path), "--reports", str(project.write_reports())]
     assert main([command, *options, "--out", out]) == 2
-    expected = (
-        f"tosloc: {out} holds other things, such as {first!r}; name a new folder for the results\n"
-    )
-    assert capsys.readouterr().err == expected
+    expected = f"tosloc: {out} contains other files, such as {first!r}"
+    assert capsys.readouterr().err == f"{expected}; name a new folder for the results\n"
     assert [path.name for path in thesis.rglob("*")] == ["draft", "chapter.tex"]
 
 
@@ -470,7 +469,7 @@ def test_an_error_removes_an_empty_results_folder(tmp_path, part, remains):
 
 def test_a_folder_below_a_file_cannot_be_made_for_results(tmp_path):
     (tmp_path / "file").write_text("mine")
-    sentence = r"results cannot be made \(.*\); name a folder that can be written$"
+    sentence = r"results cannot be created \(.*\); name a folder that is writable$"
     with (
         pytest.raises(ToslocError, match=sentence),
         experiment.results_folder(tmp_path / "file/results", own=True),
@@ -509,7 +508,7 @@ def test_a_checkpoint_without_a_version_does_not_answer_alone(paper_out):
 
 def test_reports_without_a_fixed_file_are_refused(project):
     records = [record | {"fixed": ["gone.java"]} for record in project.records]
-    sentence = r"training needs 34 reports with a fixed file, .* oldest 60 % .*; 0 found"
+    sentence = r"training needs 34 reports with a fixed file, .* oldest 60 % .*; there are 0"
     with pytest.raises(ToslocError, match=sentence):
         train(project, "gone", records=records)
 

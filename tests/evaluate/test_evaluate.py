@@ -79,9 +79,9 @@ def test_length_is_unknown_without_the_number_of_searched_files():
 @pytest.mark.parametrize(
     ("judgements", "sentence"),
     [
-        ((), "nothing to evaluate, no report is judged"),
-        ((*JUDGEMENTS, make_judgement("5")), "no ranking for 1 of 5 reports, first 5"),
-        (JUDGEMENTS[:2], "no judgement for 2 of 4 reports, first 3"),
+        ((), "no report is judged, so there is nothing to evaluate"),
+        ((*JUDGEMENTS, make_judgement("5")), "no ranking for 1 of 5 reports, such as 5"),
+        (JUDGEMENTS[:2], "no judgement for 2 of 4 reports, such as 3"),
         (
             (*JUDGEMENTS[:3], make_judgement("4", "Z", searched=400)),
             "report 4 ranks 400 files and lacks 1 of the fixed, but its version has 400 files",

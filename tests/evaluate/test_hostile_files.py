@@ -29,7 +29,7 @@ def judgement_text(**changes):
 
 
 NOT_A_RANKING = (
-    " line 3: report 1: a file stands there twice, scores increase, or ranks do not, from 1"
+    " line 3: report 1: a file is listed twice, scores increase, or ranks do not increase from 1"
 )
 DAMAGED = " line 3: report 1: damaged: "
 
@@ -50,8 +50,8 @@ DAMAGED = " line 3: report 1: damaged: "
         (run_text(report=[1]), " line 3: report: Input should be"),
         (run_text() + "\n" + run_text()[len(HEAD) :], " line 4: report 1 is ranked twice"),
         (HEAD + '{"first": 2, "paths": 3}', " line 3: Input should be a valid list"),
-        (HEAD + '{"first": 2, "paths": ["a"]}', ": damaged: a path stands there twice"),
-        ("", ": not a run of the form tosloc-run/2"),
+        (HEAD + '{"first": 2, "paths": ["a"]}', ": damaged: a path is listed twice"),
+        ("", ": this is not a run in the format tosloc-run/2"),
     ],
     ids=[
         "fractional file number",
@@ -79,9 +79,9 @@ def test_error_names_the_line_of_a_run(tmp_path, text, sentence):
     ("text", "sentence"),
     [
         (judgement_text(fixed="a"), " line 1: fixed: Input should be"),
-        (judgement_text(searched=0), " line 1: report 1: fixed files are listed ones,"),
-        (judgement_text(fixed=["a", "a"]), " line 1: report 1: fixed files are"),
-        (judgement_text(listed=[]), " line 1: report 1: fixed files are"),
+        (judgement_text(searched=0), " line 1: report 1: the fixed files must be"),
+        (judgement_text(fixed=["a", "a"]), " line 1: report 1: the fixed files must be"),
+        (judgement_text(listed=[]), " line 1: report 1: the fixed files must be"),
         (judgement_text(traits={"named": 1}), " line 1: traits.description: Field required"),
         (judgement_text(traits=[1]), " line 1: traits: Input should be"),
         ('{"report":"1","fixed":[]}', " line 1: listed: Field required"),
@@ -111,20 +111,20 @@ def test_error_names_the_line_of_judgements(tmp_path, text, sentence):
         (
             read_trec_run,
             TREC_RUN + "7 Q0 c 3 nan t",
-            " line 3: '7 Q0 c 3 nan t' is not report Q0 path rank score tag,",
+            " line 3: '7 Q0 c 3 nan t' is not of the form 'report Q0 path rank score tag' with",
         ),
-        (read_trec_run, "1 Q0 %41 3 1 t\n1 Q0 A 3 2 t\n", ": report 1: a file stands there twice"),
-        (read_trec_run, "\n", ": empty"),
+        (read_trec_run, "1 Q0 %41 3 1 t\n1 Q0 A 3 2 t\n", ": report 1: a file is listed twice"),
+        (read_trec_run, "\n", ": the file is empty"),
         (
             read_trec_qrels,
             TREC_QRELS + "7 0 c 2",
-            " line 3: '7 0 c 2' is not report 0 path relevance, the relevance 1",
+            " line 3: '7 0 c 2' is not of the form 'report 0 path relevance'",
         ),
-        (read_trec_qrels, TREC_QRELS + "1 0 a 0", ": report 1: a file stands there twice"),
+        (read_trec_qrels, TREC_QRELS + "1 0 a 0", ": report 1: a file is listed twice"),
         (
             read_trec_qrels,
             TREC_QRELS + "\x1b7 0",
-            r" line 3: '\\x1b7 0' is not report 0 path relevance",
+            r" line 3: '\\x1b7 0' is not of the form 'report 0 path relevance'",
         ),
     ],
     ids=[
@@ -155,7 +155,7 @@ def check_refusal(folder, read, text, sentence):
 )
 def test_hostile_json_is_refused(tmp_path, text):
     (tmp_path / "file").write_text(text)
-    with pytest.raises(RunError, match="line 1: not a JSON object"):
+    with pytest.raises(RunError, match="line 1: the line is not a JSON object"):
         list(jsonl.json_lines(tmp_path / "file"))
 
 
@@ -185,7 +185,7 @@ def test_a_damaged_gzip_file_is_refused(tmp_path, read, text):
 def test_an_endless_line_is_refused(tmp_path, monkeypatch, read):
     monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 1_000_000)
     (tmp_path / "run").write_bytes(gzip.compress(b" " * 5_000_000, 1))
-    with pytest.raises(RunError, match="line 1: is longer than 1,000,000 bytes"):
+    with pytest.raises(RunError, match="line 1: the line is longer than 1,000,000 bytes"):
         read(tmp_path / "run")
 
 
@@ -198,11 +198,11 @@ def test_a_missing_file_is_refused(tmp_path, read):
 @pytest.mark.parametrize("read", [read_run, read_trec_run])
 def test_a_named_pipe_is_refused(tmp_path, read):
     os.mkfifo(tmp_path / "run")
-    with pytest.raises(RunError, match="cannot read it: is a named pipe"):
+    with pytest.raises(RunError, match="cannot read it: this is a named pipe"):
         read(tmp_path / "run")
 
 
 def test_a_folder_without_a_run_is_refused_with_advice(tmp_path):
-    message = "no finished run of the split 'test'; make one with: tosloc train"
+    message = "there is no finished run of the split 'test'; create one with tosloc train"
     with pytest.raises(RunError, match=message):
         read_scored_run(tmp_path)

@@ -78,7 +78,7 @@ def test_an_encoded_name_contains_no_white_space(name):
 
 @pytest.mark.parametrize("name", ["", "a\ud800"])
 def test_text_that_cannot_be_a_name_is_refused(name):
-    with pytest.raises(RunError, match="cannot be written in TREC's form"):
+    with pytest.raises(RunError, match="cannot be written in TREC format"):
         percent_encode(name)
 
 

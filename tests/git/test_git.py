@@ -120,7 +120,7 @@ def test_every_kind_of_repository_opens(make, make_repository, tmp_path, monkeyp
     ("name", "message"),
     [
         ("nowhere", r"nowhere: no such folder; give the path of a git repository"),
-        ("", r": not a git repository; give the folder that has \.git in it"),
+        ("", r": not a git repository; name the folder that contains \.git"),
         ("file", "file is a file; name the folder of the git repository"),
     ],
     ids=["missing", "other folder", "file"],

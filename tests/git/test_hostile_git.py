@@ -347,7 +347,7 @@ def test_an_alternate_is_where_git_looks_for_it(inside, root, tmp_path):
     (root / "a/b/c/d").mkdir(parents=True)
     (inside / "objects/link").symlink_to(root / "a/b/c/d")
     (inside / "objects/info/alternates").write_text("link/../../../../outside\n")
-    message = f"git would read {tmp_path}/outside, which lies outside {root}"
+    message = f"git would read {tmp_path}/outside, which is outside of {root}"
     with pytest.raises(RepositoryError, match=message):
         discovery.check_inside_roots(inside, [root])
 
@@ -355,7 +355,7 @@ def test_an_alternate_is_where_git_looks_for_it(inside, root, tmp_path):
 def test_an_alternate_in_a_loop_of_links_is_refused(inside, root):
     (inside / "objects/loop").symlink_to("loop")
     (inside / "objects/info/alternates").write_text("loop\n")
-    with pytest.raises(RepositoryError, match=f"which lies outside {root}"):
+    with pytest.raises(RepositoryError, match=f"which is outside of {root}"):
         discovery.check_inside_roots(inside, [root])
 
 

@@ -52,8 +52,11 @@ def test_worked_effects(means, ratio, delta_ri, region):
 @pytest.mark.parametrize(
     ("means", "message"),
     [
-        ((0.3, 0.3, 0.1, 0.2), r"AP: the original's advanced .* same mean, 0\.3: no effect"),
-        ((0.2, 0.3, 0.0, 0.1), "the baseline's mean is 0: no relative improvement"),
+        (
+            (0.3, 0.3, 0.1, 0.2),
+            r"AP: the original's advanced .* same mean, 0\.3, so there is no effect",
+        ),
+        ((0.2, 0.3, 0.0, 0.1), "the baseline's mean is 0, so a relative improvement"),
     ],
     ids=["no effect", "baseline of 0"],
 )
@@ -293,7 +296,7 @@ def test_pairs_that_share_only_some_reports_are_refused():
 def test_runs_of_a_pair_with_other_judgements_are_refused():
     baseline = make_evaluated_run(QRELS, 0.2, 1)
     pair = Pair(baseline, make_evaluated_run(make_qrels(seed=9), 0.8, 2))
-    message = "run 1 and run 2 are judged by different reports or fixed files"
+    message = "run 1 and run 2 are judged on different reports or fixed files"
     with pytest.raises(RunError, match=message):
         _ = pair.keys
 
@@ -311,7 +314,7 @@ def test_published_means_are_compared_with_our_values():
 
 
 def test_published_mean_above_1_is_refused():
-    with pytest.raises(RunError, match="a published mean of AP is between 0 and 1, not 30"):
+    with pytest.raises(RunError, match="a published mean of AP must be between 0 and 1, not 30"):
         compare_published(30, 0.5, ORIGINAL, AP)
 
 

@@ -87,5 +87,5 @@ def test_unknown_technique_is_refused_before_any_work(project, capsys):
     out = project.folder / "no"
     arguments = ["--repo", str(project.git.path), "--reports", str(project.write_reports())]
     assert main(["lab", "baselines", "blur", *arguments, "--out", str(out)]) == 2
-    assert "no technique is called 'blur'" in capsys.readouterr().err
+    assert "there is no technique 'blur'" in capsys.readouterr().err
     assert not out.exists()

@@ -70,7 +70,7 @@ def test_settings_choose_the_files_that_are_searched(bm25_command, tmp_path):
 
 def test_split_without_reports_is_refused(bm25_command, tmp_path, capsys):
     assert main([*bm25_command, "--split", "validation"]) == 2
-    assert "none of its 3 reports falls to validation; rank them all" in capsys.readouterr().err
+    assert "none of its 3 reports is in the split validation" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -90,7 +90,7 @@ def test_folder_with_other_things_is_refused(repository, tmp_path, capsys, comma
     own_file.write_text("mine")
     arguments = ["--repo", str(repository.path), "--reports", str(reports), "--split", "all"]
     assert main(["lab", command, *arguments, "--out", str(tmp_path / "thesis")]) == 2
-    assert f"{tmp_path / folder} holds other things, such as 'all'" in capsys.readouterr().err
+    assert f"{tmp_path / folder} contains other files, such as 'all'" in capsys.readouterr().err
     assert own_file.read_text() == "mine"
 
 

@@ -341,4 +341,4 @@ def test_feature_ablation_leaves_out_only_the_given_features(run_command):
 def test_feature_ablation_refuses_an_unknown_feature(run_command):
     code, _, err = run_command("feature-ablation", "--features", "chunk")
     assert code == 2
-    assert "no feature of the tables is called 'chunk'; they are bm25f, path, test" in err
+    assert "the tables have no feature 'chunk'; choose from bm25f, path, test" in err

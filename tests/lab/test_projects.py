@@ -59,12 +59,12 @@ def test_project_without_settings_uses_all_reports(read_list):
     ("text", "message"),
     [
         ("", "it lists no project"),
-        ("one = 1\n", "one is a section, [one]"),
+        ("one = 1\n", "one must be a section, [one]"),
         (f"{ENTRY}zon = 'UTC'\n", "[one]: zon: unknown key"),
         (f"{ENTRY}config = 'none'\n", "none: cannot read the configuration"),
         (ENTRY.replace("one.git", "two.git"), "two.git: no such folder"),
-        (ENTRY.replace("one.jsonl", "two.jsonl"), "two.jsonl: no such file of reports"),
-        (ENTRY.replace("[one]", '["../one"]'), "no name of a folder"),
+        (ENTRY.replace("one.jsonl", "two.jsonl"), "two.jsonl: there is no such file of reports"),
+        (ENTRY.replace("[one]", '["../one"]'), "cannot be the name of a folder"),
         (ENTRY + ENTRY.replace("[one]", "[One]"), "two projects are called 'One'"),
     ],
     ids=[
@@ -155,14 +155,14 @@ def test_evaluate_refuses_a_run_that_is_named_twice(results, capsys):
 def test_runs_of_many_projects_are_refused_by_the_other_command(results, capsys):
     shutil.rmtree(results / "good/cid+three")
     err = run_refused(capsys, "evaluate", results / "good")
-    assert "runs of many projects are for tosloc lab evaluate" in err
+    assert "for runs of many projects, use tosloc lab evaluate" in err
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare"])
 def test_run_of_one_project_is_refused(command, results, capsys):
     others = [results / "worse"] if command == "compare" else []
     err = run_refused(capsys, "lab", command, *others, results / "good/ann+one")
-    assert "no folder of runs, one a project" in err
+    assert "this is not a folder with one run per project" in err
 
 
 @pytest.fixture

@@ -103,5 +103,5 @@ def test_run_without_scores_has_no_answers(folder):
     known_ranks = [(report, {"A.java": 1}) for report in "1234"]
     write_known_ranks(folder / "test/run.jsonl.gz", {}, known_ranks)
     scored = read_scored_run(folder)
-    with pytest.raises(RunError, match="report 1 has no scores, which shares are made of"):
+    with pytest.raises(RunError, match="report 1 has no scores, from which confidence is computed"):
         judged_answers(scored.run, scored.qrels)

@@ -171,11 +171,11 @@ def wrong_projects(folder, toys):
             ["figure-6"],
             "name an encoder to train, a folder or a name on the hub, with --encoder",
         ),
-        (["table-6", "--encoder", "{folder}/none"], "no encoder can be loaded from there"),
+        (["table-6", "--encoder", "{folder}/none"], "no encoder can be loaded from this"),
         (["figure-5", "--finished", "--out", "{folder}/empty"], "no finished training"),
         (
             ["figure-5", "--projects", "{folder}/changed.toml"],
-            "a run on other reports (reports.jsonl)",
+            "the run in it is for other reports (reports.jsonl)",
         ),
     ],
     ids=[

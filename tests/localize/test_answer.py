@@ -202,6 +202,6 @@ def test_the_docs_describe_every_key_and_kind_of_reason():
     page = (Path(__file__).parents[2] / "docs/formats.md").read_text(encoding="utf-8")
     weights = schema()["properties"]["weights"]["properties"]
     reason = schema()["$defs"]["reason"]["properties"]
-    kinds = reason["kind"]["description"].partition(";")[0].split(", ")
+    kinds = reason["kind"]["description"].partition(".")[0].split(", ")
     names = [*schema()["properties"], *weights, *reason, *kinds]
     assert [name for name in names if f"`{name}`" not in page] == []

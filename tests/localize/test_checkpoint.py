@@ -103,7 +103,7 @@ def test_saving_leaves_nothing_of_an_earlier_checkpoint(copy):
     [
         ("version", "text.postings.rows", lambda a: a + 10**6, "rows are out of bounds"),
         ("version", "text.postings.starts", lambda a: a[::-1].copy(), "starts do not go from 0"),
-        ("version", "text.terms", lambda a: a[:-9], "starts is of another type or length"),
+        ("version", "text.terms", lambda a: a[:-9], "starts has an unexpected type or length"),
         (
             "version",
             "commit",
@@ -135,12 +135,12 @@ def test_hostile_arrays_are_refused(copy, file, name, change, words):
     path = copy / f"{file}.npz"
     arrays = load_arrays(path)
     save_arrays(path, arrays | {name: change(arrays[name])})
-    check_refused(copy, rf"{file}\.npz is damaged or of another version .*{words}")
+    check_refused(copy, rf"{file}\.npz is damaged or was written by another version .*{words}")
 
 
 def test_an_array_of_other_things_than_numbers_is_refused(copy):
     np.savez(copy / "reports.npz", words=np.array(["text"]))
-    check_refused(copy, r"reports\.npz is damaged \(it holds other things than numbers\)")
+    check_refused(copy, r"reports\.npz is damaged \(it contains values that are not numbers\)")
 
 
 @pytest.mark.parametrize(
@@ -155,24 +155,35 @@ def test_an_array_of_other_things_than_numbers_is_refused(copy):
 def test_a_ranker_of_unknown_features_or_weight_is_refused(copy, ranker):
     (copy / "weights.json").write_text(json.dumps({"weights": {"bm25f": 1.0}, "ranker": ranker}))
     save_arrays(copy / "ranker.npz", {})
-    check_refused(copy, "its weight or features are none")
+    check_refused(copy, "its weight or its features are invalid")
 
 
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("weights.json", "{}", "no weights"),
-        ("weights.json", '{"weights": {"magic": 1.0}}', "does not know"),
+        ("weights.json", "{}", "one number for each feature"),
+        (
+            "weights.json",
+            '{"weights": {"magic": 1.0}}',
+            "the feature 'magic', which this version does not have",
+        ),
         (
             "weights.json",
             '{"weights": {"bm25f": 1}, "stage_two": "magic"}',
-            "names a reranker that this version does",
+            "names the reranker",
         ),
         ("reports.npz", "", "damaged"),
         ("provenance.json", "[]", "not a JSON object"),
         ("config.json", '{"a": ' * 100_000, r"cannot be read \(nested too deeply\)"),
     ],
-    ids=["no weights", "unknown feature", "unknown reranker", "empty", "list", "nested"],
+    ids=[
+        "one number for each feature",
+        "unknown feature",
+        "unknown reranker",
+        "empty",
+        "list",
+        "nested",
+    ],
 )
 def test_other_content_is_refused(copy, name, content, words):
     (copy / name).write_text(content)
@@ -193,7 +204,7 @@ def test_a_weight_that_is_no_usable_number_is_refused(copy, weight):
 def test_a_temperature_that_is_no_positive_number_is_refused(copy, temperature):
     content = f'{{"weights": {{"bm25f": 1}}, "temperature": {temperature}}}'
     (copy / "weights.json").write_text(content)
-    check_refused(copy, "weights.json.*a temperature that is no number")
+    check_refused(copy, "weights.json.*a temperature that is not a number")
 
 
 @pytest.mark.parametrize("name", JSON_FILES)
@@ -209,7 +220,7 @@ def test_a_huge_file_is_refused(copy, name):
         ("{}", "training.kind: Field required"),
         ('{"kind": "borrowed"}', "training.kind: Input should be 'shipped' or 'trained'"),
         ('{"kind": "trained", "date": "yesterday"}', "training.date: "),
-        ('{"kind": "trained", "reports": -1}', "training.reports: is negative"),
+        ('{"kind": "trained", "reports": -1}', "training.reports must not be negative"),
         ('{"kind": "trained", "weak": "some"}', "training.weak: "),
     ],
     ids=["number", "no kind", "kind", "date", "reports", "weak"],

@@ -147,7 +147,7 @@ def test_a_closed_localizer_refuses_a_report(java_repository):
 
 
 def test_no_report_is_a_type_error(localizer):
-    with pytest.raises(TypeError, match="a report is a BugReport or its text, not NoneType"):
+    with pytest.raises(TypeError, match="a report must be a BugReport or its text, not NoneType"):
         localizer.localize(None)
 
 
@@ -163,17 +163,19 @@ def test_a_wrong_path_to_explain_gets_a_suggestion(localizer, path):
 
 
 def test_an_unknown_path_to_explain_is_refused(localizer):
-    with pytest.raises(ToslocError, match=r"; paths begin at the root of the repository$"):
+    with pytest.raises(
+        ToslocError, match=r"; give the path relative to the root of the repository$"
+    ):
         localizer.explain(TEXT, "README.md")
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"top": 0}, "top is 1 or more"),
-        ({"functions": -1}, "functions is 0 or more"),
-        ({"include": "src/"}, "include and exclude are lists of globs"),
-        ({"exclude": "src/"}, "include and exclude are lists of globs"),
+        ({"top": 0}, "top must be 1 or more"),
+        ({"functions": -1}, "functions must be 0 or more"),
+        ({"include": "src/"}, "include and exclude must be lists of globs"),
+        ({"exclude": "src/"}, "include and exclude must be lists of globs"),
     ],
     ids=["top", "functions", "include", "exclude"],
 )
@@ -235,8 +237,9 @@ def unparsable_files(monkeypatch):
 
 
 UNPARSABLE_NOTES = [
-    "1 file larger than 10 MB, ranked by path alone",
-    "2 files too large, too deep or too broken for a parser, read word by word",
+    "1 file is larger than 10 MB and ranked only by its path",
+    "2 files are too large, too deeply nested or too broken for a parser, and are read word by"
+    " word",
 ]
 
 

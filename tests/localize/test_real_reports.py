@@ -359,4 +359,6 @@ def test_sibling_of_the_first_file_is_among_the_other_files(answer_to):
     answer = answer_to(files, "Text in the preview pane is cut off\nHidden password on Linux.\n")
     assert paths(answer)[0] == "PreviewPane.cpp"
     assert answer.others[0].path == "PreviewPane.ui"
-    assert answer.others[0].why[0].text == "Beside PreviewPane.cpp, with the same name"
+    assert (
+        answer.others[0].why[0].text == "In the same folder as PreviewPane.cpp, with the same name"
+    )

@@ -134,7 +134,7 @@ NOT_FOUND = {
     ("answer", "sentence"),
     [
         ((401, {"message": "Bad credentials"}, {}), "GitHub answers 401 (Bad credentials)"),
-        ((200, NOT_FOUND, {}), "GitHub refuses it (Could not resolve)"),
+        ((200, NOT_FOUND, {}), "GitHub refuses the request (Could not resolve)"),
         ((503, [1], {}), "GitHub answers 503"),
         ((200, {"wrong": [1]}, {}), "GitHub's answer cannot be read (KeyError); try again later"),
     ],
@@ -149,7 +149,7 @@ def test_a_refusal_of_github_is_one_sentence(stub, answer, sentence):
 
 @pytest.mark.parametrize("name", ["flask", "a/b/c", "../x", "a/b?c"])
 def test_a_bad_name_of_a_project_is_not_requested(stub, name):
-    with pytest.raises(ToslocError, match="is no OWNER/NAME"):
+    with pytest.raises(ToslocError, match="is not of the form OWNER/NAME"):
         fetch_issues(name, "secret")
     assert stub.requests == []
 
@@ -158,8 +158,8 @@ def test_a_bad_name_of_a_project_is_not_requested(stub, name):
     ("address", "sentence"),
     [
         ("http://127.0.0.1:9", r"GitHub does not answer \("),
-        ("http://github.example.org/api/v3", "the token would be sent for all to read"),
-        ("file:///etc", "the token would be sent for all to read"),
+        ("http://github.example.org/api/v3", "the token would be sent unencrypted"),
+        ("file:///etc", "the token would be sent unencrypted"),
     ],
 )
 def test_a_bad_server_is_not_sent_the_token(stub, monkeypatch, address, sentence):
@@ -272,7 +272,7 @@ def test_an_issue_is_localized(stub, repository, monkeypatch, capsys, reference)
     ("reference", "sentence"),
     [
         ("#7", "the remote named origin is not on github.com; write OWNER/REPO#7"),
-        ("ann/one#8", "GitHub answers 404 (Not Found); a token in GITHUB_TOKEN may read more"),
+        ("ann/one#8", "GitHub answers 404 (Not Found); a token in GITHUB_TOKEN may have access"),
         ("ann/one#9", "GitHub's answer cannot be read (TypeError); try again later"),
     ],
 )

@@ -165,12 +165,12 @@ def test_the_reason_for_which_an_issue_is_left_out(record, left_out):
     ("text", "sentence"),
     [
         ("number,title\n12,Crash", "x.json: malformed JSON in line 1"),
-        ('[{"a": 1}]', r"x.json, record 1: JSON of no known kind \(keys: a\)"),
+        ('[{"a": 1}]', r"x.json, record 1: unknown kind of JSON \(keys: a\)"),
         (
             [{key: GITHUB_CLI[key] for key in ("number", "title", "body")}],
             "lacks its number or the time when it was opened; export both",
         ),
-        ([GITHUB_CLI | {"createdAt": "soon"}], "'soon' is no time"),
+        ([GITHUB_CLI | {"createdAt": "soon"}], "'soon' is not a time"),
         (
             [GITHUB_CLI, GITLAB],
             "record 2: this issue is from GitLab, but earlier ones are from GitHub;"

@@ -126,10 +126,10 @@ def test_file_that_the_report_names_is_not_selected_against_the_globs():
         ({"include": ("*.py",), "exclude": ("nowhere/",)}, "exclude: 'nowhere/' matches none"),
         (
             {"include": ("src",), "exclude": ("*.py", "*.js")},
-            "the globs leave none of the 7 source files",
+            "the globs exclude all of the 7 source files",
         ),
         *(
-            ({"exclude": (glob,)}, f"exclude: '{glob}' is no glob")
+            ({"exclude": (glob,)}, f"exclude: '{glob}' is not a valid glob")
             for glob in ("", "!src", "# src")
         ),
         ({"include": ("a**/[",)}, "include"),
@@ -142,7 +142,9 @@ def test_a_glob_that_matches_nothing_is_one_sentence(options, words):
 
 @pytest.mark.parametrize("pattern", ["[z-a]", "\\", "a[[.", "x" * (LONGEST_GLOB + 1)])
 def test_a_pattern_that_is_no_glob_is_one_sentence(pattern):
-    with pytest.raises(ToslocError, match=r"^include: '.*' (is no glob:|matches none of the 7)"):
+    with pytest.raises(
+        ToslocError, match=r"^include: '.*' (is not a valid glob:|matches none of the 7)"
+    ):
         chosen(include=(pattern,))
 
 

@@ -259,7 +259,7 @@ def test_nothing_is_learned_from_too_few_reports(overfit_tables, by_first_featur
     stage, choice = fit_stage_one(settings, MANY_NAMES, overfit_tables, list, by_first_feature)
     assert stage.weights.tolist() == by_first_feature.weights.tolist()
     assert [*choice.tried] == [AS_SHIPPED]
-    needed = "training needs 20 reports with a fixed file to learn from, and there are 12"
+    needed = "training needs 20 reports with a fixed file to learn from, but there are only 12"
     assert choice.sentence == f"Keeping the shipped weights: {needed}."
 
 
@@ -451,7 +451,9 @@ def test_a_training_without_tables_is_an_error(tmp_path, listing):
     if listing is not None:
         (tmp_path / ".tosloc-work").mkdir()
         (tmp_path / ".tosloc-work/blocks.json").write_text(listing)
-    with pytest.raises(ToslocError, match="keeps no feature tables; train it with keep_features"):
+    with pytest.raises(
+        ToslocError, match="contains no feature tables; train it with keep_features"
+    ):
         list_blocks(tmp_path)
 
 

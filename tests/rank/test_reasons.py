@@ -102,7 +102,7 @@ def test_a_rerankers_reason_is_given_if_there_is_no_other(reasons_for):
 
 
 def test_a_file_without_any_reason_is_ranked_by_its_activity(reasons_for):
-    text = "No common words; ranked by how often and how recently it changed"
+    text = "No matching words; ranked by how often and how recently it changed"
     assert reasons_for(OTHER, **LITTLE) == (Reason("activity", text),)
 
 
@@ -455,7 +455,7 @@ def test_words_are_shown_with_the_listed_function_that_has_most(
 
 
 def test_a_test_has_what_it_tests_as_reason(reasons_for):
-    text = "It tests src/Tree.java, number 1 of all files"
+    text = "It tests src/Tree.java, which has rank 1"
     chosen = reasons_for(TREE_TEST, "Growing", weights={"test_counterpart": 1.0})
     assert chosen == (Reason("test", text),)
 

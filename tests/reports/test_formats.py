@@ -158,7 +158,9 @@ def test_a_bug_that_comes_again_paths_and_ranks(tmp_path):
         "src/a b.py",
         "src/C.java d/E.PY",
     )  # blanks separate only after a known suffix
-    with pytest.raises(ReportError, match=r"no listed file ends with one of 1 suffixes \(\.go\)"):
+    with pytest.raises(
+        ReportError, match=r"no listed file has one of the 1 searched suffixes \(\.go\)"
+    ):
         read_reports(path, suffixes=[".go"])
     assert split_paths(".java a.java\nb.java a.java c.jav", [".java"]) == (
         ".java a.java",
@@ -173,14 +175,14 @@ def test_spreadsheet_that_is_wrong(tmp_path):
     whole = path.read_bytes()
     for damaged in (whole[: len(whole) // 2], b"PK\x03\x04 is no zip"):
         path.write_bytes(damaged)
-        refused(path, r"reports\.data: damaged, or no spreadsheet")
+        refused(path, r"reports\.data is damaged, or not a spreadsheet")
     refused(
         spreadsheet(tmp_path, {}, columns=["name", "summary"]),
-        "lacks a table with the columns bug_id, summary,",
+        "has no table with the columns bug_id, summary,",
     )
-    refused(spreadsheet(tmp_path, {"bug_id": None}), "sheet swt, row 2: lacks id")
-    refused(spreadsheet(tmp_path, {"report_time": "soon"}), "row 2: 'soon' is no time")
-    refused(spreadsheet(tmp_path), "holds no report")
+    refused(spreadsheet(tmp_path, {"bug_id": None}), "sheet swt, row 2: this report lacks id")
+    refused(spreadsheet(tmp_path, {"report_time": "soon"}), "row 2: 'soon' is not a time")
+    refused(spreadsheet(tmp_path), "contains no report in a known format")
     refused(spreadsheet(tmp_path, {}, {"summary": "another"}), "report 425999 is listed twice")
     ids = {"bug_id": "425999#2"}, {}, {"commit": "1111111"}
     refused(spreadsheet(tmp_path, *ids), "report 425999 is listed twice")
@@ -220,9 +222,9 @@ def test_xml(tmp_path):
     assert second.fixed_on is None
     for text, words in (
         (BUGLOCATOR.replace('id="7"', 'id="75739"'), "report 75739 is listed twice"),
-        (BUGLOCATOR.replace("opendate", "opened"), "bug 1: lacks opened"),
+        (BUGLOCATOR.replace("opendate", "opened"), "bug 1: this report lacks opened"),
         (BUGLOCATOR[:400], "malformed XML"),
-        ("<html/>", "holds no report, or of no form that is known"),
+        ("<html/>", "contains no report in a known format"),
     ):
         path.write_text(text, "utf-8")
         refused(path, words)
@@ -233,7 +235,7 @@ def test_xml(tmp_path):
     for head in (bomb, '<!DOCTYPE x [<!ENTITY c SYSTEM "file:///etc/hostname">]>'):
         path = export(tmp_path, {"description": "ENTITY"}, head=head)
         path.write_text(path.read_text("utf-8").replace(">ENTITY<", ">&c;<"), "utf-8")
-        refused(path, "with entities, which are not expanded")
+        refused(path, "has entities, which are not supported")
 
 
 LINE = {
@@ -295,10 +297,10 @@ METHOD = {"path": "a.py", "name": "f", "start": 1}
         ('{"id": 1, "summary": }', "malformed JSON in line 2, column 22"),
         ({"fixed": None, "opened": None}, "lacks opened, fixed"),
         ({"fixed": "x/A.java"}, FIXED),
-        ({"summary": {"a": 1}}, "'summary' must be text, and is dict"),
-        ({"opened": "2020-13-01"}, "'2020-13-01' is no time"),
+        ({"summary": {"a": 1}}, "'summary' must be text, not dict"),
+        ({"opened": "2020-13-01"}, "'2020-13-01' is not a time"),
         ({"id": "a/b#12"}, "report a/b#12 is listed twice"),
-        ({"version": "ef01"}, "names both a fix_commit and the version to search"),
+        ({"version": "ef01"}, "names both a fix_commit and a version to search"),
         *(({"functions": value}, FIXED) for value in (["f"], {"a.py": "f"})),
         *(
             ({"methods": [METHOD | {"start": n}]}, "'methods' must be a list of objects")
@@ -331,7 +333,7 @@ def test_no_file_of_reports(tmp_path):
     path = tmp_path / "reports.xlsx"
     for content, words in (
         (b" \n", "is empty"),
-        (b"\xd0\xcf\x11\xe0", r"no file of reports; expected .xlsx \(no .xls\)"),
+        (b"\xd0\xcf\x11\xe0", r"not a file of labelled reports; expected .xlsx \(not .xls\)"),
     ):
         path.write_bytes(content)
         refused(path, words)

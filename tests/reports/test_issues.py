@@ -54,7 +54,7 @@ def test_text_and_markdown_with_front_matter(tmp_path):
     assert report.description == "summary line\n\n---\nrest"
     report = read(tmp_path, "---\nopened: 2014-07-01 12:00\n---\na", zone="America/New_York")
     assert report.opened == datetime(2014, 7, 1, 16, tzinfo=UTC)
-    with pytest.raises(ConfigError, match="no time zone is named 'Mars/Base'"):
+    with pytest.raises(ConfigError, match="there is no time zone 'Mars/Base'"):
         read(tmp_path, "a", zone="Mars/Base")
 
 
@@ -132,18 +132,18 @@ def test_issues_of_each_tracker(tmp_path, record, number, title, description):
 
 def test_json_that_is_wrong(tmp_path):
     refused(tmp_path, '{\n  "title": "a",\n  "body": oops}', "malformed JSON in line 3, column 11")
-    refused(tmp_path, [{"title": "a"}, {"title": "b"}], "holds 2 reports; give one")
+    refused(tmp_path, [{"title": "a"}, {"title": "b"}], "contains 2 reports; give exactly one")
     deep = '{"content":[' * 100_000 + "]}" * 100_000
     refused(
         tmp_path,
         '{"key": "A-1", "fields": {"summary": "S", "description": ' + deep + "}}",
         "cannot be read",
     )
-    refused(tmp_path, [], "holds 0 reports")
-    refused(tmp_path, {"message": "Not Found"}, r"JSON of no known kind \(keys: message\)")
-    refused(tmp_path, {"title": ["a"]}, "'title' must be text, and is list")
+    refused(tmp_path, [], "contains 0 reports")
+    refused(tmp_path, {"message": "Not Found"}, r"unknown kind of JSON \(keys: message\)")
+    refused(tmp_path, {"title": ["a"]}, "'title' must be text, not list")
     for time in (1e300, "253402300800000", "2020-13-01", True, ["2020"]):
-        refused(tmp_path, {"summary": "a", "opened": time}, "is no time")
+        refused(tmp_path, {"summary": "a", "opened": time}, "is not a time")
 
 
 FORM = (
@@ -159,7 +159,7 @@ def test_text_that_is_odd_empty_or_a_form_that_nobody_filled_in(tmp_path):
     assert read(tmp_path, "café fails".encode("utf-16")).summary == "café fails"
     assert read(tmp_path, '{"title": "a\\ud800b"}').summary == "a\ufffdb"
     for content in ("", {"title": "", "body": None}, "---\nid: 3\n---\n", "{}"):
-        refused(tmp_path, content, "empty|no known kind")
+        refused(tmp_path, content, "empty|unknown kind")
     refused(tmp_path, b"x" * LARGEST_REPORT, "is 10 MB or larger")
     refused(
         tmp_path,
@@ -178,7 +178,7 @@ def test_standard_input_streams_and_what_a_shell_hands_over(monkeypatch):
     )
     assert read_report("-") == expected
     monkeypatch.setattr("sys.stdin", None)
-    with pytest.raises(ReportError, match="standard input: is closed; give a file"):
+    with pytest.raises(ReportError, match="standard input is closed; give a file"):
         read_report("-")
     with pytest.raises(ReportError, match="is binary"):
         read_report(io.StringIO("a\0b"))

@@ -64,7 +64,9 @@ def test_published_ranks_that_cannot_be(repository, tmp_path, ranks):
             tmp_path / "a.xlsx", commit_fixes(repository), [ranks, *PUBLISHED_RANKS[1:]]
         ),
     )
-    with pytest.raises(ReportError, match=r"report 1: published ranks .* of 3 files cannot be"):
+    with pytest.raises(
+        ReportError, match=r"report 1: the published ranks .* are impossible for 3 files"
+    ):
         published_ranks(data, data.cases)
 
 
@@ -100,7 +102,7 @@ def test_cases(history, tmp_path):
     assert rows["test"] == [1, 1, 1, 0, 1, 1, 6.0, 0]
     for more, what in (({}, "fix"), ({"version": "0" * 40}, "version")):
         with pytest.raises(
-            ReportError, match=rf"no {what} of its 1 report is in .*; is it the right one"
+            ReportError, match=rf"none of its 1 report has a {what} in .*; is it the right repo"
         ):
             load(
                 history,
@@ -146,7 +148,7 @@ def test_class_names_stand_for_the_one_file_that_ends_with_them(history, tmp_pat
         "x/c/D.java",
         "y/c/E.java",
     )
-    with pytest.raises(ReportError, match="no fix of its 1 report"):
+    with pytest.raises(ReportError, match="none of its 1 report has a fix"):
         found_for(history, tmp_path, "2", "", ["B.java"])
 
 
@@ -215,5 +217,5 @@ def test_a_language_is_searched_where_a_tenth_of_the_reports_fixed_it(tmp_path):
     for named in ([".java", ".js"], []):  # what settings name stands
         config = Config.of({"data": {"suffixes": named}}, "my.toml")
         assert of([["a.js"]], config) == config
-    with pytest.raises(ReportError, match=r"no listed file ends with one of \d+ suffixes"):
+    with pytest.raises(ReportError, match=r"no listed file has one of the \d+ searched suffixes"):
         of([["a.md"]], Config())

@@ -138,7 +138,7 @@ def test_a_blob_that_kills_its_worker_loses_no_other(repo, texts, tmp_path):
     done = build_in_program(repo, texts, tmp_path, KILLED_BY_A_BLOB)
     report = "BuildReport(added=40, known=0, missing=0, fallback=1, large=0)"
     assert report in done.stdout, done.stderr
-    assert f"file content {bad} brings down what parses it" in done.stderr
+    assert f"the parser crashes on the file content {bad}" in done.stderr
     with FactStore(tmp_path / "facts.db") as store:
         corpus = read_facts(store, dict.fromkeys(texts, ".java"))
     pairs = zip(corpus.blobs, corpus.parsed, strict=True)
@@ -175,7 +175,7 @@ def test_a_build_ends_if_every_process_is_killed(repo, texts, tmp_path):
         corpus = read_facts(store, dict.fromkeys(texts, ".java"))
     assert done.returncode == 1
     assert len(corpus.terms) == 0
-    assert "killed whatever they read" in done.stderr
+    assert "every process that reads files is killed" in done.stderr
 
 
 def test_a_file_that_is_too_large_is_not_read(repo, texts, tmp_path, monkeypatch):

@@ -236,7 +236,7 @@ def test_a_store_that_may_only_be_read_is_read(read_only_store):
 
 
 def test_writing_a_store_that_may_only_be_read_is_an_error(read_only_store):
-    message = r"cannot be used .*readonly.*; or name another folder for the cache"
+    message = r"cannot be used .*readonly.*; check that its folder is writable"
     with pytest.raises(StoreError, match=message):
         read_only_store.write(ROWS)
 

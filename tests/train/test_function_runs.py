@@ -226,7 +226,7 @@ def test_measures_of_functions_count_reports_with_changed_ones(evaluation):
 
 def test_a_note_counts_reports_without_a_changed_function(evaluation):
     _, notes = evaluation
-    assert "1 report not judged: their version has none of the functions" in notes
+    assert "left out 1 report: their version contains none of the functions" in notes
 
 
 def check_refused(command, sentence, capsys):
@@ -246,7 +246,7 @@ def test_reports_without_functions_are_refused(rank_command, capsys):
 
 def test_a_missing_run_of_functions_is_refused(rank_command, capsys):
     assert run(f"{rank_command} reports.jsonl") == 0
-    sentence = "run/all: no run of functions; make it with: tosloc rank"
+    sentence = "run/all: there is no run of functions; create it with: tosloc rank"
     check_refused("evaluate run --level function --split all", sentence, capsys)
 
 

@@ -72,11 +72,11 @@ def _version_text(answer: Answer) -> str:
     """Return which version was searched: a commit, with changes on disk, or only files on disk."""
     if is_before_first_commit(answer.commit):
         return "on disk; nothing is committed yet"
-    version = f"of {answer.commit[:10]}, {answer.committed:%Y-%m-%d}"
+    version = f"of commit {answer.commit[:10]} ({answer.committed:%Y-%m-%d})"
     if not answer.searched.uncommitted:
         return version
     changes = pluralize(answer.searched.uncommitted, "uncommitted file")
-    return f"{version}, with {changes}"
+    return f"{version} with {changes}"
 
 
 def _print_hit(console: Console, hit: Hit, rank_width: int, repository: Repository | None) -> None:

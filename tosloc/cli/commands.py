@@ -48,7 +48,7 @@ _DATA_LABELS: Final = {
     "reports": "bug reports",
     "listed": "source files listed as fixed",
     "existing": "... in the version before the fix",
-    "empty": "reports without such a file",
+    "empty": "reports without any of these files",
     "no description": "reports without a description",
     "opened after fix": "reports opened after their fix",
     "files a version": "source files per version",

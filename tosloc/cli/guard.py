@@ -16,7 +16,7 @@ from tosloc.core.io import escape_unprintable, truncate_text
 
 WRONG_INPUT: Final = 2
 """Exit code for input that is at fault."""
-INTERRUPTED_SENTENCE: Final = "tosloc: interrupted; run the same command again to go on"
+INTERRUPTED_SENTENCE: Final = "tosloc: interrupted; run the same command again to continue"
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _FIRST_SIGNAL_CODE: Final = 128
 """The exit code after a signal is this and the signal's number, as in shells."""

@@ -62,7 +62,8 @@ CommonOption = Annotated[
 LevelOption = Annotated[
     Level,
     typer.Option(
-        help="Evaluate files, or the functions that rank --functions ranked, next to BM25 alone."
+        help="Evaluate rankings of files, or the rankings of functions that rank --functions"
+        " wrote, together with those of BM25."
     ),
 ]
 
@@ -143,7 +144,8 @@ def _trained_run() -> Path:
         folder = trained_folder(repository)
     if not folder.exists():
         raise RunError(
-            f"{repository.path}: this repository has no training; name a run, or run: tosloc train"
+            f"{repository.path}: nothing was trained for this repository; name a run, or run:"
+            " tosloc train"
         )
     return folder
 

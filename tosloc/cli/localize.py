@@ -172,8 +172,8 @@ def localize(
     max_reports = 1 if one_answer else MAX_ANSWERS_ON_PAGE
     if len(reports) > max_reports and (one_answer or html is not None):
         raise ToslocError(
-            f"--json and --open accept 1 report and --html accepts {MAX_ANSWERS_ON_PAGE}, but"
-            f" there are {len(reports)}; use --jsonl"
+            f"--json and --open accept only one report, and --html at most {MAX_ANSWERS_ON_PAGE},"
+            f" but there are {len(reports)}; use --jsonl"
         )
     check_drawing(html, "tosloc.web.render")
     language_model = user_language_model(rerank)

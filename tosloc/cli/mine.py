@@ -31,7 +31,9 @@ ExportsArgument = Annotated[
 GitHubOption = Annotated[
     str | None,
     typer.Option(
-        metavar="OWNER/NAME", help="Fetch closed issues from GitHub, with $GITHUB_TOKEN or gh."
+        metavar="OWNER/NAME",
+        help="Fetch the closed issues of this GitHub project. The token comes from $GITHUB_TOKEN"
+        " or gh.",
     ),
 ]
 PatternOption = Annotated[
@@ -128,7 +130,7 @@ def _read_issues(
     if github is not None:
         issues.projects.add(github.lower())
         records = fetch_issues(github, read_token(), progress=callback)
-        issues.add(json.dumps(records), f"GitHub's {github}")
+        issues.add(json.dumps(records), f"GitHub project {github}")
 
 
 def _training_command(repo: Path | None, reports: Path | None) -> str:
@@ -162,7 +164,8 @@ def _print_counts(mined: MiningResult, file: Path, as_json: bool) -> None:
         "reports": len(mined.reports),
         "file": str(file) if mined.reports else None,
     }
-    rows = [[f"linked: {kind}", count_cell(number)] for kind, number in mined.kinds.items()]
+    label = "linked" if mined.tracker else "used"
+    rows = [[f"{label}: {kind}", count_cell(number)] for kind, number in mined.kinds.items()]
     rows += [[f"left out: {why}", count_cell(number)] for why, number in left_out.items()]
     unit = "issues" if mined.tracker else "commits"
     rows.append([f"all {unit} that were read", count_cell(mined.read)])

@@ -77,7 +77,7 @@ class _Parser:
                     return None
         from concurrent.futures.process import BrokenProcessPool  # few processes need it
 
-        raise BrokenProcessPool("the process that parses source files is killed whatever it reads")
+        raise BrokenProcessPool("the process that parses source files is killed at every file")
 
     def close(self) -> None:
         """End the process; another text starts another."""

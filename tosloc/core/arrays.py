@@ -112,7 +112,7 @@ def validate_array(
     """
     array: Any = arrays[name]
     if array.dtype != dtype or not _has_shape(array, shape):
-        raise ValueError(f"{name} is of another type or length")
+        raise ValueError(f"{name} has an unexpected type or length")
     if below is not None and array.size:
         # A comparison with NaN is false.
         if not least <= array.min() <= array.max() < below:
@@ -169,7 +169,7 @@ def load_arrays(path: Path) -> Arrays:
         ) from error
     except Exception as error:  # a damaged archive raises anything
         raise CheckpointError(
-            f"{path} is damaged ({error}); train again, or copy it anew"
+            f"{path} is damaged ({error}); train again, or copy it again"
         ) from error
 
 
@@ -179,12 +179,12 @@ def _load_numbers(file: IO[bytes]) -> Arrays:
     with zipfile.ZipFile(file) as archive:
         unpacked = sum(entry.file_size for entry in archive.infolist())
     if unpacked > min(max(_UNPACKED_FREELY, _UNPACKED_TIMES * size), _UNPACKED_AT_MOST):
-        raise ValueError("it would unpack to far more than such files hold")
+        raise ValueError("its unpacked size is implausible")
     file.seek(0)
     with np.load(file, allow_pickle=False) as stored:
         arrays = dict(stored)
     if any(array.dtype.kind not in _NUMBER_KINDS for array in arrays.values()):
-        raise ValueError("it holds other things than numbers")
+        raise ValueError("it contains values that are not numbers")
     return arrays
 
 
@@ -200,7 +200,7 @@ def open_arrays(path: Path, remedy: str = "train again") -> Iterator[Arrays]:
         yield arrays
     except (KeyError, IndexError, ValueError, TypeError) as error:
         raise CheckpointError(
-            f"{path} is damaged or of another version ({error}); {remedy}"
+            f"{path} is damaged or was written by another version ({error}); {remedy}"
         ) from error
 
 

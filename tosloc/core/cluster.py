@@ -54,8 +54,8 @@ def on_cluster(
     require("a Dask cluster", "dask", "distributed")
     if not _ADDRESS.fullmatch(address):
         raise ToslocError(
-            f"{address!r} is no address of a Dask scheduler",
-            hint="an address is tcp://127.0.0.1:8786",
+            f"{address!r} is not the address of a Dask scheduler",
+            hint="write it like tcp://127.0.0.1:8786",
             about="cluster",
         )
     commits = {}
@@ -73,7 +73,7 @@ def on_cluster(
             client = Client(address, timeout=ANSWER_SECONDS, set_as_default=False, name="tosloc")
         except (OSError, ValueError, ImportError) as error:
             raise ToslocError(
-                f"no Dask scheduler of these versions answers at {address} ({error})",
+                f"no Dask scheduler with the same package versions answers at {address} ({error})",
                 hint="start one with: dask scheduler",
                 about="cluster",
             ) from None
@@ -119,7 +119,7 @@ def _check_workers(
         if isinstance(versions, BaseException):
             difference = str(versions)
         else:
-            difference = f"{', '.join(versions ^ own_versions)} on one side alone"
+            difference = f"only one of them has {', '.join(versions ^ own_versions)}"
         raise ToslocError(
             f"{address}: the worker {worker} differs from this machine ({difference})",
             hint="install the same packages there, and clone the repository to the same path",
@@ -169,12 +169,12 @@ def _perform_on_workers(
             future.release()
     except KilledWorker:
         raise BrokenProcessPool(
-            "several workers of the cluster were killed at the same work"
+            "several workers of the cluster were killed while doing the same task"
         ) from None
     except CancelledError:
         raise ToslocError(
-            f"the Dask scheduler at {address} has gone, and finished results are kept",
-            hint="start it again, with its workers, and run the same command again to go on",
+            f"the Dask scheduler at {address} no longer answers; finished results are kept",
+            hint="start it and its workers again, and run the same command again to continue",
             about="cluster",
         ) from None
     finally:

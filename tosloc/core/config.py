@@ -86,7 +86,9 @@ class DataSettings(Section):
             return suffixes
         for suffix in suffixes:
             if not suffix.startswith(".") or len(suffix) < 2:
-                raise ValueError(f"a suffix starts with a dot, such as '.java', not {suffix!r}")
+                raise ValueError(
+                    f"a suffix must start with a dot, such as '.java'; {suffix!r} does not"
+                )
         return suffixes
 
     @property
@@ -98,7 +100,8 @@ class DataSettings(Section):
     def _check_split(self) -> Self:
         if self.train + self.validation >= 1:
             raise ValueError(
-                f"train {self.train:g} and validation {self.validation:g} leave nothing for test"
+                f"train {self.train:g} and validation {self.validation:g} leave no reports for the"
+                " test"
             )
         return self
 
@@ -173,7 +176,7 @@ class RunSettings(Section):
     @classmethod
     def _check_jobs(cls, jobs: int) -> int:
         if jobs == 0:
-            raise ValueError("a number of processes, or -1 for every core")
+            raise ValueError("must be a number of processes, or -1 for every core")
         return jobs
 
 
@@ -259,12 +262,12 @@ def _read_values(path: Path, extended_by: tuple[Path, ...]) -> dict[str, Any]:
         if os.path.isfile(path):
             raise
         names = ", ".join(sorted(file.stem for file in shipped_configs_folder().glob("*.toml")))
-        raise ConfigError(f"{error}; the configurations that TosLoc ships are {names}") from None
+        raise ConfigError(f"{error}; TosLoc ships the configurations {names}") from None
     extends = values.pop("extends", None)
     if extends is None:
         return values
     if not isinstance(extends, str):
-        raise ConfigError(f"{path}: extends is the name of another TOML file in quotes")
+        raise ConfigError(f"{path}: extends must be the name of another TOML file in quotes")
     base = find_config(extends, path.parent, other_than=path)
     base_values = _read_values(base, (*extended_by, path.resolve()))
     Config.of(base_values, str(base))
@@ -303,4 +306,4 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     near = difflib.get_close_matches(name[:100], known, n=1)
     if near:
         return f", did you mean {near[0]!r}?"
-    return f"; known are {', '.join(known)}"
+    return f"; choose from {', '.join(known)}"

@@ -113,16 +113,19 @@ def user_sentence(
     from concurrent.futures import BrokenExecutor  # here: few processes need it
 
     if isinstance(error, MemoryError):
-        return "not enough memory; free some, or ask for less at once"
+        return "there is not enough memory; free some, or ask for less at once"
     if isinstance(error, BrokenExecutor):
         return (
-            "a worker process was killed, most likely for its memory;"
-            " set a lower jobs in [run] and try again"
+            "a worker process was killed, most likely because memory ran out; set jobs in [run]"
+            " to a lower number and try again"
         )
     if isinstance(error, OSError):
         problem = error.strerror or str(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            problem = "no room left on the disk; make room and run the same command again to go on"
+            problem = (
+                "there is no space left on the disk; free some, and run the same command again to"
+                " continue"
+            )
         return f"{error.filename}: {problem}" if error.filename else problem
     if isinstance(error, ToslocError):
         return render(error)

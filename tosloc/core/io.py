@@ -49,7 +49,7 @@ def open_regular_file(path: Path) -> BufferedReader:
     if not stat.S_ISREG(mode) and not is_shell_pipe:
         code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
         kind = _KIND_NAMES.get(stat.S_IFMT(mode), "a device")
-        raise OSError(code, f"is {kind}, not a file", str(path))
+        raise OSError(code, f"this is {kind}, not a file", str(path))
     return path.open("rb")
 
 
@@ -61,7 +61,7 @@ def read_regular_file(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     with open_regular_file(path) as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
-        raise OSError(errno.EFBIG, f"more than {max_bytes:,} bytes", str(path))
+        raise OSError(errno.EFBIG, f"the file has more than {max_bytes:,} bytes", str(path))
     return content
 
 

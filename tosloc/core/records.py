@@ -72,7 +72,7 @@ class BugReport:
     def opened_seconds(self) -> float:
         """Time of opening in seconds since 1970, UTC. Raises ValueError if it is not known."""
         if self.opened is None:
-            raise ValueError(f"report {self.id}: its opening time is not known; state one")
+            raise ValueError(f"report {self.id}: its opening time is unknown; add one")
         return self.opened.timestamp()
 
 

@@ -87,8 +87,8 @@ def compare(
     both = sorted(scores_a.keys() & scores_b.keys())
     if not both or ((only_a or only_b) and not common):
         raise RunError(
-            f"{name_a} and {name_b} judge different reports ({len(only_a)} only the first, "
-            f"{len(only_b)} only the second, such as {min(only_a | only_b)})",
+            f"{name_a} and {name_b} judge different reports ({len(only_a)} only in the first,"
+            f" {len(only_b)} only in the second, such as {min(only_a | only_b)})",
             hint=f"{{common}} compares those that both judge, here {len(both)}",
         )
     pairs = tuple(ReportPair(scores_a[report], scores_b[report]) for report in both)
@@ -98,7 +98,7 @@ def compare(
             raise RunError(
                 f"report {pair.report}: {min(one_sided)} is a fixed file for only one of {name_a} "
                 f"and {name_b}",
-                hint="judge both by the same file, with {qrels}",
+                hint="judge both with the same file, named with {qrels}",
             )
     comparison = compare_pairs(name_a, name_b, pairs, measures)
     return replace(comparison, only_a=len(only_a), only_b=len(only_b))

@@ -55,11 +55,13 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
             while line := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
                 if len(line) > MAX_LINE_BYTES:
-                    raise RunError(f"{path} line {number}: is longer than {MAX_LINE_BYTES:,} bytes")
+                    raise RunError(
+                        f"{path} line {number}: the line is longer than {MAX_LINE_BYTES:,} bytes"
+                    )
                 yield number, line
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise RunError(
-            f"{path}: the file is damaged or cut off after line {number}; make it again"
+            f"{path}: the file is damaged or cut off after line {number}; create it again"
         ) from None
     except OSError as error:
         raise RunError(f"{path}: cannot read it: {error.strerror or error}") from None
@@ -86,7 +88,7 @@ def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            raise RunError(f"{where}: not a JSON object")
+            raise RunError(f"{where}: the line is not a JSON object")
         yield where, value
 
 

@@ -42,7 +42,8 @@ class Judgement:
         enough_searched = self.searched is None or self.searched >= len(self.fixed)
         if not (listed_once and fixed_once and enough_searched):
             raise ValueError(
-                f"report {self.report}: fixed files are listed ones, each once, of those searched"
+                f"report {self.report}: the fixed files must be among the listed and the searched"
+                " files, each once"
             )
 
     @property

@@ -70,7 +70,7 @@ def _faulty_bpref(scores: ReportScores) -> float:
     """
     ranked = scores.searched if scores.ranked is None else scores.ranked
     if ranked is None:
-        raise RunError("bpref counts the other files, and how many were searched is not known")
+        raise RunError("bpref needs the number of searched files, which is unknown")
     return bpref(_others_above(scores), scores.relevant, ranked - len(scores.ranks))
 
 
@@ -142,7 +142,8 @@ MEASURES: Final[Mapping[str, MeasureRow]] = {
     "old_bpref": MeasureRow(
         lambda scores, _: _faulty_bpref(scores),
         "never",
-        "the faulty binary preference, over those of them that are ranked (before trec_eval 8.0)",
+        "binary preference over the ranked files that are not fixed (faulty formula before"
+        " trec_eval 8.0)",
     ),
 }
 YES_OR_NO: Final = {"Hit", "Acc"}
@@ -171,7 +172,7 @@ class Measure:
         refused = "always" if self.k is None else "never"
         if self.k == 0 or row is None or row.cut == refused:
             names = ", ".join(f"{name}{_SUFFIXES[row.cut]}" for name, row in MEASURES.items())
-            raise RunError(f"no measure {self!r}; known are {names}")
+            raise RunError(f"there is no measure {self!r}; choose from {names}")
 
     def __repr__(self) -> str:
         return self.name if self.k is None else f"{self.name}@{self.k}"
@@ -267,7 +268,7 @@ def evaluate(run: Run, qrels: Qrels) -> Evaluation:
     judgement, and if a ranking is longer than its version.
     """
     if not qrels:
-        raise RunError(f"{run.where}: nothing to evaluate, no report is judged")
+        raise RunError(f"{run.where}: no report is judged, so there is nothing to evaluate")
     _check_all_present(run, "ranking", qrels.keys(), run.orders.keys())
     _check_all_present(run, "judgement", run.orders.keys(), qrels.keys())
     return Evaluation(tuple(_score_report(run, qrels[report]) for report in sorted(qrels)))
@@ -280,8 +281,8 @@ def _check_all_present(
     lacking = sorted(set(reports) - set(present))
     if lacking:
         raise RunError(
-            f"{run.where}: no {what} for {len(lacking)} of {len(reports)} reports, "
-            f"first {lacking[0]}"
+            f"{run.where}: no {what} for {len(lacking)} of {len(reports)} reports, such as"
+            f" {lacking[0]}"
         )
 
 

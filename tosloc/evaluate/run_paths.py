@@ -66,7 +66,9 @@ def read_scored_run(
     if qrels is None:
         qrels = file.parent / JUDGEMENTS_FILE
         if not qrels.is_file():
-            raise RunError(f"{path}: no judgements beside the run", hint="name them with {qrels}")
+            raise RunError(
+                f"{path}: there are no judgements beside the run", hint="name them with {qrels}"
+            )
     judgements = read_any_judgements(qrels)
     shipped = None
     shipped_file = file.parent.parent / SHIPPED / file.parent.name / RUN_FILE
@@ -94,13 +96,13 @@ def find_run(path: str | Path, split: str) -> tuple[Path, str]:
             finished_splits.add(run.parent.name)
     if split not in finished_splits:
         if finished_splits:
-            advice = f"it holds {', '.join(sorted(finished_splits))}"
+            advice = f"it contains {', '.join(sorted(finished_splits))}"
         else:
             advice = (
-                "make one with: tosloc train, or tosloc rank; runs of many projects are for "
-                "tosloc lab evaluate"
+                "create one with tosloc train or tosloc rank; for runs of many projects, use"
+                " tosloc lab evaluate"
             )
-        raise RunError(f"{path}: no finished run of the split {split!r}; {advice}")
+        raise RunError(f"{path}: there is no finished run of the split {split!r}; {advice}")
     return path / split / RUN_FILE, name
 
 
@@ -113,7 +115,8 @@ def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun
     file, name = find_run(path, split)
     if not (file.parent / FUNCTION_LEVEL).is_dir():
         raise RunError(
-            f"{file.parent}: no run of functions", hint="make it with: tosloc rank --functions"
+            f"{file.parent}: there is no run of functions",
+            hint="create it with: tosloc rank --functions",
         )
     ours = read_scored_run(file.parent / FUNCTION_LEVEL)
     bm25 = read_scored_run(file.parent / BM25_LEVEL)
@@ -129,8 +132,8 @@ def drop_test_files(scored: ScoredRun) -> ScoredRun:
     run = scored.run
     if run.partial:
         raise RunError(
-            f"{run.where}: only the ranks of some files are known; files can be left out of whole "
-            "rankings"
+            f"{run.where}: only the ranks of some files are known; files can be left out only of"
+            " complete rankings"
         )
     is_source = ~which_are_tests(run.names)
     orders = {}

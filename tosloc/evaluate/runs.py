@@ -98,7 +98,7 @@ class Run:
         """
         if self.partial:
             raise RunError(
-                f"{self.where}: only the ranks of some files are known, not whole rankings"
+                f"{self.where}: only the ranks of some files are known, not complete rankings"
             )
         return (self.ranking(report) for report in sorted(self.orders))
 
@@ -195,7 +195,7 @@ class _OrderLine:
             )
         if not is_sorted or len(np.unique(files)) < len(files):
             raise RunError(
-                f"{where}: a file stands there twice, scores increase, or ranks do not, from 1"
+                f"{where}: a file is listed twice, scores increase, or ranks do not increase from 1"
             )
         return Order(files, scores, ranks)
 
@@ -220,11 +220,11 @@ def read_run(path: str | Path) -> Run:
                 raise RunError(f"{where}: report {line.report} is ranked twice")
             orders[line.report] = line.order(names, f"{where}: report {line.report}")
     if len(set(names)) < len(names):
-        raise RunError(f"{path}: damaged: a path stands there twice")
+        raise RunError(f"{path}: damaged: a path is listed twice")
     if header.get("format") != RUN_FORMAT:
         raise RunError(
-            f"{path}: not a run of the form {RUN_FORMAT}; for another tool's, use: "
-            "tosloc import-run"
+            f"{path}: this is not a run in the format {RUN_FORMAT}; to import a run of another"
+            " tool, use: tosloc import-run"
         )
     header = {key: value for key, value in header.items() if key != "format"}
     return Run(header, names, orders, str(path))

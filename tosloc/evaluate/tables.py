@@ -35,9 +35,9 @@ COVERAGE_CUTS: Final = (50, 100, 300)
 COUNT_MEANINGS: Final = {
     "reports": "reports judged",
     "relevant": "fixed files in the searched versions",
-    "dropped": "fixed files their version lacks, removed",
-    "empty": "reports left without any, counted as 0",
-    "length": "ranking length over files searched",
+    "dropped": "fixed files not in their version (removed)",
+    "empty": "reports without fixed files left (count 0)",
+    "length": "ranking length / number of searched files",
 }
 """Key of ``Evaluation.counts`` -> what it counts."""
 FUNCTION_MEASURES: Final = tuple(Measure("Acc", k) for k in TOP_CUTS)
@@ -214,12 +214,12 @@ class Results:
         reports = self.evaluation.per_report
         length = self.evaluation.length
         if length is None:
-            lengths = "it is not known how many files were searched, so rankings may be cut off"
+            lengths = "the number of searched files is unknown, so rankings may be cut off"
         else:
             cut = sum(scores.ranked != scores.searched for scores in reports)
             lengths = (
-                f"rankings hold {length:.1%} of the files searched, {cut} of {len(reports)} "
-                "are cut off"
+                f"rankings contain {length:.1%} of the searched files, and {cut} of {len(reports)}"
+                " are cut off"
             )
         note = self.name_unit(f"{lengths}; a fixed file that is not ranked counts as not found")
         return f"{self.scored.name}: {note}"
@@ -262,14 +262,14 @@ def header_notes(scored: ScoredRun) -> list[str]:
     learned = _header_count(scored, TRAINED_ON)
     if learned:
         notes.append(
-            f"{scored.name}: the checkpoint learned from {pluralize(learned, 'report')} of these, "
-            "so that the numbers flatter it"
+            f"{scored.name}: the checkpoint was trained on {pluralize(learned, 'report')} of"
+            " these, so the numbers are too high"
         )
     unjudged = _header_count(scored, UNJUDGED_REPORTS)
     if unjudged:
         notes.append(
-            f"{pluralize(unjudged, 'report')} not judged: their version has none of the functions "
-            "that the fix changed"
+            f"left out {pluralize(unjudged, 'report')}: their version contains none of the"
+            " functions that the fix changed"
         )
     weak = _header_count(scored, WEAK_REPORTS)
     if weak:
@@ -297,14 +297,14 @@ def training_sentence(comparison: Comparison) -> str:
         f"ones, on the same {pluralize(len(comparison.pairs), 'held-out report')}"
     )
     if difference.interval is None:
-        return f"did training help? One report cannot tell: {numbers}"
+        return f"did training help? One report cannot show this: {numbers}"
     low, high = difference.interval
     if low > 0:
         answer = "Yes"
     elif high < 0:
         answer = "No, it made the ranking worse"
     elif difference.wins == difference.losses == 0:
-        answer = "No, both rank alike"
+        answer = "No, both rankings are equally good"
     else:
         answer = "That is not certain"
     interval = f"95 % interval {low:+.3f} to {high:+.3f}"

@@ -45,10 +45,13 @@ class _Format:
 
 _PATH_COLUMN: Final = 2
 _RUN: Final = _Format(
-    "report Q0 path rank score tag, the score a number", 6, value_column=4, is_valid=math.isfinite
+    "'report Q0 path rank score tag' with a number as score",
+    6,
+    value_column=4,
+    is_valid=math.isfinite,
 )
 _QRELS: Final = _Format(
-    "report 0 path relevance, the relevance 1 (fixed) or 0",
+    "'report 0 path relevance' with a relevance of 1 (fixed) or 0",
     4,
     value_column=3,
     is_valid=lambda value: value <= 1 and value.is_integer(),
@@ -160,8 +163,8 @@ def _read(path: Path, form: _Format) -> Run:
         if value is None:
             excerpt = escape_unprintable(line[:60].decode(errors="replace").strip())
             raise RunError(
-                f"{path} line {line_number}: {excerpt!r} is not {form.description}, "
-                "a blank in a name %20"
+                f"{path} line {line_number}: {excerpt!r} is not of the form {form.description}"
+                " (write a space in a name as %20)"
             )
         files = files_of_report(cells[0])
         if cells[_PATH_COLUMN] != no_path:
@@ -169,7 +172,7 @@ def _read(path: Path, form: _Format) -> Run:
             files.values.append(value)
         last_cell = cells[-1]
     if not files_by_report:
-        raise RunError(f"{path}: empty")
+        raise RunError(f"{path}: the file is empty")
     positions = _positions_in_git_order(names.names)
     orders = {}
     for report, files in files_by_report.items():
@@ -200,7 +203,7 @@ def _rank_files(files: _ValuedFiles, positions: LongArray, where: str) -> Order:
     numbers: IntArray = np.asarray(files.numbers, dtype=np.int32)
     values = np.asarray(files.values)
     if len(np.unique(numbers)) < len(numbers):
-        raise RunError(f"{where}: a file stands there twice")
+        raise RunError(f"{where}: a file is listed twice")
     best_first = np.lexsort((positions[numbers], -values))
     return Order(numbers[best_first], values[best_first])
 
@@ -227,7 +230,7 @@ def percent_encode(text: str) -> str:
     except UnicodeEncodeError:  # half a character
         cell = ""
     if not cell:
-        raise RunError(f"{text!r} cannot be written in TREC's form; it is no name")
+        raise RunError(f"{text!r} cannot be written in TREC format, because it is not a valid name")
     return cell
 
 

@@ -67,7 +67,7 @@ def find_git_directories(path: Path) -> tuple[Path, Path]:
         if has_folders and _HEAD.match(read_git_file(directory / "HEAD")):
             return directory, common
     raise RepositoryError(
-        f"{path}: not a git repository; give the folder that has .git in it, or a bare repository"
+        f"{path}: not a git repository; name the folder that contains .git, or a bare repository"
     )
 
 
@@ -196,14 +196,14 @@ def check_inside_roots(repository: Path, roots: Sequence[Path]) -> None:
         if not any(resolved.is_relative_to(root) for root in allowed):
             names = ", ".join(dict.fromkeys(map(str, roots)))
             raise RepositoryError(
-                f"{repository}: git would read {path}, which lies outside {names};"
-                " clone the repository whole (git clone --no-local),"
-                " or have that folder among the roots, too"
+                f"{repository}: git would read {path}, which is outside of {names}; clone the"
+                " repository completely (git clone --no-local), or add that folder to the roots"
             )
     for config in (common / "config", directory / "config.worktree"):
         if b"[include" in read_git_file(config).lower():
             raise RepositoryError(
-                f"git would read what {config} includes, which may lie outside; take that out"
+                f"git would read the files that {config} includes, which may be elsewhere; remove"
+                " the include"
             )
 
 

@@ -203,7 +203,7 @@ class Git:
                     return
                 content = answers.read(size + 1)
                 if len(content) <= size:
-                    raise ValueError("the answer ends in the middle")
+                    raise ValueError("its answer is incomplete")
                 if object_kind == kind:
                     objects.append((object_id.decode("ascii"), content[:-1]))
                 else:
@@ -212,7 +212,7 @@ class Git:
     def _failure(self, command: str, errors: bytes = b"") -> RepositoryError:
         """Return the error for a git command that failed, with git's last message."""
         lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().split("\n")
-        message = escape_unprintable(lines[-1])[:400] or "it was killed, or said nothing"
+        message = escape_unprintable(lines[-1])[:400] or "it was killed, or printed no message"
         return RepositoryError(
             f"{self.path}: git {command} failed ({message});"
             " run 'git fsck' there, or clone it again"

@@ -46,10 +46,12 @@ EFFECT_MEASURES: Final = ("ER", "DeltaRI", "region")
 PHI: Final = 0.8
 """Persistence of RBO, as in the paper: the ranks beyond d together weigh at most phi^d."""
 ANOTHER_PROJECT: Final = (
-    "other reports were judged: order and RMSE, which need the same ones, do not apply"
+    "the two pairs judge different reports, so order and RMSE, which need the same reports, do"
+    " not apply"
 )
 RANKS_ONLY: Final = (
-    "only some files' ranks are known: the order, which needs whole rankings, does not apply"
+    "only the ranks of some files are known, so the order, which needs complete rankings, does"
+    " not apply"
 )
 
 
@@ -181,12 +183,13 @@ def effect(
     if abs(advanced - baseline) <= EQUAL_TOLERANCE:
         raise RunError(
             f"{measure}: the original's advanced run and its baseline have the same mean,"
-            f" {baseline:.4g}: no effect"
+            f" {baseline:.4g}, so there is no effect to reproduce"
         )
     for mean in (baseline, our_baseline):
         if mean <= 0:
             raise RunError(
-                f"{measure}: the baseline's mean is {mean:.4g}: no relative improvement over it"
+                f"{measure}: the baseline's mean is {mean:.4g}, so a relative improvement over it"
+                " is undefined"
             )
     ratio = (our_advanced - our_baseline) / (advanced - baseline)
     delta_ri = (advanced - baseline) / baseline - (our_advanced - our_baseline) / our_baseline
@@ -222,8 +225,8 @@ class Pair(NamedTuple):
         keys = _report_keys(self.baseline[1])
         if keys != _report_keys(self.advanced[1]):
             raise RunError(
-                f"{self.baseline[0].where} and {self.advanced[0].where} are judged by different"
-                " reports or fixed files; a baseline and its advanced run need the same"
+                f"{self.baseline[0].where} and {self.advanced[0].where} are judged on different"
+                " reports or fixed files; a baseline and its advanced run need the same ones"
             )
         return keys
 
@@ -258,7 +261,7 @@ def compare_reproduction(
     compares. Raises RunError.
     """
     if depth is not None and depth < 2:
-        raise RunError(f"a depth of {depth} leaves nothing to order; name 2 or more")
+        raise RunError(f"a depth of {depth} leaves nothing to order; use 2 or more")
     same_reports = _have_same_reports(original, ours)
     sides = {
         "baseline": SidePair(original.baseline, ours.baseline),
@@ -299,8 +302,8 @@ def compare_reproduction(
 
     test = "paired" if same_reports else "unpaired"
     remarks = [
-        f"p: two-tailed {test} t-test of the original's scores against ours, small where they"
-        " differ"
+        f"p: two-tailed {test} t-test between the original and the reproduced scores; a small p"
+        " means that they differ"
     ]
     regions = {measure_effect.region for measure_effect in effects.values()}
     remarks += [f"region {region}: {REGIONS[region]}" for region in sorted(regions)]
@@ -314,8 +317,8 @@ def compare_reproduction(
             worse.append(repr(measure))
     if worse:
         remarks.append(
-            f"the original's advanced run is worse than its baseline in {', '.join(worse)}, so that"
-            " ER compares losses"
+            f"the original's advanced run is worse than its baseline in {', '.join(worse)}, so ER"
+            " compares losses"
         )
     return rows, remarks
 
@@ -339,8 +342,8 @@ def _have_same_reports(original: Pair, ours: Pair) -> bool:
     if common and not is_same:
         raise RunError(
             f"{original.baseline[0].where} and {ours.baseline[0].where} share {common} of"
-            f" {len(original.keys)} and {len(ours.keys)} judged reports; judge all four by the same"
-            " ones, or ours by another project's"
+            f" {len(original.keys)} and {len(ours.keys)} judged reports; judge all four runs on"
+            " the same reports, or the reproduced runs on another project"
         )
     return is_same
 
@@ -370,7 +373,7 @@ def compare_published(
     """
     for value in (baseline, advanced):
         if not 0 <= value <= 1:
-            raise RunError(f"a published mean of {measure} is between 0 and 1, not {value:g}")
+            raise RunError(f"a published mean of {measure} must be between 0 and 1, not {value:g}")
     our_baseline = ours.baseline[1].values(measure)
     our_advanced = ours.advanced[1].values(measure)
     our_effect = effect(
@@ -384,8 +387,8 @@ def compare_published(
     for name, value in zip(EFFECT_MEASURES, our_effect, strict=True):
         rows.append({"mean": name, "ours": value})
     return rows, [
-        "interval: 95 %, of ours - published, by bootstrap over our reports; how far published"
-        " means vary is unknown",
+        "interval: 95 % bootstrap interval of the reproduced minus the published mean, over the"
+        " reproduced reports; the variance of published means is unknown",
         f"region {our_effect.region}: {REGIONS[our_effect.region]}",
     ]
 

@@ -37,7 +37,7 @@ _COMMAND: Final = "tosloc lab baselines"
 def technique(name: str) -> type[Baseline]:
     """Return the class of a technique. Raises ToslocError for an unknown name."""
     if name not in SYSTEMS:
-        raise ToslocError(f"no technique is called {name!r}; there are {', '.join(SYSTEMS)}")
+        raise ToslocError(f"there is no technique {name!r}; choose from {', '.join(SYSTEMS)}")
     module = importlib.import_module(f"tosloc.lab.baselines.{name}")
     technique_class: type[Baseline] = getattr(module, SYSTEMS[name])
     return technique_class

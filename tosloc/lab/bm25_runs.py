@@ -59,7 +59,10 @@ def rank_with_bm25s(
         cases = experiment.parts[split]
         if not cases:
             number = pluralize(len(experiment.dataset.cases), "report")
-            raise ToslocError(f"{reports}: none of its {number} falls to {split}; rank them all")
+            raise ToslocError(
+                f"{reports}: none of its {number} is in the split {split}",
+                hint="rank them with {split}=all",
+            )
 
         def rankings() -> Iterator[Ranking]:
             whole_files = WholeFiles(repo)

@@ -147,7 +147,8 @@ def read_bundle(path: Path) -> CandidateBundle:
         with lzma.open(path, "rt", encoding="utf-8") as file:
             if json.loads(next(file)).get("format") != FORMAT:
                 raise ToslocError(
-                    f"{path}: not a pack of the form {FORMAT}; make one with: tosloc lab pack"
+                    f"{path}: this is not a pack in the format {FORMAT}; create one with: tosloc"
+                    " lab pack"
                 )
             for line in file:
                 record = json.loads(line)
@@ -167,7 +168,8 @@ def read_bundle(path: Path) -> CandidateBundle:
         AttributeError,
     ) as error:
         raise ToslocError(
-            f"{path}: no pack, or a damaged one ({error}); make it with: tosloc lab pack"
+            f"{path}: this is not a pack, or it is damaged ({error}); create one with: tosloc lab"
+            " pack"
         ) from None
     return CandidateBundle(parts, texts)
 

@@ -49,7 +49,7 @@ def feature_ablation(
     unknown = [name for name in features if name not in names]
     if unknown:
         raise ConfigError(
-            f"no feature of the tables is called {unknown[0]!r}; they are {', '.join(names)}"
+            f"the tables have no feature {unknown[0]!r}; choose from {', '.join(names)}"
         )
     tables, failed = pretraining.tables(projects, progress)
     left_out_features = list(features or names)

@@ -203,7 +203,9 @@ def _make_tables(
         judged = spread_evenly(experiment.parts[project.judged], project.at_most)
         if not judged:
             number = pluralize(len(experiment.dataset.cases), "report")
-            raise ToslocError(f"{project.reports}: none of its {number} falls to {project.judged}")
+            raise ToslocError(
+                f"{project.reports}: none of its {number} is in the split {project.judged}"
+            )
         versions = dict.fromkeys(case.version for case in (*learned, *judged))
         experiment.indexed.build_facts(
             [experiment.indexed.snapshot(version) for version in versions]

@@ -78,7 +78,7 @@ def read_projects(path: Path) -> list[Project]:
     for name, values in read_toml(path, "projects").items():
         if not isinstance(values, dict):
             raise ConfigError(
-                f'{path}: {name} is a section, [{name}], with repo = "..." and reports = "..."'
+                f'{path}: {name} must be a section, [{name}], with repo = "..." and reports = "..."'
             )
         project = _parse_project(name, values, base, f"{path} [{name}]")
         if name.lower() in projects:
@@ -94,7 +94,9 @@ def read_projects(path: Path) -> list[Project]:
 def _parse_project(name: str, values: Mapping[str, Any], base: Path, where: str) -> Project:
     """Return the project of a section. Raises ConfigError, which says ``where`` the section is."""
     if not _NAME.fullmatch(name):
-        raise ConfigError(f"{where}: no name of a folder, which its results are to have")
+        raise ConfigError(
+            f"{where}: this name cannot be the name of a folder, which its results need"
+        )
     settings = {"judged": values.get("part", "all"), **values, "name": name}
     try:
         if isinstance(settings.get("config"), str):
@@ -105,7 +107,7 @@ def _parse_project(name: str, values: Mapping[str, Any], base: Path, where: str)
         raise ConfigError(f"{where}: {error}") from None
     reports = base / project.reports.expanduser()
     if not reports.is_file():
-        raise ConfigError(f"{where}: {reports}: no such file of reports")
+        raise ConfigError(f"{where}: {reports}: there is no such file of reports")
     return project.model_copy(update={"repo": repo, "reports": reports})
 
 
@@ -138,7 +140,7 @@ def find_project_runs(folder: Path, split: str) -> tuple[dict[str, Path], list[s
             else:
                 runs[project_folder.name] = run
     if not runs:
-        raise RunError(f"{folder}: no folder of runs, one a project")
+        raise RunError(f"{folder}: this is not a folder with one run per project")
     return runs, missing
 
 

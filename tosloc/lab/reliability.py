@@ -124,7 +124,9 @@ def judged_answers(run: Run, qrels: Qrels) -> list[JudgedAnswer]:
             raise RunError(f"{run.where}: no ranking of report {report}")
         order = run.orders[report]
         if order.known_ranks is not None:
-            raise RunError(f"{run.where}: report {report} has no scores, which shares are made of")
+            raise RunError(
+                f"{run.where}: report {report} has no scores, from which confidence is computed"
+            )
         is_right = any(path in judgement.fixed for path in run.paths(report, 1))
         answers.append(JudgedAnswer(order.scores, is_right))
     return answers
@@ -140,7 +142,12 @@ def reliability_figure(reliabilities: Mapping[str, Reliability]) -> Figure:
         axes.remove()
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
         upper.plot(
-            (0, 1), (0, 1), color="#b4b4b4", linewidth=3, label="share = how often right", zorder=1
+            (0, 1),
+            (0, 1),
+            color="#b4b4b4",
+            linewidth=3,
+            label="confidence = fraction of right answers",
+            zorder=1,
         )
         for number, (name, reliability) in enumerate(reliabilities.items()):
             style = series_style(number)
@@ -156,9 +163,9 @@ def reliability_figure(reliabilities: Mapping[str, Reliability]) -> Figure:
                 [row.answers / max(reliability.answers, 1) for row in reliability.bins],
                 **style,
             )
-        upper.set(ylabel="first file right", ylim=(-0.02, 1.02))
+        upper.set(ylabel="answers whose first file is right", ylim=(-0.02, 1.02))
         upper.legend(handlelength=3.5)
-        lower.set(xlabel="share of the first file", ylabel="answers", xlim=(0, 1))
+        lower.set(xlabel="confidence in the first file", ylabel="answers", xlim=(0, 1))
         lower.set_xticks(np.linspace(0, 1, BINS + 1))
         for axes in (upper, lower):
             axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))

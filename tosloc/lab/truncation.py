@@ -41,12 +41,12 @@ COLUMNS: Final = (
 MEANINGS: Final = (
     "textbook: divided by all fixed files; seen-relevant: by those above the cut (a diagnostic,"
     " never a result)",
-    "undefined: a report without a file to divide by, that is without fixed files, or for"
-    " seen-relevant without fixed files above the cut; it counts 0, or is dropped",
+    "undefined: a report without a file to divide by (no fixed files, or for seen-relevant none"
+    " above the cut); it counts as 0 or is dropped",
     "cleaned: the listed files that exist in the version; bloated: all of them, though a missing"
     " one cannot be ranked",
     "a cut keeps that fraction of the files searched, rounded up, or the first k",
-    "over: how far seen-relevant is above textbook with undefined as 0, at the same cut",
+    "over: percent by which seen-relevant exceeds textbook with undefined as 0, at the same cut",
 )
 """Meanings of the columns."""
 

@@ -88,7 +88,7 @@ def word_encoder(texts: Sequence[str], seed: int) -> Encoder:
     vocabulary = sorted(word for word, count in counts.items() if count >= _MIN_COUNT)
     if not vocabulary:
         raise ToslocError(
-            f"word2vec has nothing to learn: no word occurs {_MIN_COUNT} times in the training"
+            f"word2vec cannot learn, because no word occurs {_MIN_COUNT} times in the training"
             " texts"
         )
     pieces: list[list[str]] = []

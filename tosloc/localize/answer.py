@@ -78,7 +78,7 @@ def _earlier_change(change: EarlierChange) -> Reason:
         text += f" of {change.issue}"
     text += f" ({change.date})"
     if change.title:  # it is unknown without the repository
-        text += f" {change.title}"
+        text += f" {change.title.rstrip('.')}"
     if change.files:
         files = ", ".join(change.files[:MAX_CHANGED_FILES])
         if len(change.files) > MAX_CHANGED_FILES:
@@ -119,21 +119,25 @@ class Weights:
         """The weights in words, for a note.
 
         >>> Weights("shipped").sentence, Weights("trained").sentence
-        ('weights: shipped', 'weights: trained')
+        ('ranked with the shipped weights', 'ranked with trained weights')
         >>> Weights("trained", date(2026, 11, 26), 1269, weak=True).sentence
-        'weights: trained 2026-11-26 on 1,269 commit messages'
+        'ranked with weights trained on 2026-11-26 from 1,269 commit messages'
         >>> Weights("shipped", date(2026, 11, 26), 1, weak=False).sentence
-        'weights: shipped, as kept by the training of 2026-11-26 on 1 bug report'
+        'ranked with the shipped weights, which the training of 2026-11-26 from 1 bug report kept'
         """
         what = {True: "commit message", False: "bug report", None: "report"}[self.weak]
-        learned_from = "" if self.reports is None else f" on {pluralize(self.reports, what)}"
+        learned_from = "" if self.reports is None else f" from {pluralize(self.reports, what)}"
         if self.kind == "trained":
-            day = "" if self.date is None else f" {self.date}"
-            return f"weights: trained{day}{learned_from}"
+            day_and_reports = (
+                learned_from if self.date is None else f" on {self.date}{learned_from}"
+            )
+            if not day_and_reports:
+                return "ranked with trained weights"
+            return f"ranked with weights trained{day_and_reports}"
         if not learned_from:
-            return "weights: shipped"
+            return "ranked with the shipped weights"
         day = "" if self.date is None else f" of {self.date}"
-        return f"weights: shipped, as kept by the training{day}{learned_from}"
+        return f"ranked with the shipped weights, which the training{day}{learned_from} kept"
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values, without unknown facts."""

@@ -51,7 +51,7 @@ def checkpoint_folder(folder: str | Path) -> Path:
         if (candidate / WEIGHTS_FILE).exists():
             return candidate
     raise CheckpointError(
-        f"{path} holds no checkpoint (no {WEIGHTS_FILE})",
+        f"{path} contains no checkpoint ({WEIGHTS_FILE} is missing)",
         hint="name the folder that tosloc train wrote",
     )
 
@@ -94,16 +94,17 @@ def read_stage_one(folder: Path) -> tuple[StageOne, float, dict[str, Any]]:
     record = read_record(file)
     weights = record.get("weights")
     if not isinstance(weights, dict) or not weights or not all(map(_is_weight, weights.values())):
-        raise CheckpointError(f"{file} holds no weights of features, a number each; train again")
+        raise CheckpointError(f"{file} does not contain one number for each feature; train again")
     for name in weights:
         if name not in features.ALL:
             raise CheckpointError(
-                f"{file} weighs a feature that this version does not know, {name!r}; train again"
+                f"{file} has a weight for the feature {name!r}, which this version does not have;"
+                " train again"
             )
     temperature = record.get("temperature", DEFAULT_TEMPERATURE)
     if not (_is_weight(temperature) and MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE):
         raise CheckpointError(
-            f"{file} has a temperature that is no number of {MIN_TEMPERATURE:g} to"
+            f"{file} has a temperature that is not a number from {MIN_TEMPERATURE:g} to"
             f" {MAX_TEMPERATURE:g}; train again"
         )
     stage = StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
@@ -119,7 +120,7 @@ def _read_ranker(file: Path, record: Any, weights: Mapping[str, float]) -> HeadR
         names = tuple(record["features"])
         weight = record["weight"]
         if not _is_weight(weight) or weight < 0 or not set(names) <= weights.keys():
-            raise ValueError("its weight or features are none")
+            raise ValueError("its weight or its features are invalid")
         trees = Trees.from_arrays(arrays, len(names) + 2)
         return HeadRanker(names, trees, float(weight))
 
@@ -176,7 +177,7 @@ def read_weights(record: Mapping[str, Any], provenance: Mapping[str, Any], folde
         ) from None
     if weights.reports is not None and weights.reports < 0:
         raise CheckpointError(
-            f"{folder / WEIGHTS_FILE}: {TRAINING}.reports: is negative; train again"
+            f"{folder / WEIGHTS_FILE}: {TRAINING}.reports must not be negative; train again"
         )
     return weights
 
@@ -188,8 +189,8 @@ def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:
         return None
     if name not in list(RERANKERS):
         raise CheckpointError(
-            f"{folder / WEIGHTS_FILE} names a reranker that this version does not know, {name!r};"
-            " train again"
+            f"{folder / WEIGHTS_FILE} names the reranker {name!r}, which this version does not"
+            " have; train again"
         )
     return reranker_class(name).load(folder / name)
 

@@ -63,7 +63,8 @@ ONLY_STAGE_ONE: Final = (
     "stage two needs the files' texts, so only stage one ranked them; open a repository to use both"
 )
 NO_SHARED_WORD: Final = (
-    "no word of the report occurs in any file; the order says only which files change most"
+    "no word of the report occurs in any file, so the files are ordered only by how often they"
+    " change"
 )
 TOO_GENERAL: Final = (
     "the report is too general for a confidence score; add an error message, an identifier or a"
@@ -278,7 +279,7 @@ class Localization:
         if report.opened is None:
             report = replace(report, opened=version.newest)
             when = f"{report.opened:%Y-%m-%d %H:%M} UTC"
-            note = RoutineNote(f"the report has no date; it is asked as if opened at {when}")
+            note = RoutineNote(f"the report has no date, so it is treated as opened at {when}")
             self.notes += (note,)
         history = version.history.as_of(report.opened_seconds)
         query = Query(report, version.template)
@@ -303,7 +304,7 @@ class Localization:
             # Reasons may still name shared words: too few of them, or in too many files.
             self.notes += (TOO_GENERAL,)
         if not np.isfinite(self.scores).all():
-            raise CheckpointError("the weights give scores that are no numbers; train again")
+            raise CheckpointError("the weights give scores that are not numbers; train again")
         self.scores_by_stages = self.scores
         """(F,) scores before a language model changed the order, for shares and reasons."""
         self._moved_up: dict[int, int] | None = None
@@ -418,7 +419,9 @@ class Localization:
         notes = [*self.notes, *selection.notes]
         files = [file for file in first if share[file] >= min_share]
         if not files:
-            notes.append(f"nothing is sure enough: no file has a share of {min_share:.0%}")
+            notes.append(
+                f"no file is shown, because none has a confidence of at least {min_share:.0%}"
+            )
         if self._moved_up is not None:
             share = np.zeros(len(share))
         hits = self._hits(files, first_rank, share, functions)
@@ -554,7 +557,7 @@ def _notes_on_grammars(hits: Sequence[Hit]) -> list[str]:
         return []
     kinds = ", ".join(sorted(suffixes))
     no_grammar = f"there is no grammar for {kinds} files"
-    return [f"{no_grammar}: they are searched by their words, and have no functions"]
+    return [f"{no_grammar}, so they are searched only by their words and have no functions"]
 
 
 def candidates_of_answer(answer: StageOneResult, depth: int) -> Candidates:

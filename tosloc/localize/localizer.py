@@ -371,13 +371,13 @@ def _match_path(path: str, version: SearchableVersion) -> str:
     name = PurePosixPath(path).name
     same_name = [known for known in paths if PurePosixPath(known).name == name]
     closest = get_close_matches(path, same_name, cutoff=0)
-    hint = "paths begin at the root of the repository"
+    hint = "give the path relative to the root of the repository"
     if closest:
         hint = f"did you mean {' or '.join(closest)}?"
     searched = f"version {version.snapshot.commit[:10]}"
     if version.uncommitted:
         searched = "the files on disk"
-    raise ToslocError(f"{path} is no source file of {searched}", hint=hint)
+    raise ToslocError(f"{path} is not a source file of {searched}", hint=hint)
 
 
 def _parse_report(report: BugReport | str) -> BugReport:
@@ -385,5 +385,5 @@ def _parse_report(report: BugReport | str) -> BugReport:
     if isinstance(report, str):
         return read_report(StringIO(report))
     if not isinstance(report, BugReport):
-        raise TypeError(f"a report is a BugReport or its text, not {type(report).__name__}")
+        raise TypeError(f"a report must be a BugReport or its text, not {type(report).__name__}")
     return report

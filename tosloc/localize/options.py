@@ -60,9 +60,9 @@ def complete_options(options: LocalizeOptions) -> LocalizeOptions:
         raise TypeError(f"localize has no option {min(unknown)!r}")
     complete: LocalizeOptions = {**DEFAULTS, **options}
     if complete["top"] < 1:
-        raise ValueError("top is 1 or more")
+        raise ValueError("top must be 1 or more")
     if complete["functions"] < 0:
-        raise ValueError("functions is 0 or more")
+        raise ValueError("functions must be 0 or more")
     if isinstance(complete["include"], str) or isinstance(complete["exclude"], str):
-        raise ValueError("include and exclude are lists of globs")
+        raise ValueError("include and exclude must be lists of globs")
     return complete

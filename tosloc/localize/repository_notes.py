@@ -19,12 +19,12 @@ def describe_gaps(repository: Repository, missing: int, fixes: int) -> Iterator[
         yield _describe_missing_files(missing, partial_clone=repository.is_partial_clone)
     if repository.shallow:
         yield (
-            "this is a shallow clone: earlier fixes and commits are not known and add nothing to"
-            " the ranking; run: git fetch --unshallow (in a workflow of GitHub: fetch-depth: 0)"
+            "this is a shallow clone, so the ranking cannot use earlier fixes and commits; run:"
+            " git fetch --unshallow (in a GitHub workflow, set fetch-depth: 0)"
         )
     elif not fixes:
         yield RoutineNote(
-            "no earlier fix is known in this repository; history adds nothing to the ranking"
+            "no earlier fix is known in this repository, so the ranking cannot use earlier fixes"
         )
 
 
@@ -32,7 +32,7 @@ def _describe_missing_files(missing: int, *, partial_clone: bool) -> str:
     ranked = "it is ranked by its path" if missing == 1 else "they are ranked by their paths"
     note = f"{pluralize(missing, 'file')} could not be read from the repository; {ranked} alone"
     if partial_clone:
-        note += "; this is a partial clone, fetch the rest: git fetch --refetch --no-filter"
+        note += "; this is a partial clone, so fetch the rest with: git fetch --refetch --no-filter"
     return note
 
 

@@ -152,7 +152,7 @@ def _api_address() -> str:
 def _readable_answers(project: str, reference: str) -> Iterator[None]:
     """Raise ReportError for a bad project name, and for an answer that lacks what is read of it."""
     if not _PROJECT_NAME.fullmatch(project):
-        raise ReportError(f"{reference}: is no OWNER/NAME, such as pallets/flask")
+        raise ReportError(f"{reference} is not of the form OWNER/NAME, such as pallets/flask")
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError) as error:
@@ -175,12 +175,12 @@ def _request(reference: str, path: str, token: str, query: dict[str, Any] | None
                 answer = json.load(response)
             if "errors" not in answer:
                 return answer
-            problem = f"refuses it ({answer['errors'][0]['message']})"
+            problem = f"refuses the request ({answer['errors'][0]['message']})"
             break
         except HTTPError as error:
             problem = f"answers {error.code}{_message(error)}"
             if not token:
-                problem += "; a token in GITHUB_TOKEN may read more"
+                problem += "; a token in GITHUB_TOKEN may have access"
             if error.code < 500:
                 break
         except (OSError, HTTPException) as error:
@@ -195,8 +195,7 @@ def _make_request(path: str, token: str, query: dict[str, Any] | None) -> Reques
     is_local = parts.scheme == "http" and parts.hostname in _LOOPBACK
     if parts.scheme != "https" and not is_local:
         raise ToslocError(
-            f"{address}: the token would be sent for all to read; "
-            "give an address that begins with https"
+            f"{address}: the token would be sent unencrypted; use an address that starts with https"
         )
     data = None
     if query:

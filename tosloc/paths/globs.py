@@ -109,7 +109,7 @@ def select_files(
     kept = match_globs(paths, include, exclude, may_miss)
     if not kept.any() and len(kept):
         raise ToslocError(
-            f"the globs leave none of the {len(kept):,} source files", hint="give wider globs"
+            f"the globs exclude all of the {len(kept):,} source files", hint="use wider globs"
         )
     if every_class:
         return FileSelection(kept, np.ones_like(kept), 0)
@@ -158,7 +158,7 @@ def _match_any(
         try:
             glob = Glob(pattern.removeprefix("./"))
         except GlobError as error:
-            raise ToslocError(f"{pattern!r} is no glob: {error}", about=argument) from None
+            raise ToslocError(f"{pattern!r} is not a valid glob: {error}", about=argument) from None
         by_this = np.fromiter(map(glob.matches, paths), dtype=np.bool_, count=len(paths))
         if not by_this.any() and argument not in may_miss:
             raise ToslocError(

@@ -163,7 +163,9 @@ def find_other_files(
     for file in _siblings(paths, first):
         if kept[file]:
             name = PurePosixPath(str(first)).name
-            reasons.setdefault(file, Reason("path", f"Beside {name}, with the same name"))
+            reasons.setdefault(
+                file, Reason("path", f"In the same folder as {name}, with the same name")
+            )
     for file, reason in _matches_by_words(context, scores, common, kept):
         reasons.setdefault(file, reason)
     hits = []

@@ -274,7 +274,7 @@ def fit_stage_one(
     tables = [table for table in train if table.fixed.any()]
     if default is not None and _shipped_rankers(settings, default) and len(tables) < MIN_REPORTS:
         needed = f"training needs {MIN_REPORTS} reports with a fixed file to learn from"
-        too_few = f"{needed}, and there are {len(tables)}"
+        too_few = f"{needed}, but there are only {len(tables)}"
         return default, Choice(AS_SHIPPED, judge({AS_SHIPPED: default}, tables), too_few)
     if _is_cross_validated(settings, len(tables), default):
         assert default is not None

@@ -476,7 +476,7 @@ class FileReasons:
             if is_pair and file_stem(other_path) != file_stem(table.paths[row]):
                 is_test = table.test[other_row]
                 relation = "Its test" if is_test else "It tests"
-                return Reason("test", f"{relation} {other_path}, number {rank} of all files")
+                return Reason("test", f"{relation} {other_path}, which has rank {rank}")
         return None
 
 

@@ -391,7 +391,7 @@ class StageOneResult:
             return tuple(reasons[:MAX_REASONS])
         if by_words is not None:
             return (by_words,)
-        unexplained = "No common words; ranked by how often and how recently it changed"
+        unexplained = "No matching words; ranked by how often and how recently it changed"
         return (Reason("activity", unexplained),)
 
     def _pointer(

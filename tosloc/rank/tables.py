@@ -103,5 +103,5 @@ def list_blocks(folder: Path) -> dict[str, list[Path]]:
         return {part: [folder / WORK_FOLDER / name for name in listing[part]] for part in PARTS}
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise ToslocError(
-            f"{folder} keeps no feature tables", hint="train it with {keep_features}"
+            f"{folder} contains no feature tables", hint="train it with {keep_features}"
         ) from error

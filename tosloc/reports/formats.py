@@ -109,8 +109,8 @@ def read_reports(
         records = records_of(decoded(data, name), name)
     else:
         raise ReportError(
-            f"{name}: no file of reports; expected .xlsx (no .xls), phpMyAdmin or BugLocator XML,"
-            " or JSON lines"
+            f"{name}: this is not a file of labelled reports; expected .xlsx (not .xls),"
+            " phpMyAdmin or BugLocator XML, or JSON lines"
         )
     commits: defaultdict[str, set[str | None]] = defaultdict(set)
     kept: dict[str, LabelledReport] = {}
@@ -122,17 +122,17 @@ def read_reports(
             report = replace(report, report=replace(report.report, id=f"{report.bug}#{again + 1}"))
         if len(commits[report.bug]) == again or report.report.id in kept:
             raise ReportError(
-                f"{where}: report {report.bug} is listed twice with one commit, or none;"
-                " keep one of them"
+                f"{where}: report {report.bug} is listed twice, with the same commit or without"
+                " one; keep one of them"
             )
         kept[report.report.id] = report
     if not kept:
-        raise ReportError(f"{name}: holds no report, or of no form that is known")
+        raise ReportError(f"{name} contains no report in a known format")
     if not any(report.listed for report in kept.values()):
         first_suffixes = ", ".join(sorted(ends)[:9])
         raise ReportError(
-            f"{name}: no listed file ends with one of {len(ends)} suffixes ({first_suffixes});"
-            " name its own"
+            f"{name}: no listed file has one of the {len(ends)} searched suffixes"
+            f" ({first_suffixes}); set suffixes in [data] to those of the project"
         )
     return list(kept.values())
 
@@ -151,7 +151,7 @@ def _spreadsheet(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
             members = archive.infolist()
             if sum(member.file_size for member in members) > _MAX_UNPACKED_BYTES:
                 raise ReportError(
-                    f"{name}: unpacks to more than {_MAX_UNPACKED_BYTES // 1_000_000} MB; split it"
+                    f"{name} unpacks to more than {_MAX_UNPACKED_BYTES // 1_000_000} MB; split it"
                 )
             if sum(archive.read(member).count(b"<") for member in members) > MOST_TAGS:
                 raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags; split it")
@@ -166,12 +166,12 @@ def _spreadsheet(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
                     rows = [(number, row) for number, row in enumerate(cells, start=2) if any(row)]
                     break
             else:
-                raise ReportError(f"{name}: lacks a table with the columns {', '.join(_REQUIRED)}")
+                raise ReportError(f"{name} has no table with the columns {', '.join(_REQUIRED)}")
     except ReportError:
         raise
     except Exception as error:  # For a damaged file openpyxl raises errors of every kind.
         raise ReportError(
-            f"{name}: damaged, or no spreadsheet (.xlsx); fetch or save it again"
+            f"{name} is damaged, or not a spreadsheet (.xlsx); download or save it again"
         ) from error
     last = header.index("files") + 1
     if not any(header[last:]):  # The last column of the published files has no name.
@@ -194,7 +194,7 @@ def _xml(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
         root: Element = defusedxml.ElementTree.fromstring(data)
     except (ParseError, LookupError, ValueError, RecursionError) as error:
         raise ReportError(
-            f"{name}: malformed XML, or with entities, which are not expanded ({error})"
+            f"{name} is malformed XML, or has entities, which are not supported ({error})"
         ) from error
     for number, table in enumerate(root.iterfind(".//database/table"), start=1):
         yield (
@@ -310,14 +310,15 @@ def _labelled(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -
     """
     missing = [key for key in ("id", "opened", "fixed") if record.get(key) in (None, "")]
     if missing:
-        raise ReportError(f"{where}: lacks {', '.join(missing)}")
+        raise ReportError(f"{where}: this report lacks {', '.join(missing)}")
     fix = text_at(record, "fix_commit", where)
     version = text_at(record, "version", where)
     fixed_on = text_at(record, "fixed_on", where)
     ranks = text_at(record, "published_ranks", where)
     if fix and version:
         raise ReportError(
-            f"{where}: names both a fix_commit and the version to search; keep one of them"
+            f"{where}: this report names both a fix_commit and a version to search; keep one of"
+            " them"
         )
     fixed: Any = record["fixed"]
     changed = _changed_functions(record, fixed, where)

@@ -116,7 +116,7 @@ def tracker_of(record: Json, where: str) -> Tracker:
             return tracker
     keys = ", ".join(list(record)[:6]) or "none"
     raise ReportError(
-        f"{where}: JSON of no known kind (keys: {keys}); "
+        f"{where}: unknown kind of JSON (keys: {keys}); "
         "expected `gh issue view --json title,body,createdAt`, a GitLab, Bugzilla or Jira issue,"
         ' or {"summary": ...}'
     )
@@ -165,9 +165,7 @@ def text_at(record: object, keys: str, where: str) -> str:
     """
     value = value_at(record, keys)
     if isinstance(value, bool) or not isinstance(value, str | int | float | None):
-        raise ReportError(
-            f"{where}: {keys.split()[0]!r} must be text, and is {type(value).__name__}"
-        )
+        raise ReportError(f"{where}: {keys.split()[0]!r} must be text, not {type(value).__name__}")
     return "" if value is None else clean(str(value)).strip()
 
 
@@ -214,7 +212,7 @@ def records_of(text: str, name: str) -> Iterator[tuple[str, Json]]:
             where = f"line {error.lineno}, column {error.colno}"
             raise ReportError(f"{name}: malformed JSON in {where}: {error.msg}") from error
         except (ValueError, RecursionError) as error:
-            raise ReportError(f"{name}: JSON that cannot be read ({error})") from error
+            raise ReportError(f"{name}: the JSON cannot be read ({error})") from error
         waiting: list[object] = [value]
         while waiting:
             record = waiting.pop()
@@ -222,7 +220,8 @@ def records_of(text: str, name: str) -> Iterator[tuple[str, Json]]:
                 waiting.extend(reversed(record))
             elif not isinstance(record, dict):
                 raise ReportError(
-                    f"{name}: JSON, but no object: {str(record)[:40]!r}; a report was expected"
+                    f"{name}: the JSON is not an object but {str(record)[:40]!r}; a report was"
+                    " expected"
                 )
             elif (records := _listed_records(record)) is not None:
                 waiting.extend(reversed(records))
@@ -277,9 +276,11 @@ def read_new_reports(
     else:
         found = [(name, _parse_markdown(text, name, read_in))]
     if not found or (one and len(found) > 1):
-        raise ReportError(f"{name}: holds {len(found)} reports; give one")
+        raise ReportError(f"{name} contains {len(found)} reports; give exactly one")
     if len(found) == 1 and len(text) >= LARGEST_REPORT:
-        raise ReportError(f"{name}: is 10 MB or larger; keep the description and the stack trace")
+        raise ReportError(
+            f"{name} is 10 MB or larger; keep only the description and the stack trace"
+        )
     for where, report in found:
         if not report.summary and not report.description:
             raise ReportError(

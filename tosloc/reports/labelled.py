@@ -90,7 +90,8 @@ def load_dataset(
         what = "version" if all(entry.names_version for entry in reports.values()) else "fix"
         number = pluralize(len(reports), "report")
         raise ReportError(
-            f"{path}: no {what} of its {number} is in {repository.path}; is it the right one?"
+            f"{path}: none of its {number} has a {what} in {repository.path}; is it the right"
+            " repository?"
         )
     # Neighbours in time share most files of their versions.
     resolved.sort(key=lambda pair: (pair[0].committed_at, pair[0].id))
@@ -232,7 +233,7 @@ def published_ranks(dataset: Dataset, cases: Iterable[Case]) -> dict[str, dict[s
         possible = {rank for rank in ranks.values() if 1 <= rank <= files}
         if len(possible) < len(ranks):
             raise ReportError(
-                f"report {report_id}: published ranks {ranks} of {files} files cannot be"
+                f"report {report_id}: the published ranks {ranks} are impossible for {files} files"
             )
         ranks_by_report[report_id] = ranks
     return ranks_by_report

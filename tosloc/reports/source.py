@@ -32,11 +32,11 @@ def read_bytes(source: Path | BinaryIO, name: str) -> bytes:
             else source.read(LARGEST_FILE + 1)
         )
     except OSError as error:
-        raise ReportError(f"{name}: cannot be read ({error.strerror})") from error
+        raise ReportError(f"{name} cannot be read ({error.strerror})") from error
     if len(data) > LARGEST_FILE:
-        raise ReportError(f"{name}: is larger than 100 MB; split it into smaller files")
+        raise ReportError(f"{name} is larger than 100 MB; split it into smaller files")
     if not data.strip():
-        raise ReportError(f"{name}: is empty; a report was expected")
+        raise ReportError(f"{name} is empty; a report was expected")
     return data
 
 
@@ -51,7 +51,7 @@ def read_text(source: Path | Literal["-"] | TextIO) -> tuple[str, str]:
     name = "standard input" if source == "-" else str(getattr(source, "name", "the report"))
     stream: TextIO | None = sys.stdin if source == "-" else source
     if stream is None:  # The program was started without standard input.
-        raise ReportError(f"{name}: is closed; give a file")
+        raise ReportError(f"{name} is closed; give a file")
     binary: BinaryIO | None = getattr(stream, "buffer", None)
     if binary is None:
         binary = BytesIO(stream.read(LARGEST_FILE + 1).encode("utf-8", "surrogatepass"))
@@ -66,7 +66,7 @@ def decoded(data: bytes, name: str) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return clean(data.decode("utf-16", "replace"))
     if b"\0" in data:
-        raise ReportError(f"{name}: is binary (it has NUL bytes); give text, Markdown or JSON")
+        raise ReportError(f"{name} is binary (it has NUL bytes); give text, Markdown or JSON")
     return clean(data.decode("utf-8-sig", "replace"))
 
 
@@ -85,7 +85,7 @@ def zone_of(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
         raise ConfigError(
-            f"no time zone is named {name!r}; give an IANA name, such as America/New_York"
+            f"there is no time zone {name!r}; give an IANA name, such as America/New_York"
         ) from error
 
 
@@ -109,9 +109,9 @@ def time_of(value: object, zone: tzinfo, where: str) -> datetime:
         if isinstance(value, int | float) and not isinstance(value, bool):
             value = datetime.fromtimestamp(value / 1000 if abs(value) >= 1e11 else value, UTC)
         if not isinstance(value, datetime):
-            raise ValueError(f"{type(value).__name__} is no time")
+            raise ValueError(f"{type(value).__name__} is not a time")
         return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError, OSError) as error:
         raise ReportError(
-            f"{where}: {shown!r} is no time; write it like 2014-01-15T07:30:17+00:00"
+            f"{where}: {shown!r} is not a time; write it like 2014-01-15T07:30:17+00:00"
         ) from error

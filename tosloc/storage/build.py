@@ -173,10 +173,13 @@ def _analyse_isolated(worker: Worker, call: partial[_Result], batch: _Batch) -> 
         worker.call(call, {})
     except BrokenProcessPool:
         raise ToslocError(
-            f"{repo.path}: the processes that read files are killed whatever they read, so no facts"
-            " are made; see what kills them (most likely too little memory) and run the same"
-            " command again to go on"
+            f"{repo.path}: every process that reads files is killed, so the repository cannot be"
+            " indexed; find out what kills them (most likely too little memory), and run the same"
+            " command again to continue"
         ) from None
-    why = f"{repo.path}: file content {blob} brings down what parses it; it is read word by word"
+    why = (
+        f"{repo.path}: the parser crashes on the file content {blob}, which is therefore read word"
+        " by word"
+    )
     warnings.warn(why, stacklevel=2)
     return _analyse_batch(repo, batch, lizard=False, parse=False)

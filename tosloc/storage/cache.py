@@ -195,7 +195,7 @@ def parse_size(text: str, what: str) -> int:
     """
     match = _SIZE.fullmatch(text.strip())
     if not match:
-        raise ConfigError(f"{what}: {text!r} is no size; write 500M or 20G, say")
+        raise ConfigError(f"{what}: {text!r} is not a size; write it like 500M or 20G")
     number, unit, binary = match.groups()
     base = 1024 if binary else 1000
     return int(float(number) * base ** " kmgt".index(unit.lower() or " "))

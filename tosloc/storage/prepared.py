@@ -107,11 +107,9 @@ class StoredVersion:
         notes = list(self._notes_about_missing_parts())
         too_large = unread - self.missing
         if too_large > 0:
-            files = pluralize(too_large, "file")
-            notes.append(RoutineNote(f"{files} larger than 10 MB, ranked by path alone"))
+            notes.append(RoutineNote(_describe_large_files(too_large)))
         if lexed > 0:
-            why = "too large, too deep or too broken for a parser, read word by word"
-            notes.append(RoutineNote(f"{pluralize(lexed, 'file')} {why}"))
+            notes.append(RoutineNote(_describe_unparsed_files(lexed)))
         return tuple(notes)
 
     def _notes_about_missing_parts(self) -> Iterator[str]:
@@ -178,6 +176,21 @@ class StoredVersion:
             unpack_words(arrays["commit_ids"]),
             submodules=submodules,
         )
+
+
+def _describe_large_files(number: int) -> str:
+    """Return a note about files that were not read because of their size."""
+    if number == 1:
+        return "1 file is larger than 10 MB and ranked only by its path"
+    return f"{number:,} files are larger than 10 MB and ranked only by their paths"
+
+
+def _describe_unparsed_files(number: int) -> str:
+    """Return a note about files of a language with a grammar that no parser could read."""
+    why = "too large, too deeply nested or too broken for a parser, and"
+    if number == 1:
+        return f"1 file is {why} is read word by word"
+    return f"{number:,} files are {why} are read word by word"
 
 
 def load_untrusted_version(arrays: Arrays) -> StoredVersion:

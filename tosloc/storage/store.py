@@ -145,7 +145,7 @@ class FactStore:
             yield
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
-                f"{self.path}: the facts store cannot be used ({error}); see that its folder may be"
-                " written, the disk is not full, and run it again; or name another folder for the"
-                " cache with $TOSLOC_CACHE"
+                f"{self.path}: the store of facts cannot be used ({error}); check that its folder"
+                " is writable and the disk is not full, or name another folder for the cache with"
+                " $TOSLOC_CACHE"
             ) from error

@@ -254,7 +254,7 @@ def rank_reports(
         if not cases:
             count = pluralize(len(dataset.cases), "report")
             raise ToslocError(
-                f"{reports_path}: none of its {count} falls to {split}",
+                f"{reports_path}: none of its {count} is in the split {split}",
                 hint="rank them with {split}=all",
             )
         if functions and not any(dataset.labelled[case.report.id].functions for case in cases):
@@ -335,7 +335,7 @@ def refuse_training(folder: Path) -> None:
     for candidate in (folder, folder.absolute().parent):
         if (candidate / "checkpoint" / WEIGHTS_FILE).exists():
             raise ToslocError(
-                f"{candidate} holds a training, whose runs would be lost",
+                f"{candidate} contains a training, whose runs would be overwritten",
                 hint="name another folder",
             )
 
@@ -354,7 +354,7 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ToslocError(
-            f"{folder} cannot be made ({error.strerror})", hint="name a folder that can be written"
+            f"{folder} cannot be created ({error.strerror})", hint="name a folder that is writable"
         ) from error
     try:
         if own:
@@ -379,7 +379,7 @@ def _check_contents(folder: Path) -> None:
     is_ours = WORK_FOLDER in names or "provenance.json" in names
     if not is_ours or (folder / WORK_FOLDER).is_symlink():
         raise ToslocError(
-            f"{folder} holds other things, such as {names[0]!r}",
+            f"{folder} contains other files, such as {names[0]!r}",
             hint="name a new folder for the results",
         )
 

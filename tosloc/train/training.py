@@ -160,7 +160,7 @@ def feature_names(config: Config) -> tuple[str, ...]:
     for name in names:
         if name not in features.ALL:
             suggestion = did_you_mean(name, features.ALL)
-            raise ConfigError(f"[stage_one] features: no feature is called {name!r}{suggestion}")
+            raise ConfigError(f"[stage_one] features: there is no feature {name!r}{suggestion}")
     return tuple(dict.fromkeys(names))
 
 
@@ -189,8 +189,8 @@ def training_cases(
         needed = math.ceil(MIN_REPORTS / Fraction(str(share)))
         number = sum(1 for case in parts["all"] if case.fixed)
         raise ToslocError(
-            f"training needs {needed} reports with a fixed file, since it learns from the oldest"
-            f" {100 * share:g} % and from at least {MIN_REPORTS}; {number} found",
+            f"training needs {needed} reports with a fixed file, because it learns from the oldest"
+            f" {100 * share:g} % of them and needs {MIN_REPORTS} of these; there are {number}",
             hint="give more reports of this repository, or use the shipped weights",
         )
     useful = useful[-settings.train_reports :]

@@ -189,6 +189,6 @@ def test_a_configuration_without_one_comparable_encoder_is_refused(name, sentenc
 
 
 def test_an_unknown_name_is_refused_without_a_request(requested_hosts):
-    with pytest.raises(CheckpointError, match="no encoder can be loaded from there"):
+    with pytest.raises(CheckpointError, match="no encoder can be loaded from this"):
         pretrained_reranker("acme/no-such-encoder")
     assert requested_hosts == []

@@ -94,11 +94,11 @@ def test_valid_numbers_of_an_answer_are_used(answer, positions):
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        ("The first file.", "no JSON"),
-        ('{"order": [1, 2', "no JSON"),
-        ("[" * 100_000, "no JSON"),
-        ('{"files": [1]}', "no list"),
-        ('{"order": "1"}', "no list"),
+        ("The first file.", "not JSON"),
+        ('{"order": [1, 2', "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ('{"files": [1]}', "not a list"),
+        ('{"order": "1"}', "not a list"),
         ('{"order": []}', "no number"),
         ('{"order": [7]}', "no number"),
         (json.dumps({"order": ["shop/cart.py"]}), "no number"),

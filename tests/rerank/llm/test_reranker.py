@@ -177,11 +177,11 @@ def sleep(body):
 
 
 FAILURES = {
-    "prose": (lambda body: completion("I think it is the cart."), "no JSON"),
-    "broken JSON": (lambda body: completion('{"order": [2, 1'), "no JSON"),
+    "prose": (lambda body: completion("I think it is the cart."), "not JSON"),
+    "broken JSON": (lambda body: completion('{"order": [2, 1'), "not JSON"),
     "unknown numbers": (lambda body: completion('{"order": [77]}'), "no number"),
     "empty": (lambda body: completion(""), "empty"),
-    "no choice": (lambda body: (200, {"choices": []}, {}), "not of the protocol"),
+    "no choice": (lambda body: (200, {"choices": []}, {}), "does not follow the protocol"),
     "a list": (lambda body: (200, [1, 2], {}), ""),
     "status 500": (lambda body: (500, {"error": "broken"}, {}), "status 500"),
     "status 429": (lambda body: (429, {"error": "slow down"}, {"Retry-After": "0"}), "status 429"),

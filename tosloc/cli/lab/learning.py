@@ -38,17 +38,20 @@ WorkOption = Annotated[
     Path,
     typer.Option(
         "--work",
-        help="Folder of feature tables and of runs; finished tables in it are reused.",
+        help="Folder for feature tables and runs. Finished tables in it are reused.",
     ),
 ]
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("--config", help="TOML file of settings.", show_default="the defaults"),
+    typer.Option("--config", help="TOML file with settings.", show_default="the defaults"),
 ]
 FoldsOption = Annotated[
     int,
     typer.Option(
-        "--leave-projects-out", metavar="K", min=1, help="Parts that are left out in turn."
+        "--leave-projects-out",
+        metavar="K",
+        min=1,
+        help="Number of parts into which the projects are divided; each is left out in turn.",
     ),
 ]
 
@@ -80,8 +83,8 @@ def pretrain(
 ) -> None:
     """Learn the shipped weights from many projects.
 
-    Also ranks each project by weights that never saw it, writes these runs to WORK/left-out and
-    prints their means.
+    Also ranks each project with weights that were trained without it, writes these runs to
+    WORK/left-out and prints their means.
     """
     form = output_form(as_json, as_markdown)
     project_list = None if projects is None else read_projects(projects)
@@ -97,7 +100,7 @@ def pretrain(
     means = project_means(evaluations)
     print_results(form, means | {"temperature": temperature}, [means_table(means)])
     runs = work / LEFT_OUT_FOLDER
-    print_notes([f"the runs are in {runs}; see: tosloc lab evaluate {runs}"])
+    print_notes([f"wrote the runs to {runs}; to evaluate them, run: tosloc lab evaluate {runs}"])
     if out is not None:
         print_notes([f"wrote {out / 'weights.json'}, temperature {temperature:g}"])
     _report_failures(failed)
@@ -116,13 +119,18 @@ def feature_ablation(
     work: WorkOption = Path("pretraining"),
     folds: FoldsOption = 5,
     features: Annotated[
-        str, typer.Option("--features", metavar="NAMES", help="Leave out only these, each alone.")
+        str,
+        typer.Option(
+            "--features",
+            metavar="NAMES",
+            help="Features to leave out, one at a time, separated by commas.",
+        ),
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Show what each feature is worth: the change when it alone is left out.
+    """Measure the change when one feature at a time is left out.
 
-    The changes are measured on projects that the weights never saw.
+    Each change is measured on projects that were left out of the training.
     """
     project_list = read_projects(projects)
     names = [name.strip() for name in features.split(",") if name.strip()]
@@ -191,18 +199,20 @@ def pack(
     ],
     repo: RepositoryOption,
     reports: ReportsOption,
-    out: Annotated[Path, typer.Option("--out", dir_okay=False, help="File to write.")],
-    candidates: Annotated[int, typer.Option("--candidates", min=1, help="Files of a report.")] = 50,
+    out: Annotated[Path, typer.Option("--out", dir_okay=False, help="File to write the pack to.")],
+    candidates: Annotated[
+        int, typer.Option("--candidates", min=1, help="Number of candidate files per report.")
+    ] = 50,
     train_reports: Annotated[
         int,
         typer.Option(
-            "--train-reports", min=0, help="Number of the newest training reports; 0 for all."
+            "--train-reports", min=0, help="Number of newest training reports to pack; 0 packs all."
         ),
     ] = 0,
 ) -> None:
-    """Write a run's candidates and their texts to one small file.
+    """Write a run's candidates and their texts to one file.
 
-    train-encoder learns from it on any machine.
+    tosloc lab train-encoder trains on this file, which can be copied to another machine.
     """
     from tosloc.lab.bundle import bundle_training
 
@@ -218,14 +228,19 @@ def train_encoder(
         Path, typer.Argument(metavar="PACK", help="File that tosloc lab pack wrote.")
     ],
     config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="TOML file of settings, with [stage_two].")
+        Path,
+        typer.Argument(
+            metavar="CONFIG", help="TOML file with settings, with the section [stage_two]."
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", file_okay=False, help="Folder to write.")],
+    out: Annotated[
+        Path, typer.Option("--out", file_okay=False, help="Folder to write the results to.")
+    ],
 ) -> None:
     """Train an encoder reranker on a pack.
 
-    On several processes or GPUs run torchrun -m tosloc lab train-encoder, or accelerate launch -m;
-    they learn what one process would. An interrupted training resumes.
+    To use several processes or GPUs, start it with torchrun -m tosloc lab train-encoder or with
+    accelerate launch -m. The result is that of one process. An interrupted training resumes.
     """
     require("training an encoder", "encoder", "torch", "transformers", "accelerate")
     from tosloc.lab.ablation import train_on_bundle

@@ -64,7 +64,7 @@ def baselines(
         list[str] | None,
         typer.Argument(
             metavar="NAMES",
-            help="buglocator, brtracer, bluir, amalgam, blia, dnnloc, dreamloc.",
+            help="Techniques to run: buglocator, brtracer, bluir, amalgam, blia, dnnloc, dreamloc.",
             show_default="all seven",
         ),
     ] = None,
@@ -89,7 +89,11 @@ def baselines(
         )
     for folder in folders:
         print(folder)
-    print(f"tosloc: ranked; now run: tosloc evaluate {out}/* --split {splits[-1]}", file=sys.stderr)
+    print(
+        f"tosloc: wrote the rankings to {out}; now run: tosloc evaluate {out}/* --split"
+        f" {splits[-1]}",
+        file=sys.stderr,
+    )
 
 
 def bm25(
@@ -108,11 +112,17 @@ def bm25(
     require("BM25 over whole files", "lab", "bm25s")
     with progress_bars() as callback:
         rank_with_bm25s(read_settings(config), repo, reports, out, split.value, callback)
-    print(f"tosloc: ranked; now run: tosloc evaluate {out} --split {split.value}", file=sys.stderr)
+    print(
+        f"tosloc: wrote the rankings to {out}; now run: tosloc evaluate {out} --split"
+        f" {split.value}",
+        file=sys.stderr,
+    )
 
 
 def reproduce(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help=f"{', '.join(TABLES)}.")],
+    table: Annotated[
+        str, typer.Argument(metavar="TABLE", help=f"Table or figure: {', '.join(TABLES)}.")
+    ],
     out: OutOption,
     projects: ProjectsOption,
     runs: Annotated[
@@ -122,13 +132,13 @@ def reproduce(
             metavar="DIR",
             exists=True,
             file_okay=False,
-            help="Finished runs: DIR/PROJECT, DIR/baselines/PROJECT/SYSTEM.",
+            help="Folder with finished runs, in DIR/PROJECT and DIR/baselines/PROJECT/SYSTEM.",
         ),
     ] = None,
     finished: Annotated[
         bool,
         typer.Option(
-            "--finished", help="Only read finished runs, and list those that are missing."
+            "--finished", help="Read only finished runs, and list those that are missing."
         ),
     ] = False,
     encoder: Annotated[
@@ -136,9 +146,9 @@ def reproduce(
         typer.Option(
             "--encoder",
             metavar="NAME",
-            help="Encoder (folder or name on the hub) whose tokens table 2 counts; that table 6 and"
-            " figure 6 train on.",
-            show_default="words; the configuration's",
+            help="Encoder: a folder or a name on the Hugging Face hub. Table 2 counts its tokens;"
+            " table 6 and figure 6 train it.",
+            show_default="words for table 2, the configuration's for the others",
         ),
     ] = "",
     figures: Annotated[
@@ -153,21 +163,25 @@ def reproduce(
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
 ) -> None:
-    """Make a table or figure of the paper again.
+    """Reproduce a table or figure of the paper.
 
-    Downloads nothing, and resumes after an interruption. The paper's numbers are in brackets.
+    Nothing is downloaded, and an interrupted command resumes. The paper's numbers are in
+    parentheses.
     """
     from tosloc.lab.paper.workspace import Workspace, read_published
 
     form = output_form(as_json, as_markdown)
     if table not in TABLES:
-        raise ToslocError(f"no table or figure is called {table!r}; there are {', '.join(TABLES)}")
+        raise ToslocError(f"there is no table or figure {table!r}; choose from {', '.join(TABLES)}")
     published = read_published(table)
     project_by_name = {project.name: project for project in read_projects(projects)}
     names = [name for name in published.projects or project_by_name if name in project_by_name]
     if not names:
         wanted = ", ".join(published.projects)
-        raise ToslocError(f"{projects}: none of {wanted} (published at {DATA_URL})")
+        raise ToslocError(
+            f"{projects} contains none of the projects {wanted} (their data are published at"
+            f" {DATA_URL})"
+        )
     module, function = TABLES[table]
     make_result = getattr(import_module(f"tosloc.lab.paper.{module}"), function)
     with progress_bars() as callback:
@@ -211,7 +225,7 @@ def _print_heading(table: str, published: Published) -> None:
     facts = {
         "Reports": published.split,
         "Files searched": published.space,
-        "In brackets": published.source,
+        "In parentheses": published.source,
     }
     for name, text in facts.items():
         if text:

@@ -188,8 +188,8 @@ class FixHistory:
         for case in self.cases:
             if not case.fix_commit:
                 raise ToslocError(
-                    f"report {case.report.id}: names a version and no fix_commit; "
-                    "the published techniques learn from fixes"
+                    f"report {case.report.id}: names a version but no fix_commit; the published"
+                    " techniques learn from fixes"
                 )
         self.row_of_report = {case.report.id: row for row, case in enumerate(self.cases)}
         self.opened: FloatArray = np.array([case.report.opened_seconds for case in self.cases])

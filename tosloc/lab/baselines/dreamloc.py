@@ -246,7 +246,7 @@ class DreamLoc(training.LearnedBaseline):
         triples = training_triples(reports)
         if not len(triples):
             raise ToslocError(
-                "DreamLoc has nothing to learn: no training report has both fixed and other files"
+                "DreamLoc cannot learn, because no training report has both fixed and other files"
             )
 
         def batch_loss(batch: LongArray) -> Tensor:

@@ -96,7 +96,7 @@ def measure_lengths(work: Workspace) -> PaperResult:
     notes = [
         unit_note,
         "lengths of files are means over the versions",
-        "the paper's numbers, in brackets, count tokens of CodeBERT and RoBERTa",
+        "the paper's numbers, in parentheses, count tokens of CodeBERT and RoBERTa",
     ]
     names = next(iter(lengths.values()))
     table = PaperTable([f"length in {unit}", *lengths], table_rows(names, lengths, cell))

@@ -75,7 +75,7 @@ def experiment_rows(
     run = work.training_folder(project)
     if run is None or not has_tables(run):
         raise RunError(
-            f"{run} has no feature tables, which candidates are taken from",
+            f"{run} has no feature tables, from which candidates are taken",
             hint="train it with {keep_features}, or leave out {runs}",
         )
     work.evaluate_run(project, run)  # raises if the run is of other reports
@@ -143,8 +143,8 @@ def ablate_reranker(work: Workspace) -> PaperResult:
     """Make table 6, the effect of each part of the reranker."""
     tables: list[PaperTable] = []
     notes = [
-        "the deep order alone compares to the paper's numbers; both stages are mixed with the"
-        " weight chosen on validation"
+        "compare the paper's numbers with the deep order alone; the weight that combines both"
+        " stages was chosen on validation"
     ]
     for project in work.track_projects():
         rows, project_notes = experiment_rows(work, project, "ablate")

@@ -79,9 +79,9 @@ ALL_PROJECTS: Final = "all"
 SPEED_NOTES: Final = (
     "processor time from a report to the ranking of all files, with the version and its facts in"
     " memory: the median over reports that all systems answer in turns. The times are from one"
-    " shared machine; the result is their ratios",
+    " shared machine, so only their ratios are results",
     "a slope of 1 means growth in proportion to the number of files",
-    "systems cache what they know of files between reports, but nothing of an earlier report",
+    "between reports, systems cache data about files but nothing about earlier reports",
 )
 
 

@@ -201,7 +201,7 @@ class Workspace:
             if digest is not None and digest != fingerprint(project.reports):
                 name = reports.get("name")
                 raise RunError(
-                    f"{folder}: a run on other reports ({name}) than {project.reports}",
+                    f"{folder}: the run in it is for other reports ({name}) than {project.reports}",
                     hint="name another folder with {runs}, or move it away",
                 )
         return scored.evaluation()

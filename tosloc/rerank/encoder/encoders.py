@@ -82,7 +82,8 @@ class Encoder(nn.Module):
             model = load_model(location)
             if len(tokenizer) > model.get_input_embeddings().weight.shape[0]:
                 raise CheckpointError(
-                    f"{name}: tokenizer and encoder do not belong together; take both of one folder"
+                    f"{name}: the tokenizer and the encoder do not belong together; take both from"
+                    " the same folder"
                 )
             return cls(model, tokenizer, pooling, name)
         except (ToslocError, MemoryError):
@@ -90,9 +91,9 @@ class Encoder(nn.Module):
         except Exception as error:  # files that are no encoder's can raise anything
             cause = " ".join(str(error).split())[:120]
             raise CheckpointError(
-                f"{name}: no encoder can be loaded from there ({cause}); name a folder with "
-                "config.json, model.safetensors and tokenizer, or set TOSLOC_HUB=1 to fetch a name "
-                "from the hub"
+                f"{name}: no encoder can be loaded from this folder or name ({cause}); name a"
+                " folder with config.json, model.safetensors and tokenizer, or set TOSLOC_HUB=1"
+                " to fetch a name from the hub"
             ) from error
 
     def save(self, folder: Path) -> None:

@@ -133,7 +133,7 @@ def _read_json(file: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{file}: cannot be read ({error})") from error
+        raise CheckpointError(f"{file} cannot be read ({error})") from error
     if not isinstance(values, dict):
-        raise CheckpointError(f"{file}: is not a JSON object")
+        raise CheckpointError(f"{file} is not a JSON object")
     return values

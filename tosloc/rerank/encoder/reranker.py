@@ -111,8 +111,8 @@ class Trainer:
                 useful.append(query)
         if not useful:
             raise ToslocError(
-                "stage two has nothing to learn: "
-                "no training report has both fixed and wrong candidates"
+                "stage two cannot learn, because no training report has both fixed and wrong"
+                " candidates"
             )
         settings = self.model.settings.training
         optimizer = AdamW(self.model.trainable_parameters.values(), lr=settings.learning_rate)
@@ -459,7 +459,7 @@ class EncoderReranker(Reranker):
         """
         if folder.exists() and any(folder.iterdir()) and not (folder / RECORD).exists():
             raise CheckpointError(
-                f"{folder}: holds other things than a second stage; name another folder"
+                f"{folder} contains files that are not a second stage; name another folder"
             )
         encoders = {}
         for name, encoder in self.model.encoders.items():
@@ -489,7 +489,7 @@ class EncoderReranker(Reranker):
         """
         if record["schema"] != SCHEMA:
             raise CheckpointError(
-                f"{folder / RECORD}: written by another version of TosLoc; train again"
+                f"{folder / RECORD} was written by another version of TosLoc; train again"
             )
         settings = StageTwoSettings.model_validate(record["settings"])
         encoders = {}
@@ -498,8 +498,8 @@ class EncoderReranker(Reranker):
             encoders[name] = Encoder.load(location, settings.token_pooling)
             if encoders[name].fingerprint != entry["fingerprint"]:
                 raise CheckpointError(
-                    f"{location}: not the encoder that {folder} was trained with; "
-                    "its vectors would mean nothing to it"
+                    f"{location} is not the encoder that {folder} was trained with; restore that"
+                    " encoder, or train again"
                 )
         code = encoders["code"]
         reranker = cls(RerankingModel(settings, code, encoders.get("report", code), seed=0))
@@ -524,8 +524,8 @@ def _check_lengths(settings: StageTwoSettings, code: Encoder, report: Encoder) -
         prefix_tokens = encoder.count_tokens(prefix) if prefix else 0
         if 2 * prefix_tokens > length:
             raise ToslocError(
-                f"[stage_two] {prefix_name}: its {prefix_tokens} tokens leave less than half of "
-                f"{name}, {length}; choose more"
+                f"[stage_two] {prefix_name}: its {prefix_tokens} tokens are more than half of"
+                f" {name}, {length}; raise {name}"
             )
 
 

@@ -129,8 +129,8 @@ class RerankingModel(nn.Module):
         super().__init__()
         if report.width != code.width:
             raise CheckpointError(
-                f"the encoders do not fit together: {code.name} gives {code.width} numbers, "
-                f"{report.name} {report.width}; name two of one width"
+                f"the vectors of the encoders differ in width ({code.name}: {code.width},"
+                f" {report.name}: {report.width}); name two encoders of the same width"
             )
         self.settings = settings
         self.code = code

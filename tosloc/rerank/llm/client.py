@@ -87,7 +87,7 @@ def _ask(
         text = answer.choices[0].message.content
         usage = answer.usage
     except (AttributeError, IndexError, TypeError):
-        raise NoAnswer("its answer is not of the protocol") from None
+        raise NoAnswer("its answer does not follow the protocol") from None
     if not isinstance(text, str) or not text.strip() or len(text) > _MAX_ANSWER_CHARACTERS:
         raise NoAnswer("its answer is empty or too long")
     return Completion(

@@ -125,15 +125,15 @@ def parse_order(text: str, number: int) -> list[int]:
     try:
         value = json.loads(fenced[1] if fenced else answer)
     except (ValueError, RecursionError):
-        raise ValueError("its answer is no JSON") from None
+        raise ValueError("its answer is not JSON") from None
     if isinstance(value, dict):
         value = value.get("order")
     if not isinstance(value, list):
-        raise ValueError("its answer is no list of numbers")
+        raise ValueError("its answer is not a list of numbers")
     positions: dict[int, None] = {}
     for item in value:
         if type(item) is int and 1 <= item <= number:
             positions[item - 1] = None
     if not positions:
-        raise ValueError("its answer has no number of a listed file")
+        raise ValueError("its answer contains no number of a listed file")
     return list(positions)

@@ -111,12 +111,12 @@ class LanguageModelReranker:
             first = self._ask(messages, len(cards), kept_answers, progress)
         except NoAnswer as error:
             self.usage.failed += 1
-            note = f"{model} gave no usable answer ({error}); the order is TosLoc's own"
+            note = f"{model} gave no usable answer ({error}), so the order is TosLoc's own"
             return ModelOrder(None, note)
         rest = [position for position in range(len(cards)) if position not in first]
         note = (
-            f"{model} ordered the first {len(cards)} files; they have no shares, since the model's"
-            " order is not calibrated"
+            f"{model} ordered the first {len(cards)} files; they have no confidence, because the"
+            " model's order is not calibrated"
         )
         return ModelOrder([*first, *rest], note)
 

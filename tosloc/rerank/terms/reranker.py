@@ -193,7 +193,7 @@ class TermReranker(Reranker):
         lengths = {array.shape[:1] for array in arrays.values()}
         widths = {arrays[side].shape[1:] for side in SIDES}
         if lengths != {(len(vocabulary.id_by_term),)} or len(widths) > 1:
-            raise ValueError("terms and vectors do not fit together")
+            raise ValueError("terms and vectors do not match")
         reranker = cls()
         reranker._vocabulary = vocabulary
         reranker._encoder = DualEncoder(
