@@ -402,6 +402,20 @@ def test_a_named_change_after_the_opening_does_not_count(compute):
     assert compute("named_change", "ab", "x|Since #12", commits=commits) == near(0, 0)
 
 
+def test_a_word_with_a_number_names_a_change_if_the_project_has_a_tracker(compute):
+    """CIFAR-10 is the only name of its kind, PROJ-1 is one of five."""
+    issues = [(9, "x", "b", [f"PROJ-{number}"]) for number in range(1, 6)]
+    commits = [(9, "x", "a", ["CIFAR-10"]), *issues]
+    values = compute("named_change", "ab", "x|CIFAR-10 fails since PROJ-1", commits=commits)
+    assert values == near(0, 1)
+
+
+def test_issues_of_a_tracker_are_counted_as_of_the_opening(compute):
+    later = [(-5, "x", "b", [f"PROJ-{number}"]) for number in range(2, 9)]
+    commits = [(9, "x", "a", ["PROJ-1"]), *later]
+    assert compute("named_change", "ab", "x|Since PROJ-1", commits=commits) == near(0, 0)
+
+
 RANGED = {
     "commits": [(25, "x", "a"), (20, "x", "b"), (15, "x", "bc"), (10, "x", "c"), (5, "x", "d")],
     "tags": {"v1.0": 20, "v1.1": 10},

@@ -18,12 +18,18 @@ MAX_FRAME_NUMBER: Final = 500
 """Largest number after "#" at the beginning of a line that may be that of a stack frame."""
 
 _NUMBER: Final = r"[1-9]\d{0,6}"
+_COMMIT: Final = "(?:[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{7,12})"
+"""A commit, or as much of its id as people write; other lengths are addresses and the like."""
 _COLOUR_LENGTHS: Final = (3, 6)
 """Digits of a colour in a style sheet: "#333;"."""
+_STANDARDS: Final = (
+    "UTF|UCS|SHA|MD|AES|ISO|IEC|IEEE|RFC|CVE|CWE|PEP|JSR|JEP|HTTP|TLS|SSL|CP|GPL|LGPL"
+)
+"""Names before a number that are no project of a tracker: UTF-8, SHA-256, CVE-2020-1234."""
 _NAMES: Final = re.compile(
     rf"""(?x)
       https?://(?P<host>[\w.-]{{1,100}})/(?P<path>[\w.~/-]{{1,200}}?)/
-        (?:(?:pull/\d{{1,7}}/)?commits?/(?P<linked_commit>[0-9a-f]{{7,64}})(?![0-9a-f])
+        (?:(?:pull/\d{{1,7}}/)?commits?/(?P<linked_commit>{_COMMIT})(?![0-9a-f])
           |(?P<kind>pulls?|issues|merge_requests|pull-requests|work_items)/(?P<linked>{_NUMBER})\b)
     | show_bug\.cgi\?id=(?P<bugzilla>{_NUMBER})\b
     | (?<![\w/&.\#"'=-])(?:(?P<owner>[\w.-]{{1,60}}/[\w.-]{{1,60}}))?\#(?P<hash>{_NUMBER})
@@ -31,8 +37,9 @@ _NAMES: Final = re.compile(
     | (?<![\w/-])(?i:gh)-(?P<gh>{_NUMBER})\b
     | (?<![\w!/])!(?P<request>{_NUMBER})(?![\w.])
     | (?<![\w/-])(?i:pr|pull[ ]request|issue|ticket|bug|bz)[ ]\#?(?P<word>{_NUMBER})\b(?!\.\d)
-    | (?<![\w/-])(?P<jira>[A-Z][A-Z0-9]{{1,9}}-{_NUMBER})(?![\w-])
-    | (?<![\w./-])(?P<commit>[0-9a-f]{{7,64}})(?![\w-]|\.\w)
+    | (?<![\w/-])(?!(?:{_STANDARDS})-)(?P<jira>[A-Z][A-Z0-9]{{1,9}}-{_NUMBER})(?![\w-]|\.\d)
+    | (?<![\w./-])(?:(?P<at>[\w.-]{{1,60}}/[\w.-]{{1,60}})@)?(?P<commit>{_COMMIT})
+        (?![\w-]|\.\w)
     """
 )
 _RELATION: Final = re.compile(
@@ -40,7 +47,29 @@ _RELATION: Final = re.compile(
     r"[ \t(]{1,3}\Z"
 )
 """Words before the number of a change."""
-_COMMIT_WORD: Final = re.compile(r"(?i)(?:commit|revision|changeset|sha|@)[ :]{0,2}\Z")
+_COMMIT_WORD: Final = re.compile(r"(?i)(?:commit|revision|changeset|sha)[ :]{0,2}\Z")
+_VERSION_WORD: Final = re.compile(
+    r"""(?ix)
+      \blines?[ ]\d{1,7}(?:[ ](?:to|-)[ ]\d{1,7})?\s{1,20}in\s{1,20}\Z  # an excerpt of the code
+    | \d:\Z                                                            # v3.7.1:260ec2c36a
+    | \w@\Z                                                            # an object of Java
+    | \bindex[ ]\Z                                                     # a blob in a diff
+    | \b(?:at|using|checkout|head|master|main|trunk|dev|develop|version|build|built|nightly|hash
+        |sha)
+      (?:[ ](?:the|git|commit|revision|changeset|hash|sha|of|is|from|at|on|master|main
+        |version)){0,3}
+      [\s:=(@'"`*]{1,4}\Z
+    """
+)
+"""What precedes a commit that is only the version in which something was seen."""
+_KEY: Final = re.compile(
+    r"(?i)(?:\A|\n)[^\n:=]{0,40}(?:commit|revision|hash|sha|version|git|build)[^\n:=]{0,30}"
+    r"[:=][\s'\"`*]{0,4}\Z"
+)
+"""The key of a line that gives a version, such as "Git commit: "."""
+_BLAME: Final = re.compile(
+    r"(?i)bad|culprit|br[eo]a?k|introduc|regress|bisect|caus|offend|since|fix"
+)
 
 
 class NamedChange(NamedTuple):
@@ -112,14 +141,28 @@ def _read_match(match: re.Match[str]) -> NamedChange | None:
 def _read_commit(match: re.Match[str]) -> NamedChange | None:
     """Return a commit that is written by itself; None for another word or number.
 
-    Digits alone, or letters alone, need a word before them that says that it is a commit.
+    Digits alone, or letters alone, need a word before them that says that it is a commit. A commit
+    that only tells in which version something was seen is none, either.
     """
     commit = match["commit"]
+    if match["at"]:
+        return NamedChange(commit[:10], commit=commit, project=match["at"])
+    if _is_version(match):
+        return None
     if commit.isdigit() or commit.isalpha():
         before = match.string[max(0, match.start() - 12) : match.start()]
         if not _COMMIT_WORD.search(before):
             return None
     return NamedChange(commit[:10], commit=commit)
+
+
+def _is_version(match: re.Match[str]) -> bool:
+    """Return whether a commit only tells in which version something was seen."""
+    before = match.string[max(0, match.start() - 80) : match.start()]
+    if _VERSION_WORD.search(before):
+        return True
+    key = _KEY.search(before)
+    return key is not None and not _BLAME.search(key[0])
 
 
 def _follows_relation(match: re.Match[str]) -> bool:
@@ -142,5 +185,6 @@ def _is_reference(match: re.Match[str]) -> bool:
     if match.string.startswith(";", match.end()) and len(match["hash"]) in _COLOUR_LENGTHS:
         return False
     line_start = match.string.rfind("\n", 0, match.start()) + 1
-    begins_line = not match.string[line_start : match.start()].strip()
+    before = match.string[line_start : match.start()].strip()
+    begins_line = not before or before.endswith("frame")
     return not begins_line or int(match["hash"]) > MAX_FRAME_NUMBER

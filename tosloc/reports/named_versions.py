@@ -14,18 +14,33 @@ MAX_VERSIONS: Final = 200
 WINDOW: Final = 80
 """Characters before and after a version that are examined."""
 _VERSION: Final = re.compile(
-    r"(?i)(?<![\w.])v?(?P<number>\d{1,5}(?:\.\d{1,8}){1,4}"
+    r"(?i)(?<![\w./])(?<!\d:)v?(?P<number>\d{1,5}(?:\.\d{1,8}){1,4}"
     r"(?:[-.]?(?:rc|cr|alpha|beta|dev|pre|a|b|m)[-.]?\d{1,4})?)(?![\w/-]|\.\d)"
 )
 _CLAUSE_END: Final = re.compile(r"[.!?;](?=\s)|\n")
+_LIMIT: Final = re.compile(r"(?<![-=])([<>]=?)[ ]?\Z")
+"""The sign before a version that means all versions below or above it."""
 _TOKEN: Final = re.compile(r"[^\s,;:!?()|\[\]\"`*]+")
 
-_FILLERS: Final = frozenset("version versions ver v release releases tag the a at least".split())
+_FILLERS: Final = frozenset(
+    """version versions ver v release releases tag the a at least is are was were only just even
+    still now both new old older earlier previous prior current recent stable minor major patch
+    """.split()
+)
 _UPGRADE: Final = ("upgrad", "updat", "migrat", "bump", "switch", "mov")
-_DOWNGRADE: Final = ("downgrad", "revert", "roll", "back")
-_GOOD: Final = ("work", "fine", "ok", "correct", "pass", "succeed", "good")
-_BEGINNING: Final = tuple("broke regress introduc start begin began appear chang".split())
+_DOWNGRADE: Final = ("downgrad", "revert", "roll")
+_GOOD: Final = ("work", "fine", "ok", "correct", "pass", "succe", "good")
+_BEGINNING: Final = tuple("broke regress introduc start begin began appear changed".split())
 """Beginnings of words that say that something fails from a version on."""
+_START: Final = ("start", "begin", "began")
+"""Those of them that say so only of a failure."""
+_ON_PURPOSE: Final = ("deprecat", "remov", "requir", "minim")
+"""Beginnings of words that speak of a change on purpose, or of what is needed."""
+_NOTE_OF_VERSION: Final = re.compile(r"(?i)\b(?:new|added|changed)\s{1,2}in\s{1,2}version\s{1,2}\Z")
+"""What documentation writes before a version."""
+_CONTRASTS: Final = frozenset("but however while whereas although though".split())
+_WISHES: Final = frozenset("make making should must need needs".split())
+"""Words before "work" that do not say that it works."""
 _FAILING: Final = tuple(
     """fail break crash error bug wrong occur happen issue problem slow exception incorrect throw
     hang bad observ""".split()
@@ -33,9 +48,19 @@ _FAILING: Final = tuple(
 _VERBS: Final = (*_GOOD, *_BEGINNING, *_FAILING)
 _JOINING: Final = frozenset(["and", "or", "/", "&"])
 _STATES: Final = frozenset("last latest first known".split())
+_PRONOUNS: Final = frozenset("it this that".split())
+_UNITS: Final = frozenset(
+    "b kb mb gb tb kib mib gib ms s sec secs seconds minutes hours % x".split()
+)
 _ENDS: Final = frozenset("stopped stops longer".split())
 """Negations that say that something worked before."""
-_NEGATIONS: Final = frozenset("not no never cannot longer stopped stops without stop".split())
+_NEGATIONS: Final = frozenset(
+    "not no never cannot longer stopped stops without stop unable".split()
+)
+_OTHER_WORDS: Final = _STATES | _NEGATIONS | {"v", "but", "also", "when", "if", "so", "then", "i"}
+"""Words before a version that are no product."""
+_OWN_WORDS: Final = frozenset("my our your their its it everything this".split())
+"""Words that show that no product is named, as in "upgrading our server to 2.0"."""
 _PLACES: Final = frozenset("in with on under using for by at".split())
 _ARROWS: Final = frozenset(["->", "=>", "→", "-->", "to"])
 
@@ -75,15 +100,33 @@ def find_version_claims(text: str) -> tuple[VersionClaim, ...]:
         words_after = _words(_CLAUSE_END.split(after)[0])
         products, words_before = _split_products(words_before)
         state = _state(words_before, words_after)
+        if _NOTE_OF_VERSION.search(before):
+            state = None
+        limit = _LIMIT.search(before)
+        if limit:
+            state = _state_beyond(state, limit[1])
         if state is not None:
             claim = VersionClaim(match["number"], state, products)
             claims.setdefault((claim.version, state), claim)
     return tuple(claims.values())
 
 
+def _state_beyond(state: State | None, sign: str) -> State | None:
+    """Return what is said about a version by what is said about all versions beyond it.
+
+    What works in all versions <2.0 begins to fail in 2.0; other signs say little.
+    """
+    if sign == "<":
+        return "begins" if state == "works" else None
+    if sign == ">=":
+        return None if state == "works" else state
+    return None
+
+
 def _words(text: str) -> list[str]:
     """Return the words of a text in lower case, with arrows and versions."""
-    return [word.strip(".'’") for word in _TOKEN.findall(text.lower())]
+    words = [word.strip(".'’") for word in _TOKEN.findall(text.lower())]
+    return [word for word in words if word]
 
 
 def _split_products(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
@@ -98,10 +141,27 @@ def _split_products(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
             products.insert(0, rest.pop())
         else:
             break
-    if not rest or not _is_relation(rest[-1]):
-        # No word relates the version to a sentence, so that these words are no product.
-        return (), [word for word in words if word not in _FILLERS]
-    return tuple(products), rest
+    if rest and _is_relation(rest[-1]):
+        return tuple(products) or _upgraded_product(rest[:-1]), rest
+    # No word relates the version to a sentence: at most the last word is a product.
+    plain = [word for word in words if word not in _FILLERS]
+    nearest = products[-1] if products else ""
+    is_product = nearest and nearest not in _OTHER_WORDS and not nearest.startswith(_VERBS)
+    return ((nearest,) if is_product else ()), plain
+
+
+def _upgraded_product(words: Sequence[str]) -> tuple[str, ...]:
+    """Return what is upgraded or downgraded, as in "upgrading scipy from"; mostly nothing."""
+    for position in range(len(words) - 1, -1, -1):
+        if not words[position].startswith((*_UPGRADE, *_DOWNGRADE)):
+            continue
+        for word in words[position + 1 : position + 3]:
+            if word in _OWN_WORDS or _is_relation(word) or not word[0].isalpha():
+                return ()
+            if word not in _FILLERS:
+                return (word,)
+        return ()
+    return ()
 
 
 def _is_relation(word: str) -> bool:
@@ -126,6 +186,10 @@ def _is_relation(word: str) -> bool:
 
 def _state(before: Sequence[str], after: Sequence[str]) -> State | None:
     """Return what is said about a version, from the words around it; None if nothing is."""
+    if after and after[0] in _UNITS:
+        return None
+    if any(word.startswith(_ON_PURPOSE) for word in before):
+        return None
     relation = before[-1] if before else ""
     earlier = before[-9:-1]
     previous = earlier[-1] if earlier else ""
@@ -137,6 +201,8 @@ def _state(before: Sequence[str], after: Sequence[str]) -> State | None:
         return "works" if previous in ("newer", "later", "greater", "higher") else "begins"
     if relation == "from":
         return _state_from(earlier, after)
+    if relation.startswith(_UPGRADE) and "from" in after[:3]:
+        return None  # something else is upgraded: "our Django 1.11 from Python 2 to 3"
     if relation.startswith(_UPGRADE):
         return "works" if _ARROWS.intersection(after[:1]) else "begins"
     if relation.startswith(_DOWNGRADE):
@@ -163,14 +229,16 @@ def _state_after_change(earlier: Sequence[str]) -> State | None:
     """Return what "to" or an arrow says about a version."""
     if earlier and earlier[-1] == "up":
         return "works"
+    if earlier and earlier[-1] == "back":
+        return None if "going" in earlier else "works"
     if earlier and earlier[-1] == "prior":
         return "begins"
     for word in reversed(earlier):
         if word.startswith(_DOWNGRADE):
             return "works"
-        if word.startswith(_UPGRADE) or word == "from" or word[:1].isdigit():
+        if word.startswith(_UPGRADE) or word == "from":
             return "begins"
-    return None
+    return "begins" if earlier and earlier[-1][:1].isdigit() else None
 
 
 def _state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None:
@@ -180,17 +248,47 @@ def _state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None
     "last working" or "first broken"; otherwise it comes after the version.
     """
     words = list(before)
-    while words and (words[-1] in _JOINING or words[-1][:1].isdigit()):
+    while words and (words[-1] in _JOINING or words[-1][0].isdigit()):
         words.pop()  # one of several versions: "in 1.0 and 1.1"
     is_after_place = bool(words) and words[-1] in _PLACES
-    if is_after_place or _STATES.intersection(before[-3:]):
-        for position in range(len(words) - 1, -1, -1):
-            if words[position].startswith(_VERBS):
-                return _state_of_verb(words[position], words[max(0, position - 2) :])
+    is_after_verb = bool(words) and words[-1].startswith(_VERBS)
+    if is_after_place or is_after_verb or _STATES.intersection(before[-3:]):
+        position = _find_last_verb(words)
+        if position >= 0:
+            return _state_of_verb(words[position], words[max(0, position - 3) :])
     for position, word in enumerate(after[:4] if is_after_place else after[:3]):
+        if word.startswith(_START) and not _is_failure(after):
+            continue
         if word.startswith(_VERBS):
             return _state_of_verb(word, after[:position])
     return None
+
+
+def _find_last_verb(words: Sequence[str]) -> int:
+    """Return the position of the last verb that speaks of a version at the end of words, or -1."""
+    for position in range(len(words) - 1, -1, -1):
+        word = words[position]
+        if word in _CONTRASTS and not _NEGATIONS.intersection(words[position:]):
+            return -1
+        if not word.startswith(_VERBS):
+            continue
+        nearby = words[max(0, position - 3) : position]
+        if word == "work" and _WISHES.intersection(nearby):
+            continue
+        if nearby[-1:] == ["to"] and nearby[-2:-1] and nearby[-2].startswith("fail"):
+            continue
+        # "Starting with 2.0", "it started in 2.0", but no "project that was started with 2.0".
+        is_idiom = word in ("starting", "beginning") and position == len(words) - 2
+        is_known = is_idiom or _PRONOUNS.intersection(words[max(0, position - 1) : position])
+        if word.startswith(_START) and not is_known and not _is_failure(words):
+            continue
+        return position
+    return -1
+
+
+def _is_failure(words: Sequence[str]) -> bool:
+    """Return whether words say that what starts is a failure."""
+    return any(word.startswith(_FAILING) for word in words)
 
 
 def _state_of_verb(verb: str, around: Sequence[str]) -> State:

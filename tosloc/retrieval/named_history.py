@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 MAX_DOCUMENTS: Final = 20
 """Commits that one name may mean; a name of more, such as that of a long task, tells nothing."""
+MIN_ISSUES_OF_TRACKER: Final = 5
+"""Fewest issues such as PROJ-7 that commits name, if PROJ is a tracker's project.
+
+CIFAR-10 is none."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,8 @@ class NamedHistory:
     def _find(self, named: NamedChange) -> FoundChange | None:
         """Return a named change as the history has it; None if it is not known."""
         history = self._history
+        if named.name[:1].isalpha() and not _is_tracker(history.commits, named.name):
+            return None
         commits = _known_documents(history.commits, named)
         merges = _known_documents(history.merges, named)
         reports: list[int] = []
@@ -142,6 +148,15 @@ def _known_documents(view: DocumentsView, named: NamedChange) -> list[int]:
     else:
         numbers = documents.by_name.get(named.name, ())
     return [number for number in numbers if view.known[number]]
+
+
+def _is_tracker(view: DocumentsView, name: str) -> bool:
+    """Return whether the project of an issue, PROJ of PROJ-7, is that of several known commits."""
+    prefix = name.rpartition("-")[0] + "-"
+    issues = 0
+    for other, numbers in view.documents.by_name.items():
+        issues += other.startswith(prefix) and bool(view.known[numbers].any())
+    return issues >= MIN_ISSUES_OF_TRACKER
 
 
 def _by_commit(documents: Documents, beginning: str) -> Iterator[int]:
