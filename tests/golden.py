@@ -35,7 +35,10 @@ FIRST_COMMIT_TIME = 1_400_000_000
 NUMBER_OF_REPORTS = 50
 TRAININGS = {
     "default": 'extends = "default.toml"\n',
-    "paper": 'extends = "paper.toml"\n[stage_one.evolution]\ngenerations = 5\npopulation = 5\n',
+    "paper": (
+        'extends = "paper.toml"\n[data]\nsuffixes = []\n'
+        "[stage_one.evolution]\ngenerations = 5\npopulation = 5\n"
+    ),
 }
 """Name of a training -> its settings."""
 VERBS = "open close load store flush resolve render validate merge split".split()

@@ -11,8 +11,8 @@ from tosloc.core.errors import ConfigError
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 SHIPPED = (
-    "birt, coderankembed, default, jdt, paper, pretraining, qwen3-embedding, second, smoke, swt,"
-    " tomcat, unixcoder"
+    "birt, coderankembed, default, jdt, paper, paper-eclipse, pretraining, qwen3-embedding, second,"
+    " smoke, swt, tomcat, unixcoder"
 )
 NEW_YORK = "America/New_York"
 
@@ -33,6 +33,7 @@ def test_the_shipped_files_are_known_with_their_zones():
     zones = {path.stem: load_config(path).data.zone for path in CONFIGS.glob("*.toml")}
     expected = dict.fromkeys(SHIPPED.split(", "), "UTC")
     expected |= {"swt": NEW_YORK, "jdt": NEW_YORK, "birt": NEW_YORK}
+    expected["paper-eclipse"] = NEW_YORK
     assert zones == expected
 
 
@@ -45,6 +46,14 @@ def test_the_first_stage_of_the_paper_file_is_the_papers():
     }
     paper = load_config(CONFIGS / "paper.toml")
     assert paper.stage_one == Config().stage_one.model_copy(update=papers_values)
+
+
+def test_the_eclipse_file_of_the_paper_differs_in_the_zone_alone():
+    paper = load_config(CONFIGS / "paper.toml")
+    eclipse = load_config(CONFIGS / "paper-eclipse.toml")
+    in_utc = eclipse.data.model_copy(update={"zone": "UTC"})
+    assert eclipse.model_copy(update={"data": in_utc}) == paper
+    assert paper.data.suffixes == (".java",)
 
 
 def test_the_second_stage_of_the_paper_file_is_the_papers():
