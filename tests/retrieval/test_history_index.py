@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from tosloc.core.records import BugReport, Case
+from tosloc.core.records import BugReport, Case, StringTable
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
 from tosloc.retrieval.documents import DAY, Document, Documents
 from tosloc.retrieval.history_index import (
     HISTORY_VERSION,
+    MAX_FILES,
+    MAX_LARGE_FILES,
     HistoryIndex,
     build_history,
     commit_payloads,
@@ -230,3 +232,32 @@ def test_stored_documents_are_those_of_this_history_version(repository):
 def test_trailers_are_lines_of_their_own(trailer):
     assert strip_trailers(f"Fix it\n\n{trailer}\n").strip() == "Fix it"
     assert trailer in strip_trailers(f"Fix it: {trailer}")
+
+
+def test_large_commits_keep_the_files_that_other_paths_have(repository):
+    repository.commit({"src/Cart.java": "1"}, "Begin")
+    large = repository.commit(
+        {f"src/F{n}.java": "1" for n in range(MAX_FILES)} | {"src/Cart.java": "2"}
+    )
+    with Repository(repository.path) as opened:
+        history = read_history(opened, "main", JAVA)
+    paths = StringTable()
+    index = index_commits(history.ids, commit_payloads(history), paths)
+    assert index.commits.ids == [repository.commits[0]]
+    assert index.large.ids == [large]
+    assert index.large.files.tolist() == [paths.ids["src/Cart.java"]]
+    assert index.large.sizes.tolist() == [MAX_FILES + 1]
+    assert len(paths) == 1
+
+
+def test_large_commits_are_known_as_of_a_time():
+    documents = Documents.collect([make_commit(3, (0,)), make_commit(1, (0,), number=1)])
+    history = replace(make_history([]), large=documents)
+    assert history.as_of(NOW - 2 * DAY).large.known.tolist() == [True, False]
+
+
+def test_huge_commits_are_left_out(repository):
+    repository.commit({f"src/F{n}.java": "1" for n in range(MAX_LARGE_FILES + 1)})
+    with Repository(repository.path) as opened:
+        history = read_history(opened, "main", JAVA)
+    assert list(commit_payloads(history)) == [b""]

@@ -55,6 +55,17 @@ def test_reports_follow_renames():
     assert files_by_commit(history.as_of(9.0).reports.documents) == {1: [B]}
 
 
+def test_former_paths_are_those_of_all_renames_nearest_first():
+    renames = Renames.collect(moves((5, A, B), (7, B, C)), [])
+    assert renames.former_paths(C) == [B, A]
+    assert renames.former_paths(D) == []
+
+
+def test_former_paths_of_a_file_moved_back_end():
+    renames = Renames.collect(moves((5, A, B), (7, B, A)), [])
+    assert renames.former_paths(A) == [B]
+
+
 def test_renames_are_followed_one_after_the_other():
     documents = [make_document(1, A), make_document(6, B), make_document(8, C)]
     assert followed(documents, [(5, A, B), (7, B, C)]) == {1: [C], 6: [C], 8: [C]}

@@ -50,6 +50,8 @@ MAX_FILES: Final = 30
 """Most source files of a commit; those that touch more say little about any file.
 
 Chosen on the validation reports of four projects."""
+MAX_LARGE_FILES: Final = 1_000
+"""Most source files of a commit that is kept at all; a larger one imports or moves a project."""
 NO_DOCUMENTS: Final = Documents.collect([])
 _CACHED_TERMS: Final = 2_000
 """Terms whose frequencies in aggregated documents are remembered; queries share their terms."""
@@ -155,6 +157,10 @@ class HistoryIndex:
     merges: Documents = NO_DOCUMENTS
     """Merges that people can name, with the files that differ from the first parent; no terms."""
     releases: Releases = NO_RELEASES
+    large: Documents = NO_DOCUMENTS
+    """Commits of more than ``MAX_FILES`` files, without terms; only those of the version's paths.
+
+    They say little about any file, but one of them may have introduced a fault."""
 
     def as_of(self, opened: float, contained: BoolArray | None = None) -> HistoryAsOf:
         """Return the history strictly before ``opened`` (seconds since 1970).
@@ -165,11 +171,20 @@ class HistoryIndex:
         renames that are known.
         """
         known = self.renames.known(opened, contained)
-        commits, reports, merges = (
+        commits, reports, merges, large = (
             _view_as_of(documents.remember(follow_renames, self.renames, known), opened, contained)
-            for documents in (self.commits, self.reports, self.merges)
+            for documents in (self.commits, self.reports, self.merges, self.large)
         )
-        return HistoryAsOf(opened, commits, reports, merges, self.releases, self.commits)
+        return HistoryAsOf(
+            opened,
+            commits,
+            reports,
+            merges,
+            large,
+            self.releases,
+            self.renames.select(known),
+            self.commits,
+        )
 
 
 def _view_as_of(documents: Documents, opened: float, contained: BoolArray | None) -> DocumentsView:
@@ -189,8 +204,11 @@ class HistoryAsOf:
     commits: DocumentsView
     reports: DocumentsView
     merges: DocumentsView
+    large: DocumentsView
     releases: Releases
     """All releases; ``Releases.find_range`` looks only at those that were known."""
+    renames: Renames
+    """The renames that were known."""
     unmoved_commits: Documents
     """The documents of ``commits`` with the files under the paths that they had at that time."""
 
@@ -275,12 +293,13 @@ def commit_payloads(history: History) -> Iterator[bytes]:
     """Yield the payload of each commit: its terms, files, names and renames.
 
     A merge has the files that differ from its first parent. A commit with more than ``MAX_FILES``
-    source files has none of them, nor terms. The payload is empty if nothing is left.
+    source files has no terms, and with more than ``MAX_LARGE_FILES`` no files either; a merge of
+    more than ``MAX_FILES`` has none. The payload is empty if nothing is left.
     """
     for commit in range(len(history)):
         merged = history.merged[commit]
         files = merged or history.touched[commit]
-        if len(files) > MAX_FILES:
+        if len(files) > (MAX_FILES if merged else MAX_LARGE_FILES):
             files = []
         renames = history.renames[commit]
         if files or renames:
@@ -303,14 +322,14 @@ def _pack_commit(
     terms: Counter[str] = Counter()
     names: Sequence[str] = ()
     is_fix = False
-    if files:
+    positions = []
+    if 0 < len(files) <= MAX_FILES:
         names = change_names(message)
-    if files and not is_merge:
-        terms.update(text.terms(strip_trailers(message)))
-        is_fix = is_fix_message(message)
+        positions = [files.index(file) for file in history.added[commit]]
+        if not is_merge:
+            terms.update(text.terms(strip_trailers(message)))
+            is_fix = is_fix_message(message)
     counts = np.array([min(count, 65_535) for count in terms.values()], dtype=np.uint16)
-    added = history.added[commit]
-    positions = [files.index(file) for file in added] if files else []
     facts = np.array([history.times[commit], is_fix, is_merge, *positions], dtype=np.int64)
     paths = [path_names[file] for file in files]
     if not names and not renames:
@@ -331,6 +350,7 @@ def index_commits(
     documents = []
     fixes = []
     merges = []
+    large = []
     renames = []
     additions = []
     for number, (commit, payload) in enumerate(zip(order, payloads, strict=True)):
@@ -339,7 +359,11 @@ def index_commits(
         terms, files, counts, facts, *names_and_renames = unpack(payload)
         names, old_paths, new_paths = names_and_renames or ((), (), ())
         at, is_fix, is_merge, *added = facts.tolist()
-        touched = tuple(paths.id(path) for path in files)
+        touched: tuple[int, ...] = ()
+        if len(files) > MAX_FILES:
+            large.append((commit, at, number, files))
+        else:
+            touched = tuple(paths.id(path) for path in files)
         for old_path, new_path in zip(old_paths, new_paths, strict=True):
             event = PathEvent(number, at, paths.id(old_path), paths.id(new_path))
             renames.append(event)
@@ -361,7 +385,26 @@ def index_commits(
         Documents.collect(fixes),
         Renames.collect(renames, additions),
         Documents.collect(merges),
+        large=_collect_large(large, paths),
     )
+
+
+def _collect_large(
+    commits: Iterable[tuple[str, int, int, Sequence[str]]], paths: StringTable
+) -> Documents:
+    """Return large commits (id, time, number, files) with the files that the paths contain.
+
+    They add no path, because features depend on the number of paths.
+    """
+    documents = []
+    sizes: dict[str, int] = {}
+    for commit, at, number, files in commits:
+        touched = tuple(paths.ids[path] for path in files if path in paths.ids)
+        documents.append(Document(commit, at, number, commit, Counter(), touched))
+        sizes[commit] = len(files)
+    collected = Documents.collect(documents)
+    size_of_each = [sizes[commit] for commit in collected.ids]
+    return replace(collected, sizes=np.array(size_of_each, dtype=np.float64))
 
 
 def report_documents(cases: Iterable[Case], history: History, paths: StringTable) -> Documents:

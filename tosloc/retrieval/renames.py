@@ -109,6 +109,15 @@ class Renames:
             added=self.added[returned],
         )
 
+    def former_paths(self, path: int) -> list[int]:
+        """Return the numbers of all paths that a file may have had before, the nearest first."""
+        former = [path]
+        for newer in former:
+            for old in self.old[self.new == newer].tolist():
+                if old not in former:
+                    former.append(old)
+        return former[1:]
+
     def trace(self, paths: IntArray, commits: LongArray) -> TracedPaths:
         """Return the present numbers of the paths (E,) that commits (E,) have touched."""
         present = paths.copy()

@@ -141,6 +141,7 @@ class StoredVersion:
                 "reports": self.history.reports,
                 "renames": self.history.renames,
                 "merges": self.history.merges,
+                "large": self.history.large,
                 "releases": self.history.releases,
             }
         )
@@ -163,12 +164,14 @@ class StoredVersion:
         commits = from_arrays(Documents, arrays, "commits")
         reports = from_arrays(Documents, arrays, "reports")
         history = HistoryIndex(commits, reports)
-        # A checkpoint of an older version of TosLoc has neither renames nor names of submodules.
+        # A checkpoint of an older version of TosLoc lacks renames, large commits and submodules.
         if "renames.commits" in arrays:
             renames = from_arrays(Renames, arrays, "renames")
             merges = from_arrays(Documents, arrays, "merges")
             releases = from_arrays(Releases, arrays, "releases")
             history = HistoryIndex(commits, reports, renames, merges, releases)
+        if "large.times" in arrays:
+            history = replace(history, large=from_arrays(Documents, arrays, "large"))
         submodules = unpack_words(arrays["submodules"]) if "submodules" in arrays else ()
         return cls(
             VersionIndex(corpus, snapshot, table),
@@ -226,6 +229,8 @@ def load_untrusted_version(arrays: Arrays) -> StoredVersion:
         check_renames(arrays, "renames", paths)
         check_documents(arrays, "merges", paths)
         check_releases(arrays, "releases")
+    if "large.times" in arrays:
+        check_documents(arrays, "large", paths)
     chunks = int(starts[-1])
     for name, rows, kind, width in (
         ("text.postings", blobs, np.uint16, (len(FIELDS),)),
