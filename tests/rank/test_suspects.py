@@ -6,8 +6,20 @@ import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
 from tosloc import Localizer
-from tosloc.core.records import BugReport
-from tosloc.rank.suspects import DIFF_LINES, MAX_SUSPECTS, find_suspects
+from tosloc.core.records import BugReport, Function, Hit
+from tosloc.git.patches import FilePatch, Hunk
+from tosloc.rank.suspects import (
+    DIFF_LINES,
+    MAX_FILES,
+    MAX_SUSPECTS,
+    MISSING_BLOBS,
+    FileLines,
+    collect_candidates,
+    file_shares,
+    find_suspects,
+    without_moves,
+)
+from tosloc.retrieval.history_index import MAX_FILES as MAX_COMMIT_FILES
 
 CART = '''\
 class Cart:
@@ -115,7 +127,95 @@ def test_missing_blobs_give_a_note(repository, commits):
     version = repository.commit({"shop/cart.py": DISCOUNT}, "Restored")
     repository.lose(f"{version}~1:shop/cart.py")
     suspects = search(repository.path, version)
-    assert suspects.notes == (
-        "some changes could not be read, because this clone lacks their contents",
-    )
+    assert suspects.notes == (MISSING_BLOBS,)
     assert suspects.changes
+
+
+def test_renamed_file_keeps_its_suspects(repository, commits):
+    moved = {"shop/cart.py": None, "store/basket.py": DISCOUNT}
+    version = repository.commit(moved, "Move the cart", parents=[commits[2]])
+    first = search(repository.path, version).changes[0]
+    assert first.commit == commits[2]
+    assert first.path == "store/basket.py"
+    assert "+        return price - self.discount * price" in first.diff
+
+
+def test_commit_of_many_files_is_a_candidate(repository, commits):
+    files = {f"shop/part{number}.py": "x = 1\n" for number in range(MAX_COMMIT_FILES + 1)}
+    large = repository.commit(
+        files | {"shop/cart.py": DISCOUNT}, "Many files", parents=[commits[0]]
+    )
+    assert search(repository.path, large).changes[0].commit == large
+
+
+def test_named_commit_is_a_reason(repository, commits):
+    text = f"{REPORT} since {commits[2][:10]}"
+    first = search(repository.path, commits[2], text=text).changes[0]
+    assert first.reasons[0] == f"the report names {commits[2][:10]}"
+
+
+def test_release_range_is_a_reason(repository, commits):
+    repository.git("tag", "v1.0", commits[1])
+    repository.git("tag", "v1.1", commits[2])
+    version = repository.commit({"shop/door.py": "key = 1\n"}, "Door", parents=[commits[2]])
+    text = f"{REPORT}\n\nIt worked in 1.0 and fails in 1.1."
+    first = search(repository.path, version, text=text).changes[0]
+    assert first.commit == commits[2]
+    assert first.reasons[0] == "within v1.0..v1.1"
+
+
+def test_only_the_first_files_have_candidates(repository, commits):
+    with Localizer.open(repository.path, commit=commits[2]) as localizer:
+        version = localizer.version(commits[2])
+        localization = localizer.localization(BugReport("1", REPORT, "", None), version)
+        context = localization.stage_one.context
+        hits = localization.answer(10, version.choose(), functions=3).hits
+        candidates = collect_candidates(localizer.repository, context, hits[:1])
+    assert candidates.commits == [commits[0], commits[2]]
+    assert len(candidates.files) == 1 <= MAX_FILES
+
+
+def make_patch(*lines, commit="c", path="a.py"):
+    return FilePatch(commit, path, False, (Hunk(1, 1, lines),))
+
+
+def test_line_moved_between_files_counts_as_unchanged():
+    patches = [make_patch("-cart = 1"), make_patch("+cart = 1", "+door = 2", path="b.py")]
+    [patch] = without_moves(patches)
+    assert patch.path == "b.py"
+    assert patch.hunks[0].lines == (" cart = 1", "+door = 2")
+
+
+@pytest.fixture
+def file_lines():
+    """Return the lines of a file with two functions and a line that is in both."""
+    text = "def first():\n    check(value)\ndef second():\n    check(value)\n"
+    functions = (Function("first", 1, 2, 2.0), Function("second", 3, 4, 1.0))
+    hit = Hit(1, "a.py", 1.0, 0.5, functions)
+    return FileLines.of(hit, 0, 1.0, text, {"check": 1.0})
+
+
+def test_equal_lines_are_assigned_by_nearness(file_lines):
+    hunk = Hunk(3, 3, (" def second():", "+    check(value)"))
+    assert file_lines.assign(FilePatch("new", "a.py", False, (hunk,))) == [3]
+
+
+def test_newest_writer_of_a_line_is_kept(file_lines):
+    file_lines.assign(make_patch("+def first():", commit="new"))
+    assert file_lines.assign(make_patch("+def  first():", commit="old")) == []
+    assert file_lines.writers[0] == "new"
+
+
+def test_weights_of_lines_sum_to_one(file_lines):
+    for weights in file_lines.weights:
+        assert weights.sum() == pytest.approx(1)
+
+
+def test_shares_of_files_follow_ranks_if_the_answer_has_none():
+    hits = [Hit(rank, "a.py", 1.0, 0.0) for rank in (1, 2)]
+    assert file_shares(hits).tolist() == pytest.approx([2 / 3, 1 / 3])
+
+
+def test_no_file_has_a_share_of_zero():
+    hits = [Hit(1, "a.py", 1.0, 0.9), Hit(2, "b.py", 1.0, 0.0)]
+    assert file_shares(hits)[1] > 0

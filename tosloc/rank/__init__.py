@@ -3,5 +3,5 @@
 It imports core, git, code, paths, reports, retrieval and storage.
 
 Modules for other packages: background, calibration, excerpts, extraction, features, fitting,
-functions, ranking_lists, reasons, stage_one, tables.
+functions, ranking_lists, reasons, stage_one, suspects, tables.
 """

@@ -172,7 +172,7 @@ def contained_terms(lines: Sequence[str], terms: Mapping[str, float]) -> Any:
     them. A stem may differ from its words in its last letter, and a compound has no separators.
     """
     contained = np.zeros((len(lines), len(terms)), dtype=np.bool_)
-    if not terms:
+    if not terms or not lines:
         return contained
     beginnings = re.compile("|".join(re.escape(term[:-1]) for term in terms))
     text = "\n".join(lines).lower().replace("_", "").replace("$", "")
