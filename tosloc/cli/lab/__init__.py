@@ -17,6 +17,7 @@ from tosloc.cli.lab.learning import (
 )
 from tosloc.cli.lab.paper import baselines, bm25, reproduce
 from tosloc.cli.lab.results import compare, evaluate
+from tosloc.cli.lab.suspects import suspects
 
 app = typer.Typer(rich_markup_mode=None)
 _DATA = "--repo tomcat.git --reports Tomcat.xlsx"
@@ -36,6 +37,7 @@ _COMMANDS: list[tuple[Callable[..., None], str]] = [
     (feature_ablation, "feature-ablation --projects projects.toml"),
     (function_weights, "function-weights --projects projects.toml"),
     (pretrain, "pretrain --projects projects.toml --out weights"),
+    (suspects, "suspects --projects projects.toml --unseen others.toml"),
     (pack, f"pack runs/tomcat {_DATA} --out tomcat.pack"),
     (train_encoder, "train-encoder tomcat.pack encoder.toml --out encoder"),
 ]

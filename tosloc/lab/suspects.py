@@ -1,0 +1,417 @@
+"""How well suspect changes are found: truth from git, baselines, and the weights of the features.
+
+The truth of a report are the commits that last wrote the lines which its fix changed or removed:
+git blame of the version before the fix, without changes of white space and moves within a file.
+Blank lines, comments and tests do not count, nor do commits that are not older than the report.
+Every commit before the report's opening is ranked; a truth that is no candidate ranks nowhere.
+
+Baselines: the commits of the first file, newest first, then those of the second file and so on; and
+BM25 over commits, whose texts are message and changed lines as in Locus (Wen, Wu, Cheung, ASE
+2016).
+
+Letters in shapes: C candidates, D commits, K features.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tosloc.code import text
+from tosloc.code.languages import SOURCE_SUFFIXES
+from tosloc.core.errors import RepositoryError, ToslocError
+from tosloc.core.io import content_key, parse_json, read_regular_file, write_text
+from tosloc.core.records import (
+    BoolArray,
+    Case,
+    Float32Array,
+    FloatArray,
+    Progress,
+    ignore_progress,
+    track,
+)
+from tosloc.evaluate.statistics import Interval, mean_interval
+from tosloc.git.patches import FilePatch, read_patches
+from tosloc.git.repository import Repository, suffix_matcher
+from tosloc.lab.projects import Project, spread_evenly
+from tosloc.localize.localizer import Localizer
+from tosloc.paths.classify import which_are_tests
+from tosloc.rank.fitting import fit_listwise
+from tosloc.rank.ranking_lists import RankingLists
+from tosloc.rank.suspects import (
+    FEATURES,
+    MAX_FILES,
+    WEIGHTS,
+    Candidates,
+    collect_candidates,
+    is_comment,
+)
+from tosloc.reports.labelled import load_dataset
+from tosloc.retrieval.documents import Document, Documents, DocumentsView
+from tosloc.retrieval.formulas import length_norm, saturate_tf
+from tosloc.retrieval.history_index import report_terms, strip_trailers
+from tosloc.retrieval.postings import group_sum, row_sums
+
+OURS: Final = "suspect changes"
+NEWEST: Final = "newest commits of the first file"
+BM25: Final = "BM25 over message and diff"
+FUNCTIONS: Final = 3
+"""Functions of each file, as in an answer with default options."""
+FIXED_FEATURES: Final = ("in_range",)
+"""Features whose weights are not learned, because few reports name releases."""
+DEPTHS: Final = (1, 5, 10)
+"""Depths at which accuracy is measured."""
+MAX_COMMIT_CHARACTERS: Final = 200_000
+"""Characters of a commit's changed lines that BM25 indexes."""
+_COMMITS_AT_ONCE: Final = 500
+_BYTES_AT_ONCE: Final = 200_000_000
+_BLAMED: Final = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) \d+ \d+")
+_TRUTH_VERSION: Final = 1
+"""Version of the kept truth and BM25 ranks; raise it whenever they change."""
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedReport:
+    """The candidates of one report, with the truth and the ranks of the baselines."""
+
+    report: str
+    rows: Float32Array
+    """(C, K) features in the order of ``FEATURES``."""
+    guilty: BoolArray
+    """(C,) whether each candidate is a truth."""
+    truth: int
+    """Number of true commits, candidates or not."""
+    baseline_ranks: Mapping[str, int | None]
+    """Rank of the first truth by each baseline."""
+
+    def rank(self, weights: FloatArray) -> int | None:
+        """Return the rank of the first truth by some weights (K,); None if none is a candidate.
+
+        Of equal candidates the newest comes first.
+        """
+        scores = self.rows[::-1] @ weights
+        guilty = self.guilty[::-1][np.argsort(-scores, kind="stable")]
+        places = np.flatnonzero(guilty)
+        return int(places[0]) + 1 if len(places) else None
+
+
+class ProjectReports(NamedTuple):
+    """The judged reports of one project, and those that have no truth."""
+
+    name: str
+    judged: list[JudgedReport]
+    without_truth: int
+
+
+# ---- truth
+
+
+def find_inducing_commits(
+    repository: Repository, case: Case, suffixes: Iterable[str] = SOURCE_SUFFIXES
+) -> dict[str, int]:
+    """Return the commits that last wrote the lines which a fix changed or removed.
+
+    Each has the number of these lines. Only source files that are no tests count, and only commits
+    older than the report. Lines that the fix moves within a file do not count.
+    """
+    fix = f"{case.fix_commit} {case.version}"
+    changed: dict[str, list[int]] = {}
+    for patch in _source_patches(repository, [fix], suffixes):
+        lines = list(_removed_lines(patch))
+        if lines and not patch.adds_file:
+            changed[patch.path] = lines
+    writers: Counter[str] = Counter()
+    for path, lines in changed.items():
+        writers.update(_blame(repository, case.version, path, lines))
+    opened = case.report.opened_seconds
+    infos = repository.commits(writers)
+    return {info.id: writers[info.id] for info in infos if info.committed_at < opened}
+
+
+def _source_patches(
+    repository: Repository,
+    commits: Sequence[str],
+    suffixes: Iterable[str],
+    most_bytes: int = _BYTES_AT_ONCE,
+) -> list[FilePatch]:
+    """Return the changes of source files that are no tests."""
+    is_source = suffix_matcher(suffixes)
+    patches = read_patches(repository, commits, most_bytes=most_bytes).files
+    sources = [patch for patch in patches if is_source(patch.path.encode("utf-8", "replace"))]
+    are_tests = which_are_tests([patch.path for patch in sources]).tolist()
+    return [patch for patch, is_test in zip(sources, are_tests, strict=True) if not is_test]
+
+
+def _removed_lines(patch: FilePatch) -> Iterator[int]:
+    """Yield the numbers of the lines with code that a patch removes and does not add elsewhere."""
+    added: set[str] = set()
+    for hunk in patch.hunks:
+        added.update("".join(line[1:].split()) for line in hunk.lines if line.startswith("+"))
+    for hunk in patch.hunks:
+        number = hunk.old_start
+        for line in hunk.lines:
+            if line.startswith("-"):
+                code = "".join(line[1:].split())
+                if code and not is_comment(code) and code not in added:
+                    yield number
+            number += not line.startswith("+")
+
+
+def _blame(repository: Repository, version: str, path: str, lines: Sequence[int]) -> Counter[str]:
+    """Return how many of some lines of a version's file each commit last wrote."""
+    ranges = []
+    for line in lines:
+        ranges += ["-L", f"{line},{line}"]
+    command = ["blame", "-w", "-M", "--porcelain", *ranges, version, "--", path]
+    writers: Counter[str] = Counter()
+    with suppress(RepositoryError), repository.stream(command) as output:
+        for header in output:
+            match = _BLAMED.match(header)
+            if match:
+                writers[match[1].decode("ascii")] += 1
+    return writers
+
+
+# ---- BM25 over commits
+
+
+def index_changes(
+    repository: Repository,
+    commit_ids: Sequence[str],
+    suffixes: Iterable[str] = SOURCE_SUFFIXES,
+    progress: Progress = ignore_progress,
+) -> Documents:
+    """Return all commits as documents of their messages and the lines that they changed.
+
+    Their numbers are the positions in ``commit_ids``.
+    """
+    documents = []
+    for start in track(range(0, len(commit_ids), _COMMITS_AT_ONCE), "reading changes", progress):
+        block = commit_ids[start : start + _COMMITS_AT_ONCE]
+        lines_by_commit: defaultdict[str, list[str]] = defaultdict(list)
+        for patch in _source_patches(repository, block, suffixes):
+            for hunk in patch.hunks:
+                changed = [line[1:] for line in hunk.lines if not line.startswith(" ")]
+                lines_by_commit[patch.commit] += changed
+        for number, info in enumerate(repository.commits(block), start=start):
+            changes = "\n".join(lines_by_commit[info.id])[:MAX_COMMIT_CHARACTERS]
+            terms = Counter(text.terms(strip_trailers(info.message)))
+            terms.update(text.terms(changes))
+            # Documents are kept for the files that they touch; one number stands for all.
+            at = info.committed_at
+            documents.append(Document(info.id, at, number, info.id, terms, (0,)))
+    return Documents.collect(documents)
+
+
+def rank_by_bm25(
+    documents: Documents, known: BoolArray, query: Mapping[str, float], truth: Iterable[str]
+) -> int | None:
+    """Return the rank of the first true commit among the known ones (D,); None if none is known.
+
+    The parameters are those of Robertson and Zaragoza (2009): k1 1.2, b .75.
+    """
+    view = DocumentsView(documents, known)
+    terms, weights = view.known_terms(query)
+    selection = documents.postings.select(terms)
+    lengths = row_sums(documents.counts, documents.starts)
+    norm = length_norm(lengths, float(lengths[known].mean()) if known.any() else 1.0, 1.2, 0.75)
+    frequency = saturate_tf(selection.values.astype(np.float64), norm[selection.rows], 1.2)
+    scores = group_sum(selection.rows, selection.expand(weights) * frequency, len(documents))
+    true_numbers = [documents.by_name[commit][0] for commit in truth if commit in documents.by_name]
+    true_numbers = [number for number in true_numbers if known[number]]
+    if not true_numbers:
+        return None
+    best = float(scores[true_numbers].max())
+    # Of equal commits the newest comes first.
+    newest = max(number for number in true_numbers if scores[number] == best)
+    before = known & (scores == best)
+    return int((known & (scores > best)).sum() + before[newest + 1 :].sum()) + 1
+
+
+# ---- judging
+
+
+def judge_project(
+    project: Project, work: Path, progress: Progress = ignore_progress
+) -> ProjectReports:
+    """Return the candidates of a project's reports, with truth and baselines.
+
+    Truth and the ranks of BM25, which take longest, are kept in the folder ``work``.
+    """
+    with Repository(project.repo) as repository:
+        dataset = load_dataset(
+            repository, project.reports, suffixes=frozenset(SOURCE_SUFFIXES), progress=progress
+        )
+        cases = [case for case in dataset.cases if case.fix_commit and case.fixed]
+        cases = spread_evenly(cases, project.at_most)
+        kept = _read_or_find_truth(repository, project, cases, work, progress)
+    judged = []
+    with Localizer.open(project.repo, checkpoint="none", ready=False) as localizer:
+        for case in track(cases, f"{project.name}: finding suspects", progress):
+            truth = kept[case.report.id]["truth"]
+            if not truth:
+                continue
+            candidates = find_candidates(localizer, case)
+            ranks = {NEWEST: _rank_newest(candidates, truth), BM25: kept[case.report.id]["bm25"]}
+            judged.append(
+                JudgedReport(
+                    case.report.id,
+                    candidates.features.astype(np.float32),
+                    np.array([commit in truth for commit in candidates.commits], dtype=np.bool_),
+                    len(truth),
+                    ranks,
+                )
+            )
+    return ProjectReports(project.name, judged, len(cases) - len(judged))
+
+
+def find_candidates(localizer: Localizer, case: Case) -> Candidates:
+    """Return the candidates of a labelled report, asked for its version."""
+    version = localizer.version(case.version)
+    localization = localizer.localization(case.report, version)
+    answer = localization.answer(MAX_FILES, version.choose(), functions=FUNCTIONS)
+    assert localizer.repository is not None
+    return collect_candidates(localizer.repository, localization.stage_one.context, answer.hits)
+
+
+def _rank_newest(candidates: Candidates, truth: Mapping[str, int]) -> int | None:
+    """Return the rank of the first truth by file, then newest first."""
+    places = range(len(candidates.commits))
+    order = sorted(places, key=lambda place: (candidates.positions[place][0], -place))
+    for rank, place in enumerate(order, start=1):
+        if candidates.commits[place] in truth:
+            return rank
+    return None
+
+
+def _read_or_find_truth(
+    repository: Repository,
+    project: Project,
+    cases: Sequence[Case],
+    work: Path,
+    progress: Progress,
+) -> dict[str, dict[str, Any]]:
+    """Return truth and rank by BM25 of each report, by its id."""
+    path = work / f"{project.name}.json"
+    ids = [[case.report.id, case.fix_commit] for case in cases]
+    key = content_key([_TRUTH_VERSION, ids])
+    with suppress(OSError, ValueError, KeyError):
+        record = parse_json(read_regular_file(path))
+        if record["key"] == key:
+            kept: dict[str, dict[str, Any]] = record["reports"]
+            return kept
+    reports: dict[str, dict[str, Any]] = {}
+    for case in track(cases, f"{project.name}: blaming lines", progress):
+        reports[case.report.id] = {"truth": find_inducing_commits(repository, case), "bm25": None}
+    tips = [case.version for case in cases if reports[case.report.id]["truth"]]
+    commit_ids = _list_commits(repository, tips)
+    documents = index_changes(repository, commit_ids, progress=progress)
+    for case in track(cases, f"{project.name}: ranking commits", progress):
+        truth = reports[case.report.id]["truth"]
+        if truth:
+            contained = set(_list_commits(repository, [case.version]))
+            is_contained = [commit in contained for commit in documents.commit_ids]
+            known = np.array(is_contained) & (documents.times < case.report.opened_seconds)
+            query = report_terms(case.report)
+            reports[case.report.id]["bm25"] = rank_by_bm25(documents, known, query, truth)
+    work.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps({"key": key, "reports": reports}, indent=1) + "\n")
+    return reports
+
+
+def _list_commits(repository: Repository, tips: Iterable[str]) -> list[str]:
+    """Return the ids of all commits that some commits contain, without merges."""
+    with repository.stream(["rev-list", "--stdin", "--no-merges"], dict.fromkeys(tips)) as output:
+        return output.read().decode("ascii").split()
+
+
+# ---- learning and results
+
+
+def judge_projects(
+    projects: Iterable[Project], work: Path, progress: Progress = ignore_progress
+) -> list[ProjectReports]:
+    """Return the judged reports of projects. Raises ToslocError if no report has a truth."""
+    judged = [judge_project(project, work, progress) for project in projects]
+    judged = [project for project in judged if project.judged]
+    if not judged:
+        raise ToslocError("no fix changes or removes a line that is older than its report")
+    return judged
+
+
+def learn_weights(projects: Iterable[ProjectReports]) -> FloatArray:
+    """Return the weights (K,) that fit the listwise loss on reports with a true candidate.
+
+    Weights of ``FIXED_FEATURES`` are not learned. Raises ToslocError if there is no such report.
+    """
+    weights = np.array([WEIGHTS[name] for name in FEATURES])
+    learned = [column for column, name in enumerate(FEATURES) if name not in FIXED_FEATURES]
+    lists = []
+    for project in projects:
+        for report in project.judged:
+            if report.guilty.any():
+                ones = np.ones(len(report.rows), dtype=np.float32)
+                rows = np.ascontiguousarray(report.rows[:, learned])
+                lists.append((rows, report.guilty, ones))
+    if not lists:
+        raise ToslocError("weights can only be learned from other projects; name at least two")
+    weights[learned] = fit_listwise(RankingLists.of(lists))
+    return weights
+
+
+class Quality(NamedTuple):
+    """How well one technique ranks commits."""
+
+    technique: str
+    reports: int
+    accuracy: dict[int, float]
+    """Depth -> share of the reports with a true commit among the first ones."""
+    mrr: float
+    interval: Interval | None
+    """95 % bootstrap interval of the share at depth 1."""
+
+
+def summarize(technique: str, ranks: Sequence[int | None]) -> Quality:
+    """Return the quality of the ranks of the first truth of each report; None ranks nowhere."""
+    accuracy = {}
+    for depth in DEPTHS:
+        hits = sum(rank is not None and rank <= depth for rank in ranks)
+        accuracy[depth] = hits / len(ranks)
+    mrr = sum(0.0 if rank is None else 1 / rank for rank in ranks) / len(ranks)
+    first = np.array([float(rank == 1) for rank in ranks])
+    return Quality(technique, len(ranks), accuracy, mrr, mean_interval(first))
+
+
+def judge_left_out(projects: Sequence[ProjectReports]) -> list[Quality]:
+    """Return the quality of suspects, by weights of the other projects, and of the baselines."""
+    ranks: defaultdict[str, list[int | None]] = defaultdict(list)
+    for project in projects:
+        weights = learn_weights(other for other in projects if other is not project)
+        _add_ranks(ranks, project, weights)
+    return [summarize(name, technique_ranks) for name, technique_ranks in ranks.items()]
+
+
+def judge_unseen(projects: Sequence[ProjectReports], weights: FloatArray) -> list[Quality]:
+    """Return the quality of suspects by some weights (K,), and of the baselines."""
+    ranks: defaultdict[str, list[int | None]] = defaultdict(list)
+    for project in projects:
+        _add_ranks(ranks, project, weights)
+    return [summarize(name, technique_ranks) for name, technique_ranks in ranks.items()]
+
+
+def _add_ranks(
+    ranks: Mapping[str, list[int | None]], project: ProjectReports, weights: FloatArray
+) -> None:
+    """Add the ranks of the first truth of a project's reports, by technique."""
+    for report in project.judged:
+        ranks[OURS].append(report.rank(weights))
+        for name, rank in report.baseline_ranks.items():
+            ranks[name].append(rank)
