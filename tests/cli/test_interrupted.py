@@ -26,7 +26,7 @@ from contextlib import contextmanager
 @contextmanager
 def progress_bars():
     def show(what, done, total):
-        if what == "analysing" and done:
+        if what == "indexing files" and done:
             print("now", flush=True)
             time.sleep(60)
     yield show

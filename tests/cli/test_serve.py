@@ -65,7 +65,7 @@ def test_it_listens_on_the_loopback_alone_until_a_signal(
     process = start_server(repository)
     assert process.stdout is not None
     line = process.stdout.readline().strip()
-    [port] = re.findall(r"^http://127\.0\.0\.1:(\d+)/[\w-]{22}/ \(Ctrl-C ends it\)$", line)
+    [port] = re.findall(r"^http://127\.0\.0\.1:(\d+)/[\w-]{22}/ \(press Ctrl-C to stop\)$", line)
     sockets = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()]
     hex_port = f"{int(port):04X}"
     assert [one for one in sockets if one.endswith(f":{hex_port}")] == [f"0100007F:{hex_port}"]

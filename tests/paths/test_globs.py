@@ -126,7 +126,7 @@ def test_file_that_the_report_names_is_not_selected_against_the_globs():
         ({"include": ("*.py",), "exclude": ("nowhere/",)}, "exclude: 'nowhere/' matches none"),
         (
             {"include": ("src",), "exclude": ("*.py", "*.js")},
-            "the globs exclude all of the 7 source files",
+            "the globs exclude all 7 source files",
         ),
         *(
             ({"exclude": (glob,)}, f"exclude: '{glob}' is not a valid glob")

@@ -364,7 +364,8 @@ def test_evolution_repeats_for_a_seed():
 def test_evolution_reports_each_generation():
     calls = []
     climb(11, lambda *call: calls.append(call))
-    assert calls[:2] == [("differential evolution", 1, 40), ("differential evolution", 2, 40)]
+    label = "fitting weights by differential evolution"
+    assert calls[:2] == [(label, 1, 40), (label, 2, 40)]
 
 
 # Feature tables: which rows are kept, what they stand for, and the files of blocks

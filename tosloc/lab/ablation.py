@@ -204,7 +204,7 @@ class Ablation:
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows of table 6: the name of each variant, and what ``train`` returned."""
         rows: list[dict[str, Any]] = []
-        for name in track(VARIANTS, "parts", self.progress):
+        for name in track(VARIANTS, "training variants", self.progress):
             rows.append({"name": name, **_read_json(self.variant_folder(name) / "result.json")})
         return rows
 

@@ -132,7 +132,7 @@ def _write_runs(
     header = experiment.run_header(_COMMAND) | {"system": baseline.name}
 
     def rankings(split: str, cases: Sequence[Case]) -> Iterator[Ranking]:
-        for case in track(cases, f"{baseline.name} {split}", progress):
+        for case in track(cases, f"ranking {split} by {baseline.name}", progress):
             yield baseline.rank(case.report, experiment.indexed.snapshot(case.version))
 
     for split in splits:

@@ -57,7 +57,9 @@ def feature_ablation(
         joblib.delayed(_fold_means)(tables, fold, left_out_features)
         for fold in split_folds(tables, folds)
     ]
-    fold_means = run_calls(calls, pretraining.config.run.jobs, "parts left out", progress)
+    fold_means = run_calls(
+        calls, pretraining.config.run.jobs, "training without each part", progress
+    )
     means_PV2 = np.concatenate(fold_means)
     rows: list[dict[str, Any]] = []
     for variant, left_out in enumerate(("all", *left_out_features)):

@@ -133,7 +133,7 @@ def learn_function_weights(
             f"{work} contains no runs of left-out projects", hint="run tosloc lab pretrain first"
         )
     calls = [joblib.delayed(_try_project)(project, work, config) for project in projects]
-    results = run_calls(calls, config.run.jobs, "functions of projects", progress)
+    results = run_calls(calls, config.run.jobs, "reading functions of projects", progress)
     by_project: list[list[FunctionTable]] = []
     failed: dict[str, str] = {}
     for project, result in zip(projects, results, strict=True):

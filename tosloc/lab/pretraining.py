@@ -133,7 +133,7 @@ class Pretraining:
         # The largest project comes first, so that no core waits for it at the end.
         largest_first = sorted(projects, key=lambda project: -project.reports.stat().st_size)
         calls = [joblib.delayed(_try_tables)(self, project) for project in largest_first]
-        results = run_calls(calls, self.config.run.jobs, "tables of projects", progress)
+        results = run_calls(calls, self.config.run.jobs, "computing tables of projects", progress)
         tables_by_name: dict[str, ProjectTables] = {}
         failed: dict[str, str] = {}
         for name, result in results:
@@ -335,7 +335,7 @@ def pretrain(
     if out is not None:
         left_out_parts.append([])  # the shipped weights leave out no project
     calls = [joblib.delayed(_fit_fold)(pretraining, tables, part) for part in left_out_parts]
-    results = run_calls(calls, jobs, "parts left out", progress)
+    results = run_calls(calls, jobs, "training without each part", progress)
     answers: dict[str, list[JudgedAnswer]] = {}
     for _, fold_answers in results:
         answers.update(fold_answers)
@@ -351,7 +351,7 @@ def pretrain(
                     pretraining, left_out, stage_one, learned_on, temperature
                 )
             )
-    evaluations = dict(run_calls(calls, jobs, "projects ranked by the others", progress))
+    evaluations = dict(run_calls(calls, jobs, "ranking left-out projects", progress))
     temperature = _fit_temperature(calibrating, answers)
     if out is not None:
         stage_one, _ = results[-1]

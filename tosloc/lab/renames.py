@@ -83,7 +83,7 @@ def compare_with_git(
     sample = random.Random(seed).sample(rows, min(files, len(rows)))
     comparison = _Comparison(index, history.ids, repo.path_names.names)
     for number, row in enumerate(sample):
-        progress("asking git", number, len(sample))
+        progress("comparing with git log --follow", number, len(sample))
         log = read_file_log(repo, head.commit, repo.path_names.names[row])
         comparison.add(row, log)
     return comparison.result()

@@ -78,7 +78,8 @@ def _earlier_change(change: EarlierChange) -> Reason:
         text += f" of {change.issue}"
     text += f" ({change.date})"
     if change.title:  # it is unknown without the repository
-        text += f" {change.title.rstrip('.')}"
+        title = " ".join(change.title.split()).rstrip(".")
+        text += f" {title}"
     if change.files:
         files = ", ".join(change.files[:MAX_CHANGED_FILES])
         if len(change.files) > MAX_CHANGED_FILES:

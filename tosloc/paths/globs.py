@@ -109,7 +109,7 @@ def select_files(
     kept = match_globs(paths, include, exclude, may_miss)
     if not kept.any() and len(kept):
         raise ToslocError(
-            f"the globs exclude all of the {len(kept):,} source files", hint="use wider globs"
+            f"the globs exclude all {len(kept):,} source files", hint="use wider globs"
         )
     if every_class:
         return FileSelection(kept, np.ones_like(kept), 0)

@@ -155,7 +155,11 @@ def fit_evolution(
 
     # SciPy passes a result object only to a parameter of this name.
     def report_progress(intermediate_result: optimize.OptimizeResult) -> None:
-        progress("differential evolution", intermediate_result.nit, settings.generations)
+        progress(
+            "fitting weights by differential evolution",
+            intermediate_result.nit,
+            settings.generations,
+        )
 
     def cost(weights: FloatArray) -> float:
         return -objective(weights)
@@ -363,7 +367,7 @@ def _validate(
     tried = judge(candidates, validation())
     if not settings.ranker:
         return candidates, tried
-    progress("learned ranker", 0, 1)
+    progress("training the ranker", 0, 1)
     best = choose_candidate(tried)
     rankers = {}
     heads = head_lists(candidates[best], lists)
@@ -371,7 +375,7 @@ def _validate(
         rankers["own ranker"] = HeadRanker(names, fit_trees(heads, seed), 1.0)
     shipped_rankers = _shipped_rankers(settings, default)
     rankers |= shipped_rankers
-    progress("learned ranker", 1, 1)
+    progress("training the ranker", 1, 1)
     ranked = _ranked_candidates({best: candidates[best]}, rankers)
     if default is not None and shipped_rankers:
         ranked[AS_SHIPPED] = default

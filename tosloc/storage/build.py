@@ -91,7 +91,7 @@ def build(
     added = len(large)
     missing = 0
     fallback = 0
-    progress("analysing", known + added, len(blobs))
+    progress("indexing files", known + added, len(blobs))
     call = partial(_analyse_batch, repo, lizard=lizard)
     with closing(_run(call, _split_batches(readable), effective_n_jobs(jobs))) as results:
         for result in results:
@@ -104,7 +104,7 @@ def build(
                 fallback += unparsed
             store.write(rows)
             added += len(rows)
-            progress("analysing", known + added + missing, len(blobs))
+            progress("indexing files", known + added + missing, len(blobs))
     return BuildReport(added, known, missing, fallback, len(large))
 
 

@@ -312,7 +312,7 @@ def _rank_by_language_model(
         version = localizer.open_version(experiment.indexed, case.version)
         localization = localizer.localization(case.report, version)
         localization.reorder(rerank, version.choose())
-        progress("ranking by the language model", number, len(cases))
+        progress("reranking with the language model", number, len(cases))
         yield localization.ranking
 
 

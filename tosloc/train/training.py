@@ -90,7 +90,7 @@ def train(
                 train_cases if is_train else experiment.parts[part],
                 sampled if is_train else 0,
                 jobs=config.run.jobs,
-                what=f"features of {part}",
+                what=f"computing {part} features",
                 progress=progress,
             )
 

@@ -302,7 +302,7 @@ def serve(questions: Questions, listener: socket.socket) -> None:
     with closing(questions.session):
         questions.prepare()
         port = listener.getsockname()[1]
-        print(f"http://{HOST}:{port}/{secret}/ (Ctrl-C ends it)", flush=True)
+        print(f"http://{HOST}:{port}/{secret}/ (press Ctrl-C to stop)", flush=True)
         server.run(sockets=[listener])
 
 

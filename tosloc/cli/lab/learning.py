@@ -167,8 +167,8 @@ def function_weights(
 ) -> None:
     """Learn the weights that order the functions of a file.
 
-    WORK contains the runs that tosloc lab pretrain wrote for these projects. Prints the weights,
-    and how well left-out projects are answered by them and by today's weights.
+    WORK contains the runs that tosloc lab pretrain wrote for these projects. Prints the
+    weights, and results on left-out projects with these weights and with the current ones.
     """
     form = output_form(as_json, as_markdown)
     project_list = read_projects(projects)
@@ -176,7 +176,7 @@ def function_weights(
         learned, failed = learn_function_weights(
             project_list, work, read_settings(config), folds, callback
         )
-    heads = ["sign", "today", "learned"]
+    heads = ["sign", "current", "learned"]
     rows = [
         [sign, f"{SIGN_WEIGHTS[sign]:.1f}", f"{weight:.2f}"]
         for sign, weight in learned["weights"].items()
@@ -184,7 +184,7 @@ def function_weights(
     measures = list(learned["today"])
     quality_rows = [
         [name, *(f"{learned[key][measure]:.3f}" for measure in measures)]
-        for name, key in (("today's weights", "today"), ("learned, left out", "left out"))
+        for name, key in (("current weights", "today"), ("learned, left out", "left out"))
     ]
     tables = [Table(heads, rows), Table(["weights", *measures], quality_rows)]
     print_results(form, learned, tables)

@@ -245,11 +245,11 @@ class Dnnloc(training.LearnedBaseline):
         train_cases, stop_cases = self.select_cases(train, validation)
         projecting, code_BH = self._fit_projections(train, train_cases)
         pairs_by_kind: dict[str, list[LabelledFiles]] = {kind: [] for kind in WRONG_FILE_KINDS}
-        tracked_cases = track(train_cases, "features for training", progress)
+        tracked_cases = track(train_cases, "computing training features", progress)
         for number, case in enumerate(tracked_cases, start=1):
             for kind, files in self._sample_pairs(case, number).items():
                 pairs_by_kind[kind].append(files)
-        tracked_cases = track(stop_cases, "features for validation", progress)
+        tracked_cases = track(stop_cases, "computing validation features", progress)
         validation_files = [self._labelled_files(case) for case in tracked_cases]
         older = int(self.settings.relevancy_share * len(train_cases))
         older = min(max(older, 1), len(train_cases) - 1)
@@ -257,7 +257,12 @@ class Dnnloc(training.LearnedBaseline):
         for kind, pairs in pairs_by_kind.items():
             relevancy = copy.deepcopy(projecting)
             self._fit_relevancy(
-                f"relevancy, {kind}", relevancy, code_BH, pairs[:older], validation_files, progress
+                f"training the relevancy model, {kind}",
+                relevancy,
+                code_BH,
+                pairs[:older],
+                validation_files,
+                progress,
             )
             with torch.no_grad():
                 code_halves = relevancy.code_half(code_BH)
@@ -267,7 +272,7 @@ class Dnnloc(training.LearnedBaseline):
                 name = f"{kind}, {calibration}"
                 combiner = self._build_combiner(newer if calibration == "pairs" else complete)
                 best_map = self._fit_combiner(
-                    f"combiner, {name}", combiner, newer, complete, progress
+                    f"training the combiner, {name}", combiner, newer, complete, progress
                 )
                 if not map_by_name or best_map > max(map_by_name.values()):
                     self._fitted = FittedNetworks(relevancy, code_halves, combiner)

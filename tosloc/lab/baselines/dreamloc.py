@@ -239,9 +239,9 @@ class DreamLoc(training.LearnedBaseline):
         network: DreamLocNetwork = training.build_seeded(
             self.seed, lambda: DreamLocNetwork(settings, snippets)
         )
-        tracked_cases = track(train_cases, "features for training", progress)
+        tracked_cases = track(train_cases, "computing training features", progress)
         reports = [self._sample_files(case, number) for number, case in enumerate(tracked_cases)]
-        tracked_cases = track(stop_cases, "features for validation", progress)
+        tracked_cases = track(stop_cases, "computing validation features", progress)
         validation_files = [self._labelled_files(case) for case in tracked_cases]
         triples = training_triples(reports)
         if not len(triples):

@@ -282,7 +282,7 @@ def time_project(
         case_by_version = {case.version: case for case in context.dataset.cases}
         reports = spread_evenly(_answerable_reports(localizer, context), REPORTS)
         versions = spread_evenly(list(case_by_version), VERSIONS)
-        for version in track(versions, "versions timed", progress):
+        for version in track(versions, "timing versions", progress):
             path = folder / f"{version}.json"
             if not path.exists():
                 case = case_by_version[version]
@@ -317,7 +317,7 @@ def time_answers(
     """
     names = list(answers)
     times = np.zeros((ROUNDS + 1, len(names), len(reports)))
-    for report_index, report in enumerate(track(reports, "reports", progress)):
+    for report_index, report in enumerate(track(reports, "timing reports", progress)):
         for round_number in range(ROUNDS + 1):
             for system_index in np.roll(np.arange(len(names)), round_number).tolist():
                 start = time.process_time()

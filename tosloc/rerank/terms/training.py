@@ -150,7 +150,7 @@ def fit_dual_encoder(
                 optimizer.step()
                 schedule.step()
                 done += 1
-                progress("term vectors", done, steps)
+                progress("learning term vectors", done, steps)
     finally:
         torch.set_num_threads(threads)
     with torch.no_grad():
