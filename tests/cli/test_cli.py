@@ -239,6 +239,12 @@ def test_help_lists_commands_under_headings(tosloc):
         assert f"\n  {name} " in text
 
 
+@pytest.mark.parametrize("group", ["lab", "cache", "mcp"])
+def test_help_shows_whole_sentences_about_commands(tosloc, group):
+    text = tosloc(group, "--help")[0]
+    assert "..." not in text.partition("Commands:")[2]
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_of_a_command_has_an_example(tosloc, name):
     assert "\n  Example: tosloc" in tosloc(name, "--help")[0]

@@ -131,6 +131,12 @@ def test_no_background_has_no_lines():
     assert background_lines(BARE) == []
 
 
+def test_the_title_of_an_earlier_change_is_one_clause():
+    change = replace(EARLIER, title="Mend  the cart.", files=("a.py",))
+    [line] = background_lines(replace(FULL, background=Background((change,))))
+    assert line.text.endswith("(2013-02-01) Mend the cart, in a.py")
+
+
 def test_an_earlier_change_without_a_title_in_words():
     untitled = Background((replace(EARLIER, title=""),))
     [line] = background_lines(replace(FULL, background=untitled))
