@@ -175,11 +175,13 @@ def answer_markdown(answer: Mapping[str, Any], repository: str, min_share: float
     others = [f"- {_file_link(other, file_page)}" for other in answer["others"]]
     lines += _folded(f"Less likely files ({len(less_likely)})", less_likely)
     lines += _folded("Other files", others)
-    files = answer["searched"]["files"]
+    number = answer["searched"]["files"]
+    files = f"{number} file" if number == 1 else f"{number} files"
     version = f"[{code(answer['commit'][:10])}]({commit_page}/{answer['commit']})"
     lines += [
         "",
-        f"Files searched: {files}, in commit {version}. A percentage is the confidence in a file.",
+        f"TosLoc searched {files} of commit {version}. The percentages show its confidence in each"
+        " file.",
     ]
     return "\n".join(lines) + "\n"
 
