@@ -186,6 +186,11 @@ def test_it_prints_and_writes_nothing_unless_asked_to(project, capsys):
     assert set(project.iterdir()) == before
 
 
+def test_an_unknown_agent_is_one_plain_sentence(capsys):
+    assert run_install("nope") == 2
+    assert "tosloc: Invalid value for 'AGENT': 'nope' is not one of" in capsys.readouterr().err
+
+
 def test_it_writes_into_the_root_of_the_work_tree(project, capsys, monkeypatch):
     (project / "src").mkdir()
     monkeypatch.chdir(project / "src")
@@ -241,7 +246,8 @@ def test_a_link_out_of_the_work_tree_is_refused(project, tmp_path, capsys):
 def test_writing_needs_the_name_of_an_agent(project, capsys):
     assert run_install("--write") == 2
     assert (
-        "--write needs the names of agents, out of claude-code, cursor" in capsys.readouterr().err
+        "--write needs at least one agent; choose from claude-code, cursor"
+        in capsys.readouterr().err
     )
 
 

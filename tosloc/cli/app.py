@@ -150,6 +150,6 @@ def _run(arguments: Sequence[str] | None) -> int:
             return WRONG_INPUT
         context = getattr(error, "ctx", None)
         command = "tosloc" if context is None else context.command_path
-        message = error.format_message().rstrip(".")
+        message = error.format_message().rstrip(".").replace("Value error, ", "", 1)
         raise ToslocError(f"{message}; see: {command} --help") from None
     return code if isinstance(code, int) else 0

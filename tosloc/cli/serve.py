@@ -148,7 +148,7 @@ def install(
         print("\n\n".join(describe(agent, program) for agent in chosen))
         return
     if not agents:
-        raise ToslocError(f"--write needs the names of agents, out of {', '.join(AGENTS)}")
+        raise ToslocError(f"--write needs at least one agent; choose from {', '.join(AGENTS)}")
     if repo is None and not all(agent.is_of_the_user for agent in chosen):
         repo = discovery.current_repository()
     for path, is_changed in write_entries(chosen, repo, program):

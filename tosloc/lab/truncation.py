@@ -180,7 +180,7 @@ def _searched_files(scores: ReportScores) -> int:
     if files is None:
         raise RunError(
             f"report {scores.report}: neither its ranking's length nor the number of files searched"
-            ' is known, so there is no fraction of it; give the judgements a number "searched"'
+            ' is known, so it cannot be cut; add the number to the judgements as "searched"'
         )
     if scores.ranks and scores.ranks[-1] > files:
         raise RunError(

@@ -509,7 +509,8 @@ def _common_path_end(spelling: str, path: str) -> str:
 
 
 def _shorten(subject: str) -> str:
-    """Return a commit's subject, cut off if it is too long."""
+    """Return a commit's subject with single blanks, cut off if it is too long."""
+    subject = " ".join(subject.split())
     if len(subject) <= MAX_SUBJECT:
         return subject
     return subject[: MAX_SUBJECT - 2].rstrip() + " …"

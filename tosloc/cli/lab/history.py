@@ -27,7 +27,8 @@ RENAMES_HEADS = (
     "precision",
 )
 RENAMES_NOTE = (
-    "Commits are those of the renamed files. The past of a file ends where git follows a copy."
+    "The commits are those of the renamed files. The history of a file ends where git follows a"
+    " copy."
 )
 
 
@@ -36,7 +37,8 @@ def renames(
         list[Path], typer.Argument(metavar="REPO...", help="Git repositories, bare or not.")
     ],
     files: Annotated[
-        int, typer.Option("--files", min=1, help="Source files of HEAD to draw at random.")
+        int,
+        typer.Option("--files", min=1, help="Number of source files of HEAD to draw at random."),
     ] = 200,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random files.")] = 0,
     as_json: JsonOption = False,
@@ -44,7 +46,7 @@ def renames(
 ) -> None:
     """Compare the renames that TosLoc follows with those of git log --follow.
 
-    Prints how many renames, and how many commits of the renamed files, both find.
+    Prints how many renames, and how many commits of the renamed files, are found by both.
     """
     form = output_form(as_json, as_markdown)
     values = []

@@ -32,30 +32,33 @@ from tosloc.rank.suspects import FEATURES
 from tosloc.train.experiment import results_folder
 
 LEFT_OUT: Final = "Projects left out in turn"
-UNSEEN: Final = "Projects that nothing was learned from"
+UNSEEN: Final = "Projects not used to learn the weights"
 
 
 def suspects(
     projects: ProjectsOption,
     unseen: Annotated[
         Path | None,
-        typer.Option("--unseen", help="TOML file of projects that are only judged."),
+        typer.Option(
+            "--unseen",
+            help="TOML file of more projects to evaluate, which do not affect the weights.",
+        ),
     ] = None,
     work: Annotated[
         Path,
         typer.Option(
             "--work",
             file_okay=False,
-            help="Folder that keeps the truth of each project, and the ranks of BM25.",
+            help="Folder for the commits to find in each project and the ranks of BM25.",
         ),
     ] = Path("suspects"),
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
 ) -> None:
-    """Measure how well suspect changes are found, beside two baselines.
+    """Measure how well suspect changes are found, compared with two baselines.
 
-    The truth are the commits that last wrote the lines which a fix changed or removed. Weights are
-    learned on the other projects. The reports name their fix_commit.
+    The commits to find are those that last wrote the lines which the fix changed or removed.
+    Weights are learned on the other projects. Each report needs a fix_commit.
     """
     form = output_form(as_json, as_markdown)
     project_list = read_projects(projects)

@@ -176,7 +176,7 @@ class Trainer:
         steps = -(-len(train) // self._reports_per_step(train))
         sentence = (
             f"stage two: {pluralize(epochs, 'epoch')} took {format_duration(seconds)}, "
-            f"{format_duration(seconds / epochs / steps)} for one step with its share of validation"
+            f"{format_duration(seconds / epochs / steps)} per step including validation"
         )
         if process_state().device.type == "cuda":
             sentence += f"; peak GPU memory {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB"
