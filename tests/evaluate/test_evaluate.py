@@ -163,6 +163,12 @@ def make_scored_run(fixed, ranked=4):
     return ScoredRun("run", run, to_qrels([judgement]))
 
 
+def test_means_of_one_report_have_no_interval():
+    means = Results(make_scored_run(["b.java"])).means
+    assert len(means) > 5
+    assert {mean.interval for mean in means} == {None}
+
+
 def test_files_left_without_tests_move_up():
     scored = drop_test_files(make_scored_run(["b.java", "test/T.java"]))
     assert scored.run.ranking("1").paths == ("a.java", "b.java")

@@ -9,8 +9,8 @@ import pytest
 from tosloc.core.errors import RunError
 from tosloc.evaluate import jsonl
 from tosloc.evaluate.judgements import read_judgements
-from tosloc.evaluate.run_paths import read_scored_run
-from tosloc.evaluate.runs import read_run
+from tosloc.evaluate.run_paths import RUN_FILE, read_function_runs, read_scored_run
+from tosloc.evaluate.runs import read_run, write_run
 from tosloc.evaluate.trec import read_trec_qrels, read_trec_run
 
 HEAD = '{"format": "tosloc-run/2"}\n{"first": 0, "paths": ["a", "b"]}\n'
@@ -200,6 +200,13 @@ def test_a_named_pipe_is_refused(tmp_path, read):
     os.mkfifo(tmp_path / "run")
     with pytest.raises(RunError, match="cannot read it: this is a named pipe"):
         read(tmp_path / "run")
+
+
+def test_a_folder_without_a_run_of_functions_is_refused_with_advice(tmp_path):
+    write_run(tmp_path / RUN_FILE, {}, [])
+    with pytest.raises(RunError, match="no run of functions") as refusal:
+        read_function_runs(tmp_path)
+    assert refusal.value.hint.endswith("tosloc rank --functions")
 
 
 def test_a_folder_without_a_run_is_refused_with_advice(tmp_path):

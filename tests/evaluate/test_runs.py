@@ -8,7 +8,7 @@ import pytest
 
 from tosloc.core.records import BugReport, Case, Ranking, ReportAttributes
 from tosloc.evaluate.judgements import Judgement, read_judgements, write_judgements
-from tosloc.evaluate.runs import read_run, write_run
+from tosloc.evaluate.runs import Order, read_run, write_run
 
 RANKINGS = [
     Ranking("7", ("a b/X.java", "Y.java"), np.array([0.123456789, -1e-9])),
@@ -45,6 +45,14 @@ def test_a_run_comes_back_with_six_digits(run_file):
         Ranking("8", RANKINGS[1].paths, np.array([12345700.0, 2.0, 2.0])),
         RANKINGS[2],
     ]
+
+
+def test_ranks_of_an_order_are_counted_or_known():
+    files = np.array([4, 0], dtype=np.int32)
+    ranking = Order(files, np.array([2.0, 1.0]))
+    published = Order(files, np.array([]), known_ranks=np.array([3, 17], dtype=np.int32))
+    assert ranking.ranks.tolist() == [1, 2]
+    assert published.ranks.tolist() == [3, 17]
 
 
 def test_the_same_run_has_the_same_bytes(run_file, tmp_path):

@@ -472,3 +472,17 @@ def test_only_frames_of_the_projects_own_files_are_reasons(reasons_for, package,
     )
     chosen = reasons_for(0, "It fails", frames, files=files, history={})
     assert texts_of_kind("frame", chosen) == texts
+
+
+def test_an_unrelated_test_is_no_reason(make_context):
+    """A first file that is a test counts only if it is the test of this very file."""
+    related = FileReasons(make_context(TEXTS, "Growing Tree"))
+    assert related.counterpart(LEAF, [TREE_TEST]) is None
+    counterpart = related.counterpart(TREE, [LEAF, TREE_TEST])
+    assert counterpart.text == "Its test test/TreeTest.java, which has rank 2"
+
+
+def test_words_of_the_name_are_not_shown_a_second_time(reasons_for):
+    weights = {"bm25f": 1.0, "path": 1.0}
+    assert kinds(reasons_for(TREE, "A tree", weights=weights)) == ["words"]
+    assert kinds(reasons_for(LEAF, "A leaf on a tree", weights={"path": 1.0})) == ["path"]
