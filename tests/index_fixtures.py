@@ -10,6 +10,8 @@ import pytest
 
 from tosloc.code.facts import Facts
 from tosloc.code.languages import FIELDS
+from tosloc.code.literals import find_literal_pairs
+from tosloc.code.parse import lex
 from tosloc.core.records import BugReport, Snapshot
 from tosloc.git.repository import Tag
 from tosloc.retrieval.context import QueryContext, VersionIndex
@@ -33,10 +35,14 @@ def make_facts(words_by_field, complexity):
     """Return the packed facts of a blob.
 
     ``words_by_field``: name of a field -> its words. "/" separates the chunks of the code; comments
-    and strings belong to the first chunk.
+    and strings belong to the first chunk. The field "literals" has the text of string literals,
+    separated by "/", which are in no other field.
     """
     counts = {}
+    literals = words_by_field.get("literals", "")
     for field, words in words_by_field.items():
+        if field == "literals":
+            continue
         for term in words.replace("/", " ").split():
             counts.setdefault(term, [0] * len(FIELDS))[FIELDS.index(field)] += 1
     terms = sorted(counts)
@@ -58,6 +64,8 @@ def make_facts(words_by_field, complexity):
         np.array(chunk_counts, dtype=np.uint8),
         complexity=complexity,
     )
+    source = ", ".join(f'"{literal}"' for literal in literals.split("/")).encode()
+    facts.literal_pairs = find_literal_pairs(source, lex(source, "c").spans)
     return pack_facts(facts)
 
 

@@ -103,7 +103,7 @@ def report_reader(text):
 
 QUERIED = (
     "commands named_changes version_claims weights qualified_names lead_weights plain_weights"
-    " compounds mentions names locations"
+    " message_lines compounds mentions names locations"
 )
 
 

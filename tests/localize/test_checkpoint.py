@@ -118,6 +118,18 @@ def test_saving_leaves_nothing_of_an_earlier_checkpoint(copy):
             "files of the version are counted wrongly",
         ),
         ("version", "committed_at", lambda a: a - 10**15, "committed_at are out of bounds"),
+        (
+            "version",
+            "text.literal_rows",
+            lambda a: np.zeros(3, a.dtype),
+            "rows has an unexpected type",
+        ),
+        (
+            "version",
+            "text.literal_pairs",
+            lambda a: np.array([2, 1], a.dtype),
+            "literals are in no order",
+        ),
         ("reports", "reports.times", lambda a: a - 10**15, "times are out of bounds"),
     ],
     ids=[
@@ -128,6 +140,8 @@ def test_saving_leaves_nothing_of_an_earlier_checkpoint(copy):
         "rows of files",
         "starts of chunks",
         "time of the commit",
+        "rows of literals",
+        "order of literals",
         "times of reports",
     ],
 )

@@ -31,6 +31,10 @@ DEMO_FILES = {
     "third_party/org/WidgetService.java": "class WidgetService { WidgetService other; }",
     "src/app.config.java": "class Config { int openSocket; }",
     "web/app.js": "function serve() {}",
+    "web/app.min.js": "function serve() {}",
+    "web/app.generated.js": "function serve() {}",
+    "web/locale/de/app.js": "function serve() {}",
+    "gulpfile.js": "function serve() {}",
 }
 DESCRIPTION = """Crash of the helper in {0}Service, see parser in core. SEVERE x \
 at org.app.p1.SocketService.Inner.openSocket(SocketService.java:6) \

@@ -362,3 +362,20 @@ def test_sibling_of_the_first_file_is_among_the_other_files(answer_to):
     assert (
         answer.others[0].why[0].text == "In the same folder as PreviewPane.cpp, with the same name"
     )
+
+
+# ---- messages in string literals
+
+GATE = {
+    "gate.py": "def open_gate(gate):\n    raise ValueError('gate %s is not ready yet' % gate)\n",
+    "ready.py": "def is_ready(gate):\n    # the gate is ready, not yet\n    return gate.ready\n",
+}
+
+
+def test_file_that_writes_the_message_has_it_as_a_reason(answer_to):
+    answer = answer_to(GATE, "Crash at start\n\nValueError: gate 7 is not ready yet\n", code=True)
+    hit = next(hit for hit in answer.hits if hit.path == "gate.py")
+    assert 'A string in the file contains "gate … is not ready yet"' in [
+        reason.text for reason in hit.why
+    ]
+    assert 2 in [line.line for line in hit.code]

@@ -3,7 +3,7 @@
 import pytest
 
 from tosloc.core.records import Function
-from tosloc.rank.excerpts import MAX_LINES, choose_lines, frame_lines
+from tosloc.rank.excerpts import MAX_LINES, choose_lines, find_message_line, frame_lines
 
 CODE = [
     "import http",
@@ -74,3 +74,23 @@ def test_line_that_a_report_names_is_found(frame, make_context):
     context = make_context(["src/org/shop/Cart.java", "src/org/shop/Mail.java"], "It fails", frame)
     lines = frame_lines(context.query, context.version, [0, 1])
     assert lines == {0: (12,), 1: ()}
+
+
+MESSAGES = ["# no such file", "x = y", "fail('No such file')", "fail('no file')"]
+
+
+def test_line_of_a_message_is_that_in_quotes():
+    assert find_message_line(MESSAGES, "No such file") == 3
+
+
+def test_line_of_a_message_has_most_of_its_neighbouring_words():
+    lines = ["fail('cannot open it')", "fail('cannot open %s for reading')"]
+    assert find_message_line(lines, "cannot open … for reading") == 2
+
+
+def test_line_of_a_message_may_be_absent():
+    assert find_message_line(MESSAGES, "such x") is None
+
+
+def test_line_of_one_word_is_not_looked_for():
+    assert find_message_line(MESSAGES, "file") is None

@@ -14,6 +14,8 @@ from tosloc.rank import features
 ROOT2 = math.sqrt(2)
 IDF_1_OF_2 = math.log(1 + 1.5 / 1.5)
 """IDF of a word that one of two files contains: ln 2."""
+IDF_2_OF_2 = math.log(1 + 0.5 / 2.5)
+"""IDF of a pair of words that both of two files contain."""
 IDF_1_OF_1 = math.log(1 + 0.5 / 1.5)
 """IDF of a word that the only known document contains: ln(4/3)."""
 
@@ -249,6 +251,50 @@ def test_setup_is_1_for_files_that_configure(compute):
 
 def test_vendored_is_1_below_third_party(compute):
     assert compute("vendored", FILES) == near(0, 0, 0, 0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("generated", "api_pb2.py"),
+        ("minified", "app.min.js"),
+        ("translation", "locale/de/app.js"),
+        ("build", "build.gradle"),
+    ],
+)
+def test_a_class_of_files_is_1_for_its_files(compute, name, path):
+    paths = sorted((path, "door.py"))
+    expected = [0.0, 0.0]
+    expected[paths.index(path)] = 1.0
+    assert compute(name, paths) == near(*expected)
+
+
+# Messages in string literals
+
+
+def test_literals_is_the_rarity_of_a_messages_pairs(compute):
+    """One file has the words "no such", both have "such file"."""
+    files = {"a": {"literals": "no such file"}, "b": {"literals": "no file / such file"}}
+    values = compute("literals", files, "Crash|it says no such file")
+    assert values == near(math.log(1 + IDF_1_OF_2 + IDF_2_OF_2), math.log(1 + IDF_2_OF_2))
+
+
+def test_literals_joins_words_across_a_format_field(compute):
+    """Three pairs: cannot open, open ... for, for reading."""
+    files = {"a": {"literals": "cannot open %s for reading"}, "b": {}}
+    values = compute("literals", files, "x|cannot open /a/b.txt for reading")
+    assert values == near(math.log(1 + 3 * IDF_1_OF_2), 0)
+
+
+def test_literals_does_not_join_words_of_two_literals(compute):
+    files = {"a": {"literals": "cannot open / open door"}, "b": {}}
+    values = compute("literals", files, "x|cannot door")
+    assert values == near(0, 0)
+
+
+def test_literals_does_not_join_lines_of_the_report(compute):
+    files = {"a": {"literals": "cannot open"}, "b": {}}
+    assert compute("literals", files, "x|cannot\nopen") == near(0, 0)
 
 
 # Stack traces and locations
@@ -708,8 +754,9 @@ def test_the_prior_of_large_values_does_not_overflow():
 NOT_SCALED = {
     *("text", "trace", "history", "complexity"),
     *("mention", "rare_frame", "own_frame", "linked", "written_path", "defined_names"),
-    *("named_change",),
+    *("named_change", "literals"),
     *("test", "example", "vendored", "setup"),
+    *("generated", "minified", "translation", "build"),
     *("files", "known_reports", "known_commits", "report_terms", "language_share"),
 }
 

@@ -111,6 +111,22 @@ def test_a_file_that_is_lowered_is_ranked_by_its_activity(reasons_for):
     assert kinds(reasons_for(TREE, "Growing", FRAMES, weights=weights)) == ["activity"]
 
 
+# Messages
+
+
+def test_message_in_a_string_is_a_reason(reasons_for):
+    files = TEXTS | {"src/Leaf.java": {"code": "leaf", "literals": "No leaf %s on the tree"}}
+    chosen = reasons_for(LEAF, description="It says: no leaf a.1 on the tree", files=files)
+    assert texts_of_kind("message", chosen) == [
+        'A string in the file contains "no leaf … on the tree"'
+    ]
+
+
+def test_message_of_two_words_is_no_reason(reasons_for):
+    files = TEXTS | {"src/Leaf.java": {"code": "leaf", "literals": "no leaf"}}
+    assert "message" not in kinds(reasons_for(LEAF, description="no leaf", files=files))
+
+
 # Names
 
 

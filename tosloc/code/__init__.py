@@ -2,5 +2,6 @@
 
 It imports core.
 
-Modules for other packages: complexity, facts, functions, languages, names, parse, text, trees.
+Modules for other packages: complexity, facts, functions, languages, literals, names, parse, text,
+trees.
 """

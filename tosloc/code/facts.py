@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -21,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.code.languages import FIELDS, get_language, language_name
+from tosloc.code.literals import PairKeys, find_literal_pairs
 from tosloc.code.parse import MAX_PARSED_BYTES, Captures, Outline, Span, capture_nodes, lex
 from tosloc.code.text import identifier_terms
 from tosloc.core.records import IntArray, LongArray
@@ -82,6 +84,8 @@ class Facts:
     """False if the lexer replaced a parser."""
     complexity: int = 0
     """Sum of the functions' cyclomatic complexity by lizard; 0 if it was not computed."""
+    literal_pairs: PairKeys = dataclass_field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    """Sorted keys of the pairs of words that follow each other in a string literal."""
 
 
 def analyse(text: str, path: str, *, parse: bool = True, lizard: bool = False) -> Facts:
@@ -93,7 +97,9 @@ def analyse(text: str, path: str, *, parse: bool = True, lizard: bool = False) -
     """
     source = text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace")
     language = get_language(language_name(path))
-    facts = _count_terms(source, outline_source(source, language.name, parse=parse))
+    outline = outline_source(source, language.name, parse=parse)
+    facts = _count_terms(source, outline)
+    facts.literal_pairs = find_literal_pairs(source, outline.spans)
     if lizard and language.lizard is not None:  # otherwise it is no program
         from tosloc.code.complexity import lizard_complexity  # lizard takes long to import
 

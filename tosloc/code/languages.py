@@ -14,7 +14,7 @@ FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
 
 The first three are the whole text. The others are declared names, which are also in ``code``.
 """
-FACTS_VERSION: Final = 4
+FACTS_VERSION: Final = 6
 """Raise it whenever tosloc.code.facts computes something else, or a text gets another class."""
 FUNCTIONS_VERSION: Final = "functions3"
 """Raise it whenever tosloc.code.functions computes something else."""

@@ -31,7 +31,15 @@ _UNPACKED_AT_MOST: Final = 1 << 32
 """Largest number of bytes that the arrays of an .npz may have."""
 _NUMBER_KINDS: Final = "biuf"
 """Kinds of dtypes that arrays may have: booleans, signed and unsigned integers, floats."""
-_DTYPES: Final = {"BOOL": "?", "U8": "u1", "U16": "<u2", "I32": "<i4", "I64": "<i8", "F64": "<f8"}
+_DTYPES: Final = {
+    "BOOL": "?",
+    "U8": "u1",
+    "U16": "<u2",
+    "U64": "<u8",
+    "I32": "<i4",
+    "I64": "<i8",
+    "F64": "<f8",
+}
 """Name of a dtype in a safetensors file -> dtype of NumPy."""
 _DTYPE_NAMES: Final = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 _ZIP_DATE: Final = (1980, 1, 1, 0, 0, 0)

@@ -40,7 +40,13 @@ from tosloc.paths.code_owners import owners_of
 from tosloc.paths.globs import FileSelection, match_globs, select_files
 from tosloc.rank.background import collect_background, find_other_files, read_code_owners
 from tosloc.rank.calibration import CALIBRATED_FILES, shares
-from tosloc.rank.excerpts import choose_excerpts, choose_lines, distinctive_terms, frame_lines
+from tosloc.rank.excerpts import (
+    choose_excerpts,
+    choose_lines,
+    distinctive_terms,
+    frame_lines,
+    pointed_lines,
+)
 from tosloc.rank.functions import score_functions
 from tosloc.rank.reasons import RepositoryLookups
 from tosloc.rank.stage_one import StageOne, StageOneResult, splice_head_above_rest
@@ -234,14 +240,17 @@ def texts_of(repo: Repository) -> TextSource:
 class _Evidence:
     """The texts of some files, and what to look for in them."""
 
-    def __init__(self, version: SearchableVersion, query: Query, files: Sequence[int]) -> None:
+    def __init__(
+        self, version: SearchableVersion, context: QueryContext, files: Sequence[int]
+    ) -> None:
         self.terms: Mapping[str, float] = {}
-        self.framed: Mapping[int, Sequence[int]] = dict.fromkeys(files, ())
+        self._context = context
+        self._framed: Mapping[int, Sequence[int]] = dict.fromkeys(files, ())
         self._blobs: dict[int, str] = {}
         self._texts: dict[str, bytes | None] = {}
         if version.repository is not None:
-            self.terms = distinctive_terms(query, version.index)
-            self.framed = frame_lines(query, version.index, files)
+            self.terms = distinctive_terms(context.query, version.index)
+            self._framed = frame_lines(context.query, version.index, files)
             self._blobs = {file: version.snapshot.blob(file) for file in files}
             blobs = list(dict.fromkeys(self._blobs.values()))
             self._texts = dict(version.repository.repo.texts(blobs))
@@ -250,6 +259,11 @@ class _Evidence:
         """Return the lines of a file; none if it cannot be read, or without a repository."""
         data = self._texts.get(self._blobs.get(file, ""))
         return decode_text(data or b"").splitlines()
+
+    def pointed_lines(self, file: int, lines: Sequence[str]) -> list[int]:
+        """Return the lines, from 1, that frames name, then the one with a message of the report."""
+        row = int(self._context.version.text.rows[file])
+        return pointed_lines(self._framed[file], self._context.messages, row, lines)
 
 
 class Localization:
@@ -366,14 +380,14 @@ class Localization:
 
     def _card_lines(self, files: Sequence[int], hits: Sequence[Hit]) -> list[list[tuple[int, str]]]:
         """Return the numbered lines of each file that say most about the report, in excerpts."""
-        evidence = _Evidence(self.version, self.stage_one.context.query, files)
+        evidence = _Evidence(self.version, self.stage_one.context, files)
         cards: list[list[tuple[int, str]]] = []
         for file, hit in zip(files, hits, strict=True):
             lines = evidence.lines(file)
             chosen: list[int] = []
             if lines:
-                framed = evidence.framed[file]
-                for excerpt in choose_excerpts(lines, evidence.terms, hit.functions, framed):
+                pointed = evidence.pointed_lines(file, lines)
+                for excerpt in choose_excerpts(lines, evidence.terms, hit.functions, pointed):
                     chosen += excerpt
             cards.append([(place + 1, lines[place]) for place in chosen])
         return cards
@@ -381,14 +395,13 @@ class Localization:
     def _with_code(self, files: Sequence[int], hits: Sequence[Hit]) -> list[Hit]:
         """Return the hits, the first of them with the lines of code that say most."""
         shown = files[:FILES_WITH_CODE]
-        evidence = _Evidence(self.version, self.stage_one.context.query, shown)
+        evidence = _Evidence(self.version, self.stage_one.context, shown)
         result = []
         for file, hit in zip(shown, hits, strict=False):
             lines = evidence.lines(file)
             spans = [reason.lines for reason in hit.why if reason.lines and reason.kind != "frame"]
-            places = choose_lines(
-                lines, evidence.terms, hit.functions, evidence.framed[file], spans
-            )
+            pointed = evidence.pointed_lines(file, lines)
+            places = choose_lines(lines, evidence.terms, hit.functions, pointed, spans)
             code = tuple(CodeLine(place + 1, lines[place]) for place in places)
             result.append(replace(hit, code=code))
         return [*result, *hits[len(shown) :]]

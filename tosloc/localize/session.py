@@ -152,8 +152,8 @@ class FileLines(NamedTuple):
     """The lines of a listed file."""
 
     hit: Hit
-    frame_lines: Sequence[int]
-    """Numbers of the lines that stack frames of the report name."""
+    pointed_lines: Sequence[int]
+    """Lines that stack frames of the report name, then the one with a message of the report."""
     lines: list[str]
 
 
@@ -176,7 +176,8 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     The localizer has an open repository.
     """
     from tosloc.git.repository import decode_text
-    from tosloc.rank.excerpts import distinctive_terms, frame_lines
+    from tosloc.rank.excerpts import distinctive_terms, frame_lines, pointed_lines
+    from tosloc.retrieval.messages import ReportMessages
     from tosloc.retrieval.query import Query
 
     version = localizer.version(None if answer.searched.uncommitted else answer.commit)
@@ -187,11 +188,14 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     hits = [hit for hit in answer.hits if hit.path in snapshot.paths]
     files = [snapshot.paths.index(hit.path) for hit in hits]
     lines_of_frames = frame_lines(query, version.index, files)
+    messages = ReportMessages(query.message_lines, version.index.text)
     texts = repository.texts(map(snapshot.blob, files[:number]))
     file_lines = []
     for hit, file, (_, data) in zip(hits, files, texts, strict=False):
         text = decode_text(data or b"").replace("\r\n", "\n").expandtabs(4)
         lines = text.removesuffix("\n").split("\n")
-        file_lines.append(FileLines(hit, lines_of_frames.get(file, ()), lines))
+        row = int(version.index.text.rows[file])
+        pointed = pointed_lines(lines_of_frames.get(file, ()), messages, row, lines)
+        file_lines.append(FileLines(hit, pointed, lines))
     terms = distinctive_terms(query, version.index)
     return AnswerDetails(query, version.index, terms, files, file_lines)

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
+from tosloc.code.literals import find_words
 from tosloc.code.text import terms as terms_of
 from tosloc.core.records import BoolArray, Function
 from tosloc.rank.text_features import rarities
 from tosloc.retrieval.context import VersionIndex
+from tosloc.retrieval.messages import ReportMessages
 from tosloc.retrieval.query import Query
 
 EXCERPTS: Final = 3
@@ -49,6 +51,7 @@ EVIDENCE_LINES: Final = 3
 MIN_GAIN_OF_LINE: Final = 0.6
 """A single line that is worth less than this share of the best one is left out."""
 _LINE_END: Final = re.compile("\n")
+_QUOTE: Final = re.compile("[\"'`]")
 MAX_LINES: Final = 50_000
 """Lines of a file that are searched. A longer file was made by a program."""
 
@@ -84,6 +87,49 @@ def frame_lines(
         for path_id in version.paths.find_by_location(location.place, location.qualified):
             lines[path_id][location.line] = None
     return {file: tuple(lines[int(version.paths.path_ids[file])]) for file in files}
+
+
+def find_message_line(lines: Sequence[str], message: str) -> int | None:
+    """Return the line, from 1, with most of the neighbouring words of a message; None without one.
+
+    Of equal lines the first one with a quotation mark wins.
+
+    >>> find_message_line(["# no file", "x = 1", "fail('no such file')"], "No such file")
+    3
+    """
+    words = [re.escape(match[0].lower()) for match in find_words(message)]
+    if len(words) < 2:
+        return None
+    pairs = [rf"{word}(?=[^\w\n]+{after}\b)" for word, after in pairwise(words)]
+    pattern = re.compile(rf"\b(?:{'|'.join(pairs)})")
+    text = "\n".join(lines[:MAX_LINES]).lower()
+    line_ends = [match.start() for match in _LINE_END.finditer(text)]
+    matches: Counter[int] = Counter()
+    for match in pattern.finditer(text):
+        matches[bisect_left(line_ends, match.start())] += 1
+    if not matches:
+        return None
+
+    def worth(line: int) -> tuple[int, bool, int]:
+        return matches[line], _QUOTE.search(lines[line]) is not None, -line
+
+    return max(matches, key=worth) + 1
+
+
+def pointed_lines(
+    framed: Sequence[int], messages: ReportMessages, row: int, lines: Sequence[str]
+) -> list[int]:
+    """Return the lines, from 1, that frames name, then the one with a message of the report.
+
+    ``row`` is the blob of a file with these ``lines``.
+    """
+    pointed = list(framed)
+    message = messages.find(row)
+    if message is not None and message.is_distinctive:
+        line = find_message_line(lines, message.text)
+        if line is not None and line not in pointed:
+            pointed.append(line)
+    return pointed
 
 
 def choose_excerpts(

@@ -37,7 +37,7 @@ from tosloc.retrieval.query import Query
 
 Formula: TypeAlias = Callable[[QueryContext], FloatArray]
 """Function from a query context to values (F,)."""
-FEATURES_VERSION = "features5"
+FEATURES_VERSION = "features6"
 """Version of the formulas in the names of stored tables; raise it when any value changes."""
 COUNTERPART_SOURCES: Final = 100
 """First files by the prior that lend their share to their tests, and to what they test."""
@@ -207,6 +207,11 @@ def _kind(of_paths: Callable[[PathTable], npt.NDArray[Any]]) -> Formula:
     return lambda c: c.to_files(of_paths(c.version.paths.table)).astype(np.float64)
 
 
+def _file_class(file_class: FileClass) -> Formula:
+    """Return 1 for the files of a class, by their path and their text."""
+    return lambda c: (c.version.file_class == file_class).astype(np.float64)
+
+
 def _constant(number: Callable[[QueryContext], int]) -> Formula:
     """Return ln(1 + number), the same for every file."""
     return lambda c: np.full(c.files, math.log1p(number(c)))
@@ -311,6 +316,11 @@ DIRECT: tuple[Feature, ...] = (
     Feature("defined_names", text_features.defined_names, "name", scaled=False),
     Feature("named_change", history_features.named_change, "change", scaled=False),
     Feature("release_range", history_features.release_range, "range"),
+    Feature("literals", text_features.literals, "message", scaled=False),
+    Feature("generated", _file_class(FileClass.GENERATED), scaled=False),
+    Feature("minified", _file_class(FileClass.MINIFIED), scaled=False),
+    Feature("translation", _file_class(FileClass.TRANSLATION), scaled=False),
+    Feature("build", _file_class(FileClass.BUILD), scaled=False),
 )
 """Features of a query context alone."""
 RELATED: tuple[Feature, ...] = (

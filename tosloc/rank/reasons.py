@@ -225,6 +225,14 @@ class FileReasons:
                 return Reason("name", f"Defines {written}, which the report names{others}")
         return None
 
+    def message(self, file: int) -> Reason | None:
+        """Return the reason that a string of the file contains a message of the report."""
+        row = int(self.context.version.text.rows[file])
+        message = self.context.messages.find(row)
+        if message is None or not message.is_distinctive:
+            return None
+        return Reason("message", f'A string in the file contains "{_shorten(message.text)}"')
+
     # Earlier changes
 
     def past(self, file: int | None = None) -> list[PastChange]:

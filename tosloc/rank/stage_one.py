@@ -378,6 +378,7 @@ class StageOneResult:
         candidates = [
             pointer,
             named,
+            self.reasons.message(file),
             in_range,
             *changes[:1],
             by_words if distinguish else None,

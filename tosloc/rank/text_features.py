@@ -111,6 +111,15 @@ def defined_names(context: QueryContext) -> FloatArray:
     return np.minimum(view.to_files(values), MAX_DEFINED_NAMES)
 
 
+def literals(context: QueryContext) -> FloatArray:
+    """Return ln(1 + r) of each file; r is the rarity of the best message in its string literals.
+
+    It is the summed IDF of the pairs of words that follow each other in the report as in one
+    literal of the file, format fields aside.
+    """
+    return np.log1p(context.version.text.to_files(context.messages.rarity))
+
+
 def history(context: QueryContext) -> FloatArray:
     """Return norm(number of earlier fixes) + 1 / (months since the last fix + 1) of each file.
 

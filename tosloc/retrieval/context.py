@@ -19,6 +19,7 @@ from tosloc.retrieval.bm25 import Hits, RevisedVectors
 from tosloc.retrieval.corpus import Corpus, VersionTexts
 from tosloc.retrieval.documents import DocumentsView
 from tosloc.retrieval.history_index import HistoryAsOf, aggregate_by_file, aggregate_by_name_term
+from tosloc.retrieval.messages import ReportMessages
 from tosloc.retrieval.named_history import NamedHistory
 from tosloc.retrieval.paths import PathTable, VersionPaths
 from tosloc.retrieval.postings import known_terms
@@ -208,6 +209,11 @@ class QueryContext:
     def hit_weights(self, weights: Mapping[str, float]) -> FloatArray:
         """Return (T,) other weights of the terms of ``hits``; a term without a weight has 0."""
         return np.array([weights.get(term, 0.0) for term in self.known_words], dtype=np.float64)
+
+    @cached_property
+    def messages(self) -> ReportMessages:
+        """Messages of the report that are in string literals of the files."""
+        return ReportMessages(self.query.message_lines, self.version.text)
 
     @cached_property
     def commit_similarities(self) -> FloatArray:

@@ -1,7 +1,7 @@
 """Facts of many blobs as arrays, their inverted lists, and a version as a selection of them.
 
 Letters in shapes: B blobs, V distinct terms, P (blob, term) postings, C chunks, Q (chunk, term)
-postings, F files of a version, T selected terms.
+postings, L (blob, pair of words in a literal) postings, F files of a version, T selected terms.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.code.languages import FIELDS
+from tosloc.code.literals import PairKeys
 from tosloc.core.memo import Remembering
 from tosloc.core.records import BoolArray, Float32Array, FloatArray, IntArray, LongArray, Snapshot
 from tosloc.paths.classify import ClassArray, FileClass
@@ -42,11 +43,14 @@ def pack_facts(facts: Facts, file_class: FileClass = FileClass.SOURCE) -> bytes:
         np.diff(facts.chunk_terms, prepend=np.int32(0)),  # Differences compress better.
         facts.chunk_counts,
         np.array([facts.lines, facts.complexity, facts.parsed, file_class], dtype=np.int32),
+        facts.literal_pairs,
     )
 
 
 _NONE: Final = np.zeros(0, dtype=np.uint8)
-NO_FACTS: Final = pack([], _NONE, np.array([0]), _NONE, _NONE, np.zeros(4, dtype=np.int32))
+NO_FACTS: Final = pack(
+    [], _NONE, np.array([0]), _NONE, _NONE, np.zeros(4, dtype=np.int32), np.zeros(0, np.uint64)
+)
 """Payload of a blob that was not read: no terms and one empty chunk."""
 
 
@@ -72,6 +76,10 @@ class Corpus(Remembering):
     """(B,) whether a parser read the blob, not the lexer."""
     file_class: ClassArray
     """(B,) class that the text of each blob shows, see ``classify_content``."""
+    literal_pairs: PairKeys
+    """(L,) keys of pairs of words in string literals, ascending; see ``tosloc.code.literals``."""
+    literal_rows: IntArray
+    """(L,) blob of each, ascending within a key."""
     lengths: FloatArray
     """(B, 7) number of terms of each blob by field, then in all of its text."""
 
@@ -89,9 +97,10 @@ class Corpus(Remembering):
         chunk_terms: list[npt.NDArray[Any]] = [np.zeros(0, np.int32)]
         chunk_counts: list[npt.NDArray[Any]] = [np.zeros(0, np.uint8)]
         heads: list[npt.NDArray[Any]] = [np.zeros(0, np.int32)]
+        pairs: list[npt.NDArray[Any]] = [np.zeros(0, np.uint64)]
         for payload in payloads:
             facts = unpack(NO_FACTS if payload is None else payload)
-            words, packed_counts, sizes, steps, in_chunks, head = facts
+            words, packed_counts, sizes, steps, in_chunks, head, blob_pairs = facts
             numbered = map(numbers.__getitem__, words)
             blob_terms = np.fromiter(numbered, dtype=np.int32, count=len(words))
             terms.append(blob_terms)
@@ -100,6 +109,7 @@ class Corpus(Remembering):
             chunk_terms.append(blob_terms[np.cumsum(steps)])
             chunk_counts.append(in_chunks)
             heads.append(head)
+            pairs.append(blob_pairs)
         vocabulary = sorted(numbers)
         sorted_numbers = np.zeros(len(vocabulary), dtype=np.int32)
         first_numbers = [numbers[term] for term in vocabulary]
@@ -108,6 +118,9 @@ class Corpus(Remembering):
         chunk_starts = group_starts([len(sizes) for sizes in chunk_sizes[1:]])
         all_counts = _join_and_clear(counts)
         all_heads = _join_and_clear(heads)
+        pair_sizes = [len(blob_pairs) for blob_pairs in pairs[1:]]
+        rows_of_pairs = np.repeat(np.arange(len(pair_sizes), dtype=np.int32), pair_sizes)
+        literal_pairs, literal_rows = _sort_pairs(_join_and_clear(pairs), rows_of_pairs)
         rows = Postings(starts, sorted_numbers[_join_and_clear(terms)], all_counts)
         chunk_rows = Postings(
             group_starts(_join_and_clear(chunk_sizes)),
@@ -126,6 +139,8 @@ class Corpus(Remembering):
             complexity=all_heads[1::4],
             parsed=all_heads[2::4] > 0,
             file_class=all_heads[3::4].astype(np.uint8),
+            literal_pairs=literal_pairs,
+            literal_rows=literal_rows,
             lengths=np.stack([*by_field, all_text], axis=1),
         )
 
@@ -139,6 +154,10 @@ class Corpus(Remembering):
             terms.setdefault(term, len(terms))
         numbers = np.array([terms[term] for term in other.terms], dtype=np.int32)
         chunks = int(self.chunk_starts[-1])
+        literal_pairs, literal_rows = _sort_pairs(
+            np.concatenate((self.literal_pairs, other.literal_pairs)),
+            np.concatenate((self.literal_rows, other.literal_rows + np.int32(len(self)))),
+        )
         return Corpus(
             blobs=(*self.blobs, *other.blobs),
             terms=terms,
@@ -149,6 +168,8 @@ class Corpus(Remembering):
             lines=np.concatenate((self.lines, other.lines)),
             parsed=np.concatenate((self.parsed, other.parsed)),
             file_class=np.concatenate((self.file_class, other.file_class)),
+            literal_pairs=literal_pairs,
+            literal_rows=literal_rows,
             lengths=np.concatenate((self.lengths, other.lengths)),
         )
 
@@ -161,6 +182,12 @@ class Corpus(Remembering):
     def row_by_blob(self) -> Mapping[str, int]:
         """Blob -> its row."""
         return positions_by_name(self.blobs)
+
+
+def _sort_pairs(keys: PairKeys, rows: IntArray) -> tuple[PairKeys, IntArray]:
+    """Return keys (L,) in ascending order with their rows; equal keys keep their order."""
+    order = np.argsort(keys, kind="stable")
+    return keys[order], rows[order]
 
 
 def _join_and_clear(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:

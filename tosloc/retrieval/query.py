@@ -99,6 +99,13 @@ class Query:
         return "\n".join(filter(None, parts))
 
     @cached_property
+    def message_lines(self) -> list[str]:
+        """Lines that may quote a message of the program: the title, then errors, then the rest."""
+        parts = self.parts
+        rest = (parts.errors, parts.near_errors, parts.prose, parts.quoted, parts.code, parts.data)
+        return [self.title, *"\n".join(rest).splitlines()]
+
+    @cached_property
     def title(self) -> str:
         """The summary without words that only say that it is a bug."""
         return text.separate_scripts(report_text.bare_title(self.report.summary))

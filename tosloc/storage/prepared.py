@@ -151,9 +151,13 @@ class StoredVersion:
         """Return the version of ``to_arrays``; numbers are not checked."""
         [commit] = unpack_words(arrays["commit"])
         [committed_at] = arrays["committed_at"].tolist()
-        # A checkpoint of an older version of TosLoc has no classes of files.
-        no_classes = np.zeros(len(arrays["text.parsed"]), dtype=np.uint8)
-        corpus = from_arrays(Corpus, {"text.file_class": no_classes} | dict(arrays), "text")
+        # A checkpoint of an older version of TosLoc has neither classes of files nor literals.
+        absent: Arrays = {
+            "text.file_class": np.zeros(len(arrays["text.parsed"]), dtype=np.uint8),
+            "text.literal_pairs": np.zeros(0, dtype=np.uint64),
+            "text.literal_rows": np.zeros(0, dtype=np.int32),
+        }
+        corpus = from_arrays(Corpus, absent | dict(arrays), "text")
         table = from_arrays(PathTable, arrays, "paths")
         path_names = StringTable(list(table.paths), positions_by_name(table.paths))
         # The last blob, "", is that of row -1: of files that could not be read.
@@ -221,6 +225,11 @@ def load_untrusted_version(arrays: Arrays) -> StoredVersion:
     validate_array(arrays, "text.parsed", np.bool_, blobs)
     if "text.file_class" in arrays:
         validate_array(arrays, "text.file_class", np.uint8, blobs)
+    if "text.literal_pairs" in arrays:
+        keys = validate_array(arrays, "text.literal_pairs", np.uint64, None)
+        if (keys[1:] < keys[:-1]).any():
+            raise ValueError("the pairs of words in literals are in no order")
+        validate_array(arrays, "text.literal_rows", np.int32, len(keys), below=blobs)
     validate_array(arrays, "text.complexity", np.int32, blobs)
     validate_array(arrays, "text.lines", np.int32, blobs)
     check_documents(arrays, "commits", paths)
