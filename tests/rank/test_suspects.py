@@ -192,23 +192,23 @@ def file_lines():
     text = "def first():\n    check(value)\ndef second():\n    check(value)\n"
     functions = (Function("first", 1, 2, 2.0), Function("second", 3, 4, 1.0))
     hit = Hit(1, "a.py", 1.0, 0.5, functions)
-    return FileLines.of(hit, 0, 1.0, text, {"check": 1.0})
+    return FileLines.of(hit, 0, 1.0, text)
 
 
 def test_equal_lines_are_assigned_by_nearness(file_lines):
     hunk = Hunk(3, 3, (" def second():", "+    check(value)"))
-    assert file_lines.assign(FilePatch("new", "a.py", False, (hunk,))) == [3]
+    assert file_lines.assign(FilePatch("new", "a.py", False, (hunk,))) == ([3], 1)
 
 
 def test_newest_writer_of_a_line_is_kept(file_lines):
     file_lines.assign(make_patch("+def first():", commit="new"))
-    assert file_lines.assign(make_patch("+def  first():", commit="old")) == []
+    assert file_lines.assign(make_patch("+def  first():", commit="old")) == ([], 1)
     assert file_lines.writers[0] == "new"
 
 
-def test_weights_of_lines_sum_to_one(file_lines):
-    for weights in file_lines.weights:
-        assert weights.sum() == pytest.approx(1)
+def test_likelihoods_of_lines_sum_to_one(file_lines):
+    assert file_lines.by_function.sum() == pytest.approx(1)
+    assert file_lines.by_function[0] > file_lines.by_function[2]
 
 
 def test_shares_of_files_follow_ranks_if_the_answer_has_none():

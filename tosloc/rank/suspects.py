@@ -43,6 +43,8 @@ MAX_TERMS: Final = 16
 """Terms of the report that are looked for in lines: those with the largest weights."""
 MAX_LINES: Final = 20_000
 """Lines of a file whose last changes are looked for. A longer file was made by a program."""
+MAX_HUNK_LINES: Final = 400
+"""First lines of a hunk that may be shown."""
 DIFF_LINES: Final = 6
 """Most lines of a suspect's hunk that are shown."""
 RANK_SHARE: Final = 0.1
@@ -61,24 +63,21 @@ _COSMETIC: Final = re.compile(
 """Words of a subject that promise a change without effect."""
 
 HISTORY_WEIGHTS: Final = {
-    "share": 2.0,  # ln of the summed shares of the files that it touched
-    "order": 1.0,  # 1 / (1 + number of newer commits of the first file that it touched)
-    "age": -1.0,  # ln(1 + days before the report) / 10
+    "share": 1.7,  # ln of the summed shares of the files that it touched
+    "order": 1.1,  # 1 / (1 + number of newer commits of the first file that it touched)
+    "age": -0.9,  # ln(1 + days before the report) / 10
     "similarity": 2.0,  # cosine of its message and the report; 0 for commits of many files
-    "size": 1.0,  # ln(number of files that it touched) / 10
-    "named": 1.0,  # the report names it
+    "size": 1.7,  # ln(number of files that it touched) / 10
+    "named": 1.5,  # the report names it
     "in_range": 1.0,  # it is between the releases in which, by the report, it worked and failed
 }
 """Weights of the features that need no patch; they choose the candidates whose patches are read."""
 WEIGHTS: Final = HISTORY_WEIGHTS | {
-    "cosmetic": 0.0,  # its subject promises a change without effect
-    "wrote_function": 1.0,  # ln of the share of the likely functions' lines that it last wrote
-    "wrote_words": 1.0,  # the same for their lines with words of the report
+    "cosmetic": -0.5,  # its subject promises a change without effect
+    "wrote_function": 2.0,  # ln of the share of the likely functions' lines that it last wrote
     "wrote_file": 1.0,  # the same for all lines of the likely files
-    "touched": 1.0,  # it changed lines beside or in a function, by rank of file and function
-    "text": 1.0,  # ln of BM25 of its changed lines, over the highest
-    "added_text": 1.0,  # BM25 of its added lines, over the highest
-    "lines": 0.0,  # ln(1 + lines that it added or removed) / 10
+    "touched": 0.8,  # it changed lines beside or in a function, by rank of file and function
+    "text": 1.1,  # ln of BM25 of its changed lines, over the highest
 }
 """Weight of each feature in a candidate's score; those after ``HISTORY_WEIGHTS`` need its patch."""
 FEATURES: Final = tuple(WEIGHTS)
@@ -91,14 +90,6 @@ class SuspectSearch(NamedTuple):
     """The most suspect first."""
     notes: tuple[str, ...] = ()
     """Sentences for the user."""
-
-
-class _LineWeights(NamedTuple):
-    """How likely each line (L,) of a file is faulty, by three views; each sums to 1."""
-
-    by_function: FloatArray
-    by_words: FloatArray
-    by_file: FloatArray
 
 
 @dataclass
@@ -115,14 +106,15 @@ class FileLines:
     """Text of a line without white space -> its positions, of lines that say something."""
     ranks: LongArray
     """(L,) rank of the best function that contains the line, from 1; 0 outside."""
-    weights: _LineWeights
+    telling: FloatArray
+    """(L,) 1 for a line that says something, else 0."""
+    by_function: FloatArray
+    """(L,) how likely each line is faulty by its function; the sum is 1 if there are functions."""
     writers: dict[int, str] = field(default_factory=dict)
     """Position of a line -> commit that last wrote it, of those whose patches were read."""
 
     @classmethod
-    def of(
-        cls, hit: Hit, position: int, share: float, text: str, terms: Mapping[str, float]
-    ) -> FileLines:
+    def of(cls, hit: Hit, position: int, share: float, text: str) -> FileLines:
         """Return the lines of a file with a text, which the answer has at a position."""
         lines = text.splitlines()[:MAX_LINES]
         positions_by_text: defaultdict[str, list[int]] = defaultdict(list)
@@ -136,52 +128,51 @@ class FileLines:
         for rank in range(len(hit.functions), 0, -1):
             function = hit.functions[rank - 1]
             ranks[function.start - 1 : function.end] = rank
-        telling_ranks = np.where(telling > 0, ranks, 0)
-        by_function = _weigh_functions(hit.functions, telling_ranks)
-        inside = np.flatnonzero(telling_ranks)
-        words = np.zeros(len(lines))
-        if terms and len(inside):
-            contained = contained_terms([lines[number] for number in inside.tolist()], terms)
-            words[inside] = contained @ np.array([*terms.values()])
-        by_words = words if words.any() else by_function
-        weights = _LineWeights(*map(_normalize, (by_function, by_words, telling)))
-        return cls(hit.path, position, share, hit.functions, positions_by_text, ranks, weights)
+        by_function = _normalize(_weigh_functions(hit.functions, np.where(telling > 0, ranks, 0)))
+        return cls(
+            hit.path,
+            position,
+            share,
+            hit.functions,
+            positions_by_text,
+            ranks,
+            telling,
+            by_function,
+        )
 
     def telling_lines(self, rank: int) -> int:
         """Return the number of lines of a function, by its rank, that say something."""
-        return int(((self.ranks == rank) & (self.weights.by_file > 0)).sum())
+        return int(((self.ranks == rank) & (self.telling > 0)).sum())
 
-    def assign(self, patch: FilePatch) -> list[int]:
+    def assign(self, patch: FilePatch) -> tuple[list[int], int]:
         """Let a patch's commit be the writer of the lines that it added and no later one did.
 
-        Return the positions of these lines.
+        Return the positions of these lines, and the rank of the best function that has a line of
+        the patch, changed or beside a change; 0 if none has.
         """
-        positions = []
+        written = []
+        touched: set[int] = set()
         for hunk in patch.hunks:
             number = hunk.new_start - 1
-            for line in hunk.lines:
-                if line.startswith("+"):
-                    position = self._nearest_free(line[1:].translate(_WHITE_SPACE), number)
+            for line, text in zip(hunk.lines, line_texts(hunk), strict=True):
+                positions = self.positions_by_text.get(text, ())
+                touched.update(positions)
+                if positions and line.startswith("+"):
+                    position = self._nearest_free(positions, number)
                     if position is not None:
                         self.writers[position] = patch.commit
-                        positions.append(position)
+                        written.append(position)
                 number += not line.startswith("-")
-        return positions
+        ranks = self.ranks[list(touched)]
+        ranks = ranks[ranks > 0]
+        return written, int(ranks.min()) if len(ranks) else 0
 
-    def _nearest_free(self, text: str, number: int) -> int | None:
-        """Return the position nearest to a line number with a text and without a writer."""
-        positions = self.positions_by_text.get(text, ())
+    def _nearest_free(self, positions: Sequence[int], number: int) -> int | None:
+        """Return the position nearest to a line number that has no writer."""
         free = [position for position in positions if position not in self.writers]
-        return min(free, key=lambda position: abs(position - number), default=None)
-
-    def touched_rank(self, hunk: Hunk) -> int:
-        """Return the rank of the best function that has a line of a hunk; 0 if none has."""
-        ranks = []
-        for line in hunk.lines:
-            for position in self.positions_by_text.get(line[1:].translate(_WHITE_SPACE), ()):
-                if self.ranks[position]:
-                    ranks.append(int(self.ranks[position]))
-        return min(ranks, default=0)
+        if len(free) < 2:
+            return free[0] if free else None
+        return min(free, key=lambda position: abs(position - number))
 
 
 def _weigh_functions(functions: Sequence[Function], ranks: LongArray) -> FloatArray:
@@ -200,6 +191,11 @@ def _normalize(values: FloatArray) -> FloatArray:
     """Return values divided by their sum."""
     total = float(values.sum())
     return values / total if total > 0 else values
+
+
+def line_texts(hunk: Hunk) -> list[str]:
+    """Return the lines of a hunk without signs and white space."""
+    return without_white_space([line[1:] for line in hunk.lines])
 
 
 def without_white_space(lines: Sequence[str]) -> list[str]:
@@ -247,6 +243,8 @@ class Candidates:
     """(H,) the files of the answer that were searched."""
     patches: dict[str, list[FilePatch]]
     """Commit -> its changes of the files, under their present paths, if they were read."""
+    terms: dict[str, float] = field(default_factory=dict)
+    """The report's weightiest terms that files contain, with their weights."""
     is_incomplete: bool = False
     """Whether patches could not be read because blobs are missing."""
 
@@ -407,13 +405,13 @@ def _read_leading(
     leading = top_k(candidates.scores(HISTORY_WEIGHTS), MAX_PATCHES)
     newest_first = np.sort(leading)[::-1].tolist()
     commits = [candidates.commits[place] for place in newest_first]
-    terms = _report_terms(context)
+    candidates.terms = _report_terms(context)
     snapshot = context.version.text.snapshot
     blob_by_path = dict(zip(snapshot.paths, snapshot.blobs, strict=True))
     texts = dict(repository.texts(list(dict.fromkeys(blob_by_path[hit.path] for hit in hits))))
     for position, hit in enumerate(hits):
         text = decode_text(texts.get(blob_by_path[hit.path]) or b"")
-        file = FileLines.of(hit, position, float(shares[position]), text, terms)
+        file = FileLines.of(hit, position, float(shares[position]), text)
         candidates.files.append(file)
     present_paths = _present_paths(context, [hit.path for hit in hits])
     read = read_patches(repository, commits, list(present_paths), MAX_BYTES)
@@ -427,7 +425,7 @@ def _read_leading(
     cosmetic = [_COSMETIC.search(info.message.partition("\n")[0]) is not None for info in infos]
     columns = {"cosmetic": np.array(cosmetic, dtype=np.float64)}
     columns |= _line_features(commits, patches, candidates.files)
-    columns |= _text_features(commits, patches, terms)
+    columns["text"] = _text_feature(commits, patches, candidates.terms)
     for name, values in columns.items():
         candidates.features[newest_first, FEATURES.index(name)] = values
 
@@ -458,31 +456,36 @@ def without_moves(patches: Sequence[FilePatch]) -> list[FilePatch]:
 
     A line is moved if the commit adds and removes its text, in the same file or in two.
     """
+    texts_by_patch = [[line_texts(hunk) for hunk in patch.hunks] for patch in patches]
     added: set[str] = set()
     removed: set[str] = set()
-    for patch in patches:
-        for hunk in patch.hunks:
-            for line in hunk.lines:
-                if line[0] != " ":
-                    texts = added if line[0] == "+" else removed
-                    texts.add(line[1:].translate(_WHITE_SPACE))
+    for patch, hunk_texts in zip(patches, texts_by_patch, strict=True):
+        for hunk, texts in zip(patch.hunks, hunk_texts, strict=True):
+            for line, text in zip(hunk.lines, texts, strict=True):
+                if line[0] == "+":
+                    added.add(text)
+                elif line[0] == "-":
+                    removed.add(text)
     moved = added & removed
     if not moved:
         return list(patches)
     result = []
-    for patch in patches:
-        hunks = [_keep_moved_lines(hunk, moved) for hunk in patch.hunks]
-        changing = [hunk for hunk in hunks if any(line[0] != " " for line in hunk.lines)]
-        if changing:
-            result.append(patch._replace(hunks=tuple(changing)))
+    for patch, hunk_texts in zip(patches, texts_by_patch, strict=True):
+        hunks = []
+        for hunk, texts in zip(patch.hunks, hunk_texts, strict=True):
+            kept = _keep_moved_lines(hunk, texts, moved)
+            if any(line[0] != " " for line in kept.lines):
+                hunks.append(kept)
+        if hunks:
+            result.append(patch._replace(hunks=tuple(hunks)))
     return result
 
 
-def _keep_moved_lines(hunk: Hunk, moved: set[str]) -> Hunk:
+def _keep_moved_lines(hunk: Hunk, texts: Sequence[str], moved: set[str]) -> Hunk:
     """Return a hunk in which moved lines are context where they are added, and else absent."""
     lines = []
-    for line in hunk.lines:
-        if line[0] == " " or line[1:].translate(_WHITE_SPACE) not in moved:
+    for line, text in zip(hunk.lines, texts, strict=True):
+        if line[0] == " " or text not in moved:
             lines.append(line)
         elif line[0] == "+":
             lines.append(f" {line[1:]}")
@@ -496,60 +499,43 @@ def _line_features(
 ) -> dict[str, FloatArray]:
     """Return features of commits, newest first: the lines that they last wrote and touched."""
     files_by_path = {file.path: file for file in files}
-    wrote = np.zeros((len(_LineWeights._fields), len(commits)))
+    wrote_function = np.zeros(len(commits))
+    wrote_file = np.zeros(len(commits))
     touched = np.zeros(len(commits))
-    lines = np.zeros(len(commits))
     for number, commit in enumerate(commits):
         for patch in patches[commit]:
             file = files_by_path[patch.path]
-            for hunk in patch.hunks:
-                lines[number] += sum(not line.startswith(" ") for line in hunk.lines)
-                rank = file.touched_rank(hunk)
-                if rank:
-                    value = 1 / (1 + file.position) / rank
-                    touched[number] = max(touched[number], value)
-            written = file.assign(patch)
-            for view, weights in enumerate(file.weights):
-                wrote[view, number] += file.share * float(weights[written].sum())
-    by_function, by_words, by_file = map(_log_share, wrote)
+            written, rank = file.assign(patch)
+            if rank:
+                value = 1 / (1 + file.position) / rank
+                touched[number] = max(touched[number], value)
+            wrote_function[number] += file.share * float(file.by_function[written].sum())
+            wrote_file[number] += file.share * len(written) / max(float(file.telling.sum()), 1.0)
     return {
-        "wrote_function": by_function,
-        "wrote_words": by_words,
-        "wrote_file": by_file,
+        "wrote_function": _log_share(wrote_function),
+        "wrote_file": _log_share(wrote_file),
         "touched": touched,
-        "lines": np.log1p(lines) / 10,
     }
 
 
-def _text_features(
+def _text_feature(
     commits: Sequence[str], patches: Mapping[str, Sequence[FilePatch]], terms: Mapping[str, float]
-) -> dict[str, FloatArray]:
-    """Return BM25 of the changed, and of the added, lines of commits; a term counts once a line."""
+) -> FloatArray:
+    """Return BM25 of the changed lines of commits, over the highest; a term counts once a line."""
     lines: list[str] = []
     owners: list[int] = []
-    added: list[bool] = []
     for number, commit in enumerate(commits):
         for patch in patches[commit]:
             for hunk in patch.hunks:
-                for line in hunk.lines:
-                    if not line.startswith(" "):
-                        lines.append(line[1:])
-                        owners.append(number)
-                        added.append(line.startswith("+"))
-    contained = contained_terms(lines, terms)
-    gains = np.array([*terms.values()])
-
-    def bm25(kept: Sequence[int]) -> FloatArray:
-        owner = np.array(owners, dtype=np.int64)[kept]
-        frequency = np.zeros((len(commits), len(terms)))
-        np.add.at(frequency, owner, contained[kept])
-        lengths = np.bincount(owner, minlength=len(commits)).astype(np.float64)
-        norm = length_norm(lengths, max(float(lengths.mean()), 1.0), K1, B)
-        return scale_by_largest(saturate_tf(frequency, norm[:, None], K1) @ gains)
-
-    of_changed = bm25(range(len(lines)))
-    of_added = bm25([place for place, is_added in enumerate(added) if is_added])
-    return {"text": _log_share(of_changed), "added_text": of_added}
+                changed = [line[1:] for line in hunk.lines if not line.startswith(" ")]
+                lines += changed
+                owners += [number] * len(changed)
+    frequency = np.zeros((len(commits), len(terms)))
+    np.add.at(frequency, owners, contained_terms(lines, terms))
+    lengths = np.bincount(np.array(owners, dtype=np.int64), minlength=len(commits))
+    norm = length_norm(lengths.astype(np.float64), max(float(lengths.mean()), 1.0), K1, B)
+    scores = saturate_tf(frequency, norm[:, None], K1) @ np.array([*terms.values()])
+    return _log_share(scale_by_largest(scores))
 
 
 # ---- suspects in words
@@ -560,15 +546,15 @@ def _describe(
 ) -> SuspectChange:
     """Return a candidate as an answer shows it."""
     commit = candidates.commits[place]
-    patch = _best_patch(candidates, commit)
-    function = ""
-    diff: tuple[str, ...] = ()
-    if patch is None:
+    best = _find_best_change(candidates, commit)
+    if best is None:
         file = candidates.files[candidates.positions[place][0]]
+        function = ""
+        diff: tuple[str, ...] = ()
     else:
-        file = next(file for file in candidates.files if file.path == patch.path)
-        function = _best_function(file, patch)
-        diff = _best_lines(file, patch)
+        file = best.file
+        function = _best_function(best)
+        diff = _best_lines(best)
     return SuspectChange(
         commit,
         datetime.fromtimestamp(int(candidates.times[place]), UTC),
@@ -581,67 +567,84 @@ def _describe(
     )
 
 
-def _best_patch(candidates: Candidates, commit: str) -> FilePatch | None:
+class _Change(NamedTuple):
+    """The change of a file of the answer by a commit."""
+
+    file: FileLines
+    patch: FilePatch
+    worths: list[FloatArray]
+    """How much each line of each hunk says about the fault; 0 for context."""
+
+    @property
+    def worth(self) -> float:
+        """How much the change says about the fault."""
+        return sum(float(worths.sum()) for worths in self.worths) / (1 + self.file.position)
+
+
+def _find_best_change(candidates: Candidates, commit: str) -> _Change | None:
     """Return the change of a file by a commit that says most about the fault; None if unread."""
     files = {file.path: file for file in candidates.files}
-    best: FilePatch | None = None
-    best_worth = -1.0
+    changes = []
     for patch in candidates.patches.get(commit, ()):
         file = files[patch.path]
-        worth = sum(float(_line_worths(file, patch, hunk).sum()) for hunk in patch.hunks)
-        worth /= 1 + file.position
-        if worth > best_worth:
-            best = patch
-            best_worth = worth
-    return best
+        worths = [_line_worths(file, commit, hunk, candidates.terms) for hunk in patch.hunks]
+        changes.append(_Change(file, patch, worths))
+    return max(changes, key=lambda change: change.worth, default=None)
 
 
-def _line_worths(file: FileLines, patch: FilePatch, hunk: Hunk) -> FloatArray:
-    """Return for each line of a hunk how much it says about the fault.
+def _line_worths(
+    file: FileLines, commit: str, hunk: Hunk, terms: Mapping[str, float]
+) -> FloatArray:
+    """Return for each line of a commit's hunk how much it says about the fault; 0 for context.
 
-    Lines that are still as the patch wrote them say most, then those of the likely functions and
-    those with words of the report.
+    Lines of likely functions count by their likelihood, less if a later commit wrote them again.
+    Words of the report count beside. Of long hunks only the first lines count.
     """
     worths = np.zeros(len(hunk.lines))
-    for number, line in enumerate(hunk.lines):
+    lines = hunk.lines[:MAX_HUNK_LINES]
+    gains = np.array([*terms.values()])
+    words = contained_terms([line[1:] for line in lines], terms) @ gains
+    words /= max(float(gains.sum()), 1e-9)
+    texts = line_texts(hunk._replace(lines=lines))
+    for number, (line, text) in enumerate(zip(lines, texts, strict=True)):
         if line.startswith(" "):
             continue
-        worths[number] = 0.001
-        for position in file.positions_by_text.get(line[1:].translate(_WHITE_SPACE), ()):
-            worth = 0.1 * file.weights.by_file[position]
-            worth += file.weights.by_function[position] + file.weights.by_words[position]
-            if file.writers.get(position) != patch.commit:
-                worth *= 0.3
-            worths[number] = max(worths[number], 0.001 + worth)
+        likelihood = 0.0
+        for position in file.positions_by_text.get(text, ()):
+            is_current = file.writers.get(position) == commit
+            factor = 1.0 if is_current else 0.3
+            likelihood = max(likelihood, factor * float(file.by_function[position]))
+        worths[number] = 0.001 + 0.1 * words[number] + likelihood
     return worths
 
 
-def _best_function(file: FileLines, patch: FilePatch) -> str:
-    """Return the name of the listed function that a patch changed most; "" if it changed none."""
+def _best_function(change: _Change) -> str:
+    """Return the name of the listed function that a change is most about; "" if of none."""
+    file = change.file
     worth_by_rank: defaultdict[int, float] = defaultdict(float)
-    for position, commit in file.writers.items():
-        rank = int(file.ranks[position])
-        if commit == patch.commit and rank:
-            worth_by_rank[rank] += float(file.weights.by_function[position])
+    for hunk, worths in zip(change.patch.hunks, change.worths, strict=True):
+        for text, worth in zip(line_texts(hunk), worths.tolist(), strict=True):
+            # Lines of context say in which function a line was removed.
+            for position in file.positions_by_text.get(text, ()):
+                worth_by_rank[int(file.ranks[position])] += worth + 1e-6
+    worth_by_rank.pop(0, None)
     if not worth_by_rank:
-        ranks = [file.touched_rank(hunk) for hunk in patch.hunks]
-        touched = [rank for rank in ranks if rank]
-        return file.functions[min(touched) - 1].name if touched else ""
+        return ""
     best = max(worth_by_rank, key=lambda rank: (worth_by_rank[rank], -rank))
     return file.functions[best - 1].name
 
 
-def _best_lines(file: FileLines, patch: FilePatch) -> tuple[str, ...]:
-    """Return the neighbouring lines of a patch that say most, at most ``DIFF_LINES``."""
+def _best_lines(change: _Change) -> tuple[str, ...]:
+    """Return the neighbouring lines of a change that say most, at most ``DIFF_LINES``."""
     best: tuple[str, ...] = ()
     best_worth = -1.0
-    for hunk in patch.hunks:
-        worths = _line_worths(file, patch, hunk)
-        for start in range(max(1, len(worths) - DIFF_LINES + 1)):
-            worth = float(worths[start : start + DIFF_LINES].sum())
-            if worth > best_worth + 1e-9:
-                best_worth = worth
-                best = hunk.lines[start : start + DIFF_LINES]
+    for hunk, worths in zip(change.patch.hunks, change.worths, strict=True):
+        sums = np.convolve(worths, np.ones(DIFF_LINES))[DIFF_LINES - 1 :]
+        start = int(sums.round(9).argmax())
+        start = max(0, min(start, len(worths) - DIFF_LINES))
+        if sums[start] > best_worth + 1e-9:
+            best_worth = float(sums[start])
+            best = hunk.lines[start : start + DIFF_LINES]
     return best
 
 
