@@ -153,6 +153,8 @@ def claims(text):
         ("was working (2.2.5), now not working (3.2)", [("2.2.5", "works"), ("3.2", "fails")]),
         ("x<3.0: everything works", [("3.0", "begins")]),
         ("x>=3.0 is broken", [("3.0", "begins")]),
+        ("the order is wrong starting from 4.3", [("4.3", "begins")]),
+        ("from 4.4 on the order is wrong", [("4.4", "begins")]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
