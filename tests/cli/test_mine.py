@@ -149,4 +149,4 @@ def test_missing_input_is_one_sentence(project, fails, monkeypatch, words, messa
 def test_issues_without_a_fix_are_one_sentence(project, export, tosloc, monkeypatch):
     monkeypatch.chdir(project.path)
     _, err = tosloc("mine", export(ISSUE | {"number": 9}), code=2)
-    assert "none of 1 issues has a usable fix" in err
+    assert "no usable fix was found for 1 issue, so no reports were written" in err

@@ -109,10 +109,8 @@ def mine(
         write_text(file, "".join(json.dumps(report) + "\n" for report in mined.reports))
     _print_counts(mined, file, as_json)
     if not mined.reports:
-        what = "issues" if mined.tracker else "commits that mention a fix"
-        raise ReportError(
-            f"none of {mined.read:,} {what} has a usable fix, so no reports were written"
-        )
+        read = pluralize(mined.read, "issue" if mined.tracker else "fixing commit")
+        raise ReportError(f"no usable fix was found for {read}, so no reports were written")
     number = pluralize(len(mined.reports), "report")
     command = _training_command(repo, out)
     print(f"tosloc: wrote {number} to {file}; now run: {command}", file=sys.stderr)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlia
 import numpy as np
 
 from tosloc.core.errors import CheckpointError, require
-from tosloc.core.io import parse_json, read_regular_file
+from tosloc.core.io import parse_json, read_regular_file, truncate_text
 from tosloc.core.metrics import fixed_ranks, rr_and_ap
 from tosloc.core.records import (
     BoolArray,
@@ -314,7 +314,7 @@ class Reranker(ABC):
         except CheckpointError:
             raise
         except Exception as error:  # reading damaged files can raise anything
-            cause = " ".join(str(error).split())[:100]
+            cause = truncate_text(" ".join(str(error).split()), 100)
             raise CheckpointError(
                 f"{folder}: this second stage is incomplete or damaged ({cause}); train it again, "
                 "or copy the whole folder"

@@ -14,6 +14,7 @@ from transformers import AutoTokenizer
 from tests.rerank.by_hand import report
 from tosloc.core.config import Config
 from tosloc.core.errors import CheckpointError, ToslocError
+from tosloc.rerank.encoder import encoders
 from tosloc.rerank.encoder.encoders import ChunkReader, Encoder, report_text, strip_licence
 from tosloc.rerank.encoder.reranker import HEAD, RECORD, EncoderReranker
 
@@ -217,6 +218,15 @@ def test_no_code_of_an_encoder_is_run(make_encoder, tmp_path, monkeypatch, reque
         Encoder.load(str(folder), "mean")
     assert not (tmp_path / "owned").exists()
     assert requested_hosts == []
+
+
+def test_a_long_cause_ends_in_dots(monkeypatch):
+    def refuse(_):
+        raise ValueError("cause " * 100)
+
+    monkeypatch.setattr(encoders, "find_encoder", refuse)
+    with pytest.raises(CheckpointError, match=r"\(cause .*\.\.\.\); name a folder"):
+        Encoder.load("acme/none", "mean")
 
 
 def test_transformers_own_class_reads_a_checkpoint_with_custom_code(

@@ -20,6 +20,7 @@ from accelerate import PartialState
 from torch import Tensor, nn
 
 from tosloc.core.errors import CheckpointError, ToslocError
+from tosloc.core.io import truncate_text
 from tosloc.core.records import BugReport, Float16Array, Progress, ignore_progress
 from tosloc.reports.traces import without_frames
 from tosloc.rerank.base import TextSource
@@ -48,6 +49,8 @@ _LICENCE: Final = re.compile(
     re.I,
 )
 
+_MAX_CAUSE_CHARACTERS: Final = 160
+"""Characters of the cause for which an encoder cannot be loaded."""
 TEXT_VERSION: Final = "text2"
 """Version of what is read of a text; a new one makes vectors in the store outdated."""
 FILES_PER_BATCH: Final = 256
@@ -89,7 +92,7 @@ class Encoder(nn.Module):
         except (ToslocError, MemoryError):
             raise
         except Exception as error:  # files that are no encoder's can raise anything
-            cause = " ".join(str(error).split())[:120]
+            cause = truncate_text(" ".join(str(error).split()), _MAX_CAUSE_CHARACTERS)
             raise CheckpointError(
                 f"{name}: no encoder can be loaded from this folder or name ({cause}); name a"
                 " folder with config.json, model.safetensors and tokenizer, or set TOSLOC_HUB=1"
