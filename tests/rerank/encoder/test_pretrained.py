@@ -92,8 +92,12 @@ class OneValidationReport:
 
 
 def test_without_epochs_validation_chooses_the_weight(encoder_folder, context, tmp_path):
-    stage_two = {"code_encoder": str(encoder_folder), "training": {"epochs": 0}}
-    stage_two |= {"chunk_tokens": 34, "report_tokens": 34}
+    stage_two: dict[str, object] = {
+        "code_encoder": str(encoder_folder),
+        "training": {"epochs": 0},
+        "chunk_tokens": 34,
+        "report_tokens": 34,
+    }
     reranker = EncoderReranker.from_config(Config.of({"stage_two": stage_two}, "two.toml"))
     reranker.fit(OneValidationReport(), context, tmp_path / "work", seed=3)
     untrained = pretrained_reranker(str(encoder_folder))
