@@ -35,6 +35,7 @@ DEMO_FILES = {
     "web/app.generated.js": "function serve() {}",
     "web/locale/de/app.js": "function serve() {}",
     "gulpfile.js": "function serve() {}",
+    ".github/ISSUE_TEMPLATE.md": "Which socket or widget of the parser?\n",
 }
 DESCRIPTION = """Crash of the helper in {0}Service, see parser in core. SEVERE x \
 at org.app.p1.SocketService.Inner.openSocket(SocketService.java:6) \
@@ -43,6 +44,7 @@ at org.app.p2.{0}Service.open{0}({0}Service.java:3)
 It worked in 1.0. It says 'the parser has lost its count', since #2000; \
 see src/org/app/core/ParserService.java and \
 https://example.org/a/b/blob/0abc1234/examples/org/app/Demo.java#L1
+Which socket or widget of the parser?
 ```java
 new {0}Service().openSocket(1);
 ```

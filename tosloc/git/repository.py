@@ -100,6 +100,15 @@ def suffix_matcher(suffixes: Iterable[str]) -> Callable[[bytes], bool]:
     return lambda path: path[path.rfind(b".") :].lower() in plain or path.lower().endswith(others)
 
 
+class TreeEntry(NamedTuple):
+    """A file or folder in a tree."""
+
+    name: str
+    id: str
+    """Id of its blob or tree."""
+    is_folder: bool
+
+
 class Repository(process.Git):
     """A git repository: a work tree, a bare repository or a git directory, of any account.
 
@@ -365,6 +374,27 @@ class Repository(process.Git):
             path_id = self.path_names.id(path.decode("utf-8", "surrogateescape"))
             numbers.append((path_id, self.blob_names.id(blob)))
         return np.array(numbers, dtype=np.int32).reshape(-1, 2)
+
+    def tree_entries(self, tree: str) -> list[TreeEntry]:
+        """Return the files and folders of one tree, without those below; none if it is missing.
+
+        ``tree`` is an id, or any name that git resolves to a tree's. Links and submodules are left
+        out.
+        """
+        [(_, content)] = self.objects([tree], b"tree")
+        entries: list[TreeEntry] = []
+        id_bytes = 32 if self._hash == "sha256" else 20
+        position = 0
+        while content is not None and position < len(content):
+            space = content.index(b" ", position)
+            end = content.index(b"\0", space)
+            mode = content[position:space]
+            name = content[space + 1 : end].decode("utf-8", "surrogateescape")
+            position = end + 1 + id_bytes
+            if mode == b"40000" or mode.startswith(b"100"):
+                entry_id = content[end + 1 : position].hex()
+                entries.append(TreeEntry(name, entry_id, mode == b"40000"))
+        return entries
 
     def uncommitted(self, commit: str, suffixes: Iterable[str]) -> frozenset[Change]:
         """Return the files with one of the ``suffixes`` that differ on disk from those of a commit.

@@ -34,6 +34,7 @@ from tosloc.lab.projects import Project, spread_evenly
 from tosloc.rank.fitting import fit_listwise
 from tosloc.rank.functions import SIGN_WEIGHTS, function_signs
 from tosloc.rank.ranking_lists import RankingLists
+from tosloc.reports.templates import IssueTemplates
 from tosloc.retrieval.context import VersionIndex
 from tosloc.retrieval.query import Query
 from tosloc.train.experiment import ExperimentContext
@@ -195,6 +196,7 @@ def _function_tables(project: Project, work: Path, config: Config) -> Iterator[F
             if labelled[case.report.id].functions:
                 cases.append(case)
         cases = spread_evenly(cases, MAX_REPORTS)
+        templates = IssueTemplates(repo)
         versions = dict.fromkeys(case.version for case in cases)
         experiment.indexed.build_facts(
             [experiment.indexed.snapshot(version) for version in versions]
@@ -203,7 +205,8 @@ def _function_tables(project: Project, work: Path, config: Config) -> Iterator[F
             changed = changed_functions(labelled[case.report.id].functions, facts)
             if changed.in_version:
                 files = first_files(run.ranking(case.report.id), version, facts)
-                yield _table(Query(case.report), version, files, changed.in_version)
+                query = Query(case.report, templates.of_commit(case.version))
+                yield _table(query, version, files, changed.in_version)
 
 
 def _table(

@@ -50,7 +50,8 @@ from tosloc.rank.excerpts import (
 from tosloc.rank.functions import score_functions
 from tosloc.rank.reasons import RepositoryLookups
 from tosloc.rank.stage_one import StageOne, StageOneResult, splice_head_above_rest
-from tosloc.reports.text import is_issue_template, template_keys
+from tosloc.reports.templates import IssueTemplates
+from tosloc.reports.text import is_issue_template
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
 from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.documents import Documents
@@ -80,10 +81,6 @@ TOO_GENERAL: Final = (
 
 FILES_WITH_CODE: Final = 5
 """First files of an answer that have lines of code."""
-MAX_TEMPLATES: Final = 20
-"""Number of issue forms that are read."""
-MAX_TEMPLATE_BYTES: Final = 100_000
-"""Bytes of an issue form that are read."""
 MAX_FUNCTIONS_OF_CARD: Final = 5
 """Functions of a file that a language model gets to know."""
 
@@ -115,6 +112,7 @@ class SearchableVersion:
         self.index = prepared.index
         self.repository = repository
         self.history = prepared.history
+        self._committed_template = frozenset(prepared.template)
         if known_reports is not None:
             self.history = prepared.with_reports(*known_reports)
         if repository is not None:
@@ -179,20 +177,16 @@ class SearchableVersion:
 
     @cached_property
     def template(self) -> frozenset[str]:
-        """Lines of the project's own issue forms; none if they are not at hand."""
+        """Lines of the project's own issue forms, those on disk if its files are searched."""
         if self.others is None or self.repository is None:
-            return frozenset()
+            return self._committed_template
         snapshot = self.others.snapshot
         blobs = [
             snapshot.blob(file)
             for file, path in enumerate(snapshot.paths)
             if is_issue_template(path)
         ]
-        keys: set[str] = set()
-        for _, data in self.repository.repo.texts(blobs[:MAX_TEMPLATES]):
-            if data is not None:
-                keys |= template_keys(decode_text(data[:MAX_TEMPLATE_BYTES]))
-        return frozenset(keys)
+        return IssueTemplates(self.repository.repo).of_blobs(blobs)
 
     @cached_property
     def sources(self) -> RepositoryLookups:

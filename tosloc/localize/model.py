@@ -65,7 +65,8 @@ class Model:
         history = version.history
         if self.known_reports is not None:
             history = version.with_reports(*self.known_reports)
-        return replace(self, version=StoredVersion(version.index, history))
+        carried = StoredVersion(version.index, history, template=version.template)
+        return replace(self, version=carried)
 
     def with_encoder(self, name: str) -> Model:
         """Return a copy in which a pretrained encoder reranks (see docs/guide.md).

@@ -181,7 +181,7 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     from tosloc.retrieval.query import Query
 
     version = localizer.version(None if answer.searched.uncommitted else answer.commit)
-    query = Query(answer.report)
+    query = Query(answer.report, version.template)
     snapshot = version.snapshot
     repository = localizer.repository
     assert repository is not None

@@ -33,6 +33,7 @@ from tosloc.core.records import (
 from tosloc.git.repository import Repository
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
 from tosloc.rank.tables import FeatureTable, encode_block
+from tosloc.reports.templates import IssueTemplates
 from tosloc.retrieval.context import QueryContext, VersionIndex
 from tosloc.retrieval.history_index import HistoryIndex
 from tosloc.retrieval.paths import PathTable
@@ -171,6 +172,7 @@ class _OpenExtraction:
         for path in paths:
             # The numbers of paths then mean the same as in the history.
             self.repo.path_names.id(path)
+        self.templates = IssueTemplates(self.repo)
         self.store = FactStore(extraction.store_path, unchanging=extraction.shared)
 
     def close(self) -> None:
@@ -201,7 +203,8 @@ def _extract(
     for case, snapshot, commits in zip(cases, snapshots, contained, strict=True):
         version = VersionIndex(corpus, snapshot, opened.paths)
         known = opened.history.as_of(case.report.opened_seconds, commits)
-        values = columns(QueryContext(Query(case.report), version, known), extraction.names)
+        query = Query(case.report, opened.templates.of_commit(case.version))
+        values = columns(QueryContext(query, version, known), extraction.names)
         rows = np.column_stack([*values.values()]).astype(np.float32)
         fixed_ids = [repo.path_names.ids[name] for name in case.fixed]
         table = FeatureTable(

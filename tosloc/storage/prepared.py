@@ -56,6 +56,8 @@ class StoredVersion:
     """Number of blobs that could not be read; their files have the words of their paths alone."""
     submodules: Sequence[str] = ()
     """Paths of the submodules, whose files are not in the version."""
+    template: Sequence[str] = ()
+    """Sorted keys of the lines of the version's issue forms, see ``reports.text.template_keys``."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -134,6 +136,7 @@ class StoredVersion:
                 "committed_at": np.array([snapshot.committed_at], dtype=np.int64),
                 "commit_ids": self.commit_ids,
                 "submodules": self.submodules,
+                "template": self.template,
                 "rows": self.index.text.rows,
                 "text": self.index.text.corpus,
                 "paths": self.index.paths.table,
@@ -168,7 +171,8 @@ class StoredVersion:
         commits = from_arrays(Documents, arrays, "commits")
         reports = from_arrays(Documents, arrays, "reports")
         history = HistoryIndex(commits, reports)
-        # A checkpoint of an older version of TosLoc lacks renames, large commits and submodules.
+        # A checkpoint of an older version of TosLoc lacks renames, large commits, submodules
+        # and issue forms.
         if "renames.commits" in arrays:
             renames = from_arrays(Renames, arrays, "renames")
             merges = from_arrays(Documents, arrays, "merges")
@@ -177,11 +181,13 @@ class StoredVersion:
         if "large.times" in arrays:
             history = replace(history, large=from_arrays(Documents, arrays, "large"))
         submodules = unpack_words(arrays["submodules"]) if "submodules" in arrays else ()
+        template = unpack_words(arrays["template"]) if "template" in arrays else ()
         return cls(
             VersionIndex(corpus, snapshot, table),
             history,
             unpack_words(arrays["commit_ids"]),
             submodules=submodules,
+            template=template,
         )
 
 

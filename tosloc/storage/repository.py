@@ -25,6 +25,7 @@ from tosloc.core.records import Progress, Snapshot, StringTable, first_path_by_b
 from tosloc.git.history import list_parents_first, read_commits
 from tosloc.git.repository import Change, Repository, suffix_matcher
 from tosloc.paths.classify import which_are_tests
+from tosloc.reports.templates import IssueTemplates
 from tosloc.retrieval.context import VersionIndex
 from tosloc.retrieval.corpus import Corpus
 from tosloc.retrieval.documents import Documents
@@ -55,7 +56,7 @@ MAX_KEPT_BYTES: Final = 4 * 10**9
 """Most bytes of these files."""
 MIN_KEPT_FILES: Final = 6
 """Number of these files that are kept whatever their size."""
-PREPARED_VERSION: Final = 10
+PREPARED_VERSION: Final = 11
 """Version of the arrays in these files; raise it whenever they change."""
 MAX_OTHER_BYTES: Final = 200_000
 """Size up to which files that are no source are searched for words; larger ones are data."""
@@ -216,15 +217,17 @@ class IndexedRepository:
         snapshot = Snapshot.of(listed.commit, listed.committed_at, files)
         commit_ids: Sequence[str] = []
         submodules: Sequence[str] = ()
+        template: Sequence[str] = ()
         if listed.commit != self.repo.no_commit:
             commit_ids = list_parents_first(self.repo, [listed.commit])
             submodules = self.repo.submodules(listed.commit)
+            template = sorted(IssueTemplates(self.repo).of_commit(listed.commit))
         history = self._build_history(commit_ids, snapshot.path_names, progress)
         history = replace(history, releases=Releases.read(self.repo))
         table = PathTable.of(snapshot.path_names.names)
         corpus = self.load_facts(first_path_by_blob([listed]))
         index = VersionIndex(corpus, snapshot, table)
-        return StoredVersion(index, history, commit_ids, missing, submodules)
+        return StoredVersion(index, history, commit_ids, missing, submodules, template)
 
     def _list_files(self, commit: str, suffixes: Iterable[str]) -> Snapshot:
         """Return the files of a commit; a branch without commits has none."""

@@ -16,7 +16,6 @@ import numpy as np
 from tosloc.code.functions import FUNCTION_KINDS, FunctionFacts
 from tosloc.code.names import dotted_name
 from tosloc.core.records import (
-    BugReport,
     Case,
     FloatArray,
     Progress,
@@ -30,6 +29,7 @@ from tosloc.evaluate.runs import UNJUDGED_REPORTS, read_run, write_run
 from tosloc.rank.functions import FUNCTION_DEPTH, function_bm25, score_functions
 from tosloc.reports.formats import ChangedFunction
 from tosloc.reports.labelled import Dataset, attributes_of
+from tosloc.reports.templates import IssueTemplates
 from tosloc.retrieval.context import VersionIndex
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
@@ -60,6 +60,7 @@ def write_function_runs(
     ours: list[Ranking] = []
     bm25: list[Ranking] = []
     judgements: list[Judgement] = []
+    templates = IssueTemplates(indexed.repo)
     for number, (case, version, facts) in enumerate(read_versions(indexed, cases), start=1):
         progress("ranking functions", number, len(cases))
         report = case.report
@@ -79,7 +80,8 @@ def write_function_runs(
                 attributes_of(report, case.fixed),
             )
         )
-        ours.append(_our_ranking(report, run.ranking(report.id), version, facts))
+        query = Query(report, templates.of_commit(case.version))
+        ours.append(_our_ranking(query, run.ranking(report.id), version, facts))
         scores = function_bm25(report, list(facts.values())).tolist()
         bm25.append(_ranking(report.id, zip(names, scores, strict=True)))
     more = {
@@ -96,20 +98,20 @@ def write_function_runs(
 
 
 def _our_ranking(
-    report: BugReport,
+    query: Query,
     files: Ranking,
     version: VersionIndex,
     facts: Mapping[str, FunctionFacts],
 ) -> Ranking:
     """Rank the functions of the first files of a ranking; ``facts`` has the searched files."""
     head = first_files(files, version, facts)
-    scored = score_functions(Query(report), version, head.rows, head.scores, head.facts)
+    scored = score_functions(query, version, head.rows, head.scores, head.facts)
     named_scores: list[tuple[str, float]] = []
     for path, functions in zip(head.paths, scored, strict=True):
         # Equal scores are ranked in the order of lines.
         for function in sorted(functions, key=lambda function: function.start):
             named_scores.append((f"{path}::{function.name}", function.score))
-    return _ranking(report.id, named_scores)
+    return _ranking(query.report.id, named_scores)
 
 
 class FirstFiles(NamedTuple):
