@@ -38,6 +38,8 @@ from tosloc.rerank.encoder.precision import Precision, choose_precision
 from tosloc.rerank.encoder.reranker import HEAD, STATE, EncoderReranker
 
 RESUMED_EPOCHS: Final = 3
+MAX_LOSS_DIFFERENCE: Final = 0.1
+"""Largest difference of the mean loss in low precision from that in float32."""
 MAX_DIFFERENCE_ON_GPU: Final = 1e-3
 """Largest difference of a weight after two equal trainings on a GPU, which adds in any order."""
 SECONDS_UNTIL_KILL: Final = 600
@@ -277,6 +279,13 @@ def check_rerankings(saved: Path, work: Path, size: Size) -> dict[str, Any]:
     return {"largest difference": difference, "passed": difference == 0}
 
 
+def check_losses(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Compare the losses in all precisions with that in float32, which is the last one."""
+    losses = np.array([row["loss"] for row in rows])
+    difference = float(np.abs(losses - losses[-1]).max())
+    return {"largest difference": round(difference, 4), "passed": difference <= MAX_LOSS_DIFFERENCE}
+
+
 def measured_precisions() -> list[Precision]:
     """Return the precisions to measure; bfloat16 only where the device does not emulate it."""
     device = process_state().device
@@ -311,6 +320,8 @@ def check(size: Size, steps: int, *, tiny: bool) -> dict[str, Any]:
             row = measure_precision(folder, size, precision, steps)
             results["precisions"].append(row)
             print(json.dumps(row), flush=True)
+        results["losses"] = check_losses(results["precisions"])
+        print("losses:", json.dumps(results["losses"]), flush=True)
         results["resume"] = check_resume(folder, folder, tiny=tiny)
         print("resume:", json.dumps(results["resume"]), flush=True)
         saved = folder / "whole" / "saved"
@@ -339,7 +350,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results = check(size, max(3, options.steps), tiny=options.tiny)
     if options.out is not None:
         options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    passed = results["resume"]["passed"] and results["rerankings"]["passed"]
+    passed = all(results[name]["passed"] for name in ("losses", "resume", "rerankings"))
     print("passed" if passed else "FAILED")
     return 0 if passed else 1
 

@@ -11,6 +11,7 @@ from torch.nn import functional
 from tests.rerank.by_hand import candidates, report
 from tests.rerank.encoder.tiny import Epochs
 from tosloc.core.config import StageTwoSettings
+from tosloc.core.errors import ToslocError
 from tosloc.core.records import ANNOUNCEMENT
 from tosloc.rerank.encoder.encoders import Encoder
 from tosloc.rerank.encoder.reranker import PATIENCE, STATE, Trainer
@@ -172,6 +173,46 @@ def test_a_resumed_training_counts_the_time_before_the_interruption(make_trainer
     )
     assert progress.sentences[-1].startswith("stage two: 2 epochs took ")
     assert resumed.epoch_seconds[0] == first.epoch_seconds[0]
+
+
+def loss_with_faults(faulty_calls):
+    """Return a loss that is no number at some of its calls, which count from 0."""
+    calls = iter(range(1000))
+
+    def loss(scores, fixed):
+        factor = math.nan if next(calls) in faulty_calls else 1.0
+        return factor * contrastive_loss(scores, fixed)
+
+    return loss
+
+
+def test_a_loss_that_is_no_number_is_left_out(make_trainer):
+    trainer = make_trainer(epochs=1)
+    trainer.loss = loss_with_faults({0, 1, 2, 3, 6})  # all of the first step, one of the second
+    progress = Announcements()
+    [_, epoch] = trainer.fit(FEW, VALIDATION, progress)
+    assert math.isfinite(epoch["loss"])
+    sentence = "nothing was learned from 5 reports, whose loss was no finite number"
+    assert f"stage two, epoch 1: {sentence}" in progress.sentences
+    for value in trainer.model.trainable_parameters.values():
+        assert value.isfinite().all()
+
+
+def test_gradients_that_are_no_numbers_change_no_parameter(make_trainer):
+    trainer = make_trainer(epochs=1)
+    # The square root of 0 has an infinite gradient, which times 0 is no number.
+    trainer.loss = lambda scores, fixed: 0 * (scores.sum() * 0).sqrt()
+    before = copy_parameters(trainer)
+    trainer.fit(FEW, VALIDATION)
+    for name, value in trainer.model.trainable_parameters.items():
+        assert torch.equal(value, before[name])
+
+
+def test_training_without_any_finite_loss_is_one_sentence(make_trainer):
+    trainer = make_trainer(epochs=1)
+    trainer.loss = loss_with_faults(range(1000))
+    with pytest.raises(ToslocError, match="cannot learn in float32: no loss is a finite number"):
+        trainer.fit(FEW, VALIDATION)
 
 
 def test_training_begins_anew_with_another_key(train_epochs):

@@ -203,13 +203,16 @@ class Trainer:
     ) -> float:
         """Return the mean loss of one pass over the reports, in an order drawn from ``rng``.
 
-        Several processes learn what one process would.
+        Several processes learn what one process would. Losses and gradients that are not finite
+        numbers, which low precision can give, change no weight and are left out of the mean. Raises
+        ToslocError if no loss is finite.
         """
         state = process_state()
         parameters = list(self.model.trainable_parameters.values())
         self.model.train()
         order = rng.permutation(len(train))
         total = torch.zeros((), device=state.device)
+        finite_losses = torch.zeros((), device=state.device)
         reports_per_step = self._reports_per_step(train)
         for start in range(0, len(order), reports_per_step):
             step = order[start : start + reports_per_step]
@@ -219,16 +222,46 @@ class Trainer:
                     scores_C = self.model(train[number], self.chunks)
                 fixed_C = torch.from_numpy(train[number].candidates.fixed).to(scores_C.device)
                 loss = self.loss(scores_C.float(), fixed_C)
+                if not loss.isfinite():
+                    continue
                 scaler.scale(loss / len(step)).backward()  # type: ignore[no-untyped-call]
                 total += loss.detach()
+                finite_losses += 1
             if state.num_processes > 1:
                 _sum_gradients(parameters)
-            scaler.unscale_(optimizer)
-            torch.nn.utils.clip_grad_norm_(parameters, MAX_GRADIENT_NORM)
-            scaler.step(optimizer)
-            scaler.update()
+            self._take_step(optimizer, scaler, parameters)
             progress(f"epoch {epoch + 1}", start + len(step), len(train))
-        return float(reduce(total, "sum")) / len(train)
+        number_of_losses = float(reduce(finite_losses, "sum"))
+        if not number_of_losses:
+            raise ToslocError(
+                f"stage two cannot learn in {self.precision}: no loss is a finite number",
+                hint='set precision = "float32" under [stage_two.training]',
+            )
+        left_out = len(train) - round(number_of_losses)
+        if left_out and state.is_main_process:
+            reports = pluralize(left_out, "report")
+            announce(
+                progress,
+                f"stage two, epoch {epoch + 1}: nothing was learned from {reports}, whose loss was "
+                "no finite number",
+            )
+        return float(reduce(total, "sum")) / number_of_losses
+
+    @staticmethod
+    def _take_step(
+        optimizer: Optimizer, scaler: GradScaler, parameters: Sequence[torch.nn.Parameter]
+    ) -> None:
+        """Change the parameters by their gradients, unless these are not finite or there are none.
+
+        The scaler of float16 skips steps by itself, and then lowers its scale.
+        """
+        if all(value.grad is None for value in parameters):
+            return
+        scaler.unscale_(optimizer)
+        norm = torch.nn.utils.clip_grad_norm_(parameters, MAX_GRADIENT_NORM)
+        if scaler.is_enabled() or norm.isfinite():
+            scaler.step(optimizer)
+        scaler.update()
 
     def validate(self, validation: Sequence[EncodedQuery]) -> dict[str, float]:
         """Return MRR and MAP of the model's order over all reports.
