@@ -219,3 +219,13 @@ def test_shares_of_files_follow_ranks_if_the_answer_has_none():
 def test_no_file_has_a_share_of_zero():
     hits = [Hit(1, "a.py", 1.0, 0.9), Hit(2, "b.py", 1.0, 0.0)]
     assert file_shares(hits)[1] > 0
+
+
+def test_diff_is_from_the_function_that_is_named(repository, commits):
+    words = "".join(f"        # the total of the cart, discount {n}\n" for n in range(5))
+    notes = f"class Note:\n    def text(self):\n{words}        return self.discount_text\n\n\n"
+    version = repository.commit({"shop/cart.py": notes + DISCOUNT}, "Both", parents=[commits[0]])
+    first = search(repository.path, version).changes[0]
+    assert first.commit == version
+    assert first.function == "Cart.total"
+    assert "+        return price - self.discount * price" in first.diff

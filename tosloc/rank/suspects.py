@@ -167,6 +167,15 @@ class FileLines:
         ranks = ranks[ranks > 0]
         return written, int(ranks.min()) if len(ranks) else 0
 
+    def line_ranks(self, hunk: Hunk) -> list[int]:
+        """Return for each line of a hunk the rank of the best function that has it; 0 for none."""
+        ranks = []
+        for text in line_texts(hunk):
+            positions = self.positions_by_text.get(text, ())
+            in_functions = [int(rank) for rank in self.ranks[list(positions)] if rank]
+            ranks.append(min(in_functions, default=0))
+        return ranks
+
     def _nearest_free(self, positions: Sequence[int], number: int) -> int | None:
         """Return the position nearest to a line number that has no writer."""
         free = [position for position in positions if position not in self.writers]
@@ -553,8 +562,9 @@ def _describe(
         diff: tuple[str, ...] = ()
     else:
         file = best.file
-        function = _best_function(best)
-        diff = _best_lines(best)
+        rank = _find_best_function(best)
+        function = file.functions[rank - 1].name if rank else ""
+        diff = _best_lines(best, rank)
     return SuspectChange(
         commit,
         datetime.fromtimestamp(int(candidates.times[place]), UTC),
@@ -618,27 +628,27 @@ def _line_worths(
     return worths
 
 
-def _best_function(change: _Change) -> str:
-    """Return the name of the listed function that a change is most about; "" if of none."""
-    file = change.file
+def _find_best_function(change: _Change) -> int:
+    """Return the rank of the listed function that a change is most about; 0 if of none."""
     worth_by_rank: defaultdict[int, float] = defaultdict(float)
     for hunk, worths in zip(change.patch.hunks, change.worths, strict=True):
-        for text, worth in zip(line_texts(hunk), worths.tolist(), strict=True):
-            # Lines of context say in which function a line was removed.
-            for position in file.positions_by_text.get(text, ()):
-                worth_by_rank[int(file.ranks[position])] += worth + 1e-6
+        # Lines of context say in which function a line was removed.
+        for rank, worth in zip(change.file.line_ranks(hunk), worths.tolist(), strict=True):
+            worth_by_rank[rank] += worth + 1e-6
     worth_by_rank.pop(0, None)
-    if not worth_by_rank:
-        return ""
-    best = max(worth_by_rank, key=lambda rank: (worth_by_rank[rank], -rank))
-    return file.functions[best - 1].name
+    return max(worth_by_rank, key=lambda rank: (worth_by_rank[rank], -rank), default=0)
 
 
-def _best_lines(change: _Change) -> tuple[str, ...]:
-    """Return the neighbouring lines of a change that say most, at most ``DIFF_LINES``."""
+def _best_lines(change: _Change, function: int) -> tuple[str, ...]:
+    """Return the neighbouring lines of a change that say most, at most ``DIFF_LINES``.
+
+    They come from the hunks that have a line of the function with this rank; 0 for all hunks.
+    """
     best: tuple[str, ...] = ()
     best_worth = -1.0
     for hunk, worths in zip(change.patch.hunks, change.worths, strict=True):
+        if function and function not in change.file.line_ranks(hunk):
+            continue
         sums = np.convolve(worths, np.ones(DIFF_LINES))[DIFF_LINES - 1 :]
         start = int(sums.round(9).argmax())
         start = max(0, min(start, len(worths) - DIFF_LINES))
