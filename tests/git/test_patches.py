@@ -2,7 +2,7 @@
 
 import pytest
 
-from tosloc.git.patches import Hunk, read_patches
+from tosloc.git.patches import MAX_PROCESSES, Hunk, read_patches
 from tosloc.git.repository import Repository
 
 LINES = "".join(f"line {number}\n" for number in range(1, 11))
@@ -84,6 +84,16 @@ def test_commits_after_a_missing_blob_are_read(repository, read):
     patches = read()
     assert patches.unreadable > 0
     assert repository.commits[2] in {patch.commit for patch in patches.files}
+
+
+def test_restarts_of_git_after_missing_blobs_are_bounded(repository, read):
+    for number in range(2 * MAX_PROCESSES):
+        commit = repository.commit({"a.py": f"{number}\n"})
+        repository.lose(f"{commit}:a.py")
+    readable = repository.commit({"b.py": "two\n"})
+    patches = read()
+    assert patches.unreadable == MAX_PROCESSES
+    assert readable not in {patch.commit for patch in patches.files}
 
 
 def test_number_of_bytes_is_bounded(repository, read):
