@@ -60,6 +60,9 @@ def test_changes_that_a_report_names(text, names):
         "commit: 69c7e01e51",
         "it fails on master (0934d77)",
         "git checkout 8dea4cd",
+        "version: master branch (52c9aa0)",
+        "baseline (as of a21a63c)",
+        "Build label: 0.3.0 (@ca36b06)",
         "index c46b00b905..4938347ea7 100644",
         "EditableInputConnection@2a3020f",
         "x1 0000007064ab24f0 x2",
@@ -155,6 +158,9 @@ def claims(text):
         ("x>=3.0 is broken", [("3.0", "begins")]),
         ("the order is wrong starting from 4.3", [("4.3", "begins")]),
         ("from 4.4 on the order is wrong", [("4.4", "begins")]),
+        ("it changed between 5.4.2 and 5.4.1", [("5.4.2", "begins"), ("5.4.1", "works")]),
+        ("downgraded from 2.1 to 2.0", [("2.1", "fails"), ("2.0", "works")]),
+        ("in versions older than 2.0 it worked", [("2.0", "begins")]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -178,6 +184,7 @@ def test_what_a_report_says_about_versions(text, expected):
         "an empty project started with 4.1.1",
         "up to 10.99 GiB work",
         "comparing it to 3.3",
+        "an accuracy less than 0.6",
         "to make this work in 3.1 you have to convert it",
         "confirmed for versions going back to 1.11",
         "it requires a version newer than 1.3.8",
@@ -202,6 +209,11 @@ def test_versions_that_say_nothing(text):
 def test_the_product_of_a_version_is_told(text, products):
     [claim] = find_version_claims(text)
     assert claim.products == products
+
+
+def test_the_second_version_of_a_pair_has_the_product_of_the_first():
+    claims = find_version_claims("it changed between Python 3.7 and 3.8")
+    assert [claim.products for claim in claims] == [("python",), ("python",)]
 
 
 def test_versions_of_a_long_list_are_bounded():

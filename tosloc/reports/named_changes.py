@@ -52,10 +52,11 @@ _VERSION_WORD: Final = re.compile(
     r"""(?ix)
       \blines?[ ]\d{1,7}(?:[ ](?:to|-)[ ]\d{1,7})?\s{1,20}in\s{1,20}\Z  # an excerpt of the code
     | \d:\Z                                                            # v3.7.1:260ec2c36a
-    | \w@\Z                                                            # an object of Java
+    | @\Z                                                              # an object of Java
+    | \bas[ ]of[ ]\Z
     | \bindex[ ]\Z                                                     # a blob in a diff
-    | \b(?:at|using|checkout|head|master|main|trunk|dev|develop|version|build|built|nightly|hash
-        |sha)
+    | \b(?:at|using|checkout|head|master|main|trunk|dev|develop|branch|version|build|built|nightly
+        |hash|sha)
       (?:[ ](?:the|git|commit|revision|changeset|hash|sha|of|is|from|at|on|master|main
         |version)){0,3}
       [\s:=(@'"`*]{1,4}\Z

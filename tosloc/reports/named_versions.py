@@ -30,7 +30,7 @@ _FILLERS: Final = frozenset(
 _UPGRADE: Final = ("upgrad", "updat", "migrat", "bump", "switch", "mov")
 _DOWNGRADE: Final = ("downgrad", "revert", "roll")
 _GOOD: Final = ("work", "fine", "ok", "correct", "pass", "succe", "good")
-_BEGINNING: Final = tuple("broke regress introduc start begin began appear changed".split())
+_BEGINNING: Final = tuple("broke regress introduc start begin began changed".split())
 """Beginnings of words that say that something fails from a version on."""
 _START: Final = ("start", "begin", "began")
 """Those of them that say so only of a failure."""
@@ -42,8 +42,8 @@ _CONTRASTS: Final = frozenset("but however while whereas although though".split(
 _WISHES: Final = frozenset("make making should must need needs".split())
 """Words before "work" that do not say that it works."""
 _FAILING: Final = tuple(
-    """fail break crash error bug wrong occur happen issue problem slow exception incorrect throw
-    hang bad observ""".split()
+    """fail break crash error bug wrong occur happen appear issue problem slow exception incorrect
+    throw hang bad observ""".split()
 )
 _VERBS: Final = (*_GOOD, *_BEGINNING, *_FAILING)
 _JOINING: Final = frozenset(["and", "or", "/", "&"])
@@ -93,22 +93,66 @@ def find_version_claims(text: str) -> tuple[VersionClaim, ...]:
     """
     visible = COMMENT.sub(" ", text)
     claims: dict[tuple[str, State], VersionClaim] = {}
+    previous = _Reading("", "", None, ())
     for match in islice(_VERSION.finditer(visible), MAX_VERSIONS):
-        before = visible[max(0, match.start() - WINDOW) : match.start()]
-        after = visible[match.end() : match.end() + WINDOW]
-        words_before = _words(_CLAUSE_END.split(before)[-1])
-        words_after = _words(_CLAUSE_END.split(after)[0])
-        products, words_before = _split_products(words_before)
-        state = _state(words_before, words_after)
-        if _NOTE_OF_VERSION.search(before):
-            state = None
-        limit = _LIMIT.search(before)
-        if limit:
-            state = _state_beyond(state, limit[1])
-        if state is not None:
-            claim = VersionClaim(match["number"], state, products)
-            claims.setdefault((claim.version, state), claim)
+        reading = _read_version(visible, match, previous)
+        if _is_backwards(previous, reading):
+            # "Between 1.2 and 1.1", "from 1.2 to 1.1": the newer one is named first.
+            claims.pop((previous.version, "works"), None)
+            claims[previous.version, "begins"] = previous.claim("begins")
+            reading = reading._replace(state="works")
+        if reading.state is not None:
+            claims.setdefault((reading.version, reading.state), reading.claim(reading.state))
+        previous = reading
     return tuple(claims.values())
+
+
+class _Reading(NamedTuple):
+    """A version as a text speaks of it."""
+
+    version: str
+    relation: str
+    """The word before it that relates it to the rest, such as "from"; it may be any word."""
+    state: State | None
+    products: tuple[str, ...]
+
+    def claim(self, state: State) -> VersionClaim:
+        """Return what is said about the version, with a state."""
+        return VersionClaim(self.version, state, self.products)
+
+
+def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Reading:
+    """Return what a text says about one version; ``previous`` is the version before it."""
+    before = text[max(0, match.start() - WINDOW) : match.start()]
+    after = text[match.end() : match.end() + WINDOW]
+    words_before = _words(_CLAUSE_END.split(before)[-1])
+    words_after = _words(_CLAUSE_END.split(after)[0])
+    products, words_before = _split_products(words_before)
+    relation = words_before[-1] if words_before else ""
+    joins = relation in _JOINING or relation in _ARROWS
+    if joins and not products and words_before[-2:-1] and previous.version in words_before[-2]:
+        products = previous.products
+    state = _state(words_before, words_after)
+    if _NOTE_OF_VERSION.search(before):
+        state = None
+    limit = _LIMIT.search(before)
+    if limit:
+        state = _state_beyond(state, limit[1])
+    return _Reading(match["number"], relation, state, products)
+
+
+def _is_backwards(first: _Reading, second: _Reading) -> bool:
+    """Return whether two versions are the ends of a range, the newer one first."""
+    if first.relation not in ("from", "between") or first.state != "works":
+        return False
+    if second.state != "begins" or second.relation not in _ARROWS | {"and"}:
+        return False
+    return _numbers(first.version) > _numbers(second.version)
+
+
+def _numbers(version: str) -> list[int]:
+    """Return the numbers of a version."""
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def _state_beyond(state: State | None, sign: str) -> State | None:
@@ -198,7 +242,7 @@ def _state(before: Sequence[str], after: Sequence[str]) -> State | None:
     if relation in ("since", "before") or (previous, relation) == ("as", "of"):
         return "begins"
     if relation == "than":
-        return "works" if previous in ("newer", "later", "greater", "higher") else "begins"
+        return _state_than(previous)
     if relation == "from":
         return _state_from(earlier, after)
     if relation.startswith(_UPGRADE) and "from" in after[:3]:
@@ -214,8 +258,17 @@ def _state(before: Sequence[str], after: Sequence[str]) -> State | None:
     return _state_by_verbs(before[-9:], after[:4])
 
 
+def _state_than(comparative: str) -> State | None:
+    """Return what "newer than" or "older than" says about a version."""
+    if comparative in ("newer", "later", "greater", "higher"):
+        return "works"
+    return "begins" if comparative in ("older", "earlier", "lower", "smaller") else None
+
+
 def _state_from(earlier: Sequence[str], after: Sequence[str]) -> State | None:
     """Return what "from" says about a version."""
+    if any(word.startswith(_DOWNGRADE) for word in earlier):
+        return "fails"
     if _ARROWS.intersection(after[:3]):
         return "works"
     if any(word.startswith(_UPGRADE) for word in earlier):
@@ -233,11 +286,10 @@ def _state_after_change(earlier: Sequence[str]) -> State | None:
         return None if "going" in earlier else "works"
     if earlier and earlier[-1] == "prior":
         return "begins"
-    for word in reversed(earlier):
-        if word.startswith(_DOWNGRADE):
-            return "works"
-        if word.startswith(_UPGRADE) or word == "from":
-            return "begins"
+    if any(word.startswith(_DOWNGRADE) for word in earlier[-5:]):
+        return "works"
+    if any(word.startswith(_UPGRADE) or word == "from" for word in earlier):
+        return "begins"
     return "begins" if earlier and earlier[-1][:1].isdigit() else None
 
 
