@@ -8,8 +8,10 @@ from typing import Final
 from tosloc.git.fixes import bug_ids
 
 _DIGIT: Final = re.compile(r"[1-9]")
-_MAY_CLOSE: Final = re.compile(r"(?i)(?:fix|close|solve)[^\n]{0,200}[1-9]")
-"""What a line must have that closes an issue; it is found faster than the number."""
+_PLAIN_MERGE: Final = re.compile(r"Merge pull request #([1-9]\d{0,6}) from [^\d#!]*\Z")
+"""What GitHub writes into the first line of most merges, which has no other name."""
+_MARKS: Final = ("#", "-", "bug", "bz", "defect", "fix", "issue", "ticket", "pr", "pull")
+"""What a first line must have, one of them, that names a bug; in lower case."""
 _IN_SUBJECT: Final = re.compile(
     r"(?i)(?<![\w&/])(?:\#|gh-|(?:pr|pull[ -]request|issue|ticket)s?[ :]{1,2}\#?)([1-9]\d{0,6})\b"
 )
@@ -50,18 +52,30 @@ def change_names(message: str) -> tuple[str, ...]:
         return ()
     subject = text.strip().partition("\n")[0]
     names: dict[str, None] = {}
-    if _DIGIT.search(subject):
+    merged = _PLAIN_MERGE.match(subject)
+    if merged:
+        names[f"#{merged[1]}"] = None
+    elif _may_name_bug(subject):
         for name in bug_ids(subject):
             number = name.removeprefix("GH-")
             names[f"#{number}" if number.isdigit() else name] = None
         for match in _IN_SUBJECT.finditer(subject):
             names[f"#{match[1]}"] = None
-    if _MAY_CLOSE.search(text):
+    lowered = text.lower()
+    if "fix" in lowered or "close" in lowered or "solve" in lowered:
         for match in _CLOSES.finditer(text):
             names[f"#{match[1]}"] = None
-        for match in _CLOSED_LINK.finditer(text):
+        for match in _CLOSED_LINK.finditer(text) if "://" in text else ():
             names[f"#{match[1]}"] = None
     if "!" in text:
         for match in _MERGE_REQUEST.finditer(text):
             names[f"!{match[1]}"] = None
     return tuple(names)
+
+
+def _may_name_bug(subject: str) -> bool:
+    """Return whether a first line may name a bug; this is faster than to look for the name."""
+    if not _DIGIT.search(subject):
+        return False
+    lowered = subject.lower()
+    return not lowered[0].isalpha() or any(mark in lowered for mark in _MARKS)

@@ -122,7 +122,8 @@ def read_commits(
         touched[number].append(file)
         if change.endswith(b"A"):
             added[number].append(file)
-        collector.add(number, name, change)
+        if not change.endswith(b"M"):
+            collector.add(number, name, change)
     progress("reading history", len(infos), len(infos))
     parents = []
     for info in infos:
