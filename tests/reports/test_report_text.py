@@ -354,9 +354,34 @@ def test_command_of_the_reporter_keeps_its_options():
         "/usr/bin/ld: b.o: undefined reference to `c'",
     ],
 )
-def test_what_compilers_say_is_an_error(line):
+def test_errors_of_linkers_and_compilers_beside_a_build_are_errors(line):
     log = "[1/9] Building a.o\n[2/9] Building b.o\nFAILED: b.o"
     assert kind_of(line, f"```\n{log}\n{line}\n```") == ["errors"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r"C:\src\b.cpp(14,9): error C2065: 'key': undeclared identifier",
+        "Shop/Door.cs(14,9): error CS0103: The name 'key' does not exist",
+        "src/b.ts(14,9): error TS2339: Property 'turn' does not exist",
+        "src/b.ts:14:9 - error TS2339: Property 'turn' does not exist",
+        "./web/b.go:12:9: undefined: key",
+        "vet: web/b.go:12:9: undefined: key",
+        "[ERROR] /a/src/main/java/B.java:[14,9] cannot find symbol",
+        "[error] /a/src/main/scala/B.scala:14:9: value turn is not a member of Key",
+        "e: file:///a/src/main/kotlin/B.kt:14:9 Unresolved reference: turn",
+        "error[E0425]: cannot find value `key` in this scope",
+        "  --> src/b.rs:14:9",
+        "ERROR in ./src/b.js 14:9",
+        "b.cpp:(.text+0x14): undefined reference to `Key::turn()'",
+        "/a/b.swift:14:9: error: cannot find 'key' in scope",
+        "src/main/java/B.java:14: error: cannot find symbol",
+    ],
+)
+@pytest.mark.parametrize("begin", ["It fails:\n", "```\n"])
+def test_what_compilers_say_is_an_error(line, begin):
+    assert kind_of(line, f"{begin}{line}\n") == ["errors"]
 
 
 @pytest.mark.parametrize(
@@ -372,13 +397,26 @@ def test_what_compilers_say_is_an_error(line):
         "             at ./src/cart.rs:12:9",
         "    from app/main.rb:3:in `run'",
         "3   Shop    0x0000000100003f2a total + 52",
+        "0 [inlined] Cart.total() in shop at /a/Cart.swift:12:9",
+        "1 0x000055 main in shop at /a/main.swift:3:1",
+        "    frame #1: 0x0000000101 shop`main at main.c:3:1",
+        "    at 1   shop.kexe  0x10a3d kfun:org.shop.Cart#total(){} + 96 (/a/Cart.kt:14:9)",
+        "#0      Cart.total (package:shop/cart.dart:14:9)",
+        "\tsrc/cart.lua:12: in function 'total'",
+        "\tShop::Cart::total('x') called at bin/shop.pl line 3",
+        "   @ Shop ~/shop/src/cart.jl:14",
+        "total@webpack-internal:///./src/cart.js:12:9",
+        "        lib/shop/cart.ex:14: Shop.Cart.total/1",
+        "\tfrom bin/shop:3:in `<main>'",
     ],
 )
 def test_frames_of_other_languages_are_traces(line):
     assert kind_of(line, f"```\npanic\n{line}\n```") == ["trace"]
 
 
-@pytest.mark.parametrize("line", ["ray.init()", "f(x)", "#1 is the cart", "at last"])
+@pytest.mark.parametrize(
+    "line", ["ray.init()", "f(x)", "#1 is the cart", "at last", "from me", "me@x.org"]
+)
 def test_code_and_prose_are_no_traces(line):
     assert "trace" not in kind_of(line, f"```\n{line}\n```")
 

@@ -189,8 +189,16 @@ def test_frames_innermost_first(text, expected):
         ("Fatal error in /a/b.php on line 3.", "/a/b.php", ""),
         ("[ERROR] /a/B.java:[3,5] no key", "/a/B.java", ""),
         (" --> src/b.rs:3:5", "src/b.rs", ""),
+        ("e: /a/b.kt: (3, 5): no key", "/a/b.kt", ""),
+        ("ERROR in ./a/b.ts 3:5-9", "./a/b.ts", ""),
+        ("ERROR in ./a/b.vue 3:5", "./a/b.vue", ""),
+        ("/a/b.cpp:3:5 in shop::Door::open(int)", "/a/b.cpp", "open"),
+        ("called at a/b.hs:3:5 in shop-0.1:Door", "a/b.hs", ""),
     ],
-    ids=["python", "ruby", "webpack", "php", "maven", "rust"],
+    ids=[
+        *("python", "ruby", "webpack frame", "php", "maven", "rust"),
+        *("kotlin", "webpack", "webpack without columns", "asan", "haskell"),
+    ],
 )
 def test_line_that_names_one_place(line, place, method):
     [[frame]] = locations(line).traces

@@ -142,6 +142,7 @@ _LOG: Final = re.compile(
     | [IWEF]\d{4}\ \d{2}:\d{2}:\d{2} | \[\s?\d{1,8}(?:\.\d{1,9})?\]\s | (?:time|ts
       |level)="?[\w:\-+.]+"?\s
     | [\[(]?(?:DEBUG|INFO|WARN|WARNING|TRACE|NOTICE|VERBOSE|info|debug|warn)[\])]?\s?[:|\-\[\]]
+    | \[(?:ERROR|FATAL|error)\]\s
     | \[\s?\d{1,3}%\] | \d{1,3}%\| | (?:Epoch|Iteration)\s\d | Step\s\d+/\d+
     | (?:Collecting|Downloading|Requirement\ already|Installing\ collected|Processing
       |Building\ wheel|Using\ cached
@@ -188,7 +189,20 @@ _BUILD_STEP: Final = re.compile(
       | In\ file\ included\ from | \s{1,20}from\ \S{1,200}:\d{1,7}[,:](?!in\b) )"""
 )
 """A line of a build that only says how far it is."""
-_DIAGNOSTIC: Final = re.compile(r":\d{1,7}(?::\d{1,7})?: (?:fatal )?(?:error|warning|note)\b")
+_DIAGNOSTIC: Final = re.compile(
+    r"""(?x)
+      :\d{1,7}(?::\d{1,7})?:\ (?:fatal\ )?(?:error|warning|note)\b
+      # Visual Studio, C#, TypeScript
+    | \(\d{1,7}(?:,\d{1,7}){0,3}\)\ ?:\ (?:fatal\ )?(?:error|warning)\b
+    | :\d{1,7}:\d{1,7}\ -\ (?:error|warning)\ TS\d
+      # Go, Maven, Kotlin
+    | \.go:\d{1,7}:\d{1,7}:\s | \.(?:java|kt|scala|groovy):\[\d{1,7},\d{1,7}\]\s
+    | \A\s{0,9}e:\ \S{1,300}\.kts?:
+      # Rust, webpack, linkers, Gradle
+    | \A\s{0,9}error\[E\d{4}\]:\s | \A\s{0,9}-->\ \S{1,300}:\d{1,7}:\d
+    | \A\s{0,9}ERROR\ in\ \.{0,2}/\S
+    | \bundefined\ (?:reference\ to|symbols?)\b.{0,9}[`'":] | \A\s{0,9}>\ Task\ \S{1,100}\ FAILED"""
+)
 """What a compiler says of a line."""
 _BUILD_FAILURE: Final = re.compile(
     r"""(?x) FAILED:\s | \*\*\*\ | :\d{1,7}(?::\d{1,7})?:\ (?:fatal\ )?(?:error|warning|note)\b |
@@ -198,6 +212,7 @@ _BUILD_FAILURE: Final = re.compile(
 )
 _FAILED_BUILD: Final = re.compile(
     r"(?m)^\s{0,9}FAILED:\s\S|\.\w{1,4}:\d{1,7}:(?:\d{1,7}:)? (?:fatal )?error\b"
+    r"|\.\w{1,4}\(\d{1,7}(?:,\d{1,7})?\) ?: (?:fatal )?error\b"
     r"|^(?:make|ninja)(?:\[\d\])?: \*\*\*\s|^error\[E\d{4}\]:"
 )
 _TRACED: Final = re.compile(
@@ -212,15 +227,26 @@ _TRACED: Final = re.compile(
     | [\w.~%\-]{1,100}/[\w./~%\-]{1,200}(?:\(\*?\w{1,80}\))?[\w.]{0,100}\(\)\s*$
     | created\ by\ [\w./] | goroutine\ \d{1,9}\ \[ | \[signal\ SIG
       # Ruby
-    | (?:from\ )?\S{1,300}\.rb:\d{1,7}:in\s
+    | \S{1,300}\.rb:\d{1,7}:in\s | from\ \S{1,300}:\d{1,7}:in\s
       # Elixir
     | \(\w{1,60}\ [\d.]{1,20}\)\ \S{1,300}\.exs?:\d
+    | \S{1,300}\.exs?:\d{1,7}:\ (?:[A-Z][\w.]{1,100}/\d|anonymous\ fn/)
       # Rust
     | \d{1,3}:\s{1,9}(?:0x[0-9a-f]{1,16}\ -\ )?[\w<][^\s(]{0,300}::[^\s(]{1,300}\s*$
       # Rust, Node
     | at\ [^\n]{1,300}:\d{1,7}(?::\d{1,7})?\)?\s*$
       # Swift
     | \d{1,3}\s{1,9}\S{1,60}\s{1,30}0x[0-9a-f]{8,16}\s
+    | \d{1,3}\ (?:\[\w{1,20}\]|0x[0-9a-f]{1,16})\ [^\n]{1,300}\ in\ \S{1,100}\ at\ \S{1,300}:\d
+      # lldb, Kotlin/Native, Dart
+    | (?:\*\ )?frame\ \#\d{1,3}:\ 0x | at\ \d{1,3}\s{1,9}\S{1,60}\s{1,9}0x[0-9a-f]
+    | \#\d{1,3}\s{1,9}[^\n]{1,300}\ \((?:package|file|dart):[^\n]{1,300}:\d
+      # Lua, Perl, Julia
+    | \S{1,300}\.lua:\d{1,7}:\ in\s | \[C\]:\ in\s
+    | [\w:]{1,200}\([^\n]{0,300}\)\ called\ at\ \S{1,300}\ line\ \d
+    | @\ [\w.]{1,60}\ \S{1,300}\.jl:\d
+      # Firefox and Safari, whose addresses may have been taken out
+    | [\w$.<>/*]{0,100}@(?:\S{1,300}:\d{1,7}:\d{1,7})?\s*$
     )"""
 )
 """A line of a stack trace."""
@@ -561,7 +587,7 @@ class _Splitter:
         """Add a line of a build, a command without its flags."""
         if _is_failed_target(head):
             self._log("error", " ".join(map(source_of_object, line.split()[1:])))
-        elif _BUILD_FAILURE.search(head):
+        elif _BUILD_FAILURE.search(head) or _DIAGNOSTIC.search(head):
             self._log("error", line)
         elif _is_command_of_build(head):
             sources = _SOURCES_IN_COMMAND.findall(_FLAG.sub(" ", line))

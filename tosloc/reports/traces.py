@@ -133,16 +133,17 @@ _FAILED: Final = re.compile(r"(?:FAILED:\s{1,3}|\*\*\*\s\[(?:[^\s\]]{1,100}\s){0
 """What stands before the object that a build could not make."""
 _COMPILED: Final = re.compile(r"\s-[coI]\s{0,3}\Z")
 _LOCATED: Final = re.compile(
-    r"""(?x) ["']?,? (?: :line\s{1,3} | \s{1,3}(?:on\s)?line\s{1,3} | :\[? | \( )
+    r"""(?x) ["']?,? (?: :line\s{1,3} | \s{1,3}(?:on\s)?line\s{1,3} | :\[? | :\ \( | \(
+        | (?<=[jt]s|sx|ue|te)\ (?=\d{1,7}:\d{1,5}(?:[-\s]|\Z)) )
       (?P<line>\d{1,7}) (?![A-Za-z0-9_]|\.\d)
       (?: (?::\d{1,7})? [:,]? \s{0,3} in\s (?!main\ chunk)
           [`'"]? (?:(?:block|rescue|ensure)\ (?:\([^)\n]{1,20}\)\ )?in\ | function\ [`'"<]?)?
-          (?P<named>[\w.<>\#]{1,100}) )?
+          (?P<named>[\w.<>\#~]{1,100}+(?:::[\w<>~]{1,100}+){0,8}+)(?!-) )?
     | \ in\s (?P<called>[\w.<>]{0,100}) \("""
 )
 """What follows the file in a frame or an error.
 
-``:12``, ``(12``, ``", line 12``, ``:12: in f``, and `` in f(``."""
+``:12``, ``(12``, ``: (12``, ``", line 12``, `` 12:3``, ``:12: in f``, and `` in f(``."""
 _BLOB: Final = re.compile(r"/(?:blob|tree|raw|blame|edit)/[^/]{1,100}/")
 _LINKED: Final = re.compile(r"\#L(?P<line>\d{1,7})")
 _SHOWN: Final = re.compile(
@@ -280,7 +281,7 @@ def locations(text: str) -> Locations:
         elif inside:
             found.append(Frame(start, end, frame.line, frame.method, path))
         elif located := _LOCATED.match(text, end):
-            method = re.split(r"[.#]", located["named"] or located["called"] or "")[-1]
+            method = re.split(r"[.#]|::", located["named"] or located["called"] or "")[-1]
             found.append(Frame(start, end, int(located["line"] or 0), method, path))
         elif not (
             _COMMAND.search(text, max(0, start - 40), start)
