@@ -18,9 +18,10 @@ NEW_FOLDER = "new folder"
 NEW_FILE = "new file"
 NAME_PREFIX = "prefix of names of files"
 KINDS = {
-    "repo": REPOSITORY,
+    **dict.fromkeys(("repo", "repositories"), REPOSITORY),
     "root": EITHER,
-    **dict.fromkeys(("reports", "config", "qrels", "exports", "file", "projects", "bundle"), FILE),
+    **dict.fromkeys(("reports", "config", "qrels", "exports", "file", "bundle"), FILE),
+    **dict.fromkeys(("projects", "unseen"), FILE),
     **dict.fromkeys(
         ("run", "runs", "first", "second", "checkpoint", "baseline", "advanced"), EITHER
     ),
@@ -50,6 +51,7 @@ COMMANDS = {
     "lab compare": "runs others",
     "lab baselines": "--repo repo --reports reports.jsonl --out new",
     "lab bm25": "--repo repo --reports reports.jsonl --out new",
+    "lab renames": "repo",
     "lab reproduce": "table-2 --out new --projects projects.toml",
     "lab reproduce-check": (
         "--our-baseline run --our-advanced other --baseline run --advanced other"
@@ -60,6 +62,7 @@ COMMANDS = {
     "lab function-weights": "--projects projects.toml",
     "lab pretrain": "--projects projects.toml",
     "lab pack": "run --repo repo --reports reports.jsonl --out new",
+    "lab suspects": "--projects projects.toml --work new",
     "lab train-encoder": "pack settings.toml --out new",
     "cache list": "",
     "cache prune": "",
