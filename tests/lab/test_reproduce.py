@@ -142,7 +142,7 @@ def test_table_4_as_markdown_has_a_heading_and_names_missing_projects(finished_r
     projects = finished_runs.parent / "ash.toml"
     code, out, err = reproduce("table-4", "--markdown", "--projects", projects)
     assert code == 0
-    assert out.startswith("## Table 4: toys\n\n- In brackets: nobody's paper\n")
+    assert out.startswith("## Table 4: toys\n\n- In parentheses: nobody's paper\n")
     assert "| MRR | ash |" in out
     assert " (.31) |" in out
     assert f"oak is not in {projects}" in err
@@ -161,10 +161,10 @@ def wrong_projects(folder, toys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["table-7"], "there are table-2"),
+        (["table-7"], "choose from table-2"),
         (
             ["table-4", "--projects", "{folder}/other.toml"],
-            "none of ash, oak (published at https://figshare.com",
+            "none of the projects ash, oak (their data are published at https://figshare.com",
         ),
         (["table-6"], "ash: no results in"),
         (
@@ -219,8 +219,8 @@ def test_table_3_counts_the_reports(reproduce, toys):
     assert code == 0
     assert whole["reports"] == 20
     assert numbers["reports", "ash"] == whole["reports"]
-    assert numbers["files a version", "ash"] == pytest.approx(whole["files a version"], abs=0.05)
-    assert numbers["of them, test: fixed files listed", "ash"] == test["listed"]
+    assert numbers["files per version", "ash"] == pytest.approx(whole["files a version"], abs=0.05)
+    assert numbers["test part: fixed files listed", "ash"] == test["listed"]
 
 
 def count_words(text):
@@ -238,9 +238,9 @@ def test_table_2_counts_words(reproduce, toys):
             texts = repo.texts(repo.snapshot(case.version, [".java"]).blobs)
             longest_files.append(max(count_words(decode_text(text)) for _, text in texts))
             report_lengths.append(count_words(f"{case.report.summary} {case.report.description}"))
-    assert numbers["file, longest", "ash"] == pytest.approx(np.mean(longest_files))
-    assert numbers["report, mean", "ash"] == pytest.approx(np.mean(report_lengths))
-    assert numbers["report without stack traces, mean", "ash"] < np.mean(report_lengths)
+    assert numbers["longest file", "ash"] == pytest.approx(np.mean(longest_files))
+    assert numbers["mean length of reports", "ash"] == pytest.approx(np.mean(report_lengths))
+    assert numbers["mean length of reports without stack traces", "ash"] < np.mean(report_lengths)
 
 
 def test_table_2_counts_tokens_of_an_encoder(reproduce, folder, tmp_path):
@@ -331,5 +331,5 @@ def test_figure_5_is_the_coverage_of_stage_one(finished_runs, reproduce, tmp_pat
     evaluation = read_scored_run(finished_runs / "oak", "test").evaluation()
     assert numbers["5", "oak: fixed files"] == evaluation.coverage(5)
     found_first = np.mean([1 in scores.ranks for scores in evaluation.per_report])
-    assert numbers["1", "oak: reports with any"] == found_first
+    assert numbers["1", "oak: reports with any fixed file"] == found_first
     assert (tmp_path / "figure-5.svg").read_text().startswith("<?xml")

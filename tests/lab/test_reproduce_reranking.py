@@ -135,7 +135,7 @@ def test_figure_6_reranks_more_files_by_one_trained_model(results_folder, reprod
     assert len(numbers) == 2 * 2 * 2
     assert [row["candidates"] for row in rows] == [2, 5]
     deep_map = rows[1]["test"]["deep"]["map"]
-    assert numbers["5", "elm: MAP, deep order alone"] == deep_map
+    assert numbers["5", "elm: MAP, second stage alone"] == deep_map
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figure-6.png", "figure-6.svg"]
 
 

@@ -135,13 +135,13 @@ def _project_lengths(
     whole = np.array(count_lengths(whole_reports))
     bare = np.array(count_lengths(without_traces))
     values = {
-        "file, mean": np.mean(means),
-        "file, median": np.mean(medians),
-        "file, longest": np.mean(longest),
+        "mean length of files": np.mean(means),
+        "median length of files": np.mean(medians),
+        "longest file": np.mean(longest),
         f"files over {TOKEN_LIMIT}": np.mean(shares_over_limit),
-        "report, mean": whole.mean(),
-        "report, median": np.median(whole),
-        "report without stack traces, mean": bare.mean(),
+        "mean length of reports": whole.mean(),
+        "median length of reports": np.median(whole),
+        "mean length of reports without stack traces": bare.mean(),
         f"reports without stack traces over {TOKEN_LIMIT}": (bare > TOKEN_LIMIT).mean(),
     }
     return {name: float(value) for name, value in values.items()}
@@ -171,10 +171,10 @@ def _blob_lengths(
 
 _TITLES: Final = {
     "listed": "fixed files listed",
-    "existing": "... that exist",
-    "empty": "reports left without any",
+    "existing": "... in the version before the fix",
+    "empty": "reports without any of these files",
     "no description": "reports without a description",
-    "opened after fix": "opened after their fix",
+    "opened after fix": "reports opened after their fix",
     "unresolved": "reports without a fix in the repository",
 }
 """Row name of each count of all reports."""
@@ -194,7 +194,7 @@ def count_contents(work: Workspace) -> PaperResult:
         opened.append(f"{_year_and_month(min(times))}-{_year_and_month(max(times))}")
 
     def cell(name: str, project: str) -> Cell:
-        form = ",.1f" if name == "fixed files a report" else ",.0f"
+        form = ",.1f" if name == "fixed files per report" else ",.0f"
         return Cell(contents[project][name], form, work.published.number(name, project))
 
     rows = table_rows(next(iter(contents.values())), contents, cell)
@@ -207,14 +207,14 @@ def _project_contents(dataset: Dataset) -> dict[str, Any]:
     parts: Any = describe(dataset)
     whole, *_, test = parts
     values = {
-        "files a version": sum(dataset.files.values()) / len(dataset.files),
+        "files per version": sum(dataset.files.values()) / len(dataset.files),
         "reports": whole["reports"],
-        "fixed files a report": whole["listed"] / whole["reports"],
+        "fixed files per report": whole["listed"] / whole["reports"],
     }
     for name, title in _TITLES.items():
         values[title] = whole[name]
     for name in _TEST_COUNTS:
-        values[f"of them, test: {_TITLES.get(name, name)}"] = test[name]
+        values[f"test part: {_TITLES.get(name, name)}"] = test[name]
     return values
 
 

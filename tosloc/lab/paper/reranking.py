@@ -39,7 +39,7 @@ Experiment = Literal["ablate", "sweep"]
 6)."""
 MEASURES: Final = (("MRR", "mrr"), ("MAP", "map"))
 """Title of each measure, and its key in the results."""
-ORDERS: Final = {"deep": "deep order alone", "fused": "both stages"}
+ORDERS: Final = {"deep": "second stage alone", "fused": "both stages"}
 """Title of each order of files, by its key in the results."""
 DEFAULT_CONFIG: Final = "second"
 """Configuration of the reranker for projects whose own settings name no encoder."""
@@ -143,7 +143,7 @@ def ablate_reranker(work: Workspace) -> PaperResult:
     """Make table 6, the effect of each part of the reranker."""
     tables: list[PaperTable] = []
     notes = [
-        "compare the paper's numbers with the deep order alone; the weight that combines both"
+        "compare the paper's numbers with the second stage alone; the weight that combines both"
         " stages was chosen on validation"
     ]
     for project in work.track_projects():
@@ -181,7 +181,7 @@ def sweep_candidates(work: Workspace) -> PaperResult:
                 curve = {row["candidates"]: row["test"][order][key] for row in rows}
                 project_curves[f"{name}, {title}"] = curve
         curves[project.name] = project_curves
-    return _figure_result("candidates reranked", curves, "test reports, mean", notes)
+    return _figure_result("number of candidates", curves, "mean over test reports", notes)
 
 
 def measure_coverage(work: Workspace) -> PaperResult:
@@ -194,9 +194,11 @@ def measure_coverage(work: Workspace) -> PaperResult:
         evaluation = work.evaluate_run(project, folder)
         curves[project.name] = {
             "fixed files": {depth: evaluation.coverage(depth) for depth in DEPTHS},
-            "reports with any": {depth: evaluation.mean(Measure("Hit", depth)) for depth in DEPTHS},
+            "reports with any fixed file": {
+                depth: evaluation.mean(Measure("Hit", depth)) for depth in DEPTHS
+            },
         }
-    return _figure_result("candidates", curves, "share, on test")
+    return _figure_result("candidates", curves, "fraction found, test part")
 
 
 def _figure_result(
