@@ -175,6 +175,10 @@ def answer_markdown(answer: Mapping[str, Any], repository: str, min_share: float
     others = [f"- {_file_link(other, file_page)}" for other in answer["others"]]
     lines += _folded(f"Less likely files ({len(less_likely)})", less_likely)
     lines += _folded("Other files", others)
+    suspects = [
+        _suspect_line(change, file_page, commit_page) for change in answer.get("suspects", [])
+    ]
+    lines += _folded(f"Changes that may have introduced the bug ({len(suspects)})", suspects)
     number = answer["searched"]["files"]
     files = f"{number} file" if number == 1 else f"{number} files"
     version = f"[{code(answer['commit'][:10])}]({commit_page}/{answer['commit']})"
@@ -210,6 +214,16 @@ def _detail_lines(hit: Mapping[str, Any], file_page: str, commit_page: str) -> l
             text = f"[{text}]({commit_page}/{reason['commit']})"
         details.append(f"   - {text}")
     return details
+
+
+def _suspect_line(change: Mapping[str, Any], file_page: str, commit_page: str) -> str:
+    """Return a line about a past change that may have introduced the bug."""
+    commit = f"[{code(change['commit'][:10])}]({commit_page}/{change['commit']})"
+    line = f"- {commit} {change['committed'][:10]} {code(change['subject'])}"
+    line += f" in {_file_link(change, file_page)}"
+    if change["reasons"]:
+        line += f": {code(', '.join(change['reasons']))}"
+    return line
 
 
 def _folded(summary: str, lines: list[str]) -> list[str]:

@@ -113,12 +113,22 @@ def make_answer(why="words cart", path="shop/cart.py"):
         {"rank": 1, "path": path, "share": 0.5, "functions": [function], "why": reasons},
         {"rank": 2, "path": path, "share": 0.001, "functions": [function], "why": reasons[1:]},
     ]
+    suspect = {
+        "commit": "1" * 40,
+        "committed": "2024-05-06T07:08:09Z",
+        "subject": why,
+        "path": path,
+        "function": why,
+        "reasons": [why],
+        "diff": [f"+{why}"],
+    }
     return {
         "commit": "0" * 40,
         "searched": {"files": 3},
         "notes": [],
         "report": {"summary": "s"},
         "others": [{"path": path}],
+        "suspects": [suspect],
         "hits": hits,
     }
 
@@ -178,7 +188,10 @@ ALLOWED_MARKDOWN = set(
 def test_text_of_strangers_is_only_code(text):
     markdown = ACTION.answer_markdown(make_answer(text, text or "a"), PAGE, 0.05)
     link = re.compile(f"{PAGE}/(blob/0{{40}}/|commit/(0{{40}}|1{{40}})$)")
-    folded = "</details>\n|<details><summary>(Less likely files \\(1\\)|Other files)</summary>\n"
+    folded = (
+        "</details>\n|<details><summary>(Less likely files \\(1\\)|Other files"
+        "|Changes that may have introduced the bug \\(1\\))</summary>\n"
+    )
     kinds = set()
     text_outside_code = ""
     for block in MarkdownIt("gfm-like", {"linkify": False}).parse(markdown):
@@ -192,9 +205,9 @@ def test_text_of_strangers_is_only_code(text):
             if token.type == "link_open":
                 assert link.match(str(token.attrs["href"]))
     assert {kind.removesuffix("_open").removesuffix("_close") for kind in kinds} <= ALLOWED_MARKDOWN
-    assert re.fullmatch(r"[A-Za-z0-9 ,.:%]*", text_outside_code)
-    assert markdown.count("\n") < 24
-    assert len(markdown) < 40_000
+    assert re.fullmatch(r"[A-Za-z0-9 ,.:%-]*", text_outside_code)
+    assert markdown.count("\n") < 30
+    assert len(markdown) < 50_000
 
 
 def test_a_likely_file_has_functions_and_reasons():
@@ -214,6 +227,21 @@ def test_other_files_are_folded():
     markdown = ACTION.answer_markdown(make_answer(), PAGE, 0.05)
     link = f"- [`shop/cart.py`]({PAGE}/blob/"
     assert f"<details><summary>Other files</summary>\n\n{link}" in markdown
+
+
+def test_suspect_changes_are_folded():
+    markdown = ACTION.answer_markdown(make_answer("rebate"), PAGE, 0.05)
+    commit = f"[`1111111111`]({PAGE}/commit/{'1' * 40})"
+    file = f"[`shop/cart.py`]({PAGE}/blob/{'0' * 40}/shop/cart.py)"
+    line = f"- {commit} 2024-05-06 `rebate` in {file}: `rebate`\n"
+    fold = "<details><summary>Changes that may have introduced the bug (1)</summary>"
+    assert f"{fold}\n\n{line}" in markdown
+
+
+def test_an_answer_of_an_older_version_has_no_suspect_changes():
+    answer = make_answer()
+    del answer["suspects"]
+    assert "introduced" not in ACTION.answer_markdown(answer, PAGE, 0.05)
 
 
 def test_without_less_likely_files_there_is_no_fold_for_them():

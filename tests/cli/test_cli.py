@@ -23,7 +23,7 @@ from tosloc.cli.answers import print_answer
 from tosloc.cli.guard import INTERRUPTED_SENTENCE, run_guarded
 from tosloc.cli.printing import MAX_LINE_WIDTH, make_console, progress_bars
 from tosloc.core.errors import Interrupted, ToslocError
-from tosloc.core.records import BugReport, Hit, Reason, announce
+from tosloc.core.records import BugReport, Hit, Reason, SuspectChange, announce
 from tosloc.localize.answer import Answer, SearchScope
 
 DISK_FULL = (
@@ -183,6 +183,30 @@ def test_an_answer_has_whole_paths_and_no_control_characters(capsys):
         f"1   90%  {path}",
         f"    {'start ' * 20}".rstrip(),
         "2   10%  caf\\xe9/[bold]\\x1b.java",
+    ]
+
+
+def test_suspect_changes_are_printed_with_their_diff(capsys):
+    committed = datetime(2014, 1, 15, tzinfo=UTC)
+    report = BugReport("bug", "Carts used to work", "", None)
+    change = SuspectChange(
+        "d" * 40,
+        datetime(2013, 5, 6, tzinfo=UTC),
+        "Add\x1b a rebate.",
+        "shop/cart.py",
+        "Cart.total",
+        ("changed `Cart.total`", "newest change of cart.py"),
+        (" def total(self):", "-    return price", "+    return 0\x1b"),
+    )
+    answer = Answer("there", "c" * 40, committed, report, SearchScope(2), (), suspects=(change,))
+    print_answer(answer)
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "Suspect changes, most suspect first:",
+        "  dddddddddd (2013-05-06) Add\\x1b a rebate",
+        "    shop/cart.py: changed `Cart.total`, newest change of cart.py",
+        "     def total(self):",
+        "    -    return price",
+        "    +    return 0\\x1b",
     ]
 
 

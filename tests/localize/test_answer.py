@@ -17,8 +17,18 @@ from tosloc.core.records import (
     Hit,
     Person,
     Reason,
+    SuspectChange,
 )
-from tosloc.localize.answer import SCHEMA, Answer, SearchScope, Weights, background_lines, schema
+from tosloc.localize.answer import (
+    SCHEMA,
+    Answer,
+    SearchScope,
+    Weights,
+    background_lines,
+    schema,
+    suspect_heading,
+    suspect_place,
+)
 
 WHEN = datetime(2014, 1, 15, 8, 30, 17, 999, tzinfo=timezone(timedelta(hours=1)))
 FRAME = Reason("frame", "stack frame App.run, line 4", lines=(4, 4))
@@ -33,6 +43,15 @@ HIT = Hit(
     code=(CodeLine(4, "    run(app)"),),
 )
 EARLIER = EarlierChange("b" * 40, "2013-02-01", "#7", "Mend it", ("a.py", "b.py", "c.py", "d.py"))
+SUSPECT = SuspectChange(
+    commit="d" * 40,
+    committed=WHEN,
+    subject="Rewrite run",
+    path="src/app.py",
+    function="App.run",
+    reasons=("changed `App.run`", "newest change of app.py"),
+    diff=("-    run()", "+    run(app)"),
+)
 FULL = Answer(
     repository="/srv/flask",
     commit="c" * 40,
@@ -47,6 +66,7 @@ FULL = Answer(
         owners=("@all",),
         tests=("test_b.py",),
     ),
+    suspects=(SUSPECT,),
     notes=("a note",),
     seconds=1.23456,
 )
@@ -100,6 +120,17 @@ FULL_AS_DICT = {
         "owners": ["@all"],
         "tests": ["test_b.py"],
     },
+    "suspects": [
+        {
+            "commit": "d" * 40,
+            "committed": "2014-01-15T07:30:17Z",
+            "subject": "Rewrite run",
+            "path": "src/app.py",
+            "function": "App.run",
+            "reasons": ["changed `App.run`", "newest change of app.py"],
+            "diff": ["-    run()", "+    run(app)"],
+        }
+    ],
     "notes": ["a note"],
     "seconds": 1.235,
     "weights": {"kind": "shipped"},
@@ -125,6 +156,17 @@ def test_the_background_in_words():
         "Similar past change: bbbbbbbbbb of #7 (2013-02-01) Mend it,"
         " in a.py, b.py, c.py and 1 more",
     ]
+
+
+def test_a_suspect_change_in_words():
+    assert suspect_heading(SUSPECT) == "dddddddddd (2014-01-15) Rewrite run"
+    assert suspect_place(SUSPECT) == "src/app.py: changed `App.run`, newest change of app.py"
+
+
+def test_a_suspect_change_without_subject_and_reasons_in_words():
+    unreadable = replace(SUSPECT, subject="", reasons=())
+    assert suspect_heading(unreadable) == "dddddddddd (2014-01-15)"
+    assert suspect_place(unreadable) == "src/app.py"
 
 
 def test_no_background_has_no_lines():

@@ -15,6 +15,7 @@ from tosloc.core.records import (
     Hit,
     Reason,
     RoutineNote,
+    SuspectChange,
     ignore_progress,
 )
 from tosloc.localize.answer import Answer, SearchScope, Weights
@@ -24,6 +25,20 @@ from tosloc.mcp.answers import MAX_SOURCE_LINES, ToolAnswer, answer_call, source
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 REPORT = BugReport("1", "a", "b", None)
 FIRST_PATH = "src/package/module_1.py"
+
+
+SUSPECTS = tuple(
+    SuspectChange(
+        letter * 40,
+        datetime(2024, 5, 6, tzinfo=UTC),
+        f"Rewrite {letter}",
+        FIRST_PATH,
+        "Class.method_1",
+        ("changed `Class.method_1`", "newest change of module_1.py"),
+        ("     def method_1():", "-        pass", f"+        return {letter}"),
+    )
+    for letter in "abc"
+)
 
 
 def make_answer(files=4, functions=2, letters=10, **changes):
@@ -106,10 +121,45 @@ def test_a_smaller_budget_drops_lines_then_reasons_functions_and_files():
     assert len(sizes) == 14  # One item less at a time.
 
 
+def test_suspect_changes_have_their_diff():
+    lines = make_tool_answer(suspects=SUSPECTS[:1]).as_text().splitlines()
+    assert lines[-6:] == [
+        "Changes that may have introduced the bug, most suspect first:",
+        "- aaaaaaaaaa (2024-05-06) Rewrite a",
+        f"  {FIRST_PATH}: changed `Class.method_1`, newest change of module_1.py",
+        "       def method_1():",
+        "  -        pass",
+        "  +        return a",
+    ]
+
+
+def test_suspect_changes_are_structured():
+    [suspect] = json.loads(make_tool_answer(suspects=SUSPECTS[:1]).as_json())["suspects"]
+    assert suspect["commit"] == "aaaaaaaaaa"
+    assert suspect["function"] == "Class.method_1"
+    assert suspect["diff"] == ["     def method_1():", "-        pass", "+        return a"]
+
+
+def test_a_smaller_budget_drops_whole_diffs_the_first_one_last():
+    tool_answer = make_tool_answer(suspects=SUSPECTS)
+    numbers_of_diffs = set()
+    for budget in range(len(tool_answer.as_json()), 120, -1):
+        kept = fit_json(tool_answer, budget)
+        diffs = [suspect.diff for suspect in kept.suspects if suspect.diff]
+        assert diffs == [list(suspect.diff) for suspect in SUSPECTS[: len(diffs)]]
+        if kept.files and kept.files[0].source:
+            assert diffs
+        if diffs:
+            assert len(kept.suspects) == 3
+        numbers_of_diffs.add(len(diffs))
+    assert numbers_of_diffs == {0, 1, 2, 3}
+
+
 @pytest.mark.parametrize("budget", [300, 1500, 20_000])
 @pytest.mark.parametrize(("files", "letters"), [(5, 0), (50, 3000)])
 def test_text_and_json_fit_the_budget_and_nothing_is_cut_in_two(budget, files, letters):
-    tool_answer = make_tool_answer(files, 10, letters, notes=("a shallow clone",) * 3)
+    notes = ("a shallow clone",) * 3
+    tool_answer = make_tool_answer(files, 10, letters, notes=notes, suspects=SUSPECTS)
     text = tool_answer.fit(budget, ToolAnswer.as_text)
     structured = fit_json(tool_answer, budget)
     assert len(text) <= budget

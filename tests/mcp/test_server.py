@@ -14,7 +14,7 @@ from tosloc.mcp.server import Settings, create_server
 
 REPORT = "Cart.add forgets an item that is equal to another one"
 MODES = pytest.mark.parametrize("mode", [pytest.param("legacy", marks=pytest.mark.slow), "auto"])
-MAX_DESCRIPTION_CHARACTERS = 2_700
+MAX_DESCRIPTION_CHARACTERS = 2_850
 """Characters that both tools cost an agent before it asks anything."""
 
 
@@ -70,7 +70,7 @@ def test_there_are_two_tools_that_change_nothing(tools):
 
 
 def test_a_tool_lists_its_arguments(tools):
-    arguments = "report repository commit paths tests top budget".split()
+    arguments = "report repository commit paths tests top suspects budget".split()
     assert list(tools[0].input_schema["properties"]) == arguments
 
 

@@ -117,6 +117,18 @@ def test_a_page_says_what_was_searched_and_why_a_file_is_listed(project, write_p
     assert "the report has no date" not in words  # A note that asks nothing of the reader.
 
 
+def test_a_page_folds_the_diffs_of_suspect_changes(project, write_page):
+    text = write_page(f"{REPORT}\nIt used to work.\n")
+    check_harmless(text)
+    assert "Suspect changes, most suspect first:" in text
+    assert '<details class="source">\n<summary>Diff' in text
+    assert '<div class="line added"><span class="no">+</span><code>' in text
+
+
+def test_a_page_without_suspect_changes_has_no_list_of_them(project, write_page):
+    assert "Suspect changes" not in write_page(REPORT)
+
+
 def test_a_page_is_the_same_for_the_same_report(project, write_page):
     assert write_page(REPORT) == write_page(REPORT)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,12 +14,19 @@ from rich.text import Text
 from tosloc.cli.printing import make_console
 from tosloc.core.errors import ToslocError, pluralize
 from tosloc.core.io import escape_unprintable, truncate_text
-from tosloc.localize.answer import Answer, background_lines, is_before_first_commit, percent
+from tosloc.localize.answer import (
+    Answer,
+    background_lines,
+    is_before_first_commit,
+    percent,
+    suspect_heading,
+    suspect_place,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tosloc.core.records import Hit
+    from tosloc.core.records import Hit, SuspectChange
     from tosloc.git.repository import Repository
 
 BAR_CELLS: Final = 8
@@ -27,6 +35,8 @@ MAX_TEXT_CHARACTERS: Final = 240
 """Characters of a heading or a reason that are printed."""
 MAX_CODE_CHARACTERS: Final = 100
 """Characters of a line of code that are printed."""
+_SUSPECT_INDENT: Final = 2
+_DIFF_STYLES: Final = {"+": "green", "-": "red"}
 _MIN_WRAPPED_COLUMNS: Final = 20
 """Columns that a wrapped line has at least, whatever its indentation."""
 
@@ -50,6 +60,8 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
         _print_wrapped(console, _dim(f"Other files: {', '.join(others)}"))
     for line in background_lines(answer):
         _print_wrapped(console, _dim(line.text))
+    if answer.suspects:
+        _print_suspects(console, answer.suspects)
 
 
 def _print_heading(console: Console, answer: Answer) -> None:
@@ -103,6 +115,23 @@ def _print_hit(console: Console, hit: Hit, rank_width: int, repository: Reposito
         code = truncate_text(escape_unprintable(code_line.text.strip()), MAX_CODE_CHARACTERS)
         number = Text(f"{' ' * indent}{code_line.line}: ", "dim")
         console.print(number.append(code, "default"), soft_wrap=True)
+
+
+def _print_suspects(console: Console, changes: Sequence[SuspectChange]) -> None:
+    """Print past changes that may have introduced the fault, each with lines of its diff."""
+    console.print(Text("Suspect changes, most suspect first:"), soft_wrap=True)
+    for change in changes:
+        heading = escape_unprintable(truncate_text(suspect_heading(change), MAX_TEXT_CHARACTERS))
+        commit, _, rest = heading.partition(" ")
+        style = "yellow" if change.url is None else f"yellow link {change.url}"
+        line = Text(commit, style).append(f" {rest}", "default")
+        _print_wrapped(console, line, _SUSPECT_INDENT)
+        _print_wrapped(console, _dim(suspect_place(change)), 2 * _SUSPECT_INDENT)
+        for diff_line in change.diff:
+            # Code is not wrapped, so that it stays readable.
+            code = truncate_text(escape_unprintable(diff_line.rstrip()), MAX_CODE_CHARACTERS)
+            text = Text(" " * 2 * _SUSPECT_INDENT).append(code, _DIFF_STYLES.get(code[:1], "dim"))
+            console.print(text, soft_wrap=True)
 
 
 def _print_wrapped(console: Console, text: Text, indent: int = 0) -> None:

@@ -114,6 +114,14 @@ OpenedOption = Annotated[
 CodeOption = Annotated[
     bool, typer.Option(help="Show the most relevant lines of code of the first files.")
 ]
+SuspectsOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--suspects/--no-suspects",
+        help="Show past changes that may have introduced the bug.",
+        show_default="if the report says that something worked before",
+    ),
+]
 EncoderOption = Annotated[
     str | None,
     typer.Option(
@@ -150,6 +158,7 @@ def localize(
     opened: OpenedOption = None,
     background: BackgroundOption = True,
     code: CodeOption = True,
+    suspects: SuspectsOption = None,
     verbose: VerboseOption = False,
     rerank: RerankOption = None,
     encoder: EncoderOption = None,
@@ -196,6 +205,7 @@ def localize(
             "functions": functions,
             "background": background,
             "code": code,
+            "suspects": suspects,
         }
         if dry_run:
             _print_prompts(localizer, reports, options, callback)

@@ -11,7 +11,15 @@ from typing import Any, Final, Literal, TypeAlias
 
 import tosloc
 from tosloc.core.errors import pluralize
-from tosloc.core.records import Background, BugReport, EarlierChange, Hit, Reason, RoutineNote
+from tosloc.core.records import (
+    Background,
+    BugReport,
+    EarlierChange,
+    Hit,
+    Reason,
+    RoutineNote,
+    SuspectChange,
+)
 
 SCHEMA: Final = "tosloc.answer/1"
 """Name and version of the format of ``Answer.as_dict``; answer.schema.json is its JSON Schema."""
@@ -86,6 +94,25 @@ def _earlier_change(change: EarlierChange) -> Reason:
             files += f" and {len(change.files) - MAX_CHANGED_FILES} more"
         text += f", in {files}"
     return Reason("earlier", text, change.commit, change.issue, url=change.url)
+
+
+def suspect_heading(change: SuspectChange) -> str:
+    """Return a suspect change in one line: commit, date and subject."""
+    text = f"{change.commit[:10]} ({change.committed:%Y-%m-%d})"
+    return f"{text} {change.subject.rstrip('.')}" if change.subject else text
+
+
+def suspect_place(change: SuspectChange) -> str:
+    """Return why a change is suspect, in one line that begins with its file.
+
+    >>> when = datetime(2024, 5, 6, tzinfo=UTC)
+    >>> reasons = ("last changed 2 of the 3 lines of `Cart.total`", "newest change of cart.py")
+    >>> suspect_place(SuspectChange("c0ffee", when, "Add a rebate", "shop/cart.py", "", reasons))
+    'shop/cart.py: last changed 2 of the 3 lines of `Cart.total`, newest change of cart.py'
+    """
+    if not change.reasons:
+        return change.path
+    return f"{change.path}: {', '.join(change.reasons)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +194,8 @@ class Answer:
     """Other files than source code: those that the report names, then those that share words."""
     background: Background | None = None
     """Similar past changes, and tests and people of the first file; None if not requested."""
+    suspects: tuple[SuspectChange, ...] = ()
+    """Past changes that may have introduced the fault, the most suspect first."""
     notes: tuple[str, ...] = ()
     """Sentences about the input, for the user."""
     seconds: float = 0.0
@@ -197,6 +226,8 @@ class Answer:
             "opened": _format_time(self.report.opened),
         }
         values["others"] = [{"path": hit["path"], "why": hit["why"]} for hit in values["others"]]
+        for change, suspect in zip(self.suspects, values["suspects"], strict=True):
+            suspect["committed"] = _format_time(change.committed)
         values["committed"] = _format_time(self.committed)
         values["weights"] = self.weights.as_dict()
         values["seconds"] = round(self.seconds, 3)

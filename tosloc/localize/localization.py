@@ -28,11 +28,12 @@ from tosloc.core.records import (
     Ranking,
     Reason,
     RoutineNote,
+    SuspectChange,
     ignore_progress,
 )
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository, decode_text
-from tosloc.localize.answer import Answer, SearchScope
+from tosloc.localize.answer import Answer, SearchScope, suspect_heading
 from tosloc.localize.checkpoint import shipped
 from tosloc.localize.repository_notes import describe_gaps
 from tosloc.paths.classify import is_hidden_class
@@ -50,6 +51,7 @@ from tosloc.rank.excerpts import (
 from tosloc.rank.functions import score_functions
 from tosloc.rank.reasons import RepositoryLookups
 from tosloc.rank.stage_one import StageOne, StageOneResult, splice_head_above_rest
+from tosloc.rank.suspects import MAX_FILES, SuspectSearch, find_suspects
 from tosloc.reports.templates import IssueTemplates
 from tosloc.reports.text import is_issue_template
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
@@ -83,6 +85,9 @@ FILES_WITH_CODE: Final = 5
 """First files of an answer that have lines of code."""
 MAX_FUNCTIONS_OF_CARD: Final = 5
 """Functions of a file that a language model gets to know."""
+FUNCTIONS_OF_SUSPECTS: Final = 3
+"""Functions of a file in which suspect changes are looked for."""
+NO_CHANGES_TO_SUSPECT: Final = "suspect changes are read from a repository, and there is none"
 
 
 class SearchableVersion:
@@ -329,12 +334,14 @@ class Localization:
         language_model: LanguageModelReranker,
         selection: FileSelection,
         progress: Progress = ignore_progress,
+        suspects: bool | None = False,
     ) -> None:
         """Let a language model order the first selected files; the other files keep their places.
 
         The files share their old scores in the new order. They have no shares afterwards.
+        ``suspects`` is as in ``answer``.
         """
-        files, cards = self.cards(language_model.depth, selection)
+        files, cards = self.cards(language_model.depth, selection, suspects)
         if len(files) < 2:
             return
         report = self.stage_one.context.query.report
@@ -357,8 +364,13 @@ class Localization:
         self.scores = self.scores.copy()
         self.scores[[files[position] for position in result.positions]] = scores
 
-    def cards(self, depth: int, selection: FileSelection) -> tuple[list[int], list[FileCard]]:
-        """Return the first ``depth`` selected files, and what a language model is told of each."""
+    def cards(
+        self, depth: int, selection: FileSelection, suspects: bool | None = False
+    ) -> tuple[list[int], list[FileCard]]:
+        """Return the first ``depth`` selected files, and what a language model is told of each.
+
+        ``suspects`` is as in ``answer``.
+        """
         from tosloc.rerank.llm.prompt import FileCard  # few processes ask a language model
 
         selection = self._with_named_files(selection)
@@ -366,10 +378,14 @@ class Localization:
         share = self._shares(selection)
         hits = self._hits(files, 1, share, MAX_FUNCTIONS_OF_CARD)
         lines = self._card_lines(files, hits)
+        changes = self._find_suspects(
+            suspects, selection, files, hits, MAX_FUNCTIONS_OF_CARD
+        ).changes
         cards = []
         for hit, file_lines in zip(hits, lines, strict=True):
             reasons = [reason.text for reason in hit.why]
-            cards.append(FileCard(hit.path, hit.functions, reasons, file_lines))
+            of_file = [_describe_suspect(change) for change in changes if change.path == hit.path]
+            cards.append(FileCard(hit.path, hit.functions, reasons, file_lines, of_file))
         return files, cards
 
     def _card_lines(self, files: Sequence[int], hits: Sequence[Hit]) -> list[list[tuple[int, str]]]:
@@ -410,13 +426,16 @@ class Localization:
         only: int | None = None,
         background: bool = False,
         code: bool = False,
+        suspects: bool | None = False,
     ) -> Answer:
         """Return the answer with the first ``number`` selected files.
 
         Files with a share below ``min_share`` are left out. Each file has at most ``functions``
         functions. With ``only``, the answer lists that one file, at its rank among the selected
         ones. With ``background`` it has similar past changes, and tests and people of the first
-        file. With ``code`` the first files have the lines of code that say most.
+        file. With ``code`` the first files have the lines of code that say most, and suspect
+        changes the lines of their diff. With ``suspects`` the answer has past changes that may have
+        introduced the fault; None: if the report says that something worked before.
         """
         version = self.version
         context = self.stage_one.context
@@ -432,6 +451,11 @@ class Localization:
         if self._moved_up is not None:
             share = np.zeros(len(share))
         hits = self._hits(files, first_rank, share, functions)
+        suspected = self._find_suspects(suspects, selection, files, hits, functions)
+        notes += suspected.notes
+        changes = suspected.changes
+        if not code:
+            changes = tuple(replace(change, diff=()) for change in changes)
         if code:
             hits = self._with_code(files, hits)
         notes += _notes_on_grammars(hits)
@@ -453,8 +477,49 @@ class Localization:
             tuple(hits),
             tuple(self._others(selection.others, hits[0].path if hits else None)),
             about,
+            changes,
             tuple(notes),
         )
+
+    @cached_property
+    def worked_before(self) -> bool:
+        """Whether the report says that something worked before some change.
+
+        It says so in words, by two releases, or by naming an earlier change of this project.
+        """
+        context = self.stage_one.context
+        if context.query.says_that_it_worked:
+            return True
+        named = context.named_history
+        return named.release_range is not None or any(change.is_change for change in named.changes)
+
+    def _find_suspects(
+        self,
+        wanted: bool | None,
+        selection: FileSelection,
+        files: Sequence[int],
+        hits: Sequence[Hit],
+        functions: int,
+    ) -> SuspectSearch:
+        """Return past changes that may have introduced the fault, if they are wanted.
+
+        They depend on the first selected files alone, whatever the number of listed files and of
+        their functions. ``hits`` are the listed files, each with at most ``functions`` functions.
+        """
+        if not (self.worked_before if wanted is None else wanted):
+            return SuspectSearch(())
+        repository = self.version.repository
+        if repository is None:
+            return SuspectSearch((), () if wanted is None else (NO_CHANGES_TO_SUSPECT,))
+        first, _ = self._first_files(MAX_FILES, selection, None)
+        if list(files[:MAX_FILES]) != first or functions < FUNCTIONS_OF_SUSPECTS:
+            no_share = np.zeros(len(self.scores))
+            hits = self._hits(first, 1, no_share, FUNCTIONS_OF_SUSPECTS)
+        searched = []
+        for hit in hits[:MAX_FILES]:
+            searched.append(replace(hit, functions=hit.functions[:FUNCTIONS_OF_SUSPECTS]))
+        reasons = self.stage_one.reasons
+        return find_suspects(repository.repo, reasons, searched, self.version.sources)
 
     def _with_named_files(self, selection: FileSelection) -> FileSelection:
         """Return the selection with the hidden files that the report names."""
@@ -555,6 +620,12 @@ class Localization:
             text = f"Moved up from rank {old_place + 1} by stage two: {', '.join(words)}"
             reasons[file] = Reason("terms", text)
         return reasons
+
+
+def _describe_suspect(change: SuspectChange) -> str:
+    """Return a suspect change of a file in words, for a language model."""
+    text = f"suspect change: {suspect_heading(change)}"
+    return f"{text} ({', '.join(change.reasons)})" if change.reasons else text
 
 
 def _notes_on_grammars(hits: Sequence[Hit]) -> list[str]:

@@ -195,7 +195,7 @@ class Localizer:
             with self._lock:
                 localization = self.localization(_parse_report(report), version, progress)
                 if self.rerank is not None:
-                    localization.reorder(self.rerank, selection, progress)
+                    localization.reorder(self.rerank, selection, progress, wanted["suspects"])
                 answer = localization.answer(
                     wanted["top"],
                     selection,
@@ -203,6 +203,7 @@ class Localizer:
                     min_share=settings["min_share"],
                     background=wanted["background"],
                     code=wanted["code"],
+                    suspects=wanted["suspects"],
                 )
             seconds = time.perf_counter() - started
             yield replace(answer, weights=self.model.weights, seconds=seconds)
@@ -226,7 +227,7 @@ class Localizer:
         selection = _select(version, settings, from_settings, wanted["every_class"])
         with self._lock:
             localization = self.localization(_parse_report(report), version)
-            _, cards = localization.cards(self.rerank.depth, selection)
+            _, cards = localization.cards(self.rerank.depth, selection, wanted["suspects"])
         return self.rerank.messages(localization.stage_one.context.query.report, cards)
 
     def _with_settings(self, options: LocalizeOptions) -> tuple[dict[str, Any], frozenset[str]]:

@@ -33,6 +33,11 @@ class LocalizeOptions(TypedDict, total=False):
     """Whether the answer has similar past changes, and tests and people of its first file."""
     code: bool
     """Whether the first files have the lines of code that say most."""
+    suspects: bool | None
+    """Whether the answer has past changes that may have introduced the fault.
+
+    None: if the report says that something worked before.
+    """
 
 
 DEFAULTS: Final = LocalizeOptions(
@@ -46,6 +51,7 @@ DEFAULTS: Final = LocalizeOptions(
     functions=3,
     background=True,
     code=True,
+    suspects=None,
 )
 
 

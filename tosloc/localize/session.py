@@ -130,6 +130,7 @@ def read_whole(text: str, progress: Progress = ignore_progress) -> BugReport:
         "locations",
         "named_changes",
         "version_claims",
+        "says_that_it_worked",
     ):
         getattr(query, name)
     return report

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from tosloc.core.errors import RepositoryError, pluralize
 from tosloc.core.io import escape_unprintable
-from tosloc.core.records import BugReport, Function, Progress
+from tosloc.core.records import BugReport, Function, Progress, SuspectChange
 from tosloc.git import discovery
 from tosloc.localize.answer import (
     Answer,
@@ -49,6 +49,19 @@ class File(BaseModel, use_attribute_docstrings=True):
     """The likeliest lines, numbered."""
 
 
+class Suspect(BaseModel, use_attribute_docstrings=True):
+    """A past change that may have introduced the bug."""
+
+    commit: str
+    date: str
+    subject: str
+    path: str
+    function: str = ""
+    why: list[str] = []
+    diff: list[str] = []
+    """Up to six lines of the change, each with its sign +, - or blank."""
+
+
 class ToolAnswer(BaseModel, use_attribute_docstrings=True):
     """Files that have to be changed, the likeliest first."""
 
@@ -61,6 +74,8 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
     """Files that are not source code and may have to be changed, too."""
     background: list[str] = []
     """Tests of the first file, people who know it, and earlier changes like the report."""
+    suspects: list[Suspect] = []
+    """Past changes that may have introduced the bug, the most suspect first."""
     notes: list[str] = []
     weights: Weights = Weights("shipped")
     """The weights that ranked the files; left out if they are the shipped ones."""
@@ -90,6 +105,7 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
             files=files,
             others=[escape_unprintable(hit.path) for hit in answer.others],
             background=[escape_unprintable(line.text) for line in background_lines(answer)],
+            suspects=list(map(_suspect, answer.suspects)),
             notes=list(map(escape_unprintable, answer.warnings)),
             weights=answer.weights,
         )
@@ -97,23 +113,34 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
     def fit(self, budget: int, render: Callable[[ToolAnswer], str]) -> str:
         """Render the answer in at most ``budget`` characters, leaving out what says least.
 
-        The background is left out first, then other files, lines, reasons, functions, notes and
-        files; of each kind the last items go first. No item is cut in two.
+        The background is left out first, then other files, all diffs but the first, lines, the
+        first diff, reasons, suspect changes, functions, notes and files; of each kind the last
+        items go first. No item is cut in two, and no diff.
         """
         kept = self.model_copy(deep=True)
-        for items in kept._least_important_first():
+        for items, is_diff in kept._least_important_first():
             while items and len(render(kept)) > budget:
-                items.pop()
+                if is_diff:
+                    items.clear()
+                else:
+                    items.pop()
         return render(kept)
 
-    def _least_important_first(self) -> list[list[Any]]:
-        """Return the lists of this answer in the order in which they are emptied."""
+    def _least_important_first(self) -> list[tuple[list[Any], bool]]:
+        """Return the lists of this answer in the order in which they are emptied.
+
+        Each comes with whether it is a diff, which says little without its last lines.
+        """
         last_files_first = self.files[::-1]
-        order: list[list[Any]] = [self.background, self.others]
-        order += [file.source for file in last_files_first]
-        order += [file.why for file in last_files_first]
-        order += [file.functions for file in last_files_first]
-        order += [self.notes, self.files]
+        diffs = [suspect.diff for suspect in self.suspects[::-1]]
+        order: list[tuple[list[Any], bool]] = [(self.background, False), (self.others, False)]
+        order += [(diff, True) for diff in diffs[:-1]]
+        order += [(file.source, False) for file in last_files_first]
+        order += [(diff, True) for diff in diffs[-1:]]
+        order += [(file.why, False) for file in last_files_first]
+        order += [(self.suspects, False)]
+        order += [(file.functions, False) for file in last_files_first]
+        order += [(self.notes, False), (self.files, False)]
         return order
 
     def as_text(self) -> str:
@@ -132,10 +159,22 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         if self.others:
             lines.append(f"Other files: {', '.join(self.others)}")
         lines += self.background
+        lines += self._suspect_lines()
         lines += [f"note: {note}" for note in self.notes]
         if self.weights.kind == "trained":
             lines.append(self.weights.sentence)
         return "\n".join(lines)
+
+    def _suspect_lines(self) -> list[str]:
+        """Return the suspect changes as text."""
+        if not self.suspects:
+            return []
+        lines = ["Changes that may have introduced the bug, most suspect first:"]
+        for suspect in self.suspects:
+            lines.append(f"- {suspect.commit} ({suspect.date}) {suspect.subject}".rstrip())
+            lines.append(f"  {': '.join(filter(None, [suspect.path, ', '.join(suspect.why)]))}")
+            lines += [f"  {line}" for line in suspect.diff]
+        return lines
 
     def _scope_text(self) -> str:
         """Return what was searched."""
@@ -162,6 +201,19 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
 def _function_text(function: Function) -> str:
     """Return a function's name and lines."""
     return escape_unprintable(f"{function.name}:{function.start}-{function.end}")
+
+
+def _suspect(change: SuspectChange) -> Suspect:
+    """Return a suspect change for an agent."""
+    return Suspect(
+        commit=change.commit[:10],
+        date=f"{change.committed:%Y-%m-%d}",
+        subject=escape_unprintable(change.subject),
+        path=escape_unprintable(change.path),
+        function=escape_unprintable(change.function),
+        why=list(map(escape_unprintable, change.reasons)),
+        diff=[escape_unprintable(line.rstrip()) for line in change.diff],
+    )
 
 
 def source_lines(localizer: Localizer, answer: Answer) -> dict[str, list[str]]:

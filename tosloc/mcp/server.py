@@ -140,6 +140,13 @@ async def localize_bug(  # noqa: PLR0913  # the arguments of the tool
     ] = None,
     tests: Annotated[bool, Field(description="Whether to include test files.")] = False,
     top: Annotated[int, Field(ge=1, le=50, description="Number of files to show.")] = 10,
+    suspects: Annotated[
+        bool | None,
+        Field(
+            description="Whether to show changes that may have caused the bug; default: if it"
+            " worked before."
+        ),
+    ] = None,
     budget: Budget = 1_500,
 ) -> Result:
     """Rank the source files most likely to need a change for a bug report.
@@ -147,7 +154,13 @@ async def localize_bug(  # noqa: PLR0913  # the arguments of the tool
     The first files come with their likeliest functions and lines of code. The answer uses the
     files on disk and the history of fixes.
     """
-    options = {"commit": commit, "include": paths or None, "tests": tests or None, "top": top}
+    options = {
+        "commit": commit,
+        "include": paths or None,
+        "tests": tests or None,
+        "top": top,
+        "suspects": suspects,
+    }
     return await _answer(context, roots, budget, report, repository, None, options)
 
 

@@ -3,5 +3,5 @@
 It imports core, git, code and paths.
 
 Modules for other packages: formats, issues, labelled, named_changes, named_versions,
-source, templates, text, traces.
+regressions, source, templates, text, traces.
 """

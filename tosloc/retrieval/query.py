@@ -15,6 +15,7 @@ from tosloc.reports import text as report_text
 from tosloc.reports import traces
 from tosloc.reports.named_changes import NamedChange, find_named_changes
 from tosloc.reports.named_versions import VersionClaim, find_version_claims
+from tosloc.reports.regressions import says_that_it_worked
 
 SUMMARY_WEIGHT = 3.0
 """How many times a term of the summary counts.
@@ -142,6 +143,16 @@ class Query:
     def version_claims(self) -> tuple[VersionClaim, ...]:
         """What the report says about versions."""
         return find_version_claims(self._condensed.text)
+
+    @cached_property
+    def says_that_it_worked(self) -> bool:
+        """Whether the report says in words that something worked before."""
+        lines = [self.report.summary, self.told]
+        for line in self.parts.form.splitlines():
+            # "It used to work." has only words of forms, but their own headings are no sentences.
+            if line.endswith((".", "!")) and report_text.template_key(line) not in self.template:
+                lines.append(line)
+        return says_that_it_worked("\n".join(lines))
 
     @cached_property
     def _shows_failed_build(self) -> bool:

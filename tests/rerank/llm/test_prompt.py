@@ -13,6 +13,7 @@ CARD = FileCard(
     (Function("Cart.add", 7, 9, 1.0),),
     ("earlier fix of #7",),
     ((8, "        if item not in self.items:"),),
+    ("suspect change: 0123456789 (2024-05-06) Compare items",),
 )
 
 
@@ -27,7 +28,8 @@ def total_tokens(messages):
 def test_prompt_has_the_report_and_everything_about_a_file():
     text = user_message([CARD])
     assert "Cart loses items\nIt forgets an item that is equal to another." in text
-    assert "1. shop/cart.py\n   functions: Cart.add:7-9\n   earlier fix of #7\n   8: " in text
+    assert "1. shop/cart.py\n   functions: Cart.add:7-9\n   earlier fix of #7\n   suspect " in text
+    assert "suspect change: 0123456789 (2024-05-06) Compare items\n   8: " in text
 
 
 def test_files_are_numbered_from_one():
