@@ -140,6 +140,11 @@ def test_option_that_the_reporter_chose_is_prose():
     assert kind_of("Bill of the depot", template=template_keys(TEMPLATE)) == ["prose"]
 
 
+def test_a_heading_of_a_form_in_two_scripts_is_form():
+    keys = template_keys("## DEPOTのバージョン\n")
+    assert kind_of("## DEPOT のバージョン", template=keys) == ["form"]
+
+
 def test_template_in_markdown():
     keys = template_keys("## Which depot do you run?\n\n- [ ] I mounted nothing else\n")
     assert keys == {"which depot do you run", "i mounted nothing else"}

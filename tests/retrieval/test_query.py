@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tosloc.core.records import BugReport
-from tosloc.reports.text import MAX_QUIET_LINES, ReportText
+from tosloc.reports.text import MAX_QUIET_LINES, ReportText, template_keys
 from tosloc.retrieval.query import PART_WEIGHTS, TOLD_PARTS, Query
 
 
@@ -48,6 +48,29 @@ def test_template_is_the_form():
         "leaf",
         "node",
     }
+
+
+def test_a_link_in_the_form_names_no_file():
+    box = "- [X] I read [the guide](https://github.com/a/b/blob/main/docs/guide.py)"
+    own_words = "See https://github.com/a/b/blob/main/src/tree.py"
+    asked = query("leaf", f"{box}\n{own_words}", template_keys(box))
+    assert [link.path for link in asked.locations.links] == ["src/tree.py"]
+
+
+def test_a_path_in_the_form_names_no_file():
+    asked = query(
+        "leaf", "Read docs/guide.py\nsrc/tree.py fails", template_keys("Read docs/guide.py")
+    )
+    assert [path.path for path in asked.locations.paths] == ["src/tree.py"]
+
+
+def test_a_sentence_of_common_words_says_that_it_worked():
+    assert query("The leaf falls", "It used to work.").says_that_it_worked
+
+
+def test_the_form_does_not_say_that_it_worked():
+    question = "It used to work."
+    assert not query("The leaf falls", question, template_keys(question)).says_that_it_worked
 
 
 def test_report_of_form_alone_counts_as_a_whole():

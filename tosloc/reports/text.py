@@ -435,7 +435,8 @@ def template_key(line: str) -> str:
     """
     marks = _TEMPLATE_MARKS.match(line)
     bare = line[marks.end() :] if marks else line
-    return " ".join(_WORDS.findall(bare.lower()))
+    # A line of a report comes with blanks between its scripts.
+    return " ".join(_WORDS.findall(text.separate_scripts(bare).lower()))
 
 
 _TEMPLATE_MARKS: Final = re.compile(

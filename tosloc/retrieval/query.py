@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -266,9 +266,27 @@ class Query:
     def locations(self) -> traces.Locations:
         """Files that the report names: in stack frames, as paths, modules, imports and links.
 
-        Offsets are those in the summary, a line break and the description.
+        Links and paths in lines of the project's issue form are no words of the reporter. Offsets
+        are those in the summary, a line break and the description.
         """
-        return traces.locations(self._condensed.text).shift(self._condensed.original_offset)
+        locations = traces.locations(self._condensed.text)
+        if self.template:
+            locations = locations._replace(
+                links=self._without_form(locations.links), paths=self._without_form(locations.paths)
+            )
+        return locations.shift(self._condensed.original_offset)
+
+    def _without_form(self, places: Sequence[traces.Frame]) -> tuple[traces.Frame, ...]:
+        """Return the places that are in no line of the project's issue form."""
+        condensed = self._condensed.text
+        kept = []
+        for place in places:
+            start = condensed.rfind("\n", 0, place.offset) + 1
+            end = condensed.find("\n", place.offset)
+            line = condensed[start : len(condensed) if end < 0 else end]
+            if report_text.template_key(line) not in self.template:
+                kept.append(place)
+        return tuple(kept)
 
 
 def _log_weights(*parts: tuple[Mapping[str, float], float]) -> dict[str, float]:
