@@ -223,3 +223,14 @@ def test_versions_of_a_long_list_are_bounded():
 
 def test_version_after_a_lone_quotation_mark_is_read():
     assert find_version_claims("It is ' version 1.2") == ()
+
+
+def test_a_negation_of_another_verb_does_not_negate_worked():
+    text = "The cart no longer counts items, worked in 2.1.0, broken in 2.2.0"
+    states = [claim[:2] for claim in find_version_claims(text)]
+    assert states == [("2.1.0", "works"), ("2.2.0", "begins")]
+
+
+def test_a_negation_beside_worked_negates_it():
+    [claim] = find_version_claims("It has not really worked in 2.1.0")
+    assert claim.state == "fails"

@@ -307,7 +307,9 @@ def _state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None
     if is_after_place or is_after_verb or _STATES.intersection(before[-3:]):
         position = _find_last_verb(words)
         if position >= 0:
-            return _state_of_verb(words[position], words[max(0, position - 3) :])
+            # In "it no longer escapes text, worked in 2.1" the negation belongs to another verb.
+            distance = 2 if words[position] == "worked" else 3
+            return _state_of_verb(words[position], words[max(0, position - distance) :])
     for position, word in enumerate(after[:4] if is_after_place else after[:3]):
         if word.startswith(_START) and not _is_failure(after):
             continue
