@@ -16,6 +16,7 @@ from tosloc.cli.lab.learning import (
     train_encoder,
 )
 from tosloc.cli.lab.paper import baselines, bm25, reproduce
+from tosloc.cli.lab.reports import report_parts
 from tosloc.cli.lab.results import compare, evaluate
 from tosloc.cli.lab.suspects import suspects
 
@@ -32,6 +33,7 @@ _COMMANDS: list[tuple[Callable[..., None], str]] = [
         "reproduce-check --baseline a --advanced b --our-baseline c --our-advanced d",
     ),
     (renames, "renames flask.git requests.git --files 200"),
+    (report_parts, "report-parts reports.jsonl"),
     (truncation, "truncation runs/tomcat"),
     (calibration, "calibration runs/tomcat --figure calibration"),
     (feature_ablation, "feature-ablation --projects projects.toml"),
