@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from tosloc.core.errors import pluralize
 from tosloc.core.records import FloatArray, Function, Hit, LongArray, SuspectChange
 from tosloc.git.patches import FilePatch, Hunk, read_patches
 from tosloc.git.repository import Repository, decode_text
@@ -680,6 +681,6 @@ def _reasons_in_words(
         else:
             yield f"changed `{function}`"
     elif written:
-        yield f"last changed {len(written)} of the lines of {name}"
+        yield f"last changed {pluralize(len(written), 'line')} of {name}"
     if candidates.feature(place, "order") == 1:
         yield f"newest change of {name}"
