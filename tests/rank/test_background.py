@@ -155,6 +155,14 @@ def test_other_files_are_named_by_the_report_or_share_its_words(committed_files,
     assert all(hit.why[0].kind in ("name", "words") for hit in others)
 
 
+def test_a_file_that_only_the_form_names_is_no_other_file(committed_files):
+    box = "- [ ] I have read docs/README.md"
+    committed_files.commit({".github/ISSUE_TEMPLATE.md": f"{box}\n"})
+    report = f"The cart adds an item twice\n\n{box.replace('[ ]', '[x]')}\n"
+    with Localizer.open(committed_files.path) as localizer:
+        assert localizer.localize(report, commit="HEAD").others == ()
+
+
 @pytest.fixture
 def localizer_of_changed_files(committed_files):
     """Yield a localizer that has answered before files changed in the work tree.

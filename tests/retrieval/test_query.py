@@ -64,6 +64,11 @@ def test_a_path_in_the_form_names_no_file():
     assert [path.path for path in asked.locations.paths] == ["src/tree.py"]
 
 
+def test_own_text_has_no_line_of_the_form():
+    asked = query("leaf", "- [X] I read GUIDE.md\nThe tree falls", template_keys("I read GUIDE.md"))
+    assert asked.own_text == "leaf\nThe tree falls"
+
+
 def test_a_sentence_of_common_words_says_that_it_worked():
     assert query("The leaf falls", "It used to work.").says_that_it_worked
 

@@ -208,15 +208,14 @@ def _matches_by_words(
 def mentioned_files(context: QueryContext) -> dict[int, str]:
     """Return the files that a report mentions, each with how the report writes it.
 
-    They come in the report's order. A file is mentioned by the end of its path, or by its whole
-    name if at most three files match or one of them is at the root. A name in capitals (README)
-    may lack its suffix.
+    They come in the report's order; lines of the project's issue form do not count. A file is
+    mentioned by the end of its path, or by its whole name if at most three files match or one of
+    them is at the root. A name in capitals (README) may lack its suffix.
     """
     paths = context.version.text.snapshot.paths
-    report = context.query.report
     files_by_name = _files_by_name(paths)
     mentions: dict[int, str] = {}
-    text = without_addresses(f"{report.summary}\n{report.description}")
+    text = without_addresses(context.query.own_text)
     for match in _WRITTEN_PATH.findall(text):
         written = match.removeprefix("./").rstrip(".")
         folder, _, name = written.rpartition("/")

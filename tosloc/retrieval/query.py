@@ -150,7 +150,7 @@ class Query:
         lines = [self.report.summary, self.told]
         for line in self.parts.form.splitlines():
             # "It used to work." has only words of forms, but their own headings are no sentences.
-            if line.endswith((".", "!")) and report_text.template_key(line) not in self.template:
+            if line.endswith((".", "!")) and not self._is_form(line):
                 lines.append(line)
         return says_that_it_worked("\n".join(lines))
 
@@ -284,9 +284,21 @@ class Query:
             start = condensed.rfind("\n", 0, place.offset) + 1
             end = condensed.find("\n", place.offset)
             line = condensed[start : len(condensed) if end < 0 else end]
-            if report_text.template_key(line) not in self.template:
+            if not self._is_form(line):
                 kept.append(place)
         return tuple(kept)
+
+    def _is_form(self, line: str) -> bool:
+        """Return whether a line is one of the project's issue form."""
+        return report_text.template_key(line) in self.template
+
+    @cached_property
+    def own_text(self) -> str:
+        """The summary and description without lines of the project's issue form."""
+        whole = f"{self.report.summary}\n{self.report.description}"
+        if not self.template:
+            return whole
+        return "\n".join(line for line in whole.splitlines() if not self._is_form(line))
 
 
 def _log_weights(*parts: tuple[Mapping[str, float], float]) -> dict[str, float]:
