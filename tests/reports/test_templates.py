@@ -44,7 +44,12 @@ def test_a_form_is_read_once(forms, monkeypatch):
     read = IssueTemplates(forms)
     asked = []
     texts = forms.texts
-    monkeypatch.setattr(forms, "texts", lambda blobs: texts(asked.extend(blobs) or blobs))
+
+    def record(blobs):
+        asked.extend(blobs)
+        return texts(blobs)
+
+    monkeypatch.setattr(forms, "texts", record)
     for revision in ("HEAD~1", "HEAD", "HEAD"):
         read.of_commit(forms.resolve(revision))
     assert len(asked) == len(set(asked)) == 5
