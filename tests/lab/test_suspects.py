@@ -152,8 +152,8 @@ def test_weights_are_learned_from_guilty_candidates():
     assert weights[FEATURES.index("touched")] > 0.5
 
 
-def test_weights_of_fixed_features_are_kept():
-    [name] = FIXED_FEATURES
+@pytest.mark.parametrize("name", FIXED_FEATURES)
+def test_weights_of_fixed_features_are_kept(name):
     weights = learn_weights([make_project("a", column=name), make_project("b")])
     assert weights[FEATURES.index(name)] == WEIGHTS[name]
 

@@ -229,3 +229,22 @@ def test_diff_is_from_the_function_that_is_named(repository, commits):
     assert first.commit == version
     assert first.function == "Cart.total"
     assert "+        return price - self.discount * price" in first.diff
+
+
+def test_newer_commits_are_more_suspect_if_something_worked_before(repository, commits):
+    year = 365 * 24 * HOUR
+    rounded = DISCOUNT.replace("self.discount * price", "round(self.discount * price)")
+    when = FIRST_TIME + year
+    version = repository.commit({"shop/cart.py": rounded}, "Round", parents=[commits[2]], when=when)
+    opened = datetime.fromtimestamp(when + HOUR, UTC)
+    ages = []
+    for text in (REPORT, f"{REPORT}\n\nThis used to work."):
+        report = BugReport("1", REPORT, text, opened)
+        with Localizer.open(repository.path, commit=version) as localizer:
+            localization = localizer.localization(report, localizer.version(version))
+            context = localization.stage_one.context
+            hits = localization.answer(1, localizer.version(version).choose(), functions=3).hits
+            candidates = collect_candidates(localizer.repository, context, hits)
+        ages.append(candidates.feature(0, "age_of_break"))
+    assert ages[0] == 0
+    assert ages[1] > candidates.feature(len(candidates.commits) - 1, "age_of_break") > 0

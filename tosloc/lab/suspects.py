@@ -65,8 +65,8 @@ NEWEST: Final = "newest commits of the first file"
 BM25: Final = "BM25 over message and diff"
 FUNCTIONS: Final = 3
 """Functions of each file, as in an answer with default options."""
-FIXED_FEATURES: Final = ("in_range",)
-"""Features whose weights are not learned, because few reports name releases."""
+FIXED_FEATURES: Final = ("age_of_break", "in_range")
+"""Features whose weights are not learned, because they are 0 for most reports."""
 DEPTHS: Final = (1, 5, 10)
 """Depths at which accuracy is measured."""
 MAX_COMMIT_CHARACTERS: Final = 200_000

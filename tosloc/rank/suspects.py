@@ -70,6 +70,7 @@ HISTORY_WEIGHTS: Final = {
     "similarity": 2.1,  # cosine of its message and the report; 0 for commits of many files
     "size": 1.5,  # ln(number of files that it touched) / 10
     "named": 1.6,  # the report names it
+    "age_of_break": -3.0,  # the same as age if the report says that something worked before, else 0
     "in_range": 1.0,  # it is between the releases in which, by the report, it worked and failed
 }
 """Weights of the features that need no patch; they choose the candidates whose patches are read."""
@@ -384,13 +385,15 @@ def _history_features(
     in_range = np.zeros(len(touching), dtype=np.bool_)
     if release_range is not None:
         in_range = (times > release_range.after) & (times <= release_range.until)
+    age = np.log1p(days) / 10
     return {
         "share": _log_share(np.array([shares[item.positions].sum() for item in touching])),
         "order": order,
-        "age": np.log1p(days) / 10,
+        "age": age,
         "similarity": np.array([item.similarity for item in touching]),
         "size": np.log([item.size for item in touching]) / 10,
         "named": np.array([item.commit in named for item in touching], dtype=np.float64),
+        "age_of_break": age * context.query.says_that_it_worked,
         "in_range": in_range.astype(np.float64),
     }
 
