@@ -164,6 +164,13 @@ def test_release_range_is_a_reason(repository, commits):
     assert first.reasons[0] == "within v1.0..v1.1"
 
 
+def test_open_release_range_is_a_reason(repository, commits):
+    repository.git("tag", "v1.0", commits[1])
+    first = search(repository.path, commits[2], text=f"{REPORT} It worked in 1.0.").changes[0]
+    assert first.commit == commits[2]
+    assert first.reasons[0] == "after v1.0, which worked"
+
+
 def test_only_the_first_files_have_candidates(repository, commits):
     with Localizer.open(repository.path, commit=commits[2]) as localizer:
         version = localizer.version(commits[2])

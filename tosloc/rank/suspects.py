@@ -672,7 +672,10 @@ def _reasons_in_words(
             yield f"the report names {change.written}"
     release_range = context.named_history.release_range
     if release_range is not None and candidates.feature(place, "in_range"):
-        yield f"within {release_range.name}"
+        if release_range.last:
+            yield f"within {release_range.name}"
+        else:
+            yield f"after {release_range.first}, which worked"
     name = file.path.rpartition("/")[2]
     written = [position for position, writer in file.writers.items() if writer == commit]
     if function:
