@@ -154,6 +154,13 @@ def test_named_commit_is_a_reason(repository, commits):
     assert first.reasons[0] == f"the report names {commits[2][:10]}"
 
 
+def test_no_suspect_is_later_than_a_release_that_fails(repository, commits):
+    repository.git("tag", "v1.0", commits[2])
+    suspects = search(repository.path, commits[3], text=f"{REPORT}. It is broken in 1.0")
+    assert commits[2] in {change.commit for change in suspects.changes}
+    assert commits[3] not in {change.commit for change in suspects.changes}
+
+
 def test_release_range_is_a_reason(repository, commits):
     repository.git("tag", "v1.0", commits[1])
     repository.git("tag", "v1.1", commits[2])

@@ -53,6 +53,22 @@ def test_range_of_releases(text, expected):
     assert find(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "opened", "expected"),
+    [
+        ("It is broken in 2.0 and in 1.1", 50, "v1.1"),
+        ("It worked in 1.0 and is broken in 1.1", 50, "v1.1"),
+        ("It fails since 2.0.1", 50, "v2.0.1"),
+        ("It fails since 2.0.1", 40, None),
+        ("It worked in 1.0", 50, None),
+        ("It is broken in 7.0", 50, None),
+    ],
+)
+def test_first_failing_release(text, opened, expected):
+    release = make_releases().first_failing(find_version_claims(text), opened * DAY)
+    assert (release and release.name) == expected
+
+
 def test_a_patch_of_an_older_series_counts_from_the_start_of_its_series():
     """1.1.2 was made after 2.0, on a branch that began with 1.1."""
     assert find("It works in 1.1.2 but fails in 2.0") == (20, 30, "v1.1.2..v2.0")

@@ -344,14 +344,19 @@ class _TouchingCommit(NamedTuple):
 
 
 def _find_touching(context: QueryContext, hits: Sequence[Hit]) -> Iterator[_TouchingCommit]:
-    """Yield the known commits that touched files of an answer under any of their paths."""
+    """Yield the known commits that touched files of an answer under any of their paths.
+
+    Commits that came after a release which fails, by the report, are left out.
+    """
+    latest = context.named_history.latest_cause
     path_numbers = context.version.text.snapshot.path_names.ids
     for view in (context.history.commits, context.history.large):
         documents = view.documents
         positions_by_document: defaultdict[int, list[int]] = defaultdict(list)
         for position, hit in enumerate(hits):
             numbers = documents.find_by_file(path_numbers[hit.path])
-            for number in numbers[view.known[numbers]].tolist():
+            is_possible = view.known[numbers] & (documents.times[numbers] <= latest)
+            for number in numbers[is_possible].tolist():
                 positions_by_document[number].append(position)
         for number, positions in positions_by_document.items():
             similarity = 0.0

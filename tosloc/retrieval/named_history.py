@@ -12,6 +12,7 @@ import numpy as np
 
 from tosloc.core.records import FloatArray, LongArray
 from tosloc.reports.named_changes import NamedChange
+from tosloc.reports.named_versions import VersionClaim
 from tosloc.retrieval.documents import Documents, DocumentsView
 from tosloc.retrieval.releases import ReleaseRange, normalize_name
 
@@ -108,11 +109,25 @@ class NamedHistory:
     @cached_property
     def release_range(self) -> ReleaseRange | None:
         """The releases between which something broke, by the report; None if it does not say."""
+        return self._history.releases.find_range(self._own_claims, self._history.opened)
+
+    @cached_property
+    def latest_cause(self) -> float:
+        """Time up to which a commit can have caused the fault, in seconds since 1970.
+
+        It is that of the oldest release that fails, by the report; without one, the opening.
+        """
+        failing = self._history.releases.first_failing(self._own_claims, self._history.opened)
+        return self._history.opened if failing is None else float(failing.at)
+
+    @cached_property
+    def _own_claims(self) -> list[VersionClaim]:
+        """What the report says about versions of this project."""
         claims = []
         for claim in self._context.query.version_claims:
             if not claim.products or any(map(self._is_own, claim.products)):
                 claims.append(claim)
-        return self._history.releases.find_range(claims, self._history.opened)
+        return claims
 
     def in_range(self, view: DocumentsView) -> LongArray:
         """Return the known documents within the range of releases, in order of time."""

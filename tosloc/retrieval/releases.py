@@ -159,6 +159,19 @@ class Releases:
         own_names = {normalize_name(own.rpartition("/")[2]) for own in self.projects}
         return name in own_names or name in folders
 
+    def first_failing(self, claims: Iterable[VersionClaim], opened: float) -> Release | None:
+        """Return the oldest release in which something fails, by a report; None if none is known.
+
+        Only tags from before ``opened`` are looked at.
+        """
+        known = self.known_before(opened)
+        failing = []
+        for claim in claims:
+            release = _find(known, parse_version(claim.version))
+            if release is not None and claim.state != "works":
+                failing.append(release)
+        return min(failing, key=lambda release: release.at, default=None)
+
     def find_range(self, claims: Iterable[VersionClaim], opened: float) -> ReleaseRange | None:
         """Return the range of releases in which something began to fail; None if it is not known.
 
