@@ -23,7 +23,8 @@ KINDS = {
     **dict.fromkeys(("reports", "config", "qrels", "exports", "file", "bundle"), FILE),
     **dict.fromkeys(("projects", "unseen"), FILE),
     **dict.fromkeys(
-        ("run", "runs", "first", "second", "checkpoint", "baseline", "advanced"), EITHER
+        ("run", "runs", "first", "second", "checkpoint", "baseline", "advanced", "data_sets"),
+        EITHER,
     ),
     **dict.fromkeys(("our_baseline", "our_advanced"), EITHER),
     **dict.fromkeys(("out", "figures", "work"), NEW_FOLDER),
@@ -60,6 +61,7 @@ COMMANDS = {
     "lab calibration": "run",
     "lab feature-ablation": "--projects projects.toml",
     "lab function-weights": "--projects projects.toml",
+    "lab report-parts": "reports.jsonl",
     "lab pretrain": "--projects projects.toml",
     "lab pack": "run --repo repo --reports reports.jsonl --out new",
     "lab suspects": "--projects projects.toml --work new",
