@@ -265,8 +265,15 @@ def test_no_report_is_refused(fails):
 
 
 def test_a_missing_file_is_refused(fails, project):
-    message = "bug.txt: no such file; check the path, or give the report's text"
+    message = "bug.txt: no such file or folder; check the path, or give the report's text"
     assert message in fails("bug.txt", "--repo", project.path)
+
+
+def test_a_source_file_beside_a_report_is_refused(fails, folder):
+    (folder / "auth.py").write_text("def log_in():\n    return 1\n")
+    assert fails("the session cookie is lost", "auth.py") == (
+        "auth.py is a source file and no report; to search only this file, use --include auth.py"
+    )
 
 
 @pytest.mark.parametrize("option", ["--json", "--open"])

@@ -292,8 +292,11 @@ def _write_page(html: Path, answers: list[Answer], localizer: Localizer) -> None
 def _sort_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return what is to be read, and the folders to search.
 
-    Raises ToslocError if there is nothing to read, and for several words that are not quoted.
+    Raises ToslocError if there is nothing to read, for several words that are not quoted, and for
+    a source file beside a report.
     """
+    from tosloc.code.languages import has_grammar, language_name
+
     folders = [argument for argument in arguments if os.path.isdir(argument)]
     sources = [argument for argument in arguments if argument not in folders]
     if not sources and _has_piped_input():
@@ -312,6 +315,14 @@ def _sort_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
             f"{words[0]}: no such file; if this is the text of a report, put it in quotation marks:"
             f" tosloc localize {text}"
         )
+    if len(sources) > 1:
+        for source in sources:
+            if os.path.isfile(source) and has_grammar(language_name(source)):
+                name = shlex.quote(os.path.basename(source))
+                raise ReportError(
+                    f"{source} is a source file and no report; to search only this file, use"
+                    f" --include {name}"
+                )
     return sources, folders
 
 
@@ -376,8 +387,8 @@ def _read_reports(source: str, repo: Path | None) -> list[BugReport]:
         return read_new_reports(StringIO(json.dumps(issue)))
     if len(source.split()) == 1:
         raise ReportError(
-            f"{source}: no such file; check the path, or give the report's text (two words or more)"
-            " or a GitHub issue ('#12', OWNER/REPO#12 or its address)"
+            f"{source}: no such file or folder; check the path, or give the report's text (two"
+            " words or more) or a GitHub issue ('#12', OWNER/REPO#12 or its address)"
         )
     return read_new_reports(StringIO(source))
 
