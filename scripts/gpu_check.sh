@@ -7,4 +7,9 @@ set -euo pipefail
 # Progress bars would hide the results.
 export HF_HUB_DISABLE_PROGRESS_BARS=1
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-exec "${PYTHON:-.venv/bin/python}" -m scripts.gpu_check "$@"
+python="${PYTHON:-.venv/bin/python}"
+if ! command -v "$python" >/dev/null; then
+    echo "gpu_check.sh: $python is missing; run bash scripts/test.sh, which makes .venv, or set PYTHON to a Python that has tosloc[encoder]" >&2
+    exit 2
+fi
+exec "$python" -m scripts.gpu_check "$@"

@@ -31,6 +31,21 @@ def results(tmp_path):
     return json.loads((tmp_path / "out.json").read_text()), process.stdout
 
 
+def test_a_missing_python_is_named_with_the_script_that_installs_it():
+    process = subprocess.run(
+        ["bash", "scripts/gpu_check.sh"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHON": "missing/python"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 2
+    assert process.stderr.startswith(
+        "gpu_check.sh: missing/python is missing; run bash scripts/test.sh"
+    )
+
+
 @pytest.mark.slow
 def test_every_check_passes_on_a_cpu(results):
     values, output = results
