@@ -38,7 +38,7 @@ def lead(scores: FloatArray, is_fixed: BoolArray) -> float:
 
 
 with Localizer.open(REPOSITORY) as localizer:
-    print("lead of the fixed file: before -> after")
+    print("score of the fixed file minus the best other score, without -> with the feature:")
     for labelled in read_reports(REPORTS, suffixes=[".py"]):
         localization = localizer.localization(labelled.report)
         values = title_words_in_path(localization.stage_one.context)

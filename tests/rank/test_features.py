@@ -22,7 +22,10 @@ IDF_1_OF_1 = math.log(1 + 0.5 / 1.5)
 
 @pytest.fixture
 def compute(make_context):
-    """Return a function (feature, files, report, shares, history ...) -> values (F,)."""
+    """Return a function (feature, files, report, shares, history ...) -> values (F,).
+
+    Values are in the order of the version's paths, which git sorts by bytes: "B.c" before "a.c".
+    """
 
     def values_of(name, files, report="", shares=None, **history):
         if not isinstance(files, dict):
