@@ -12,4 +12,14 @@ if ! command -v "$python" >/dev/null; then
     echo "gpu_check.sh: $python is missing; run bash scripts/test.sh, which makes .venv, or set PYTHON to a Python that has tosloc[encoder]" >&2
     exit 2
 fi
+"$python" - <<'PYTHON' || exit 2
+import sys
+
+from tosloc.core.errors import MissingExtra, require
+
+try:
+    require("the GPU check", "encoder", "torch", "transformers", "accelerate")
+except MissingExtra as error:
+    sys.exit(f"gpu_check.sh: {error}")
+PYTHON
 exec "$python" -m scripts.gpu_check "$@"

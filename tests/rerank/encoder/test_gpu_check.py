@@ -31,15 +31,30 @@ def results(tmp_path):
     return json.loads((tmp_path / "out.json").read_text()), process.stdout
 
 
-def test_a_missing_python_is_named_with_the_script_that_installs_it():
-    process = subprocess.run(
+def run_with_python(python):
+    """Run the script with another Python, and return the ended process."""
+    return subprocess.run(
         ["bash", "scripts/gpu_check.sh"],
         cwd=ROOT,
-        env=os.environ | {"PYTHON": "missing/python"},
+        env=os.environ | {"PYTHON": str(python)},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_a_python_without_torch_is_refused_in_one_sentence(tmp_path):
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    python.chmod(0o755)
+    process = run_with_python(python)
+    assert process.returncode == 2
+    assert process.stderr.startswith("gpu_check.sh: the GPU check needs torch")
+    assert process.stderr.count("\n") == 1
+
+
+def test_a_missing_python_is_named_with_the_script_that_installs_it():
+    process = run_with_python("missing/python")
     assert process.returncode == 2
     assert process.stderr.startswith(
         "gpu_check.sh: missing/python is missing; run bash scripts/test.sh"
