@@ -7,24 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
+from tests.rank.test_suspects import CART, DISCOUNT
 from tosloc.core.records import BugReport
 from tosloc.localize.localizer import Localizer
 from tosloc.rank.suspects import MAX_SUSPECTS
 
-CART = '''\
-class Cart:
-    def add(self, item):
-        """Put an item into the cart."""
-        self.items.append(item)
-
-    def total(self):
-        """Return the price of all items."""
-        return sum(item.price for item in self.items)
-'''
-DISCOUNT = CART.replace(
-    "return sum(item.price for item in self.items)",
-    "price = sum(item.price for item in self.items)\n        return price - self.discount * price",
-)
 WRONG = "The total of the cart is wrong: Cart.total subtracts the discount twice."
 REGRESSION = f"{WRONG} It used to work."
 
