@@ -149,7 +149,7 @@ def install(
         return
     if not agents:
         raise ToslocError(f"--write needs at least one agent; choose from {', '.join(AGENTS)}")
-    if repo is None and not all(agent.is_of_the_user for agent in chosen):
+    if repo is None and not all(agent.is_user_wide for agent in chosen):
         repo = discovery.current_repository()
     for path, is_changed in write_entries(chosen, repo, program):
         verdict = (

@@ -48,8 +48,8 @@ class Agent:
     """Beginning of its own command that adds a server, if it has one."""
 
     @property
-    def is_of_the_user(self) -> bool:
-        """Whether its file is in the user's folder, and not in a project."""
+    def is_user_wide(self) -> bool:
+        """Whether the file belongs to the user and serves all projects."""
         return self.file.startswith("~/")
 
     def arguments(self) -> list[str]:
@@ -69,7 +69,7 @@ class Agent:
         Codex reads the folder that ``$CODEX_HOME`` names. Raises ToslocError for a file of a
         project without a work tree, and for one that links lead out of the work tree.
         """
-        if self.is_of_the_user:
+        if self.is_user_wide:
             folder = os.environ.get("CODEX_HOME") or Path.home() / ".codex"
             return Path(folder) / Path(self.file).name
         if root is None or not (root / ".git").exists():
