@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
@@ -61,7 +62,7 @@ class RenameAgreement:
 
 
 class FileLog(NamedTuple):
-    """The past of one file, as git tells it."""
+    """The past of one file in git's log."""
 
     commits: frozenset[str]
     renames: frozenset[RenameEvent]
@@ -75,9 +76,9 @@ def compare_with_git(
     Where git follows a copy, the file's past ends. Only commits that the history index contains
     count: no merges, and at most ``MAX_FILES`` files.
     """
-    indexed = IndexedRepository.configured(repo)
-    head = indexed.source_snapshot("HEAD")
-    history = read_history(repo, head.commit, indexed.suffixes, progress)
+    with closing(IndexedRepository.configured(repo)) as indexed:
+        head = indexed.source_snapshot("HEAD")
+        history = read_history(repo, head.commit, indexed.suffixes, progress)
     index = build_history(history, (), repo.path_names)
     rows = sorted(head.path_ids.tolist(), key=lambda row: repo.path_names.names[row])
     sample = random.Random(seed).sample(rows, min(files, len(rows)))
@@ -132,7 +133,7 @@ class _Comparison:
         self._commits: LongArray = np.zeros((2, 3), dtype=np.int64)
 
     def add(self, row: int, log: FileLog) -> None:
-        """Count a file with a path row, and its past as git tells it."""
+        """Count a file with a path row, and its past in git's log."""
         self._files += 1
         self._renames += _count(log.renames, set(self._followed_renames(row)))
         if not log.renames:
