@@ -10,7 +10,7 @@ from tests.conftest import FIRST_TIME, HOUR
 from tests.rank.test_suspects import CART, DISCOUNT
 from tosloc.core.records import BugReport
 from tosloc.localize.localizer import Localizer
-from tosloc.rank.suspects import MAX_SUSPECTS
+from tosloc.rank.suspects import MAX_SUSPECTS, SuspectSearch
 
 WRONG = "The total of the cart is wrong: Cart.total subtracts the discount twice."
 REGRESSION = f"{WRONG} It used to work."
@@ -91,6 +91,20 @@ def test_no_suspect_is_later_than_the_report(project):
 @pytest.mark.parametrize("options", [{"top": 1}, {"functions": 0}, {"functions": 9}])
 def test_suspects_do_not_depend_on_what_is_listed(ask, options):
     assert ask(REGRESSION, **options).suspects == ask(REGRESSION).suspects
+
+
+def test_files_weigh_alike_for_suspects_however_many_are_listed(ask, monkeypatch):
+    searched = []
+
+    def record_shares(repository, reasons, hits, lookups):
+        searched.append([hit.share for hit in hits])
+        return SuspectSearch(())
+
+    monkeypatch.setattr("tosloc.localize.localization.find_suspects", record_shares)
+    ask(REGRESSION, top=1)
+    ask(REGRESSION, top=10)
+    assert searched[0] == searched[1]
+    assert max(searched[0]) > 0
 
 
 def test_without_code_there_is_no_diff(ask):

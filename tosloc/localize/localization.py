@@ -513,8 +513,10 @@ class Localization:
             return SuspectSearch((), () if wanted is None else (NO_CHANGES_TO_SUSPECT,))
         first, _ = self._first_files(MAX_FILES, selection, None)
         if list(files[:MAX_FILES]) != first or functions < FUNCTIONS_OF_SUSPECTS:
-            no_share = np.zeros(len(self.scores))
-            hits = self._hits(first, 1, no_share, FUNCTIONS_OF_SUSPECTS)
+            share = self._shares(selection)
+            if self._moved_up is not None:
+                share = np.zeros(len(share))
+            hits = self._hits(first, 1, share, FUNCTIONS_OF_SUSPECTS)
         searched = []
         for hit in hits[:MAX_FILES]:
             searched.append(replace(hit, functions=hit.functions[:FUNCTIONS_OF_SUSPECTS]))
