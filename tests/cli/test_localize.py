@@ -276,6 +276,37 @@ def test_a_source_file_beside_a_report_is_refused(fails, folder):
     )
 
 
+def test_a_source_file_in_place_of_a_report_is_refused(fails, folder):
+    (folder / "auth.py").write_text("def log_in():\n    return 1\n")
+    assert fails("auth.py") == (
+        "auth.py is a source file and no report; describe the bug in quotation marks or in a text"
+        " file, and add --include auth.py to search only this file: tosloc localize 'what goes"
+        " wrong' --include auth.py"
+    )
+
+
+def test_a_source_file_and_a_folder_without_a_report_are_refused(fails, folder):
+    (folder / "auth.py").write_text("def log_in():\n    return 1\n")
+    assert "auth.py is a source file and no report" in fails("auth.py", folder)
+
+
+def test_a_source_file_that_no_grammar_reads_is_no_report(fails, folder):
+    (folder / "run.sh").write_text("echo run\n")
+    assert "run.sh is a source file and no report" in fails("run.sh")
+
+
+def test_the_name_of_a_source_file_is_escaped_for_the_glob(fails, folder):
+    (folder / "[id].tsx").write_text("export default 1\n")
+    assert fails("[id].tsx").endswith(r"--include '\[id\].tsx'")
+
+
+@pytest.mark.parametrize("name", ["bug.txt", "bug.yml"])
+def test_a_report_may_be_any_file_that_is_no_source_code(localize, project, folder, name):
+    (folder / name).write_text(REPORT)
+    out, _ = localize(name)
+    assert out[0] == "bug: Parser drops the header"
+
+
 @pytest.mark.parametrize("option", ["--json", "--open"])
 def test_two_reports_are_too_many_for_one_answer(fails, option):
     message = (

@@ -293,10 +293,8 @@ def _sort_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return what is to be read, and the folders to search.
 
     Raises ToslocError if there is nothing to read, for several words that are not quoted, and for
-    a source file beside a report.
+    a source file in place of a report or beside one.
     """
-    from tosloc.code.languages import has_grammar, language_name
-
     folders = [argument for argument in arguments if os.path.isdir(argument)]
     sources = [argument for argument in arguments if argument not in folders]
     if not sources and _has_piped_input():
@@ -315,15 +313,30 @@ def _sort_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
             f"{words[0]}: no such file; if this is the text of a report, put it in quotation marks:"
             f" tosloc localize {text}"
         )
-    if len(sources) > 1:
-        for source in sources:
-            if os.path.isfile(source) and has_grammar(language_name(source)):
-                name = shlex.quote(os.path.basename(source))
-                raise ReportError(
-                    f"{source} is a source file and no report; to search only this file, use"
-                    f" --include {name}"
-                )
+    for source in sources:
+        if _is_source_file(source):
+            glob = _SPECIAL_IN_GLOBS.sub(r"\\\g<0>", os.path.basename(source))
+            raise ReportError(_describe_source_file(source, glob, is_alone=len(sources) == 1))
     return sources, folders
+
+
+def _is_source_file(source: str) -> bool:
+    """Return whether an argument is an existing file that a search covers by its suffix."""
+    from tosloc.code.languages import SOURCE_SUFFIXES
+
+    return Path(source).suffix.lower() in SOURCE_SUFFIXES and os.path.isfile(source)
+
+
+def _describe_source_file(source: str, glob: str, *, is_alone: bool) -> str:
+    """Return why a source file is no report, and how to search it with a glob of its name."""
+    problem = f"{source} is a source file and no report"
+    include = f"--include {shlex.quote(glob)}"
+    if not is_alone:
+        return f"{problem}; to search only this file, use {include}"
+    return (
+        f"{problem}; describe the bug in quotation marks or in a text file, and add {include} to"
+        f" search only this file: tosloc localize 'what goes wrong' {include}"
+    )
 
 
 def _has_piped_input() -> bool:
