@@ -133,7 +133,11 @@ def test_a_wrong_export_is_one_sentence(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("mine nowhere.json", "nowhere.json cannot be read (No such file"),
+        (
+            "mine nowhere.json",
+            "nowhere.json: no such file; check the path, let --github fetch the issues of a GitHub"
+            " project, or export them with: gh issue list --state closed",
+        ),
         ("mine --pattern (1)", "--pattern links commits to issues, but no issues are given"),
         (
             "train --out run",

@@ -119,12 +119,25 @@ def mine(
 def _read_issues(
     issues: Exports, exports: Sequence[Path], github: str | None, callback: Progress
 ) -> None:
-    """Add the issues of exported files and of a project at GitHub."""
+    """Add the issues of exported files and of a project at GitHub.
+
+    Raises ReportError if a file is missing or cannot be read.
+    """
     from tosloc.mine.github import fetch_issues, read_token
+    from tosloc.mine.issues import GITHUB_ISSUES
     from tosloc.reports.source import read_text
 
     for export in exports:
-        issues.add(*read_text("-" if str(export) == "-" else export))
+        if str(export) == "-":
+            issues.add(*read_text("-"))
+            continue
+        if not export.exists():
+            raise ReportError(
+                f"{export}: no such file",
+                hint="check the path, let {github} fetch the issues of a GitHub project, or export"
+                f" them with: {GITHUB_ISSUES} > issues.json",
+            )
+        issues.add(*read_text(export))
     if github is not None:
         issues.projects.add(github.lower())
         records = fetch_issues(github, read_token(), progress=callback)
