@@ -14,13 +14,17 @@ are not pinned: they are the tools of this repository, not of its users.
 from __future__ import annotations
 
 import argparse
+import shlex
+import sys
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from packaging.requirements import Requirement
-from packaging.version import Version
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+    from packaging.version import Version
 
 ROOT: Final = Path(__file__).parents[1]
 TOOL_EXTRAS: Final = {"dev", "docs"}
@@ -31,6 +35,8 @@ def user_requirements(pyproject: str) -> list[Requirement]:
 
     The tools of this repository, and references of the project to its own extras, are left out.
     """
+    from packaging.requirements import Requirement
+
     project = tomllib.loads(pyproject)["project"]
     lines = list(project["dependencies"])
     for extra, requirements in project["optional-dependencies"].items():
@@ -42,6 +48,8 @@ def user_requirements(pyproject: str) -> list[Requirement]:
 
 def lowest_version(requirement: Requirement) -> Version:
     """Return the version after `>=`. Raises ValueError if the requirement has none."""
+    from packaging.version import Version
+
     for specifier in requirement.specifier:
         if specifier.operator == ">=":
             return Version(specifier.version)
@@ -58,11 +66,14 @@ def floors(requirements: Iterable[Requirement]) -> dict[str, Version]:
     return dict(sorted(lowest.items(), key=lambda item: item[0].lower()))
 
 
-def main() -> None:
-    """Print the constraints, one a line."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the constraints, one a line. Exits with code 2 if packaging is not installed."""
     as_written = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=as_written)
-    parser.parse_args()
+    parser.parse_args(arguments)
+    if find_spec("packaging") is None:
+        install = f"{shlex.quote(sys.executable)} -m pip install packaging"
+        parser.exit(2, f"{parser.prog} needs packaging; run: {install}\n")
     pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     for name, version in floors(user_requirements(pyproject)).items():
         print(f"{name}=={version}")

@@ -12,16 +12,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
-
-import torch
-from tokenizers import ByteLevelBPETokenizer
-from tokenizers.processors import RobertaProcessing
-from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaModel
+from typing import TYPE_CHECKING, Final
 
 from tosloc.cli.guard import run_guarded
-from tosloc.lab.bundle import read_bundle
-from tosloc.rerank.encoder.encoders import report_text
+from tosloc.core.errors import require
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast, RobertaConfig
 
 SPECIAL_TOKENS: Final = {
     "bos_token": "<s>",
@@ -38,6 +35,9 @@ def write_encoders(pack: Path, out: Path, config: RobertaConfig) -> None:
 
     A vocabulary is a byte-level BPE, as RoBERTa's, of at most ``config.vocab_size`` tokens.
     """
+    from tosloc.lab.bundle import read_bundle
+    from tosloc.rerank.encoder.encoders import report_text
+
     bundle = read_bundle(pack)
     code = list(bundle.texts.values())
     reports = [report_text(case.report) for case in bundle.parts["train"]]
@@ -47,6 +47,9 @@ def write_encoders(pack: Path, out: Path, config: RobertaConfig) -> None:
 
 def write_encoder(folder: Path, texts: list[str], config: RobertaConfig, seed: int) -> None:
     """Write an encoder of this architecture with a vocabulary learned from texts."""
+    import torch
+    from transformers import RobertaModel
+
     tokenizer = _train_tokenizer(texts, config)
     torch.manual_seed(seed)
     model = RobertaModel(config)
@@ -58,6 +61,10 @@ def write_encoder(folder: Path, texts: list[str], config: RobertaConfig, seed: i
 
 def _train_tokenizer(texts: list[str], config: RobertaConfig) -> PreTrainedTokenizerFast:
     """Learn a vocabulary from texts and return its tokenizer."""
+    from tokenizers import ByteLevelBPETokenizer
+    from tokenizers.processors import RobertaProcessing
+    from transformers import PreTrainedTokenizerFast
+
     special_tokens = list(SPECIAL_TOKENS.values())
     bpe = ByteLevelBPETokenizer()
     bpe.train_from_iterator(
@@ -74,7 +81,10 @@ def _train_tokenizer(texts: list[str], config: RobertaConfig) -> PreTrainedToken
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write both encoders, by default in the published models' size."""
+    """Write both encoders, by default in the published models' size.
+
+    Raises MissingExtra if torch or transformers is not installed.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -85,6 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--width", type=int, default=768, help="width, up to 64 or a multiple of it; default: 768"
     )
     options = parser.parse_args(arguments)
+    require("writing encoders", "encoder", "torch", "transformers")
+    from transformers import RobertaConfig
+
     size = RobertaConfig(
         num_hidden_layers=options.layers,
         hidden_size=options.width,

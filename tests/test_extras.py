@@ -10,8 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 import tosloc
+from scripts import random_encoders
 from tests import toy
 from tosloc.cli import main
+from tosloc.cli.guard import run_guarded
 from tosloc.core.errors import _install_command
 from tosloc.localize.localizer import Localizer
 
@@ -150,6 +152,14 @@ def test_a_command_names_its_missing_extra_before_it_begins(
     sentence = f"tosloc: {part} needs {', '.join(packages)}; run: {_install_command(extra)}\n"
     assert capsys.readouterr().err == sentence
     assert {path.name for path in repository.path.iterdir()} == {".git", "bug.md"}
+
+
+def test_random_encoders_name_the_command_that_installs_torch(hide_packages, tmp_path, capsys):
+    hide_packages("torch", "transformers")
+    arguments = [str(tmp_path / "pack"), str(tmp_path / "out")]
+    assert run_guarded(lambda: random_encoders.main(arguments)) == 2
+    sentence = f"writing encoders needs torch, transformers; run: {_install_command('encoder')}\n"
+    assert capsys.readouterr().err == f"tosloc: {sentence}"
 
 
 def test_configuration_of_the_paper_needs_lizard(hide_packages, train, tmp_path, capsys):
@@ -296,11 +306,12 @@ def test_a_second_question_loads_no_more_than_it_needs(repository, tmp_path):
     ("code", "arguments", "allowed"),
     [
         ("import tosloc", [], set()),
+        ("import scripts.random_encoders", [], set()),
         (RUN_COMMAND, ["--help"], set()),
         (RUN_COMMAND, ["localize", "--help"], set()),
         pytest.param(IMPORT_LAB, [], {"tree_sitter", "scipy", "git"}, marks=pytest.mark.slow),
     ],
-    ids=["import", "--help", "localize --help", "lab"],
+    ids=["import", "script", "--help", "localize --help", "lab"],
 )
 def test_nothing_heavy_is_loaded(code, arguments, allowed):
     assert loaded_modules(code, *arguments) & (HEAVY - allowed) == set()

@@ -1,7 +1,11 @@
 """The constraints of a run with the lowest promised versions come from pyproject.toml alone."""
 
+import subprocess
+import sys
+
 import pytest
 
+from scripts import lowest_versions
 from scripts.lowest_versions import ROOT, floors, user_requirements
 
 PYPROJECT = """
@@ -46,3 +50,18 @@ def test_a_dependency_without_a_lowest_version_is_named():
 def test_every_dependency_of_this_project_has_a_lowest_version():
     pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert {"numpy", "torch", "mcp"} <= make_constraints(pyproject).keys()
+
+
+def test_without_packaging_the_command_that_installs_it_is_printed(monkeypatch, capsys):
+    monkeypatch.setattr(lowest_versions, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "executable", "python")
+    with pytest.raises(SystemExit, match="2"):
+        lowest_versions.main([])
+    assert capsys.readouterr().err.endswith(
+        "needs packaging; run: python -m pip install packaging\n"
+    )
+
+
+def test_the_script_is_imported_without_packaging():
+    hide = "import sys; sys.modules['packaging'] = None; import scripts.lowest_versions"
+    subprocess.run([sys.executable, "-c", hide], cwd=lowest_versions.ROOT, check=True)
