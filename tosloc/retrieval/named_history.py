@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,10 +77,29 @@ class NamedHistory:
                 found.append(change)
         return tuple(found)
 
+    @cached_property
+    def _tracker_projects(self) -> frozenset[str]:
+        """Projects of issues that the report names, PROJ of PROJ-7, that several commits name."""
+        projects = set()
+        for named in self._context.query.named_changes:
+            if _names_tracker(named):
+                projects.add(_tracker_project(named.name))
+        if not projects:
+            return frozenset()
+        view = self._history.commits
+        issues: Counter[str] = Counter()
+        for name, numbers in view.documents.by_name.items():
+            project = _tracker_project(name)
+            if project in projects and view.known[numbers].any():
+                issues[project] += 1
+        return frozenset(
+            project for project, number in issues.items() if number >= MIN_ISSUES_OF_TRACKER
+        )
+
     def _find(self, named: NamedChange) -> FoundChange | None:
         """Return a named change as the history has it; None if it is not known."""
         history = self._history
-        if named.name[:1].isalpha() and not _is_tracker(history.commits, named.name):
+        if _names_tracker(named) and _tracker_project(named.name) not in self._tracker_projects:
             return None
         commits = _known_documents(history.commits, named)
         merges = _known_documents(history.merges, named)
@@ -165,13 +185,15 @@ def _known_documents(view: DocumentsView, named: NamedChange) -> list[int]:
     return [number for number in numbers if view.known[number]]
 
 
-def _is_tracker(view: DocumentsView, name: str) -> bool:
-    """Return whether the project of an issue, PROJ of PROJ-7, is that of several known commits."""
-    prefix = name.rpartition("-")[0] + "-"
-    issues = 0
-    for other, numbers in view.documents.by_name.items():
-        issues += other.startswith(prefix) and bool(view.known[numbers].any())
-    return issues >= MIN_ISSUES_OF_TRACKER
+def _names_tracker(named: NamedChange) -> bool:
+    """Return whether a change is named by an issue such as PROJ-7, not by a bare number."""
+    return named.name[:1].isalpha()
+
+
+def _tracker_project(name: str) -> str:
+    """Return the project of an issue, PROJ of PROJ-7; "" for a name without a hyphen."""
+    project, hyphen, _ = name.partition("-")
+    return project if hyphen else ""
 
 
 def _by_commit(documents: Documents, beginning: str) -> Iterator[int]:
