@@ -3,6 +3,7 @@
 import pytest
 
 from tests.index_fixtures import make_context, make_corpus
+from tosloc.retrieval.formulas import idf
 from tosloc.retrieval.messages import MAX_VALUE_WORDS
 
 __all__ = ["make_context", "make_corpus"]
@@ -73,3 +74,18 @@ def test_message_of_many_files_is_not_distinctive(make_context):
 
 def test_report_without_words_has_no_message(message_of):
     assert message_of("", "") is None
+
+
+def test_rarities_are_computed_once_for_all_files_of_a_report(make_context, monkeypatch):
+    context = make_context(FILES, "x", "the door is locked here")
+    messages = context.messages
+    calls = []
+
+    def count_calls(documents, frequency):
+        calls.append(documents)
+        return idf(documents, frequency)
+
+    monkeypatch.setattr("tosloc.retrieval.messages.idf", count_calls)
+    for row in range(len(FILES)):
+        messages.find(row)
+    assert len(calls) == 1

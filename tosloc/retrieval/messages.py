@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -170,6 +171,11 @@ class ReportMessages:
                 best[row] = run
         return best
 
+    @cached_property
+    def _idf_by_files(self) -> FloatArray:
+        """IDF of a pair that 1, 2, ... of all files have."""
+        return idf(self._files, np.arange(1, self._files + 1))
+
     def find(self, row: int) -> Message | None:
         """Return the best message that a blob shares with the report, if any."""
         runs = self._plain_runs.of_row(row)
@@ -184,8 +190,7 @@ class ReportMessages:
             number, start, _ = self._words[first]
             texts.append(self._lines[number][start : self._words[last][2]])
             words += last - first + 1
-        rarities = idf(self._files, np.arange(1, self._files + 1))
-        fewest_files = int((rarities >= best.rarest - 1e-9).sum())
+        fewest_files = int((self._idf_by_files >= best.rarest - 1e-9).sum())
         return Message(best.gain, " … ".join(texts), words, fewest_files)
 
 
