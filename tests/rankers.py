@@ -27,8 +27,8 @@ from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 from tosloc.rank.tables import FeatureTable, read_blocks
 from tosloc.rerank.base import RERANKERS, reranker_class
-from tosloc.retrieval.history_index import report_documents
 from tosloc.train.experiment import ExperimentContext
+from tosloc.train.training import known_reports
 
 WEIGHTED_SUM = StageOne(features.NAMES, np.linspace(0.2, 1.5, len(features.NAMES)))
 STAGES_ONE = {
@@ -166,12 +166,10 @@ def make_localizer(world, name):
     if name in BOTH_STAGES:
         reranker_name = BOTH_STAGES[name]
         reranker = reranker_class(reranker_name).load(world.model_folder / reranker_name)
-    paths = world.experiment.repo.path_names
-    documents = report_documents(world.experiment.dataset.cases, world.experiment.history, paths)
     model = Model(
         STAGES_ONE.get(name, WEIGHTED_SUM),
         reranker=reranker,
-        known_reports=(documents, tuple(paths.names)),
+        known_reports=known_reports(world.experiment),
         configuration=world.experiment.config,
     )
     return Localizer(model)

@@ -19,6 +19,7 @@ from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.git.repository import Repository
 from tosloc.rank import features
 from tosloc.rank.tables import read_blocks
+from tosloc.reports.shared_lines import MIN_REPORTS
 from tosloc.retrieval.history_index import HistoryIndex
 from tosloc.train import training
 from tosloc.train.experiment import ExperimentContext
@@ -115,6 +116,35 @@ def test_an_earlier_fix_changes_features(project, clean_features):
     early = project.records[2] | {"id": "9", "summary": PLANTED_TEXT, "description": PLANTED_TEXT}
     names = changed_features(clean_features, extract_features(project, [*project.records, early]))
     assert {"file_documents", "near_reports", "history"} <= names
+
+
+def add_repeating_reports(project, opened):
+    """Return the records with reports that repeat the text of the asked report.
+
+    The first was opened at ``opened``, in seconds since 1970. All have the newest fix.
+    """
+    text = project.records[ASKED]["description"]
+    newest = project.records[-1]
+    records = list(project.records)
+    for number in range(MIN_REPORTS):
+        identity = str(90 + number)
+        record = toy.labelled_record(
+            identity, "Again", text, opened + number, newest["fix_commit"], newest["fixed"]
+        )
+        records.append(record)
+    return records
+
+
+def test_lines_that_later_reports_share_change_no_feature(project, clean_features):
+    records = add_repeating_reports(project, FIXED_AT - toy.DAY)
+    check_same(extract_features(project, records), clean_features)
+
+
+def test_lines_that_earlier_reports_share_change_features(project, clean_features):
+    """The test above can fail."""
+    records = add_repeating_reports(project, FIXED_AT - toy.DAY - MIN_REPORTS)
+    names = changed_features(clean_features, extract_features(project, records))
+    assert {"bm25f", "code"} <= names
 
 
 OPENED_LATE = datetime.fromtimestamp(FIXED_AT + 5, UTC).isoformat()

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests import toy
 from tosloc.cli import main
 from tosloc.core.records import BugReport
 from tosloc.lab.report_parts import PARTS, count_words, measure_parts
@@ -55,6 +56,20 @@ def test_shares_add_up_to_one(reports):
     assert measured.reports == 2
     assert measured.words == 18
     assert sum(measured.shares.values()) == pytest.approx(1)
+
+
+def test_lines_that_earlier_reports_share_are_form(tmp_path):
+    """Of six reports with the line, the last was opened after it was shared."""
+    records = []
+    for number in range(6):
+        opened = toy.START + number
+        text = "Which depot do you run?"
+        records.append(toy.labelled_record(f"{number}", "x", text, opened, "a" * 40, ["a.py"]))
+    path = tmp_path / "depot.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)))
+    measured = measure_parts([path])
+    assert measured.shares["form"] * measured.words == pytest.approx(5)
+    assert measured.shares["prose"] * measured.words == pytest.approx(25)
 
 
 def test_command_prints_a_column_for_each_data_set(reports, capsys):

@@ -25,7 +25,9 @@ from tosloc.localize.model import Model
 from tosloc.rank import features
 from tosloc.rank.fitting import AS_SHIPPED
 from tosloc.rank.stage_one import StageOne
+from tosloc.reports.shared_lines import SharedLines
 from tosloc.retrieval.documents import Document, Documents
+from tosloc.storage.prepared import KnownReports
 from tosloc.storage.repository import IndexedRepository
 
 SHIPPED = sorted(
@@ -51,7 +53,11 @@ def checkpoint(project, tmp_path_factory):
     )
     model = Model(
         StageOne(features.NAMES, np.ones(len(features.NAMES))),
-        known_reports=(Documents.collect([document]), ("a.java", "b.java", "c.java")),
+        known_reports=KnownReports(
+            Documents.collect([document]),
+            ("a.java", "b.java", "c.java"),
+            SharedLines(["which depot", "which shop"], np.array([1.5, 2.0])),
+        ),
         weights=Weights("trained"),
         provenance={},
         configuration=toy.small_config(),
@@ -131,6 +137,9 @@ def test_saving_leaves_nothing_of_an_earlier_checkpoint(copy):
             "literals are in no order",
         ),
         ("reports", "reports.times", lambda a: a - 10**15, "times are out of bounds"),
+        ("reports", "shared_lines.times", lambda a: a * np.inf, "times are out of bounds"),
+        ("reports", "shared_lines.times", lambda a: a[:1], "times has an unexpected type"),
+        ("version", "shared_lines.times", lambda a: a[::-1].copy(), "lines are in no order"),
     ],
     ids=[
         "rows of postings",
@@ -143,6 +152,9 @@ def test_saving_leaves_nothing_of_an_earlier_checkpoint(copy):
         "rows of literals",
         "order of literals",
         "times of reports",
+        "times of shared lines",
+        "number of shared lines",
+        "order of shared lines",
     ],
 )
 def test_hostile_arrays_are_refused(copy, file, name, change, words):
@@ -259,6 +271,29 @@ def test_a_checkpoint_of_an_earlier_version_is_understood(copy, provenance, choi
     (copy / "weights.json").write_text(json.dumps(record | {"choice": choice}))
     (copy / "provenance.json").write_text(json.dumps(provenance))
     assert Model.load(copy).weights == weights
+
+
+def test_saving_keeps_the_lines_that_reports_share(copy):
+    shared_lines = Model.load(copy).known_reports.shared_lines
+    assert shared_lines.keys == ["which depot", "which shop"]
+    assert shared_lines.times.tolist() == [1.5, 2.0]
+
+
+def test_a_version_in_a_checkpoint_has_the_lines_that_reports_share(copy):
+    history = Model.load(copy).version.history
+    assert history.as_of(2.0).shared_lines == {"which depot"}
+
+
+@pytest.mark.parametrize("file", ["reports", "version"])
+def test_a_checkpoint_of_an_earlier_version_has_no_shared_lines(copy, file):
+    path = copy / f"{file}.npz"
+    arrays = load_arrays(path)
+    del arrays["shared_lines.keys"]
+    del arrays["shared_lines.times"]
+    save_arrays(path, arrays)
+    model = Model.load(copy)
+    histories = {"reports": model.known_reports, "version": model.version.history}
+    assert not len(histories[file].shared_lines.keys)
 
 
 def test_saving_keeps_the_description_of_the_weights(copy):

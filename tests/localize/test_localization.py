@@ -15,8 +15,8 @@ from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 from tosloc.rank.tables import read_blocks
 from tosloc.rerank.base import Candidates, Reranked, RerankingContext
-from tosloc.retrieval.history_index import report_documents
 from tosloc.train.experiment import ExperimentContext
+from tosloc.train.training import known_reports
 
 SIGNS = np.where(np.arange(len(features.ALL)) % 7 == 3, -1, 1)
 STAGE_ONE = StageOne(features.ALL, np.linspace(0.5, 1.5, len(features.ALL)) * SIGNS)
@@ -101,10 +101,8 @@ def experiment(project):
 @pytest.fixture(scope="module")
 def localizer(experiment):
     """Return a localizer as training leaves it."""
-    paths = experiment.repo.path_names
-    documents = report_documents(experiment.dataset.cases, experiment.history, paths)
-    known_reports = (documents, tuple(paths.names))
-    return Localizer(Model(STAGE_ONE, known_reports=known_reports, configuration=CONFIG))
+    reports = known_reports(experiment)
+    return Localizer(Model(STAGE_ONE, known_reports=reports, configuration=CONFIG))
 
 
 @pytest.fixture(scope="module")

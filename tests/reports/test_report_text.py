@@ -9,7 +9,9 @@ from tosloc.reports.text import (
     commands,
     condense_logs,
     is_issue_template,
+    repeatable_lines,
     split_report_text,
+    template_key,
     template_keys,
 )
 
@@ -134,6 +136,39 @@ body:
 def test_lines_of_the_projects_template_are_its_form(line):
     assert kind_of(line) == ["prose"]
     assert kind_of(line, template=template_keys(TEMPLATE)) == ["form"]
+
+
+def test_a_line_of_the_template_with_an_address_is_its_form():
+    line = "See [our guide](https://depot.example/guide) before you write"
+    assert kind_of(line, template=template_keys(line)) == ["form"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Which depot do you run", "- **Which depot**: none", "## Depot", "See https://x.org/a b"],
+)
+def test_lines_that_a_form_may_have(line):
+    assert repeatable_lines(f"It hangs\n{line}") == {"it hangs", template_key(line)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Depot",
+        "java.lang.NullPointerException",
+        "1 2 3",
+        "import depot as shop",
+        "> which depot",
+        "12:00:01 INFO the depot is open",
+        "- OS: Linux",
+        "```\nwhich depot\n```",
+        "    at shop.Depot.open(Depot.java:3)",
+        "which depot " * 90,
+    ],
+    ids=["word", "name", "digits", "code", "quoted", "log", "system", "fence", "frame", "long"],
+)
+def test_lines_that_repeat_for_other_reasons(line):
+    assert repeatable_lines(line) == set()
 
 
 def test_option_that_the_reporter_chose_is_prose():

@@ -15,11 +15,13 @@ from tosloc.git.process import Git
 from tosloc.git.repository import Repository
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne, StageOneResult
+from tosloc.reports.shared_lines import SharedLines
 from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.documents import Document, Documents
 from tosloc.retrieval.query import Query
 from tosloc.storage import repository as module
 from tosloc.storage.cache import PLACE_FILE, default_store, note_use
+from tosloc.storage.prepared import KnownReports
 from tosloc.storage.repository import IndexedRepository
 
 WORDS = (
@@ -343,10 +345,19 @@ def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):
         document = Document(str(number), number, number, commit, Counter(a=1), (0, 1))
         documents.append(document)
     reports = Documents.collect(documents)
-    history = project.prepare("HEAD~2").with_reports(reports, ["gone.java", PARSER])
+    known = KnownReports(reports, ["gone.java", PARSER])
+    history = project.prepare("HEAD~2").with_reports(known)
     assert history.as_of(9.0).reports.known.tolist() == [True, True, False, False]
     assert history.reports.sizes.tolist() == [2.0] * 4
     assert len(history.reports.files) == 4
+
+
+def test_commits_stand_in_for_reports_if_no_fix_is_known(project, grown):
+    version = project.prepare("HEAD")
+    shared_lines = SharedLines(["which depot"], np.array([5.0]))
+    history = version.with_reports(KnownReports(Documents.collect([]), (), shared_lines))
+    assert history.reports is version.history.reports
+    assert history.shared_lines is shared_lines
 
 
 @pytest.mark.parametrize(

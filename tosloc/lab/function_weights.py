@@ -197,6 +197,7 @@ def _function_tables(project: Project, work: Path, config: Config) -> Iterator[F
                 cases.append(case)
         cases = spread_evenly(cases, MAX_REPORTS)
         templates = IssueTemplates(repo)
+        shared_lines = experiment.history_index.shared_lines
         versions = dict.fromkeys(case.version for case in cases)
         experiment.indexed.build_facts(
             [experiment.indexed.snapshot(version) for version in versions]
@@ -205,7 +206,9 @@ def _function_tables(project: Project, work: Path, config: Config) -> Iterator[F
             changed = changed_functions(labelled[case.report.id].functions, facts)
             if changed.in_version:
                 files = first_files(run.ranking(case.report.id), version, facts)
-                query = Query(case.report, templates.of_commit(case.version))
+                template = templates.of_commit(case.version)
+                shared = shared_lines.as_of(case.report.opened_seconds)
+                query = Query(case.report, template | shared)
                 yield _table(query, version, files, changed.in_version)
 
 

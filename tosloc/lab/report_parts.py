@@ -10,6 +10,7 @@ from pathlib import Path
 from tosloc.code import text
 from tosloc.core.records import BugReport, Progress, ignore_progress
 from tosloc.reports.formats import read_reports
+from tosloc.reports.shared_lines import SharedLines
 from tosloc.reports.text import ReportText
 from tosloc.retrieval.query import Query
 
@@ -34,32 +35,39 @@ class PartShares:
 
 
 def measure_parts(paths: Sequence[Path], progress: Progress = ignore_progress) -> PartShares:
-    """Return how many words each part takes in files of labelled reports.
+    """Return how many words each part takes in files of labelled reports, a project in each.
 
-    Issue forms of the projects are not at hand, so the form is what its lines show. Raises
-    ReportError for a file that cannot be read.
+    Issue forms of the projects are not at hand, so the form is what its lines show, and lines that
+    many earlier reports share. Raises ReportError for a file that cannot be read.
     """
     counts: Counter[str] = Counter()
-    reports = 0
+    number_of_reports = 0
     for number, path in enumerate(paths, start=1):
         # Reports count whatever files they fixed.
-        for labelled in read_reports(path, suffixes=("",)):
-            counts.update(count_words(labelled.report))
-            reports += 1
+        reports = [labelled.report for labelled in read_reports(path, suffixes=("",))]
+        shared_lines = SharedLines.collect(reports)
+        for report in reports:
+            form_lines: frozenset[str] = frozenset()
+            if report.opened is not None:
+                form_lines = shared_lines.as_of(report.opened_seconds)
+            counts.update(count_words(report, form_lines))
+        number_of_reports += len(reports)
         progress("reading reports", number, len(paths))
     words = counts.total()
     shares = {part: counts[part] / max(words, 1) for part in PARTS}
-    return PartShares(reports, words, shares)
+    return PartShares(number_of_reports, words, shares)
 
 
-def count_words(report: BugReport) -> dict[str, int]:
+def count_words(report: BugReport, form_lines: frozenset[str] = frozenset()) -> dict[str, int]:
     """Return the number of words of each part of a report.
+
+    ``form_lines`` are as in ``Query``.
 
     >>> counts = count_words(BugReport("1", "It hangs", "Why?\\n- OS: Linux", None))
     >>> counts["title"], counts["prose"], counts["environment"], counts["dropped"]
     (2, 1, 2, 0)
     """
-    query = Query(report)
+    query = Query(report, form_lines)
     counts = {TITLE: len(text.words(report.summary))}
     for part, content in query.parts._asdict().items():
         counts[part] = len(text.words(content))

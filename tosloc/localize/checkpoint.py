@@ -20,9 +20,10 @@ from tosloc.localize.answer import Weights
 from tosloc.rank import features
 from tosloc.rank.calibration import DEFAULT_TEMPERATURE, MAX_TEMPERATURE, MIN_TEMPERATURE
 from tosloc.rank.stage_one import HeadRanker, StageOne, Trees
+from tosloc.reports.shared_lines import SharedLines, check_shared_lines
 from tosloc.rerank.base import RERANKERS, reranker_class
 from tosloc.retrieval.documents import Documents, check_documents
-from tosloc.storage.prepared import StoredVersion, load_untrusted_version
+from tosloc.storage.prepared import KnownReports, StoredVersion, load_untrusted_version
 
 if TYPE_CHECKING:
     from tosloc.rank.fitting import Choice
@@ -195,17 +196,23 @@ def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:
     return reranker_class(name).load(folder / name)
 
 
-def write_known_reports(folder: Path, documents: Documents, paths: Sequence[str]) -> None:
-    """Write fixed reports, and those of the ``paths`` that their file numbers refer to."""
-    used = np.unique(documents.files)
-    new_numbers = np.full(len(paths), -1, dtype=np.int32)
+def write_known_reports(folder: Path, known: KnownReports) -> None:
+    """Write labelled reports, with those of their paths that file numbers refer to."""
+    used = np.unique(known.documents.files)
+    new_numbers = np.full(len(known.paths), -1, dtype=np.int32)
     new_numbers[used] = np.arange(len(used), dtype=np.int32)
-    used_paths = [paths[number] for number in used.tolist()]
-    arrays = to_arrays({"paths": used_paths, "reports": documents.renumber_files(new_numbers)})
+    used_paths = [known.paths[number] for number in used.tolist()]
+    arrays = to_arrays(
+        {
+            "paths": used_paths,
+            "reports": known.documents.renumber_files(new_numbers),
+            "shared_lines": known.shared_lines,
+        }
+    )
     save_arrays(folder / _REPORTS_FILE, arrays)
 
 
-def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
+def read_known_reports(folder: Path) -> KnownReports | None:
     """Read what ``write_known_reports`` wrote, if anything.
 
     Raises CheckpointError for a damaged file.
@@ -215,7 +222,11 @@ def read_known_reports(folder: Path) -> tuple[Documents, Sequence[str]] | None:
     with open_arrays(folder / _REPORTS_FILE) as arrays:
         paths = unpack_words(arrays["paths"])
         check_documents(arrays, "reports", len(paths))
-        return from_arrays(Documents, arrays, "reports"), paths
+        documents = from_arrays(Documents, arrays, "reports")
+        if "shared_lines.times" not in arrays:  # A checkpoint of an older version of TosLoc.
+            return KnownReports(documents, paths)
+        check_shared_lines(arrays, "shared_lines")
+        return KnownReports(documents, paths, from_arrays(SharedLines, arrays, "shared_lines"))
 
 
 def read_version(folder: Path) -> StoredVersion | None:

@@ -56,12 +56,11 @@ from tosloc.reports.templates import IssueTemplates
 from tosloc.reports.text import is_issue_template
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
 from tosloc.retrieval.context import QueryContext
-from tosloc.retrieval.documents import Documents
 from tosloc.retrieval.postings import top_k
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.releases import Releases
 from tosloc.storage.cache import KEPT_ANSWERS
-from tosloc.storage.prepared import StoredVersion
+from tosloc.storage.prepared import KnownReports, StoredVersion
 from tosloc.storage.repository import IndexedRepository
 
 if TYPE_CHECKING:
@@ -104,14 +103,13 @@ class SearchableVersion:
         self,
         repository: IndexedRepository | None,
         prepared: StoredVersion,
-        known_reports: tuple[Documents, Sequence[str]] | None,
+        known_reports: KnownReports | None,
         reranker: Reranker | None,
     ) -> None:
         """Make a version ready.
 
         Functions, texts and commit messages are read from ``repository``; None if a checkpoint
-        contains the version. ``known_reports`` are the fixed reports that training knew, and the
-        paths that their file numbers stand for.
+        contains the version. ``known_reports`` are the labelled reports that training knew.
         """
         self.snapshot = prepared.snapshot
         self.index = prepared.index
@@ -119,7 +117,7 @@ class SearchableVersion:
         self.history = prepared.history
         self._committed_template = frozenset(prepared.template)
         if known_reports is not None:
-            self.history = prepared.with_reports(*known_reports)
+            self.history = prepared.with_reports(known_reports)
         if repository is not None:
             # Tags may come and go while the version stays the same.
             releases = Releases.read(repository.repo)
@@ -295,7 +293,7 @@ class Localization:
             note = RoutineNote(f"the report has no date, so it is treated as opened at {when}")
             self.notes += (note,)
         history = version.history.as_of(report.opened_seconds)
-        query = Query(report, version.template)
+        query = Query(report, version.template | history.shared_lines)
         context = QueryContext(query, version.index, history)
         self.stage_one = StageOneResult.of(context, stage_one)
         self.scores = self.stage_one.scores

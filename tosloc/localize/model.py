@@ -15,8 +15,7 @@ from tosloc.localize.answer import Weights
 from tosloc.rank.calibration import DEFAULT_TEMPERATURE
 from tosloc.rank.stage_one import StageOne
 from tosloc.rerank.base import Reranker, reranker_class
-from tosloc.retrieval.documents import Documents
-from tosloc.storage.prepared import StoredVersion
+from tosloc.storage.prepared import KnownReports, StoredVersion
 
 if TYPE_CHECKING:
     from tosloc.core.config import Config
@@ -35,8 +34,8 @@ class Model:
     temperature: float = DEFAULT_TEMPERATURE
     """Temperature of the softmax that turns scores into shares; fitted on validation reports."""
     reranker: Reranker | None = None
-    known_reports: tuple[Documents, Sequence[str]] | None = None
-    """The fixed reports that training knew, and the paths that their file numbers stand for."""
+    known_reports: KnownReports | None = None
+    """The labelled reports that training knew."""
     version: StoredVersion | None = None
     """The version that the checkpoint contains, to localize without a repository."""
     weights: Weights = field(default_factory=lambda: Weights("shipped"))
@@ -64,7 +63,7 @@ class Model:
         """Return a copy that contains a version, with the history that this model ranks it by."""
         history = version.history
         if self.known_reports is not None:
-            history = version.with_reports(*self.known_reports)
+            history = version.with_reports(self.known_reports)
         carried = StoredVersion(version.index, history, template=version.template)
         return replace(self, version=carried)
 
@@ -86,7 +85,7 @@ class Model:
             (folder / name).unlink(missing_ok=True)  # an earlier checkpoint's
         checkpoint.write_record(folder / "config.json", self.config.as_dict())
         if self.known_reports is not None:
-            checkpoint.write_known_reports(folder, *self.known_reports)
+            checkpoint.write_known_reports(folder, self.known_reports)
         if self.version is not None:
             save_arrays(folder / checkpoint.VERSION_FILE, self.version.to_arrays())
         more: dict[str, Any] = {checkpoint.TRAINING: self.weights.as_dict()}

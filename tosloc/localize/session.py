@@ -182,7 +182,8 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     from tosloc.retrieval.query import Query
 
     version = localizer.version(None if answer.searched.uncommitted else answer.commit)
-    query = Query(answer.report, version.template)
+    shared_lines = version.history.shared_lines.as_of(answer.report.opened_seconds)
+    query = Query(answer.report, version.template | shared_lines)
     snapshot = version.snapshot
     repository = localizer.repository
     assert repository is not None

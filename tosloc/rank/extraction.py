@@ -203,7 +203,8 @@ def _extract(
     for case, snapshot, commits in zip(cases, snapshots, contained, strict=True):
         version = VersionIndex(corpus, snapshot, opened.paths)
         known = opened.history.as_of(case.report.opened_seconds, commits)
-        query = Query(case.report, opened.templates.of_commit(case.version))
+        template = opened.templates.of_commit(case.version)
+        query = Query(case.report, template | known.shared_lines)
         values = columns(QueryContext(query, version, known), extraction.names)
         rows = np.column_stack([*values.values()]).astype(np.float32)
         fixed_ids = [repo.path_names.ids[name] for name in case.fixed]

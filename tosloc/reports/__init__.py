@@ -3,5 +3,5 @@
 It imports core, git, code and paths.
 
 Modules for other packages: formats, issues, labelled, named_changes, named_versions,
-regressions, source, templates, text, traces.
+regressions, shared_lines, source, templates, text, traces.
 """

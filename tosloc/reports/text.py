@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 from tosloc.code import text
-from tosloc.reports.traces import source_of_object
+from tosloc.reports.traces import source_of_object, without_frames
 
 COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCE: Final = re.compile(r"```+|^~~~~+", re.MULTILINE)
@@ -319,14 +319,15 @@ class ReportText(NamedTuple):
     environment: str = ""
     """What is installed, and what a command of diagnosis prints."""
     form: str = ""
-    """What the form says: headings, boxes, questions, lines of the project's template."""
+    """What the form says: headings, boxes, questions, lines of the project's template, and lines
+    that many reports share."""
 
 
-def split_report_text(description: str, template: Collection[str] = ()) -> ReportText:
+def split_report_text(description: str, form_lines: Collection[str] = ()) -> ReportText:
     """Split a description into parts.
 
-    ``template`` has the lines of the project's own issue forms, each as ``template_key`` returns
-    it. A line is classified by its first ``LONGEST_LINE`` characters.
+    ``form_lines`` are lines that are known to come from the project's issue forms, each as
+    ``template_key`` returns it. A line is classified by its first ``LONGEST_LINE`` characters.
 
     >>> text = "## Describe the bug\\nIt hangs.\\n```\\nrun(3)\\n```\\n- OS: Linux\\n"
     >>> parts = split_report_text(text)
@@ -336,7 +337,7 @@ def split_report_text(description: str, template: Collection[str] = ()) -> Repor
     >>> parts.errors, parts.near_errors, parts.log
     ('12:00:07 ERROR no door', '12:00:01 INFO up', '')
     """
-    splitter = _Splitter(template)
+    splitter = _Splitter(form_lines)
     bare = _PICTURE.sub(" ", COMMENT.sub("\n", description))
     for number, block in enumerate(_FENCE.split(bare)):
         if number % 2 == 1:
@@ -428,15 +429,18 @@ def shows_failed_build(description: str) -> bool:
 
 
 def template_key(line: str) -> str:
-    """Return a line of an issue form without marks and case, to compare it with lines of reports.
+    """Return a line of an issue form without marks, addresses and case.
+
+    Lines of forms and of reports are compared by it.
 
     >>> template_key("- [ ] I use the *latest* version"), template_key("      label: Depot version")
     ('i use the latest version', 'depot version')
     """
     marks = _TEMPLATE_MARKS.match(line)
     bare = line[marks.end() :] if marks else line
-    # A line of a report comes with blanks between its scripts.
-    return " ".join(_WORDS.findall(text.separate_scripts(bare).lower()))
+    # A line of a report comes without addresses, and with blanks between its scripts.
+    bare = text.separate_scripts(without_addresses(bare))
+    return " ".join(_WORDS.findall(bare.lower()))
 
 
 _TEMPLATE_MARKS: Final = re.compile(
@@ -474,6 +478,29 @@ def template_keys(template: str) -> frozenset[str]:
     return frozenset(keys - {""})
 
 
+def repeatable_lines(description: str) -> frozenset[str]:
+    """Return the keys of the lines of a description that may come from a form.
+
+    These are the lines of prose with two words or more, and headings. Code, logs and the like
+    repeat for other reasons. Keys are as ``template_key`` returns them.
+
+    >>> text = "# Crash\\nWhich depot?\\nnone\\njava.lang.Error\\nrun(3)\\n12:00:01 INFO it is up"
+    >>> sorted(repeatable_lines(text))
+    ['crash', 'which depot']
+    """
+    condensed = condense_logs(description).text
+    bare = without_addresses(without_frames(condensed))
+    keys = set()
+    for line in split_report_text(text.separate_scripts(bare)).prose.splitlines():
+        if len(line) > _LONGEST_TOLD:
+            continue
+        words = [word for word in line.split() if _LETTER.search(word)]
+        if len(words) > 1 or (words and _ANY_HEADING.match(line)):
+            keys.add(template_key(line))
+    return frozenset(keys)
+
+
+_LETTER: Final = re.compile(r"[^\W\d_]")
 _TEMPLATE_PATH: Final = re.compile(
     r"(?i)(?:\.github/|docs/|\.gitea/|\.forgejo/)?(?:ISSUE_TEMPLATE/[^/]{1,200}|ISSUE_TEMPLATE)\.(?:md|ya?ml|txt)|(?:\.github/|docs/)?ISSUE_TEMPLATE"
     r"|\.gitlab/issue_templates/[^/]{1,200}\.md"
@@ -492,9 +519,9 @@ def is_issue_template(path: str) -> bool:
 class _Splitter:
     """Lines of a description by kind, and what is known of the lines before."""
 
-    def __init__(self, template: Collection[str]) -> None:
+    def __init__(self, form_lines: Collection[str]) -> None:
         self.lines: defaultdict[str, list[str]] = defaultdict(list)
-        self._template = template
+        self._form_lines = form_lines
         self._below_environment = False
         """Whether the last heading, or the last sentence, announced what is installed."""
         self._logged: list[tuple[str, str]] = []
@@ -659,7 +686,7 @@ class _Splitter:
         if bare.endswith(":") and _OUTPUT_OF.match(bare):
             self._below_environment = True
             return "form"
-        if self._template and template_key(bare) in self._template:
+        if self._form_lines and template_key(bare) in self._form_lines:
             return "form"
         if _is_installed(bare) or _BARE_RELEASE.fullmatch(bare) or _DUMP.match(bare):
             return "environment"

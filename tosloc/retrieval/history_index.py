@@ -30,6 +30,7 @@ from tosloc.git.change_names import change_names
 from tosloc.git.fixes import is_fix_message
 from tosloc.git.history import History
 from tosloc.reports import traces
+from tosloc.reports.shared_lines import NO_SHARED_LINES, SharedLines
 from tosloc.retrieval.documents import DAY, Document, Documents, DocumentsView
 from tosloc.retrieval.formulas import K1, B, length_norm, saturate_tf
 from tosloc.retrieval.paths import PathTable, VersionPaths
@@ -161,6 +162,8 @@ class HistoryIndex:
     """Commits of more than ``MAX_FILES`` files, without terms; only those of the version's paths.
 
     They say little about any file, but one of them may have introduced a fault."""
+    shared_lines: SharedLines = NO_SHARED_LINES
+    """Lines that many labelled reports share; none if no labelled reports are known."""
 
     def as_of(self, opened: float, contained: BoolArray | None = None) -> HistoryAsOf:
         """Return the history strictly before ``opened`` (seconds since 1970).
@@ -184,6 +187,7 @@ class HistoryIndex:
             self.releases,
             self.renames.select(known),
             self.commits,
+            self.shared_lines.as_of(opened),
         )
 
 
@@ -211,6 +215,8 @@ class HistoryAsOf:
     """The renames that were known."""
     unmoved_commits: Documents
     """The documents of ``commits`` with the files under the paths that they had at that time."""
+    shared_lines: frozenset[str]
+    """Keys of the lines that many reports shared by then; see ``SharedLines``."""
 
     def activity(self, days: float, paths: int) -> FloatArray:
         """Return (N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)).
@@ -432,11 +438,12 @@ def report_documents(cases: Iterable[Case], history: History, paths: StringTable
 
 
 def build_history(history: History, cases: Sequence[Case], paths: StringTable) -> HistoryIndex:
-    """Return commit messages and fixed reports.
+    """Return commit messages and fixed reports, and the lines that the reports share.
 
     If no fix of the reports is known, commits that fix bugs stand in for reports.
     """
     index = index_commits(history.ids, commit_payloads(history), paths)
+    index = replace(index, shared_lines=SharedLines.collect(case.report for case in cases))
     if cases and not any(case.fix_commit for case in cases):
         return index
     return replace(index, reports=report_documents(cases, history, paths))

@@ -61,11 +61,13 @@ def frame_name(frame: traces.Frame) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """One report, analysed once; everything is derived from its text and the project's template."""
+    """One report, analysed once; everything is derived from its text and the project's forms."""
 
     report: BugReport
-    template: frozenset[str] = frozenset()
-    """Lines of the project's issue forms, see ``tosloc.reports.text.template_keys``."""
+    form_lines: frozenset[str] = frozenset()
+    """Lines of the project's issue forms, each as ``tosloc.reports.text.template_key`` returns it:
+    those of its templates (``IssueTemplates``) and those that earlier reports share
+    (``SharedLines``)."""
 
     @cached_property
     def _condensed(self) -> report_text.CondensedText:
@@ -91,7 +93,7 @@ class Query:
     def parts(self) -> report_text.ReportText:
         """The description without stack frames and addresses, divided by the kinds of its lines."""
         bare = report_text.without_addresses(self.prose)
-        return report_text.split_report_text(text.separate_scripts(bare), self.template)
+        return report_text.split_report_text(text.separate_scripts(bare), self.form_lines)
 
     @cached_property
     def told(self) -> str:
@@ -270,7 +272,7 @@ class Query:
         are those in the summary, a line break and the description.
         """
         locations = traces.locations(self._condensed.text)
-        if self.template:
+        if self.form_lines:
             locations = locations._replace(
                 links=self._without_form(locations.links), paths=self._without_form(locations.paths)
             )
@@ -290,13 +292,13 @@ class Query:
 
     def _is_form(self, line: str) -> bool:
         """Return whether a line is one of the project's issue form."""
-        return report_text.template_key(line) in self.template
+        return report_text.template_key(line) in self.form_lines
 
     @cached_property
     def own_text(self) -> str:
         """The summary and description without lines of the project's issue form."""
         whole = f"{self.report.summary}\n{self.report.description}"
-        if not self.template:
+        if not self.form_lines:
             return whole
         return "\n".join(line for line in whole.splitlines() if not self._is_form(line))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from tosloc.core.errors import pluralize
 from tosloc.core.io import escape_unprintable
 from tosloc.core.records import VALID_TIMES, RoutineNote, Snapshot, StringTable
 from tosloc.git.repository import Change
+from tosloc.reports.shared_lines import NO_SHARED_LINES, SharedLines, check_shared_lines
 from tosloc.retrieval.context import VersionIndex
 from tosloc.retrieval.corpus import Corpus
 from tosloc.retrieval.documents import Documents, check_documents
@@ -38,6 +39,17 @@ MAX_NAMED_SUBMODULES: Final = 5
 """Most submodules that a note names; more are counted."""
 _MAX_CHUNKS: Final = 1 << 24
 """Most chunks of an untrusted version."""
+
+
+class KnownReports(NamedTuple):
+    """What training knew of a project's labelled reports, as checkpoints store it."""
+
+    documents: Documents
+    """Reports with a known fix."""
+    paths: Sequence[str]
+    """The paths that the documents' file numbers mean."""
+    shared_lines: SharedLines = NO_SHARED_LINES
+    """Lines that many of the reports share, whether or not their fixes are known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,19 +76,24 @@ class StoredVersion:
         """The version's files."""
         return self.index.text.snapshot
 
-    def with_reports(self, reports: Documents, paths: Sequence[str]) -> HistoryIndex:
-        """Return the history with other fixed reports instead of its own.
+    def with_reports(self, known: KnownReports) -> HistoryIndex:
+        """Return the history with labelled reports instead of its own.
 
-        ``paths`` are the paths that the reports' numbers mean. A report is known if the version
-        contains its fix. Files that neither the version nor its history knows are left out.
+        A report is known if the version contains its fix. Files that neither the version nor its
+        history knows are left out. Without a report whose fix is known, commits go on standing in
+        for reports.
         """
+        history = replace(self.history, shared_lines=known.shared_lines)
+        reports = known.documents
+        if not len(reports):
+            return history
         path_numbers = self.snapshot.path_names.ids
         commit_numbers = positions_by_name(self.commit_ids)
-        new_paths = np.array([path_numbers.get(path, -1) for path in paths], dtype=np.int32)
+        new_paths = np.array([path_numbers.get(path, -1) for path in known.paths], dtype=np.int32)
         commits = [commit_numbers.get(commit, -1) for commit in reports.commit_ids]
         renumbered = reports.renumber_files(new_paths)
         own_reports = replace(renumbered, commits=np.array(commits, dtype=np.int64))
-        return replace(self.history, reports=own_reports)
+        return replace(history, reports=own_reports)
 
     def with_changes(self, changes: Collection[Change], facts: Corpus) -> StoredVersion:
         """Return the version with changed, new and removed files.
@@ -146,6 +163,7 @@ class StoredVersion:
                 "merges": self.history.merges,
                 "large": self.history.large,
                 "releases": self.history.releases,
+                "shared_lines": self.history.shared_lines,
             }
         )
 
@@ -171,8 +189,8 @@ class StoredVersion:
         commits = from_arrays(Documents, arrays, "commits")
         reports = from_arrays(Documents, arrays, "reports")
         history = HistoryIndex(commits, reports)
-        # A checkpoint of an older version of TosLoc lacks renames, large commits, submodules
-        # and issue forms.
+        # A checkpoint of an older version of TosLoc lacks renames, large commits, shared lines,
+        # submodules and issue forms.
         if "renames.commits" in arrays:
             renames = from_arrays(Renames, arrays, "renames")
             merges = from_arrays(Documents, arrays, "merges")
@@ -180,6 +198,9 @@ class StoredVersion:
             history = HistoryIndex(commits, reports, renames, merges, releases)
         if "large.times" in arrays:
             history = replace(history, large=from_arrays(Documents, arrays, "large"))
+        if "shared_lines.times" in arrays:
+            shared_lines = from_arrays(SharedLines, arrays, "shared_lines")
+            history = replace(history, shared_lines=shared_lines)
         submodules = unpack_words(arrays["submodules"]) if "submodules" in arrays else ()
         template = unpack_words(arrays["template"]) if "template" in arrays else ()
         return cls(
@@ -246,6 +267,8 @@ def load_untrusted_version(arrays: Arrays) -> StoredVersion:
         check_releases(arrays, "releases")
     if "large.times" in arrays:
         check_documents(arrays, "large", paths)
+    if "shared_lines.times" in arrays:
+        check_shared_lines(arrays, "shared_lines")
     chunks = int(starts[-1])
     for name, rows, kind, width in (
         ("text.postings", blobs, np.uint16, (len(FIELDS),)),

@@ -286,7 +286,13 @@ def rank_reports(
         experiment.write_part(folder / split, header, rankings, cases)
         if functions:
             write_function_runs(
-                folder / split, header, experiment.indexed, dataset, cases, progress
+                folder / split,
+                header,
+                experiment.indexed,
+                dataset,
+                cases,
+                experiment.history_index.shared_lines,
+                progress,
             )
         provenance = experiment.provenance() | {"checkpoint": model.provenance}
         if rerank is not None:

@@ -29,6 +29,7 @@ from tosloc.evaluate.runs import UNJUDGED_REPORTS, read_run, write_run
 from tosloc.rank.functions import FUNCTION_DEPTH, function_bm25, score_functions
 from tosloc.reports.formats import ChangedFunction
 from tosloc.reports.labelled import Dataset, attributes_of
+from tosloc.reports.shared_lines import SharedLines
 from tosloc.reports.templates import IssueTemplates
 from tosloc.retrieval.context import VersionIndex
 from tosloc.retrieval.paths import PathTable
@@ -49,12 +50,14 @@ def write_function_runs(
     indexed: IndexedRepository,
     dataset: Dataset,
     cases: Sequence[Case],
+    shared_lines: SharedLines,
     progress: Progress = ignore_progress,
 ) -> None:
     """Write two rankings of functions beside the run of files in ``folder``: ours and BM25's.
 
     Ours ranks the functions of the first ``FUNCTION_DEPTH`` files. Test files are left out, and
-    reports whose changed functions do not exist in the version.
+    reports whose changed functions do not exist in the version. ``shared_lines`` are those of the
+    project's reports.
     """
     run = read_run(folder / RUN_FILE)
     ours: list[Ranking] = []
@@ -80,7 +83,8 @@ def write_function_runs(
                 attributes_of(report, case.fixed),
             )
         )
-        query = Query(report, templates.of_commit(case.version))
+        template = templates.of_commit(case.version)
+        query = Query(report, template | shared_lines.as_of(report.opened_seconds))
         ours.append(_our_ranking(query, run.ranking(report.id), version, facts))
         scores = function_bm25(report, list(facts.values())).tolist()
         bm25.append(_ranking(report.id, zip(names, scores, strict=True)))

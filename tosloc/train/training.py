@@ -37,8 +37,8 @@ from tosloc.rank.fitting import AS_SHIPPED, MIN_REPORTS, fit_stage_one, learns_r
 from tosloc.rank.stage_one import StageOne, load_lightgbm
 from tosloc.rank.tables import PARTS, WORK_FOLDER, FeatureTable, read_blocks, write_listing
 from tosloc.rerank.base import Reranker, reranker_class
-from tosloc.retrieval.documents import Documents
 from tosloc.retrieval.history_index import report_documents
+from tosloc.storage.prepared import KnownReports
 from tosloc.train.candidates import LabelledCandidates
 from tosloc.train.experiment import ExperimentContext, results_folder
 
@@ -111,7 +111,7 @@ def train(
         model = Model(
             stage_one,
             reranker=reranker,
-            known_reports=_known_reports(experiment),
+            known_reports=known_reports(experiment),
             choice=choice,
             configuration=experiment.config,
         )
@@ -139,14 +139,14 @@ def train(
     return model
 
 
-def _known_reports(experiment: ExperimentContext) -> tuple[Documents, Sequence[str]] | None:
-    """Return the fixed reports and the paths of their files; None if no fix is known.
+def known_reports(experiment: ExperimentContext) -> KnownReports:
+    """Return the labelled reports of an experiment, for a checkpoint.
 
-    Without a known fix, commits stand in for reports, and go on doing so.
+    If no fix is known, there are no documents, and commits go on standing in for reports.
     """
     paths = experiment.repo.path_names
     documents = report_documents(experiment.dataset.cases, experiment.history, paths)
-    return (documents, tuple(paths.names)) if len(documents) else None
+    return KnownReports(documents, tuple(paths.names), experiment.history_index.shared_lines)
 
 
 def feature_names(config: Config) -> tuple[str, ...]:

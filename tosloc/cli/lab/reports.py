@@ -14,7 +14,9 @@ from tosloc.cli.printing import Table, output_form, print_results, progress_bars
 from tosloc.core.errors import ReportError
 from tosloc.lab.report_parts import PARTS, find_report_files, measure_parts
 
-PARTS_NOTE = "Shares of the words of titles and descriptions. Forms of the projects are not read."
+PARTS_NOTE = (
+    "Shares of the words of titles and descriptions. Templates of the projects are not read."
+)
 
 
 def report_parts(
