@@ -25,7 +25,7 @@ from tosloc.lab.suspects import (
     rank_by_bm25,
     summarize,
 )
-from tosloc.rank.suspects import FEATURES, WEIGHTS
+from tosloc.rank.suspect_features import FEATURES, WEIGHTS
 
 SHOP = """\
 class Cart:

@@ -6,19 +6,10 @@ import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
 from tosloc import Localizer
-from tosloc.core.records import BugReport, Function, Hit
-from tosloc.git.patches import FilePatch, Hunk
-from tosloc.rank.suspects import (
-    DIFF_LINES,
-    MAX_FILES,
-    MAX_SUSPECTS,
-    MISSING_BLOBS,
-    FileLines,
-    collect_candidates,
-    file_shares,
-    find_suspects,
-    without_moves,
-)
+from tosloc.core.records import BugReport, Hit
+from tosloc.rank.suspect_candidates import MAX_FILES, collect_candidates, file_shares
+from tosloc.rank.suspect_descriptions import DIFF_LINES
+from tosloc.rank.suspects import MAX_SUSPECTS, MISSING_BLOBS, find_suspects
 from tosloc.retrieval.history_index import MAX_FILES as MAX_COMMIT_FILES
 
 CART = '''\
@@ -187,42 +178,6 @@ def test_only_the_first_files_have_candidates(repository, commits):
         candidates = collect_candidates(localizer.repository, context, hits[:1])
     assert candidates.commits == [commits[0], commits[2]]
     assert len(candidates.files) == 1 <= MAX_FILES
-
-
-def make_patch(*lines, commit="c", path="a.py"):
-    return FilePatch(commit, path, False, (Hunk(1, 1, lines),))
-
-
-def test_line_moved_between_files_counts_as_unchanged():
-    patches = [make_patch("-cart = 1"), make_patch("+cart = 1", "+door = 2", path="b.py")]
-    [patch] = without_moves(patches)
-    assert patch.path == "b.py"
-    assert patch.hunks[0].lines == (" cart = 1", "+door = 2")
-
-
-@pytest.fixture
-def file_lines():
-    """Return the lines of a file with two functions and a line that is in both."""
-    text = "def first():\n    check(value)\ndef second():\n    check(value)\n"
-    functions = (Function("first", 1, 2, 2.0), Function("second", 3, 4, 1.0))
-    hit = Hit(1, "a.py", 1.0, 0.5, functions)
-    return FileLines.of(hit, 0, 1.0, text)
-
-
-def test_equal_lines_are_assigned_by_nearness(file_lines):
-    hunk = Hunk(3, 3, (" def second():", "+    check(value)"))
-    assert file_lines.assign(FilePatch("new", "a.py", False, (hunk,))) == ([3], 1)
-
-
-def test_newest_writer_of_a_line_is_kept(file_lines):
-    file_lines.assign(make_patch("+def first():", commit="new"))
-    assert file_lines.assign(make_patch("+def  first():", commit="old")) == ([], 1)
-    assert file_lines.writers[0] == "new"
-
-
-def test_likelihoods_of_lines_sum_to_one(file_lines):
-    assert file_lines.by_function.sum() == pytest.approx(1)
-    assert file_lines.by_function[0] > file_lines.by_function[2]
 
 
 def test_shares_of_files_follow_ranks_if_the_answer_has_none():

@@ -45,15 +45,10 @@ from tosloc.lab.projects import Project, spread_evenly
 from tosloc.localize.localizer import Localizer
 from tosloc.paths.classify import which_are_tests
 from tosloc.rank.fitting import fit_listwise
+from tosloc.rank.line_history import is_comment
 from tosloc.rank.ranking_lists import RankingLists
-from tosloc.rank.suspects import (
-    FEATURES,
-    MAX_FILES,
-    WEIGHTS,
-    Candidates,
-    collect_candidates,
-    is_comment,
-)
+from tosloc.rank.suspect_candidates import MAX_FILES, Candidates, collect_candidates
+from tosloc.rank.suspect_features import FEATURES, WEIGHTS
 from tosloc.reports.labelled import load_dataset
 from tosloc.retrieval.documents import Document, Documents, DocumentsView
 from tosloc.retrieval.formulas import length_norm, saturate_tf

@@ -51,7 +51,8 @@ from tosloc.rank.excerpts import (
 from tosloc.rank.functions import score_functions
 from tosloc.rank.reasons import RepositoryLookups
 from tosloc.rank.stage_one import StageOne, StageOneResult, splice_head_above_rest
-from tosloc.rank.suspects import MAX_FILES, SuspectSearch, find_suspects
+from tosloc.rank.suspect_candidates import MAX_FILES
+from tosloc.rank.suspects import SuspectSearch, find_suspects
 from tosloc.reports.templates import IssueTemplates
 from tosloc.reports.text import is_issue_template
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource

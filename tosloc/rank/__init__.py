@@ -3,5 +3,6 @@
 It imports core, git, code, paths, reports, retrieval and storage.
 
 Modules for other packages: background, calibration, excerpts, extraction, features, fitting,
-functions, ranking_lists, reasons, stage_one, suspects, tables.
+functions, line_history, ranking_lists, reasons, stage_one, suspect_candidates, suspect_features,
+suspects, tables.
 """
