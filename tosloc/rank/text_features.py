@@ -136,12 +136,11 @@ def near_commits(context: QueryContext) -> FloatArray:
     """Return the sum of s/sqrt(k) over the file's commits among the 10 nearest to the report.
 
     s is the similarity of a commit message, k the number of files that the commit touched.
-    Renames are not followed: a message describes the file as it was then.
     """
-    commits = context.history.unmoved_commits
+    view = context.history.commits
     nearest = context.near_commits[:10]
-    values = context.commit_similarities[nearest] / np.sqrt(commits.sizes[nearest])
-    return context.to_files(commits.scatter_to_files(nearest, values, context.all_paths))
+    values = context.commit_similarities[nearest] / np.sqrt(view.documents.sizes[nearest])
+    return context.to_files(view.scatter_to_files(nearest, values, context.all_paths))
 
 
 def near_reports(context: QueryContext) -> FloatArray:
@@ -156,12 +155,12 @@ def near_reports(context: QueryContext) -> FloatArray:
 def near_package(context: QueryContext) -> FloatArray:
     """Return the sum of s/k over the folder's commits among the 300 nearest to the report.
 
-    The sum is divided by the root of the number of files in the folder. Renames are not followed.
+    The sum is divided by the root of the number of files in the folder.
     """
-    commits = context.history.unmoved_commits
+    view = context.history.commits
     nearest = context.near_commits
-    values = context.commit_similarities[nearest] / commits.sizes[nearest]
-    by_file = context.to_files(commits.scatter_to_files(nearest, values, context.all_paths))
+    values = context.commit_similarities[nearest] / view.documents.sizes[nearest]
+    by_file = context.to_files(view.scatter_to_files(nearest, values, context.all_paths))
     return context.version.paths.directory_sum(by_file)
 
 
