@@ -1,4 +1,4 @@
-"""Nothing of the future counts in renames, in changes that a report names, and in releases."""
+"""Nothing of the future counts in renames, and in changes that a report names."""
 
 import math
 from dataclasses import replace
@@ -14,12 +14,12 @@ OPENED = FIXED_AT - toy.DAY
 PARSER = toy.class_path("Parser")
 SOCKET = toy.class_path("Socket")
 MIDDLE = "src/org/app/Middle.java"
-NAMES = " Broken since #4242 and !77. It worked in 1.0."
+NAMES = " Broken since #4242 and !77."
 
 
 @pytest.fixture
 def project(tmp_path):
-    """Return a project whose asked report names a change and a release."""
+    """Return a project whose asked report names a change."""
     project = toy.make_project(tmp_path, bugs=14, themes=7)
     project.records[ASKED]["description"] += NAMES
     return project
@@ -64,14 +64,7 @@ def commit_named_change(git, version, clock):
     return git.commit({PARSER: parser}, message, when=clock + 2, parents=[first, restored])
 
 
-def tag_release(git, version, clock):
-    """Commit and undo a change after a commit with the tag of a release."""
-    git.commit({}, "Release 1.0", when=clock, parents=[version])
-    git.git("tag", "v1.0", git.commits[-1])
-    return commit_named_change(git, git.commits[-1], clock + 1)
-
-
-PLANTS = [swap_paths, commit_named_change, tag_release]
+PLANTS = [swap_paths, commit_named_change]
 
 
 @pytest.mark.parametrize("plant", PLANTS)
@@ -86,7 +79,6 @@ def test_what_is_planted_after_the_opening_changes_no_feature(project, plant):
     [
         (swap_paths, {"history", "near_reports"}),
         (commit_named_change, {"named_change"}),
-        (tag_release, {"named_change", "release_range"}),
     ],
 )
 def test_what_is_planted_before_the_opening_changes_features(project, plant, names):

@@ -261,8 +261,6 @@ def test_vendored_is_1_below_third_party(compute):
     [
         ("generated", "api_pb2.py"),
         ("minified", "app.min.js"),
-        ("translation", "locale/de/app.js"),
-        ("build", "build.gradle"),
     ],
 )
 def test_a_class_of_files_is_1_for_its_files(compute, name, path):
@@ -463,41 +461,6 @@ def test_issues_of_a_tracker_are_counted_as_of_the_opening(compute):
     later = [(-5, "x", "b", [f"PROJ-{number}"]) for number in range(2, 9)]
     commits = [(9, "x", "a", ["PROJ-1"]), *later]
     assert compute("named_change", "ab", "x|Since PROJ-1", commits=commits) == near(0, 0)
-
-
-RANGED = {
-    "commits": [(25, "x", "a"), (20, "x", "b"), (15, "x", "bc"), (10, "x", "c"), (5, "x", "d")],
-    "tags": {"v1.0": 20, "v1.1": 10},
-}
-"""Between v1.0 and v1.1 one commit changed b and c, and that of v1.1 itself changed c."""
-
-
-def test_release_range_adds_the_commits_between_two_releases(compute):
-    values = compute("release_range", "abcd", "x|Worked in 1.0, broken in 1.1", **RANGED)
-    assert values == near(0, math.log(1 + 1 / ROOT2), math.log(2 + 1 / ROOT2), 0)
-
-
-def test_release_range_without_an_end_goes_to_the_opening(compute):
-    values = compute("release_range", "abcd", "x|It worked in 1.1", **RANGED)
-    assert values == near(0, 0, 0, math.log(2))
-
-
-def test_release_range_adds_merges_in_the_range(compute):
-    """The commits of a branch may be older than the release that lacks them."""
-    merges = [(12, ["#7"], "a"), (2, ["#8"], "b")]
-    values = compute("release_range", "abcd", "x|Since 1.1", merges=merges, **RANGED)
-    expected = compute("release_range", "abcd", "x|Worked in 1.0, fails in 1.1", **RANGED)
-    assert values == near(math.log(2), *expected[1:])
-
-
-def test_release_range_ignores_tags_after_the_opening(compute):
-    """v1.1 is not known yet, so that the range does not end with it."""
-    later = {"v1.0": 20, "v1.1": -1}
-    report = "x|Worked in 1.0, broken in 1.1"
-    with_tag = compute("release_range", "abcd", report, commits=RANGED["commits"], tags=later)
-    without = compute("release_range", "abcd", report, commits=RANGED["commits"], tags={"v1.0": 20})
-    assert with_tag == near(*without)
-    assert with_tag[3] > 0
 
 
 # The history: documents are (days before the opening, words, files)
@@ -759,7 +722,7 @@ NOT_SCALED = {
     *("mention", "rare_frame", "own_frame", "linked", "written_path", "defined_names"),
     *("named_change", "literals"),
     *("test", "example", "vendored", "setup"),
-    *("generated", "minified", "translation", "build"),
+    *("generated", "minified"),
     *("files", "known_reports", "known_commits", "report_terms", "language_share"),
 }
 

@@ -2,7 +2,7 @@
 
 The paper's four features are ``text``, ``trace``, ``history`` and ``complexity``. docs/features.md
 describes all others and what each is worth, docs/method.md on which reports they were chosen.
-``text_features.py`` contains the functions of words and of the history, ``history_features.py``
+``text_features.py`` contains the functions of words and of the history, ``py``
 those of the part of the history that a report names; this module those of the
 files that a report locates and of kinds of files, and the table of all features.
 
@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from tosloc.core.records import BoolArray, FloatArray
 from tosloc.paths.classify import FileClass, is_hidden_class
-from tosloc.rank import history_features, text_features
+from tosloc.rank import text_features
 from tosloc.rank.text_features import weigh_by_rarity
 from tosloc.reports.traces import Frame
 from tosloc.retrieval import bm25
@@ -98,13 +98,29 @@ def own_frame(context: QueryContext) -> FloatArray:
     return _rank_scores(context, context.project_frames, 1.0)
 
 
+def named_change(context: QueryContext, *, certain: bool = False) -> FloatArray:
+    """Return (F,) 1/sqrt(k) of each file that an earlier change has touched that the report names.
+
+    k is the number of files of the change. Of several changes the one with fewest files counts.
+    With ``certain`` only names of commits and pull requests count, not those of issues.
+    """
+    scores = np.zeros(context.all_paths)
+    for change in context.named_history.changes:
+        if certain and not change.is_change:
+            continue
+        value = 1 / math.sqrt(len(change.rows))
+        rows = [*change.rows]
+        scores[rows] = np.maximum(scores[rows], value)
+    return context.to_files(scores)
+
+
 def linked(context: QueryContext) -> FloatArray:
     """Return 1 / sqrt(rank) of each file among those that the report links to.
 
     The k files of a commit or pull request that the report names have 1 / sqrt(k) at least.
     """
     links = _location_scores(context, context.query.locations.links, 0.5)
-    return np.maximum(links, history_features.named_change(context, certain=True))
+    return np.maximum(links, named_change(context, certain=True))
 
 
 def written_path(context: QueryContext) -> FloatArray:
@@ -314,13 +330,10 @@ DIRECT: tuple[Feature, ...] = (
     Feature("rare_bm25f", _rare_bm25f, "words"),
     Feature("rare_chunk", _rare_chunk, "words"),
     Feature("defined_names", text_features.defined_names, "name", scaled=False),
-    Feature("named_change", history_features.named_change, "change", scaled=False),
-    Feature("release_range", history_features.release_range, "range"),
+    Feature("named_change", named_change, "change", scaled=False),
     Feature("literals", text_features.literals, "message", scaled=False),
     Feature("generated", _file_class(FileClass.GENERATED), scaled=False),
     Feature("minified", _file_class(FileClass.MINIFIED), scaled=False),
-    Feature("translation", _file_class(FileClass.TRANSLATION), scaled=False),
-    Feature("build", _file_class(FileClass.BUILD), scaled=False),
 )
 """Features of a query context alone."""
 RELATED: tuple[Feature, ...] = (

@@ -186,7 +186,6 @@ class HistoryIndex:
             large,
             self.releases,
             self.renames.select(known),
-            self.commits,
             self.shared_lines.as_of(opened),
         )
 
@@ -213,8 +212,6 @@ class HistoryAsOf:
     """All releases; ``Releases.find_range`` looks only at those that were known."""
     renames: Renames
     """The renames that were known."""
-    unmoved_commits: Documents
-    """The documents of ``commits`` with the files under the paths that they had at that time."""
     shared_lines: frozenset[str]
     """Keys of the lines that many reports shared by then; see ``SharedLines``."""
 
