@@ -34,9 +34,9 @@ from tosloc.core.records import BugReport, first_path_by_blob
 from tosloc.git.fixes import is_fix_message
 from tosloc.git.history import read_history
 from tosloc.git.repository import decode_text
-from tosloc.localize.localization import texts_of
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
+from tosloc.localize.searchable_version import texts_of
 from tosloc.rank import features
 from tosloc.rank.stage_one import StageOne
 from tosloc.retrieval.history_index import strip_trailers

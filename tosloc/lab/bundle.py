@@ -23,8 +23,8 @@ from tosloc.core.errors import ToslocError
 from tosloc.core.io import atomic_write, content_key
 from tosloc.core.records import BugReport, Progress, ignore_progress
 from tosloc.git.repository import Repository
-from tosloc.localize.localization import texts_of
 from tosloc.localize.model import Model
+from tosloc.localize.searchable_version import texts_of
 from tosloc.rank.extraction import HISTORY_FILE
 from tosloc.rank.tables import PARTS, WORK_FOLDER, list_blocks, read_blocks
 from tosloc.reports.labelled import load_dataset

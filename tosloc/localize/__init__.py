@@ -2,5 +2,6 @@
 
 It imports the packages of both stages and all below them, but not evaluate.
 
-Modules for other packages: answer, checkpoint, localization, localizer, model, options, session.
+Modules for other packages: answer, checkpoint, localization, localizer, model, options,
+searchable_version, session.
 """

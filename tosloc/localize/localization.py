@@ -1,4 +1,4 @@
-"""One version ready for questions, and the ranking of its files for one report.
+"""The ranking of a version's files for one report, and the answer that is cut from it.
 
 This is where the two stages meet: the first files of stage one become candidates, and a reranker
 gives them new scores.
@@ -6,7 +6,7 @@ gives them new scores.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -21,7 +21,6 @@ from tosloc.core.errors import CheckpointError
 from tosloc.core.records import (
     BoolArray,
     BugReport,
-    CodeLine,
     FloatArray,
     Hit,
     Progress,
@@ -31,46 +30,26 @@ from tosloc.core.records import (
     SuspectChange,
     ignore_progress,
 )
-from tosloc.git.discovery import WebPages
-from tosloc.git.repository import Repository, decode_text
 from tosloc.localize.answer import Answer, SearchScope, suspect_heading
-from tosloc.localize.checkpoint import shipped
-from tosloc.localize.repository_notes import describe_gaps
-from tosloc.paths.classify import is_hidden_class
-from tosloc.paths.code_owners import owners_of
-from tosloc.paths.globs import FileSelection, match_globs, select_files
-from tosloc.rank.background import collect_background, find_other_files, read_code_owners
+from tosloc.localize.code_lines import add_code_lines, choose_card_lines
+from tosloc.localize.searchable_version import SearchableVersion
+from tosloc.paths.globs import FileSelection
+from tosloc.rank.background import collect_background, find_other_files
 from tosloc.rank.calibration import CALIBRATED_FILES, shares
-from tosloc.rank.excerpts import (
-    choose_excerpts,
-    choose_lines,
-    distinctive_terms,
-    frame_lines,
-    pointed_lines,
-)
 from tosloc.rank.functions import score_functions
-from tosloc.rank.reasons import RepositoryLookups
 from tosloc.rank.stage_one import StageOne, StageOneResult, splice_head_above_rest
 from tosloc.rank.suspect_candidates import MAX_FILES
 from tosloc.rank.suspects import SuspectSearch, find_suspects
-from tosloc.reports.templates import IssueTemplates
-from tosloc.reports.text import is_issue_template
-from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TextSource
+from tosloc.rerank.base import Candidates, Reranked, Reranker
 from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.postings import top_k
 from tosloc.retrieval.query import Query
-from tosloc.retrieval.releases import Releases
 from tosloc.storage.cache import KEPT_ANSWERS
-from tosloc.storage.prepared import KnownReports, StoredVersion
-from tosloc.storage.repository import IndexedRepository
 
 if TYPE_CHECKING:
     from tosloc.rerank.llm.prompt import FileCard
     from tosloc.rerank.llm.reranker import LanguageModelReranker
 
-ONLY_STAGE_ONE: Final = (
-    "stage two needs the files' texts, so only stage one ranked them; open a repository to use both"
-)
 NO_SHARED_WORD: Final = (
     "no word of the report occurs in any file, so the files are ordered only by how often they"
     " change"
@@ -79,189 +58,11 @@ TOO_GENERAL: Final = (
     "the report is too general for a confidence score; add an error message, an identifier or a"
     " file name"
 )
-
-
-FILES_WITH_CODE: Final = 5
-"""First files of an answer that have lines of code."""
 MAX_FUNCTIONS_OF_CARD: Final = 5
 """Functions of a file that a language model gets to know."""
 FUNCTIONS_OF_SUSPECTS: Final = 3
 """Functions of a file in which suspect changes are looked for."""
 NO_CHANGES_TO_SUSPECT: Final = "suspect changes are read from a repository, and there is none"
-
-
-class SearchableVersion:
-    """One version ready for questions: its index, its history and, if known, its repository."""
-
-    uncommitted = 0
-    """Number of files on disk that differ from the commit: changed, new or deleted."""
-    others: StoredVersion | None = None
-    """Files that are not source code; None for the version of a checkpoint, and in experiments."""
-    reranking: RerankingContext | None = None
-    """What the reranker reads; None if only stage one ranks."""
-
-    def __init__(
-        self,
-        repository: IndexedRepository | None,
-        prepared: StoredVersion,
-        known_reports: KnownReports | None,
-        reranker: Reranker | None,
-    ) -> None:
-        """Make a version ready.
-
-        Functions, texts and commit messages are read from ``repository``; None if a checkpoint
-        contains the version. ``known_reports`` are the labelled reports that training knew.
-        """
-        self.snapshot = prepared.snapshot
-        self.index = prepared.index
-        self.repository = repository
-        self.history = prepared.history
-        self._committed_template = frozenset(prepared.template)
-        if known_reports is not None:
-            self.history = prepared.with_reports(known_reports)
-        if repository is not None:
-            # Tags may come and go while the version stays the same.
-            releases = Releases.read(repository.repo)
-            self.history = replace(self.history, releases=releases)
-        self.notes: tuple[str, ...] = prepared.notes
-        if repository is not None:
-            fixes = int((self.history.reports.commits >= 0).sum())
-            about_repository = describe_gaps(repository.repo, prepared.missing, fixes)
-            self.notes = (*about_repository, *self.notes)
-        if reranker is not None:
-            context = self.for_reranking()
-            if reranker.can_score(context):
-                self.reranking = context
-            elif reranker.weight:
-                self.notes += (ONLY_STAGE_ONE,)
-
-    @property
-    def newest(self) -> datetime:
-        """The second after the version's own commit: the opening of a report without a date.
-
-        It does not follow the newest commit of the history, because one wrong clock there would
-        make all other commits look old.
-        """
-        return datetime.fromtimestamp(max(self.snapshot.committed_at, 0) + 1, UTC)
-
-    @cached_property
-    def shipped(self) -> tuple[StageOne, float]:
-        """The shipped weights for these files, and their temperature."""
-        return shipped(self.snapshot.paths)
-
-    def choose(
-        self,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        *,
-        tests: bool = False,
-        every_class: bool = False,
-        may_miss: Collection[str] = (),
-    ) -> FileSelection:
-        """Select the files that an answer may list (see ``tosloc.paths.globs.select_files``)."""
-        paths = self.index.paths
-        are_tests = paths.table.test[paths.path_ids]
-        selection = select_files(
-            self.snapshot.paths,
-            are_tests,
-            include,
-            exclude,
-            tests=tests,
-            may_miss=may_miss,
-            are_others_hidden=is_hidden_class(self.index.file_class),
-            every_class=every_class,
-        )
-        if self.others is None or not (include or exclude):
-            return selection
-        # A glob that matches only source files is no mistake here.
-        others = match_globs(
-            self.others.snapshot.paths, include, exclude, may_miss=("include", "exclude")
-        )
-        return selection._replace(others=others)
-
-    @cached_property
-    def template(self) -> frozenset[str]:
-        """Lines of the project's own issue forms, those on disk if its files are searched."""
-        if self.others is None or self.repository is None:
-            return self._committed_template
-        snapshot = self.others.snapshot
-        blobs = [
-            snapshot.blob(file)
-            for file, path in enumerate(snapshot.paths)
-            if is_issue_template(path)
-        ]
-        return IssueTemplates(self.repository.repo).of_blobs(blobs)
-
-    @cached_property
-    def sources(self) -> RepositoryLookups:
-        """What reasons read from the repository."""
-        if self.repository is None:
-            return RepositoryLookups()
-        repo = self.repository.repo
-        pages = WebPages.of(repo.remote_url())
-        rules = read_code_owners(repo, self.snapshot.commit)
-        return RepositoryLookups(
-            repo.subject,
-            lambda commit: None if pages is None else pages.commit(commit),
-            lambda commits: repo.authors(commits, self.snapshot.commit),
-            lambda path: owners_of(rules, path),
-        )
-
-    def functions_of(self, files: Sequence[int]) -> Sequence[FunctionFacts]:
-        """Return the functions of each file; none if there is no repository."""
-        if self.repository is None:
-            return [NO_FUNCTIONS] * len(files)
-        blobs = [self.snapshot.blob(file) for file in files]
-        paths = [self.snapshot.path(file) for file in files]
-        functions = self.repository.functions.read(dict(zip(blobs, paths, strict=True)))
-        return [functions.get(blob, NO_FUNCTIONS) for blob in blobs]
-
-    def for_reranking(self) -> RerankingContext:
-        """Return what a reranker may read of the version."""
-        texts = None
-        vectors = None
-        if self.repository is not None:
-            texts = texts_of(self.repository.repo)
-            vectors = self.repository.vectors_path
-        return RerankingContext(
-            lambda blobs: self.index.text.corpus, self.history, texts=texts, vectors=vectors
-        )
-
-
-def texts_of(repo: Repository) -> TextSource:
-    """Return a function that reads the texts of a repository's blobs."""
-    return lambda blobs: (
-        (blob, None if data is None else decode_text(data)) for blob, data in repo.texts(blobs)
-    )
-
-
-class _Evidence:
-    """The texts of some files, and what to look for in them."""
-
-    def __init__(
-        self, version: SearchableVersion, context: QueryContext, files: Sequence[int]
-    ) -> None:
-        self.terms: Mapping[str, float] = {}
-        self._context = context
-        self._framed: Mapping[int, Sequence[int]] = dict.fromkeys(files, ())
-        self._blobs: dict[int, str] = {}
-        self._texts: dict[str, bytes | None] = {}
-        if version.repository is not None:
-            self.terms = distinctive_terms(context.query, version.index)
-            self._framed = frame_lines(context.query, version.index, files)
-            self._blobs = {file: version.snapshot.blob(file) for file in files}
-            blobs = list(dict.fromkeys(self._blobs.values()))
-            self._texts = dict(version.repository.repo.texts(blobs))
-
-    def lines(self, file: int) -> list[str]:
-        """Return the lines of a file; none if it cannot be read, or without a repository."""
-        data = self._texts.get(self._blobs.get(file, ""))
-        return decode_text(data or b"").splitlines()
-
-    def pointed_lines(self, file: int, lines: Sequence[str]) -> list[int]:
-        """Return the lines, from 1, that frames name, then the one with a message of the report."""
-        row = int(self._context.version.text.rows[file])
-        return pointed_lines(self._framed[file], self._context.messages, row, lines)
 
 
 class Localization:
@@ -376,7 +177,7 @@ class Localization:
         files, _ = self._first_files(depth, selection, None)
         share = self._shares(selection)
         hits = self._hits(files, 1, share, MAX_FUNCTIONS_OF_CARD)
-        lines = self._card_lines(files, hits)
+        lines = choose_card_lines(self.version, self.stage_one.context, files, hits)
         changes = self._find_suspects(
             suspects, selection, files, hits, MAX_FUNCTIONS_OF_CARD
         ).changes
@@ -386,34 +187,6 @@ class Localization:
             of_file = [_describe_suspect(change) for change in changes if change.path == hit.path]
             cards.append(FileCard(hit.path, hit.functions, reasons, file_lines, of_file))
         return files, cards
-
-    def _card_lines(self, files: Sequence[int], hits: Sequence[Hit]) -> list[list[tuple[int, str]]]:
-        """Return the numbered lines of each file that say most about the report, in excerpts."""
-        evidence = _Evidence(self.version, self.stage_one.context, files)
-        cards: list[list[tuple[int, str]]] = []
-        for file, hit in zip(files, hits, strict=True):
-            lines = evidence.lines(file)
-            chosen: list[int] = []
-            if lines:
-                pointed = evidence.pointed_lines(file, lines)
-                for excerpt in choose_excerpts(lines, evidence.terms, hit.functions, pointed):
-                    chosen += excerpt
-            cards.append([(place + 1, lines[place]) for place in chosen])
-        return cards
-
-    def _with_code(self, files: Sequence[int], hits: Sequence[Hit]) -> list[Hit]:
-        """Return the hits, the first of them with the lines of code that say most."""
-        shown = files[:FILES_WITH_CODE]
-        evidence = _Evidence(self.version, self.stage_one.context, shown)
-        result = []
-        for file, hit in zip(shown, hits, strict=False):
-            lines = evidence.lines(file)
-            spans = [reason.lines for reason in hit.why if reason.lines and reason.kind != "frame"]
-            pointed = evidence.pointed_lines(file, lines)
-            places = choose_lines(lines, evidence.terms, hit.functions, pointed, spans)
-            code = tuple(CodeLine(place + 1, lines[place]) for place in places)
-            result.append(replace(hit, code=code))
-        return [*result, *hits[len(shown) :]]
 
     def answer(
         self,
@@ -456,7 +229,7 @@ class Localization:
         if not code:
             changes = tuple(replace(change, diff=()) for change in changes)
         if code:
-            hits = self._with_code(files, hits)
+            hits = add_code_lines(version, context, files, hits)
         notes += _notes_on_grammars(hits)
         about = None
         if background:

@@ -20,10 +20,11 @@ from tosloc.git import discovery
 from tosloc.git.repository import Change, Repository
 from tosloc.localize.answer import Answer
 from tosloc.localize.checkpoint import WEIGHTS_FILE
-from tosloc.localize.localization import Localization, SearchableVersion
+from tosloc.localize.localization import Localization
 from tosloc.localize.model import Model
 from tosloc.localize.options import LocalizeOptions, complete_options
 from tosloc.localize.repository_notes import describe_sparse_checkout
+from tosloc.localize.searchable_version import SearchableVersion
 from tosloc.paths.globs import FileSelection
 from tosloc.reports.issues import read_report
 from tosloc.storage.cache import trained_folder

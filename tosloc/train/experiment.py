@@ -25,9 +25,9 @@ from tosloc.evaluate.runs import TRAINED_ON, write_run
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
 from tosloc.localize.checkpoint import WEIGHTS_FILE, shipped, write_record
-from tosloc.localize.localization import texts_of
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
+from tosloc.localize.searchable_version import texts_of
 from tosloc.rank.calibration import TEMPERATURE_KEY
 from tosloc.rank.extraction import HISTORY_FILE, Extraction
 from tosloc.rank.stage_one import StageOne
