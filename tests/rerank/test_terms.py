@@ -14,6 +14,7 @@ from tests.rerank.by_hand import candidates, report
 from tosloc.code.facts import analyse
 from tosloc.core.errors import CheckpointError
 from tosloc.core.records import FloatArray
+from tosloc.reports.shared_lines import SharedLines
 from tosloc.rerank.base import RerankingContext
 from tosloc.rerank.terms import sparse_vectors, training
 from tosloc.rerank.terms.reranker import TermReranker
@@ -287,6 +288,36 @@ def test_inverse_document_frequencies_by_hand(vocabulary, name, term, documents,
 def test_a_term_of_the_summary_counts_three_times_more():
     counts = report_counts(report(summary="Cookie", description="Lost lost cookie"))
     assert counts == {"lost": 2.0, "cooki": 4.0}
+
+
+def test_terms_of_form_lines_do_not_count():
+    asked = report(summary="Cookie", description="Which depot?\nlost")
+    assert report_counts(asked, frozenset({"which depot"})) == {"lost": 1.0, "cooki": 3.0}
+
+
+def test_form_lines_are_those_of_the_template_and_of_earlier_reports():
+    shared_lines = SharedLines(["which depot", "which shop"], np.array([1.0, 5.0]))
+    context = RerankingContext(
+        history=replace(HISTORY_INDEX, shared_lines=shared_lines),
+        template=lambda version: frozenset({f"which part of {version}"}),
+    )
+    form_lines = context.form_lines(report(opened=5), "v")
+    assert form_lines == {"which depot", "which part of v"}
+
+
+def test_the_form_adds_no_score(vocabulary, context):
+    asked = candidates("a b", "10", of=report(summary="Cookie", description="Lost jar"))
+    form = frozenset({"lost jar"})
+    without = replace(asked, report=replace(asked.report, description=""))
+    reranker = TermReranker()
+    reranker._vocabulary = vocabulary
+    tables = {side: np.eye(len(vocabulary), dtype=np.float32) for side in SIDES}
+    reranker._encoder = DualEncoder(tables, {"content": 1.0, "history": 1.0})
+    scores, _ = reranker._score_by_terms(asked, replace(context, template=lambda version: form))
+    expected, _ = reranker._score_by_terms(without, context)
+    unread, _ = reranker._score_by_terms(asked, context)
+    assert scores == pytest.approx(expected)
+    assert scores != pytest.approx(unread)
 
 
 def test_the_name_of_a_file_without_folder_counts_six_times():

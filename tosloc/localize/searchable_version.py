@@ -165,7 +165,11 @@ class SearchableVersion:
             texts = texts_of(self.repository.repo)
             vectors = self.repository.vectors_path
         return RerankingContext(
-            lambda blobs: self.index.text.corpus, self.history, texts=texts, vectors=vectors
+            lambda blobs: self.index.text.corpus,
+            self.history,
+            texts=texts,
+            vectors=vectors,
+            template=lambda version: self.template,
         )
 
 

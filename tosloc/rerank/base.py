@@ -162,6 +162,14 @@ class RerankingContext:
     """Function from blobs to their texts; None where no repository is available."""
     vectors: Path | None = None
     """File in which vectors of blobs are cached."""
+    template: Callable[[str], frozenset[str]] = lambda version: frozenset()
+    """Version -> lines of the templates of its issue forms; see ``IssueTemplates``."""
+
+    def form_lines(self, report: BugReport, version: str) -> frozenset[str]:
+        """Return the lines of issue forms that a report on a version may repeat; see ``Query``."""
+        assert self.history is not None
+        shared_lines = self.history.shared_lines.as_of(report.opened_seconds)
+        return self.template(version) | shared_lines
 
     def known_history(self, candidates: Candidates) -> HistoryAsOf:
         """Return the history that was known when the report was opened.

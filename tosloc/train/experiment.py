@@ -39,6 +39,7 @@ from tosloc.reports.labelled import (
     load_dataset,
     resolve_suffixes,
 )
+from tosloc.reports.templates import IssueTemplates
 from tosloc.rerank.base import RerankingContext
 from tosloc.rerank.llm.reranker import LanguageModelReranker
 from tosloc.retrieval.history_index import build_history
@@ -131,6 +132,7 @@ class ExperimentContext:
             self.history.ancestors,
             texts_of(self.repo),
             self.indexed.vectors_path,
+            IssueTemplates(self.repo).of_commit,
         )
 
     def extraction(self, folder: Path, names: tuple[str, ...]) -> Extraction:

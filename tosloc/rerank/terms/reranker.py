@@ -96,7 +96,7 @@ class TermReranker(Reranker):
                 "the second stage cannot learn"
             )
         self.trained_until = max(candidates.fixed_at for candidates in train)
-        counts = [report_counts(candidates.report) for candidates in train]
+        counts = [_counts(candidates, context) for candidates in train]
         newest_blobs: dict[str, str] = {}
         for candidates in train:
             newest_blobs.update(zip(candidates.paths, candidates.blobs, strict=True))
@@ -157,7 +157,7 @@ class TermReranker(Reranker):
         encoder = self._encoder
         if self._vectors is None or self._vectors.context is not context:
             self._vectors = SparseVectors(vocabulary, context)
-        report = self._vectors.report_vectors([report_counts(candidates.report)])
+        report = self._vectors.report_vectors([_counts(candidates, context)])
         files = {}
         for side, vectors in self._vectors.candidate_vectors(candidates).items():
             files[side] = stack_vectors(vectors, len(vocabulary))
@@ -201,3 +201,9 @@ class TermReranker(Reranker):
             {side: float(record["gains"][side]) for side in FILE_SIDES},
         )
         return reranker
+
+
+def _counts(candidates: Candidates, context: RerankingContext) -> Mapping[str, float]:
+    """Return how many times each term of the candidates' report counts."""
+    report = candidates.report
+    return report_counts(report, context.form_lines(report, candidates.version))

@@ -153,9 +153,11 @@ def path_words(path: str) -> dict[str, float]:
     return words
 
 
-def report_counts(report: BugReport) -> Mapping[str, float]:
-    """Return how many times each term of a report counts."""
-    query = Query(report)
+def report_counts(
+    report: BugReport, form_lines: frozenset[str] = frozenset()
+) -> Mapping[str, float]:
+    """Return how many times each term of a report counts; ``form_lines`` are as in ``Query``."""
+    query = Query(report, form_lines)
     counts = dict(query.description_counts)
     for term, number in query.summary_counts.items():
         counts[term] = counts.get(term, 0.0) + _SUMMARY_WEIGHT * number
