@@ -445,6 +445,13 @@ def test_what_compilers_say_is_an_error(line, begin):
         "\tsrc/cart.lua:12: in function 'total'",
         "\tShop::Cart::total('x') called at bin/shop.pl line 3",
         "   @ Shop ~/shop/src/cart.jl:14",
+        "   @ ~/.julia/packages/Shop/x1Yz2/src/cart.jl:14 [inlined]",
+        "   @ REPL[2]:1",
+        "  [1] total(x::Vector{Int64}; tax::Bool)",
+        " [2] total at ./cart.jl:14 [inlined]",
+        " [12] (::Shop.Cart{T})(x::T) where T",
+        " [3] top-level scope",
+        " in total(::Int64) at ./cart.jl:14",
         "total@webpack-internal:///./src/cart.js:12:9",
         "        lib/shop/cart.ex:14: Shop.Cart.total/1",
         "\tfrom bin/shop:3:in `<main>'",
@@ -452,6 +459,11 @@ def test_what_compilers_say_is_an_error(line, begin):
 )
 def test_frames_of_other_languages_are_traces(line):
     assert kind_of(line, f"```\npanic\n{line}\n```") == ["trace"]
+
+
+@pytest.mark.parametrize("line", ["[12] cart opened", "[12] Cart::open(x) done"])
+def test_numbered_lines_of_logs_are_no_frames_of_julia(line):
+    assert kind_of(line, f"```\n{line}\n```") == ["log"]
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,29 @@ RUST = """thread 'main' panicked at 'closed', src/door.rs:14:5
 RUBY = "lib/shop/door.rb:14:in `open': closed (Closed)\n\tfrom lib/shop.rb:3:in `<main>'"
 PHP = "#0 /var/www/shop/Door.php(14): Door->open()\n#1 /var/www/index.php(3): main()\n"
 GDB = "#0  0x00 in door_open (d=0x0) at src/door.c:14\n#1  0x01 in main () at src/main.c:3\n"
+JULIA_0_5 = """ERROR: BoundsError
+ in getindex(::Array{Int64,1}, ::Int64) at ./array.jl:340
+ in #open#3(::Bool, ::Function) at /home/me/shop/src/door.jl:14
+ in open at shop.jl:3
+"""
+JULIA_1_0 = """ERROR: BoundsError
+Stacktrace:
+ [1] getindex at ./array.jl:744 [inlined]
+ [2] #open#3(::Bool, ::typeof(open), ::Array{Int64,1}) at /home/me/shop/src/door.jl:14
+ [3] macro expansion at /home/me/shop/src/key.jl:7 [inlined]
+ [4] top-level scope at REPL[2]:1
+"""
+JULIA_1_6 = """ERROR: BoundsError
+Stacktrace:
+  [1] getindex(A::Vector{Int64}, i1::Int64)
+    @ Base ./array.jl:801
+  [2] open!(x::Vector{Int64}; slowly::Bool)
+    @ Shop ~/shop/src/door.jl:14 [inlined]
+  [3] Shop.Keys.turn()
+    @ ~/shop/src/key.jl:7
+  [4] top-level scope
+    @ REPL[2]:1
+"""
 JAVA = (
     "in main a.b.Closed:\n\tat org.shop.Door$Lock.open(Door.java:14)\n"
     "\tat org.shop.Main.main(Main.kt:3)\n"
@@ -169,6 +192,9 @@ JAVA = (
         (RUBY, ["lib/shop/door.rb 14, lib/shop.rb 3"]),
         (PHP, ["/var/www/shop/Door.php 14, /var/www/index.php 3"]),
         (GDB, ["src/door.c 14, src/main.c 3"]),
+        (JULIA_0_5, ["./array.jl 340, /home/me/shop/src/door.jl 14, shop.jl 3"]),
+        (JULIA_1_0, ["./array.jl 744, /home/me/shop/src/door.jl 14, /home/me/shop/src/key.jl 7"]),
+        (JULIA_1_6, ["base/array.jl 801, ~/shop/src/door.jl 14, ~/shop/src/key.jl 7"]),
         (JAVA, ["org/shop/Door.java 14, org/shop/Main.kt 3"]),
     ],
 )
@@ -178,6 +204,30 @@ def test_frames_innermost_first(text, expected):
         ", ".join(f"{frame.place} {frame.line}" for frame in trace) for trace in found.traces
     ] == expected
     assert not found.links
+
+
+@pytest.mark.parametrize(
+    ("text", "functions"),
+    [
+        (JULIA_0_5, ["getindex", "open", "open"]),
+        (JULIA_1_0, ["getindex", "open", ""]),
+        (JULIA_1_6, ["getindex", "open!", "turn"]),
+    ],
+    ids=["0.5", "1.0", "1.6"],
+)
+def test_functions_of_julia_frames(text, functions):
+    [trace] = locations(text).traces
+    assert [frame.method for frame in trace] == functions
+
+
+def test_functions_of_julia_frames_whose_lines_were_joined():
+    [trace] = locations(" ".join(JULIA_1_6.split())).traces
+    assert [frame.method for frame in trace] == ["getindex", "open!", "turn"]
+
+
+def test_a_place_in_julia_code_alone_has_no_function():
+    [[frame]] = locations("[1] first point\nsee at src/door.jl:14").traces
+    assert frame.method == ""
 
 
 @pytest.mark.parametrize(

@@ -139,3 +139,21 @@ def test_a_qualified_location_agrees_in_all_its_folders(path, rows):
 def test_a_whole_path_agrees_better_than_one_that_differs():
     """Both files share two names with the location, but only the second one ends there."""
     assert make_view(("y/b/door.py", "b/door.py")).find_by_location("/home/x/b/door.py") == [1]
+
+
+JULIA = ("src/Shop.jl", "src/cart.jl", "src/array.jl")
+
+
+@pytest.mark.parametrize(
+    ("path", "rows"),
+    [
+        ("/home/me/.julia/packages/Shop/x1Yz2/src/cart.jl", [1]),
+        ("/home/me/.julia/dev/Shop/src/cart.jl", [1]),
+        ("/home/me/.julia/v0.6/Shop/src/cart.jl", [1]),
+        ("/home/me/.julia/packages/Bank/x1Yz2/src/cart.jl", []),
+        ("/usr/share/julia/stdlib/v1.6/Dates/src/cart.jl", []),
+        ("base/array.jl", []),
+    ],
+)
+def test_path_in_a_julia_package(path, rows):
+    assert make_view(JULIA).find_by_location(path) == rows

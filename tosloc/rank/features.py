@@ -37,7 +37,7 @@ from tosloc.retrieval.query import Query
 
 Formula: TypeAlias = Callable[[QueryContext], FloatArray]
 """Function from a query context to values (F,)."""
-FEATURES_VERSION = "features12"
+FEATURES_VERSION = "features13"
 """Version of the formulas in the names of stored tables; raise it when any value changes."""
 COUNTERPART_SOURCES: Final = 100
 """First files by the prior that lend their share to their tests, and to what they test."""

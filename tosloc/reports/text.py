@@ -242,14 +242,18 @@ _TRACED: Final = re.compile(
     | (?:\*\ )?frame\ \#\d{1,3}:\ 0x | at\ \d{1,3}\s{1,9}\S{1,60}\s{1,9}0x[0-9a-f]
     | \#\d{1,3}\s{1,9}[^\n]{1,300}\ \((?:package|file|dart):[^\n]{1,300}:\d
       # Lua, Perl, Julia
+    | in\ \S[^\n]{0,300}\ at\ \S{1,300}\.jl:\d
     | \S{1,300}\.lua:\d{1,7}:\ in\s | \[C\]:\ in\s
     | [\w:]{1,200}\([^\n]{0,300}\)\ called\ at\ \S{1,300}\ line\ \d
-    | @\ [\w.]{1,60}\ \S{1,300}\.jl:\d
+    | @\ (?:[\w.]{1,60}\ )?(?:\S{1,300}\.jl|REPL\[\d{1,5}\]|none):\d
       # Firefox and Safari, whose addresses may have been taken out
     | [\w$.<>/*]{0,100}@(?:\S{1,300}:\d{1,7}:\d{1,7})?\s*$
     )"""
 )
 """A line of a stack trace."""
+_NUMBERED: Final = re.compile(r"\s{0,9}\[\s?\d{1,4}\]\s{1,4}(?=\S)")
+"""What begins a frame of Julia, and a line of a log."""
+_JULIA_PLACE: Final = re.compile(r"\ (?:at|@)\ \S{1,300}:\d")
 _KEY: Final = re.compile(
     r"""(?x) \s*+ (?:-\s)? (?: "[^"\n]{1,80}"\s*+: | '[^'\n]{1,80}'\s*+: |
       [\w.\-]{1,60}\s*+[:=](?![:=]) )"""
@@ -712,7 +716,29 @@ def _shows_code(heads: list[str]) -> bool:
 
 
 def _is_logged(line: str) -> bool:
-    return len(line) <= _LONGEST_TOLD and _LOG.match(line) is not None
+    if len(line) > _LONGEST_TOLD or _LOG.match(line) is None:
+        return False
+    return not _is_julia_frame(line)
+
+
+def _is_julia_frame(line: str) -> bool:
+    """Return whether a line is the numbered one of a stack frame of Julia.
+
+    >>> [_is_julia_frame(line) for line in (" [1] f(x::Int64)", "[2] f at ./a.jl:3", "[3] f()")]
+    [True, True, True]
+    >>> [_is_julia_frame(line) for line in ("[1] started", "[2] a::f(x) at 3", "[3] f(x) failed")]
+    [False, False, False]
+    """
+    number = _NUMBERED.match(line)
+    if number is None:
+        return False
+    call = line[number.end() :].rstrip()
+    if call.startswith(("top-level scope", "macro expansion")) or _JULIA_PLACE.search(call):
+        return True
+    name, bracket, arguments = call.partition("(")
+    if not bracket or " " in name:
+        return False
+    return "::" in arguments or arguments == ")"
 
 
 def _level(line: str) -> str:
@@ -737,7 +763,9 @@ def _is_traced(line: str) -> bool:
     >>> [_is_traced(line) for line in ("#1 is it", "f(x)")]
     [False, False]
     """
-    return len(line) <= _LONGEST_TOLD and _TRACED.match(line) is not None
+    if len(line) > _LONGEST_TOLD:
+        return False
+    return _TRACED.match(line) is not None or _is_julia_frame(line)
 
 
 def _is_built(line: str) -> bool:

@@ -145,6 +145,15 @@ _LOCATED: Final = re.compile(
 
 ``:12``, ``(12``, ``: (12``, ``", line 12``, `` 12:3``, ``:12: in f``, and `` in f(``."""
 _BLOB: Final = re.compile(r"/(?:blob|tree|raw|blame|edit)/[^/]{1,100}/")
+_JULIA_HEAD: Final = re.compile(r"(?m)\[\s?\d{1,4}\]\s{1,4}|^\s{0,9}in\s")
+"""What begins a frame of Julia: its number, or "in" before version 0.6."""
+_JULIA_PLACE: Final = re.compile(r"\s(?:at|@(?:\s(?P<module>[\w.]{1,100}))?)\s\Z")
+"""What precedes the file in a frame of Julia."""
+_JULIA_FUNCTION: Final = re.compile(
+    r"#?(?:[\w!]{1,100}\.){0,9}([\w!]{1,100})(?:#\d{1,9})?(?=[({]|\Z)"
+)
+_JULIA_FRAME_LENGTH: Final = 1_000
+"""Characters before the file of a Julia frame in which the name of its function is looked for."""
 _LINKED: Final = re.compile(r"\#L(?P<line>\d{1,7})")
 _SHOWN: Final = re.compile(
     r"\s{1,40}Lines?\s(?P<line>\d{1,7})(?:\s+to\s+\d{1,7})?\s{1,20}in\s{1,20}[0-9a-f]{7}"
@@ -282,7 +291,8 @@ def locations(text: str) -> Locations:
             found.append(Frame(start, end, frame.line, frame.method, path))
         elif located := _LOCATED.match(text, end):
             method = re.split(r"[.#]|::", located["named"] or located["called"] or "")[-1]
-            found.append(Frame(start, end, int(located["line"] or 0), method, path))
+            frame = Frame(start, end, int(located["line"] or 0), method, path)
+            found.append(_complete_julia_frame(frame, text) if path.endswith(".jl") else frame)
         elif not (
             _COMMAND.search(text, max(0, start - 40), start)
             or _COMPILED.search(text, max(0, start - 10), start)
@@ -302,6 +312,28 @@ def locations(text: str) -> Locations:
     # Python alone lists the innermost frame last
     ordered = (tuple(trace[::-1] if _of_python(trace[0]) else trace) for trace in traces)
     return Locations(tuple(ordered), tuple(links), tuple(paths))
+
+
+def _complete_julia_frame(frame: Frame, text: str) -> Frame:
+    """Return a frame of Julia with the function and the folder that precede and follow its number.
+
+    Julia writes ``[1] f(x::Int64) at ./a.jl:12``, and since version 1.6 ``[1] f(x::Int64)`` with
+    ``@ Main ./a.jl:12`` in the next line. Files of its module Base are written without their
+    folder. A place that is no frame comes back as it is.
+    """
+    before = text[max(0, frame.offset - _JULIA_FRAME_LENGTH) : frame.offset]
+    place = _JULIA_PLACE.search(before)
+    if place is None:
+        return frame
+    heads = list(_JULIA_HEAD.finditer(before, 0, place.start()))
+    call = before[heads[-1].end() : place.start()].strip() if heads else ""
+    if not call or "\n" in call:
+        return frame
+    function = _JULIA_FUNCTION.match(call)
+    path = frame.path
+    if (place["module"] or "").partition(".")[0] == "Base" and path.startswith("./"):
+        path = f"base/{path[2:]}"
+    return frame._replace(method=function[1] if function else "", path=path)
 
 
 def source_of_object(path: str) -> str:

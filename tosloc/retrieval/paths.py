@@ -40,8 +40,12 @@ _INSTALLED: Final = re.compile(
     r"(?:^|/)(?:site-packages|dist-packages|node_modules)/(?:[^/]{1,200}\.egg/|@[^/]{1,200}/)?"
 )
 """Folders of installed packages: what follows is a path within one of them."""
+_JULIA_PACKAGE: Final = re.compile(
+    r"/\.julia/(?:packages/(?P<installed>[^/]{1,100})/[^/]{1,40}|(?:dev|v\d[\d.]{0,5})/(?P<other>[^/]{1,100}))/"
+)
+"""Folder of a Julia package, which has its name: .julia/packages/Shop/x1Yz2/."""
 _STANDARD_LIBRARY: Final = re.compile(
-    r"(?:^|/)[Ll]ib/python[\d.]{0,5}/|conda\d?/[Ll]ib/|/[Pp]ython[\d.]{0,5}/[Ll]ib/"
+    r"/julia/stdlib/|(?:^|/)[Ll]ib/python[\d.]{0,5}/|conda\d?/[Ll]ib/|/[Pp]ython[\d.]{0,5}/[Ll]ib/"
     r"|/usr/local/go/src/|/rustc/|^(?:node:)?internal/|<frozen "
 )
 """Folders of a language's own library."""
@@ -276,6 +280,10 @@ class VersionPaths:
             spelling = spelling[installed[-1].end() :]
         elif _STANDARD_LIBRARY.search(spelling):
             return []
+        elif package := _JULIA_PACKAGE.search(spelling):
+            if not self._defines_julia_package(package["installed"] or package["other"]):
+                return []
+            spelling = spelling[package.end() :]
         names = [name for name in spelling.split("/") if name not in ("", ".", "..", "~")]
         if not names:
             return []
@@ -284,6 +292,11 @@ class VersionPaths:
             path_names = self.table.paths[row].split("/")
             agreement[row] = _agreement(names, path_names, qualified, bool(installed))
         return _best_rows(agreement)
+
+    def _defines_julia_package(self, name: str) -> bool:
+        """Return whether the version has the main file of a Julia package: src/Shop.jl of Shop."""
+        paths = (self.table.paths[row] for row in self.find_by_stem(name))
+        return any(f"/{path}".endswith(f"/src/{name}.jl") for path in paths)
 
     def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
         """Return (F,) BM25 of the words of the path, or without ``names`` of its folders alone."""
