@@ -244,6 +244,23 @@ def test_option_is_found_in_every_spelling(answer_to, option):
     assert paths(answer_to(OPTIONS, f"{option} is ignored\n"))[0] == "media.py"
 
 
+def test_linked_file_of_another_project_is_not_named(answer_to, repository):
+    repository.git("remote", "add", "origin", "https://github.com/a/shop.git")
+    files = {f"core/{name}.py": "def merge(frame): return frame\n" for name in ("join", "merge")}
+    report = "merge fails\nSee https://github.com/a/bank/blob/main/core/join.py#L1 for it.\n"
+    answer = answer_to(files, report)
+    assert paths(answer)[0] == "core/merge.py"
+    reasons = [reason.text for hit in answer.hits for reason in hit.why]
+    assert not any(reason.startswith("The report names") for reason in reasons)
+
+
+def test_linked_file_of_a_fork_is_first(answer_to, repository):
+    repository.git("remote", "add", "origin", "https://github.com/a/shop.git")
+    files = {f"core/{name}.py": "def merge(frame): return frame\n" for name in ("join", "merge")}
+    report = "merge fails\nSee https://github.com/me/shop/blob/main/core/join.py#L1 for it.\n"
+    assert paths(answer_to(files, report))[0] == "core/join.py"
+
+
 def test_linked_file_is_first(answer_to):
     files = {f"core/{name}.py": "def merge(frame): return frame\n" for name in ("join", "merge")}
     report = "merge fails\nSee https://github.com/a/b/blob/main/core/join.py#L1 for it.\n"

@@ -282,6 +282,33 @@ def test_what_stands_apart_links_and_lines_that_are_shown():
     assert found.traces == ()
 
 
+@pytest.mark.parametrize(
+    ("address", "path", "project"),
+    [
+        ("https://github.com/me/shop/blob/main/src/a.py", "src/a.py", "me/shop"),
+        ("github.com/me/shop/tree/main/src/a.py", "src/a.py", "me/shop"),
+        ("https://raw.githubusercontent.com/me/shop/main/src/a.py", "src/a.py", "me/shop"),
+        (
+            "https://raw.githubusercontent.com/me/shop/refs/heads/main/src/a.py",
+            "src/a.py",
+            "me/shop",
+        ),
+        ("https://gitlab.com/us/web/shop/-/blob/main/src/a.py", "src/a.py", "us/web/shop"),
+        ("https://bitbucket.org/me/shop/src/main/src/a.py", "src/a.py", "me/shop"),
+        ("https://codeberg.org/me/shop/src/branch/main/src/a.py", "src/a.py", "me/shop"),
+        ("lib/blob/raw/a.py", "a.py", ""),
+    ],
+)
+def test_project_of_a_linked_file(address, path, project):
+    [link] = locations(f"See {address}").links
+    assert link.path == path
+    assert link.project == project
+
+
+def test_a_folder_like_one_of_a_host_is_no_link():
+    assert not locations("app/src/commit/door/a.py fails").links
+
+
 PLACES = {
     "swift error": (
         "Fatal error: out of range: file Shop/Cart.swift, line 12",

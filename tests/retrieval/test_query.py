@@ -64,6 +64,32 @@ def test_a_path_in_the_form_names_no_file():
     assert [path.path for path in asked.locations.paths] == ["src/tree.py"]
 
 
+LINKS = "See https://github.com/a/b/blob/main/tree.py, https://github.com/c/d/blob/main/leaf.py"
+
+
+def query_of_project(description, *projects):
+    return Query(BugReport("r", "It falls", description, None), projects=projects)
+
+
+@pytest.mark.parametrize(
+    ("projects", "paths"),
+    [
+        ((), ["tree.py", "leaf.py"]),
+        (["a/b"], ["tree.py"]),
+        (["me/B"], ["tree.py"]),
+        (["a/e"], []),
+    ],
+    ids=["unknown", "own", "fork", "another"],
+)
+def test_links_to_other_projects_name_no_file(projects, paths):
+    asked = query_of_project(LINKS, *projects)
+    assert [link.path for link in asked.locations.links] == paths
+
+
+def test_words_of_a_link_to_another_project_count():
+    assert "leaf" in query_of_project(LINKS, "a/b").weights
+
+
 def test_own_text_has_no_line_of_the_form():
     asked = query("leaf", "- [X] I read GUIDE.md\nThe tree falls", template_keys("I read GUIDE.md"))
     assert asked.own_text == "leaf\nThe tree falls"

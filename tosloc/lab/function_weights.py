@@ -37,6 +37,7 @@ from tosloc.rank.ranking_lists import RankingLists
 from tosloc.reports.templates import IssueTemplates
 from tosloc.retrieval.context import VersionIndex
 from tosloc.retrieval.query import Query
+from tosloc.retrieval.releases import Releases
 from tosloc.train.experiment import ExperimentContext
 from tosloc.train.function_runs import (
     FirstFiles,
@@ -198,6 +199,7 @@ def _function_tables(project: Project, work: Path, config: Config) -> Iterator[F
         cases = spread_evenly(cases, MAX_REPORTS)
         templates = IssueTemplates(repo)
         shared_lines = experiment.history_index.shared_lines
+        projects = Releases.read(repo).projects
         versions = dict.fromkeys(case.version for case in cases)
         experiment.indexed.build_facts(
             [experiment.indexed.snapshot(version) for version in versions]
@@ -208,7 +210,7 @@ def _function_tables(project: Project, work: Path, config: Config) -> Iterator[F
                 files = first_files(run.ranking(case.report.id), version, facts)
                 template = templates.of_commit(case.version)
                 shared = shared_lines.as_of(case.report.opened_seconds)
-                query = Query(case.report, template | shared)
+                query = Query(case.report, template | shared, projects)
                 yield _table(query, version, files, changed.in_version)
 
 

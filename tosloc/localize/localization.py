@@ -95,7 +95,8 @@ class Localization:
             note = RoutineNote(f"the report has no date, so it is treated as opened at {when}")
             self.notes += (note,)
         history = version.history.as_of(report.opened_seconds)
-        query = Query(report, version.template | history.shared_lines)
+        form_lines = version.template | history.shared_lines
+        query = Query(report, form_lines, history.releases.projects)
         context = QueryContext(query, version.index, history)
         self.stage_one = StageOneResult.of(context, stage_one)
         self.scores = self.stage_one.scores

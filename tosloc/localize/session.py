@@ -183,7 +183,8 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
 
     version = localizer.version(None if answer.searched.uncommitted else answer.commit)
     shared_lines = version.history.shared_lines.as_of(answer.report.opened_seconds)
-    query = Query(answer.report, version.template | shared_lines)
+    projects = version.history.releases.projects
+    query = Query(answer.report, version.template | shared_lines, projects)
     snapshot = version.snapshot
     repository = localizer.repository
     assert repository is not None

@@ -174,7 +174,7 @@ class FileReasons:
         for source in (self.context.query.report.summary, self.context.query.prose):
             for spelling in dict.fromkeys(_PATH.findall(source)):
                 rows = self.paths.find_by_frame_path(spelling)
-                if len(rows) == 1:
+                if len(rows) == 1 and not self._is_foreign(spelling):
                     spellings.setdefault(rows[0], _common_path_end(spelling, paths[rows[0]]))
             for spelling in dict.fromkeys(_MODULE.findall(source)):
                 row = self._find_module(spelling)
@@ -191,6 +191,11 @@ class FileReasons:
             for row in command_rows:
                 spellings.setdefault(row, "-".join(command.parts))
         return spellings
+
+    def _is_foreign(self, spelling: str) -> bool:
+        """Return whether a path is within a link to a file of another project."""
+        foreign_projects = self.context.query.foreign_projects
+        return any(f"/{project}/" in spelling for project in foreign_projects)
 
     def _find_module(self, dotted: str) -> int | None:
         """Return the path row of the module that a dotted name begins with.

@@ -40,6 +40,8 @@ class Frame(NamedTuple):
     Empty if there is neither."""
     cause: int = 0
     """Part of the trace: 0 for the first, one more after each "Caused by" or "root cause"."""
+    project: str = ""
+    """Path of the project on the web in a link, "pallets/flask"; empty if it is not known."""
 
     @property
     def qualified(self) -> bool:
@@ -144,7 +146,15 @@ _LOCATED: Final = re.compile(
 """What follows the file in a frame or an error.
 
 ``:12``, ``(12``, ``: (12``, ``", line 12``, `` 12:3``, ``:12: in f``, and `` in f(``."""
-_BLOB: Final = re.compile(r"/(?:blob|tree|raw|blame|edit)/[^/]{1,100}/")
+_PROJECT: Final = "[^/]{1,100}/[^/]{1,100}"
+_BLOB: Final = re.compile(
+    rf"""(?x) /(?:blob|tree|raw|blame|edit)/[^/]{{1,100}}/
+      | \A//raw\.githubusercontent\.com/(?P<github>{_PROJECT})/(?:refs/(?:heads|tags)/)?
+        [^/]{{1,100}}/
+      | \A//bitbucket\.org/(?P<bitbucket>{_PROJECT})/src/[^/]{{1,100}}/
+      | \A//[^/]{{1,100}}/(?P<gitea>{_PROJECT})/src/(?:branch|commit|tag)/[^/]{{1,100}}/"""
+)
+"""What precedes the path of a file in its address on the web."""
 _JULIA_HEAD: Final = re.compile(r"(?m)\[\s?\d{1,4}\]\s{1,4}|^\s{0,9}in\s")
 """What begins a frame of Julia: its number, or "in" before version 0.6."""
 _JULIA_PLACE: Final = re.compile(r"\s(?:at|@(?:\s(?P<module>[\w.]{1,100}))?)\s\Z")
@@ -286,7 +296,9 @@ def locations(text: str) -> Locations:
             continue
         if (shown := _SHOWN.match(text, end)) or link:
             shown = shown or _LINKED.match(text, end)
-            links.append(Frame(start, end, int(shown["line"]) if shown else 0, path=path))
+            line = int(shown["line"]) if shown else 0
+            project = _linked_project(link) if link else ""
+            links.append(Frame(start, end, line, path=path, project=project))
         elif inside:
             found.append(Frame(start, end, frame.line, frame.method, path))
         elif located := _LOCATED.match(text, end):
@@ -334,6 +346,15 @@ def _complete_julia_frame(frame: Frame, text: str) -> Frame:
     if (place["module"] or "").partition(".")[0] == "Base" and path.startswith("./"):
         path = f"base/{path[2:]}"
     return frame._replace(method=function[1] if function else "", path=path)
+
+
+def _linked_project(link: re.Match[str]) -> str:
+    """Return the path of the project of a match of ``_BLOB``; empty without the name of a host."""
+    if link.lastgroup:
+        return link[link.lastgroup]
+    address = link.string[: link.start()].removesuffix("/-")
+    host, _, path = address.lstrip("/").partition("/")
+    return path if "." in host or address.startswith("//") else ""
 
 
 def source_of_object(path: str) -> str:

@@ -16,6 +16,7 @@ from tosloc.reports import traces
 from tosloc.reports.named_changes import NamedChange, find_named_changes
 from tosloc.reports.named_versions import VersionClaim, find_version_claims
 from tosloc.reports.regressions import says_that_it_worked
+from tosloc.retrieval.releases import normalize_name
 
 SUMMARY_WEIGHT = 3.0
 """How many times a term of the summary counts.
@@ -68,6 +69,8 @@ class Query:
     """Lines of the project's issue forms, each as ``tosloc.reports.text.template_key`` returns it:
     those of its templates (``IssueTemplates``) and those that earlier reports share
     (``SharedLines``)."""
+    projects: Sequence[str] = ()
+    """Paths of the project on the web, such as pallets/flask; none if they are not known."""
 
     @cached_property
     def _condensed(self) -> report_text.CondensedText:
@@ -265,13 +268,33 @@ class Query:
         return tuple(traces.qualified_names(self.description))
 
     @cached_property
+    def _all_locations(self) -> traces.Locations:
+        return traces.locations(self._condensed.text)
+
+    @cached_property
+    def foreign_projects(self) -> frozenset[str]:
+        """Paths on the web of other projects whose files the report links to.
+
+        A project with the name of this one is a fork of it. Without a known name none is foreign.
+        """
+        own_names = {_project_name(project) for project in self.projects}
+        if not own_names:
+            return frozenset()
+        linked = {link.project for link in self._all_locations.links if link.project}
+        return frozenset(project for project in linked if _project_name(project) not in own_names)
+
+    @cached_property
     def locations(self) -> traces.Locations:
         """Files that the report names: in stack frames, as paths, modules, imports and links.
 
-        Links and paths in lines of the project's issue form are no words of the reporter. Offsets
-        are those in the summary, a line break and the description.
+        Links and paths in lines of the project's issue form are no words of the reporter. Links to
+        other projects name none of this project's files. Offsets are those in the summary, a line
+        break and the description.
         """
-        locations = traces.locations(self._condensed.text)
+        locations = self._all_locations
+        if self.foreign_projects:
+            links = [link for link in locations.links if link.project not in self.foreign_projects]
+            locations = locations._replace(links=tuple(links))
         if self.form_lines:
             locations = locations._replace(
                 links=self._without_form(locations.links), paths=self._without_form(locations.paths)
@@ -301,6 +324,15 @@ class Query:
         if not self.form_lines:
             return whole
         return "\n".join(line for line in whole.splitlines() if not self._is_form(line))
+
+
+def _project_name(project: str) -> str:
+    """Return the last part of a project's path on the web, without separators.
+
+    >>> _project_name("pallets/Flask.git")
+    'flask'
+    """
+    return normalize_name(project.rpartition("/")[2])
 
 
 def _log_weights(*parts: tuple[Mapping[str, float], float]) -> dict[str, float]:

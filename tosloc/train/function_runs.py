@@ -34,6 +34,7 @@ from tosloc.reports.templates import IssueTemplates
 from tosloc.retrieval.context import VersionIndex
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
+from tosloc.retrieval.releases import Releases
 from tosloc.storage.repository import IndexedRepository
 
 MAX_RANKED: Final = 1_000
@@ -64,6 +65,7 @@ def write_function_runs(
     bm25: list[Ranking] = []
     judgements: list[Judgement] = []
     templates = IssueTemplates(indexed.repo)
+    projects = Releases.read(indexed.repo).projects
     for number, (case, version, facts) in enumerate(read_versions(indexed, cases), start=1):
         progress("ranking functions", number, len(cases))
         report = case.report
@@ -84,7 +86,8 @@ def write_function_runs(
             )
         )
         template = templates.of_commit(case.version)
-        query = Query(report, template | shared_lines.as_of(report.opened_seconds))
+        form_lines = template | shared_lines.as_of(report.opened_seconds)
+        query = Query(report, form_lines, projects)
         ours.append(_our_ranking(query, run.ranking(report.id), version, facts))
         scores = function_bm25(report, list(facts.values())).tolist()
         bm25.append(_ranking(report.id, zip(names, scores, strict=True)))
