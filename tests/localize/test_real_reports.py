@@ -244,6 +244,13 @@ def test_option_is_found_in_every_spelling(answer_to, option):
     assert paths(answer_to(OPTIONS, f"{option} is ignored\n"))[0] == "media.py"
 
 
+@pytest.mark.parametrize("name", ["new-window", "new_window", "newWindow"])
+def test_command_names_its_file_in_every_spelling(answer_to, name):
+    answer = answer_to(COMMANDS, f"Crash in its own place\nThe server crashes in `{name}`.\n")
+    assert paths(answer)[0] == "cmd-new-window.c"
+    assert answer.hits[0].why[0].text == f"The report names {name}"
+
+
 def test_linked_file_of_another_project_is_not_named(answer_to, repository):
     repository.git("remote", "add", "origin", "https://github.com/a/shop.git")
     files = {f"core/{name}.py": "def merge(frame): return frame\n" for name in ("join", "merge")}

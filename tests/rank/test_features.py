@@ -395,12 +395,43 @@ def test_written_path_is_1_by_rank(compute):
     assert compute("written_path", FILES, LOCATIONS) == near(0, 0, 0, 1 / 2, 1, 0)
 
 
-COMMANDS = ("cmd-kill-window.c", "cmd-new-window.c", "new_window.c", "window.c")
+COMMANDS = ("cmd-kill-window.c", "cmd-list.c", "cmd-new-window.c", "window.c")
 
 
-def test_written_path_is_divided_among_the_files_of_a_command(compute):
-    """new-window is in the names of two files; a hyphenated word of a sentence names none."""
-    assert compute("written_path", COMMANDS, "x|`new-window` fails") == near(0, 1 / 2, 1 / 2, 0)
+@pytest.mark.parametrize("name", ["new-window", "new_window", "newWindow", "--new-window"])
+def test_written_path_knows_part_of_a_files_name_in_every_spelling(compute, name):
+    values = compute("written_path", COMMANDS, f"x|`{name}` fails")
+    assert np.flatnonzero(values).tolist() == [2]
+    assert 0.05 < values[2] < 1 / 2
+
+
+def test_written_path_is_half_for_a_whole_name(compute):
+    values = compute("written_path", ("newWindow.c", "window.c"), "x|`new-window` fails")
+    assert values == near(1 / 2, 0)
+
+
+def test_written_path_is_1_for_a_whole_name_in_the_title(compute):
+    values = compute("written_path", ("newWindow.c", "window.c"), "new-window fails")
+    assert values == near(1, 0)
+
+
+def test_written_path_prefers_the_whole_name(compute):
+    files = ("cmd-new-window.c", "new-window.c", "window.c")
+    assert compute("written_path", files, "newWindow fails") == near(0, 1, 0)
+
+
+def test_written_path_is_divided_by_the_root_of_the_files_of_a_name(compute):
+    files = ("a/new-window.c", "b/newWindow.c", "window.c")
+    assert compute("written_path", files, "new_window fails") == near(1 / ROOT2, 1 / ROOT2, 0)
+
+
+def test_written_path_does_not_repeat_a_mention(compute):
+    files = ("a/new_window.c", "b/newWindow.c", "window.c")
+    assert compute("mention", files, "new_window fails") == near(1, 0, 0)
+    assert compute("written_path", files, "new_window fails") == near(0, 0, 0)
+
+
+def test_written_path_does_not_know_hyphenated_words_of_sentences(compute):
     assert compute("written_path", COMMANDS, "x|the kill-window way") == near(0, 0, 0, 0)
 
 

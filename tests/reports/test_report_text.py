@@ -484,6 +484,8 @@ def test_code_and_prose_are_no_traces(line):
         ("`server.port` is ignored", [(("server", "port"), True)]),
         ("server.port = 8080", [(("server", "port"), True)]),
         ("a well-known bug", [(("well", "known"), False)]),
+        ("`shop new-cart -k` crashes", [(("new", "cart"), True)]),
+        ("`shop` has no new-cart", [(("new", "cart"), False)]),
         ("`cart.py` and a/b-c.py, 2020-01-02", []),
         ("use - or -- alone", []),
     ],

@@ -157,3 +157,35 @@ JULIA = ("src/Shop.jl", "src/cart.jl", "src/array.jl")
 )
 def test_path_in_a_julia_package(path, rows):
     assert make_view(JULIA).find_by_location(path) == rows
+
+
+COMMANDS = ("cmd-kill-window.c", "cmd-new-window.c", "cmd-list.c", "newWindow.js", "window.c")
+
+
+def test_find_by_words_in_every_spelling():
+    shares = make_view(COMMANDS).find_by_words(["new", "window"])
+    assert list(shares) == [1, 3]
+    assert shares[3] == 1
+    assert 0.3 < shares[1] < 1
+
+
+def test_find_by_words_finds_only_neighbours_in_order():
+    paths = ("kill_the_window.py", "window_kill.py")
+    assert make_view(paths).find_by_words(["kill", "window"]) == {}
+
+
+def test_find_by_words_of_words_that_few_names_have_is_large():
+    paths = [f"cmd-{word}.c" for word in ("alpha", "beta", "gamma", "delta", "new-pane")]
+    assert make_view(paths).find_by_words(["new", "pane"])[4] > 0.8
+
+
+def test_find_by_words_leaves_out_files_of_other_versions():
+    assert list(make_view(COMMANDS, [0, 1, 2]).find_by_words(["new", "window"])) == [1]
+
+
+def test_find_by_words_of_an_unknown_word_is_empty():
+    assert make_view(COMMANDS).find_by_words(["new", "door"]) == {}
+
+
+def test_find_by_words_without_a_term_is_empty():
+    assert make_view(COMMANDS).find_by_words(["1", "2"]) == {}

@@ -90,6 +90,20 @@ def test_words_of_a_link_to_another_project_count():
     assert "leaf" in query_of_project(LINKS, "a/b").weights
 
 
+def test_compound_names_in_every_spelling():
+    asked = query("newWindow fails", "`new-window`, kill_window, --list-keys and a well-known way")
+    assert [name.words for name in asked.compound_names] == [
+        ("new", "window"),
+        ("list", "keys"),
+        ("kill", "window"),
+    ]
+    assert [name.in_title for name in asked.compound_names] == [True, False, False]
+
+
+def test_a_hyphenated_word_is_a_compound_name_in_the_title():
+    assert [name.written for name in query("new-window fails").compound_names] == ["new-window"]
+
+
 def test_own_text_has_no_line_of_the_form():
     asked = query("leaf", "- [X] I read GUIDE.md\nThe tree falls", template_keys("I read GUIDE.md"))
     assert asked.own_text == "leaf\nThe tree falls"

@@ -105,6 +105,18 @@ def split_identifier(identifier: str) -> list[str]:
     return [identifier[match.start() : match.end()] for match in _PART.finditer(shape)]
 
 
+def name_words(name: str) -> tuple[str, ...]:
+    """Return the words of a name in lower case, however they are joined.
+
+    >>> name_words("cmd-new_window"), name_words("newWindow"), name_words("server.port")
+    (('cmd', 'new', 'window'), ('new', 'window'), ('server', 'port'))
+    """
+    parts: list[str] = []
+    for word in words(name):
+        parts += split_identifier(word)
+    return tuple(part.lower() for part in parts)
+
+
 def _ascii_shape(letter: str) -> str:
     """Return an ASCII character of the same kind and case, so that the same rules split it."""
     if letter.isascii():

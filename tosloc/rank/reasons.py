@@ -187,9 +187,9 @@ class FileReasons:
             rows = list(self.context.frame_rows(location))
             if len(rows) == 1 and not location.method:
                 spellings.setdefault(rows[0], location.path)
-        for command, command_rows in self.context.command_files:
-            for row in command_rows:
-                spellings.setdefault(row, "-".join(command.parts))
+        for name, name_rows, _ in self.context.files_by_name:
+            for row in name_rows:
+                spellings.setdefault(row, name.written)
         return spellings
 
     def _is_foreign(self, spelling: str) -> bool:

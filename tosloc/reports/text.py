@@ -906,10 +906,15 @@ def commands(source: str) -> list[Command]:
     >>> [command.is_certain for command in commands("`new-window -k` is well-known")]
     [True, False]
     """
+    spans = list(_SPAN.finditer(source))
+    span_starts = [span.start() for span in spans]
     found = []
     for match in _HYPHENATED.finditer(source):
         parts = match["name"].lower().replace("_", "-").split("-")
-        found.append(Command(tuple(filter(None, parts)), match["mark"] is not None))
+        span = bisect(span_starts, match.start("name")) - 1
+        in_span = span >= 0 and match.start("name") < spans[span].end()
+        is_certain = in_span or match["mark"] is not None
+        found.append(Command(tuple(filter(None, parts)), is_certain))
     for match in _DOTTED_KEY.finditer(source):
         parts = re.split(r"[._\-]", match[0])
         if parts[-1] not in _ENDINGS:

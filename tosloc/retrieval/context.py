@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tosloc.code import text
 from tosloc.core.records import FloatArray, LongArray, Snapshot
 from tosloc.paths.classify import ClassArray
-from tosloc.reports.text import Command, commands
 from tosloc.reports.traces import Frame
 from tosloc.retrieval import bm25
 from tosloc.retrieval.bm25 import Hits, RevisedVectors
@@ -23,7 +22,7 @@ from tosloc.retrieval.messages import ReportMessages
 from tosloc.retrieval.named_history import NamedHistory
 from tosloc.retrieval.paths import PathTable, VersionPaths
 from tosloc.retrieval.postings import known_terms
-from tosloc.retrieval.query import Query, frame_name
+from tosloc.retrieval.query import CompoundName, Query, frame_name
 
 Rows: TypeAlias = tuple[int, ...]
 """Path rows that a name or location can mean."""
@@ -49,8 +48,18 @@ _MIN_FILES: Final = 3
 """A word that no more files have distinguishes files, however few files there are."""
 
 
-MAX_FILES_OF_COMMAND: Final = 3
-"""A command whose words more file names contain names none of them."""
+MAX_FILES_OF_NAME: Final = 3
+"""A name of several words that means more files means none of them."""
+
+
+class FilesOfName(NamedTuple):
+    """The files that a name of several words means, in any spelling."""
+
+    name: CompoundName
+    rows: Rows
+    """Their path rows."""
+    share: float
+    """Share of the words of their names, by IDF, that the name has; 1 for the whole name."""
 
 
 class VersionIndex:
@@ -274,41 +283,53 @@ class QueryContext:
         """
         mentioned = []
         for word in self.query.mentions:
-            if word[:1].isupper() or "_" in word:
+            if self._is_mention(word):
                 rows = self.version.paths.find_by_stem(word)
                 if rows:
                     mentioned.append(rows)
         return tuple(mentioned)
+
+    @staticmethod
+    def _is_mention(word: str) -> bool:
+        """Return whether a word may be the name of a file, because it looks like no plain word."""
+        return word[:1].isupper() or "_" in word
 
     def frame_rows(self, frame: Frame) -> Rows:
         """Return the path rows of the project's own files that a frame can mean."""
         return tuple(self.version.paths.find_by_location(frame.place, frame.qualified))
 
     @cached_property
-    def command_files(self) -> tuple[tuple[Command, Rows], ...]:
-        """Commands and options of the report that name few files, and the path rows of these.
+    def files_by_name(self) -> tuple[FilesOfName, ...]:
+        """Few files that names of several words mean in any spelling, in the order of the names.
 
-        ``new-window`` names ``cmd-new-window.c``: the words of the command follow each other in the
-        file's name, with hyphens, underscores or dots between them.
+        ``new-window``, ``new_window`` and ``newWindow`` mean ``cmd-new-window.c``: the words of the
+        name follow each other in the name of the file. Of several such files it means those whose
+        names have the fewest other words, by IDF. Names that ``mentioned_rows`` has are left out.
         """
-        in_title = {command.parts for command in commands(self.query.title)}
         files = []
-        for command in self.query.commands:
-            if command.is_certain or command.parts in in_title:
-                rows = self.version.paths.find_by_parts(command.parts)
-                if 0 < len(rows) <= MAX_FILES_OF_COMMAND:
-                    files.append((command, tuple(rows)))
+        for name in self.query.compound_names:
+            if self._is_mention(name.written) and self.version.paths.find_by_stem(name.written):
+                continue
+            shares = self.version.paths.find_by_words(name.words)
+            share = max(shares.values(), default=0.0)
+            rows = tuple(row for row in shares if shares[row] == share)
+            if 0 < len(rows) <= MAX_FILES_OF_NAME:
+                files.append(FilesOfName(name, rows, share))
         return tuple(files)
 
     @cached_property
     def named_files(self) -> list[int]:
-        """Files that the report names: by path, link or command, or in a frame unless tests."""
+        """Files that the report names: by path, link or name, or in a frame unless tests.
+
+        A name of several words counts only if it is the whole name of the file.
+        """
         are_tests = self.version.paths.table.test
         rows: set[int] = set()
         for place in (*self.query.locations.links, *self.query.locations.paths):
             rows.update(self.frame_rows(place))
         in_frames = [files for trace in self.project_frames for files in trace]
-        for files in (*in_frames, *(files for _, files in self.command_files)):
+        by_name = [item.rows for item in self.files_by_name if item.share == 1]
+        for files in (*in_frames, *by_name):
             rows.update(row for row in files if not are_tests[row])
         is_named = np.isin(self.version.paths.path_ids, sorted(rows))
         return [int(file) for file in np.flatnonzero(is_named)]

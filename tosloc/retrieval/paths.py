@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial, reduce
 from itertools import chain, takewhile
 from typing import Final
 
@@ -49,6 +49,8 @@ _STANDARD_LIBRARY: Final = re.compile(
     r"|/usr/local/go/src/|/rustc/|^(?:node:)?internal/|<frozen "
 )
 """Folders of a language's own library."""
+_SHARE_WITHOUT_TERM: Final = 0.05
+"""Share of the file names that are taken to contain a stop word: none is counted."""
 _FOLDER_COUNT: Final = 0
 """Column of path postings: how often the term occurs in the folder."""
 _NAME_COUNT: Final = 1
@@ -131,6 +133,19 @@ class PathTable:
         return dict(rows)
 
     @cached_property
+    def _stem_words(self) -> dict[int, tuple[str, ...]]:
+        """Words of the file names that were asked for, by row."""
+        return {}
+
+    def stem_words(self, row: int) -> tuple[str, ...]:
+        """Return the words of a file's name without its suffix, in lower case."""
+        words = self._stem_words.get(row)
+        if words is None:
+            words = text.name_words(file_stem(self.paths[row]))
+            self._stem_words[row] = words
+        return words
+
+    @cached_property
     def name_terms(self) -> tuple[IntArray, IntArray]:
         """Path and term of each (path, file-name term) pair, by term."""
         in_name = self.postings.values[:, _NAME_COUNT] > 0
@@ -204,28 +219,57 @@ class VersionPaths:
         """F, the number of files."""
         return len(self.path_ids)
 
-    def find_by_parts(self, parts: Sequence[str]) -> list[int]:
-        """Return the rows of this version's files whose names contain words one after the other.
+    def find_by_words(self, words: Sequence[str]) -> dict[int, float]:
+        """Find this version's files whose names contain words one after the other.
 
-        Words are what hyphens, underscores and dots separate.
+        Returns their rows in order, each with the share of the file name's words, by IDF, that
+        these are: 1 if the name has no other words. So a word that many file names share, such as
+        that of a common prefix, counts little.
         """
-        known = [
-            self.table.term_ids[term]
-            for part in parts
-            for term in text.terms(part)
-            if term in self.table.term_ids
-        ]
-        if not known:
+        rows = self._rows_with_words(words)
+        wanted = tuple(words)
+        shares: dict[int, float] = {}
+        for row in rows:
+            stem_words = self.table.stem_words(row)
+            if stem_words == wanted:
+                shares[row] = 1.0
+            elif _contains(stem_words, wanted):
+                weight = sum(map(self._word_idf, stem_words))
+                shares[row] = min(sum(map(self._word_idf, wanted)) / weight, 1.0)
+        return shares
+
+    def _rows_with_words(self, words: Sequence[str]) -> list[int]:
+        """Return the rows of this version's files whose names have all terms of some words."""
+        terms: list[int] = []
+        for word in words:
+            for term in text.identifier_terms(word):
+                number = self.table.term_ids.get(term)
+                if number is None or not self.name_frequency[number]:
+                    return []
+                terms.append(number)
+        if not terms:
             return []
-        rows, terms = self.table.name_terms
-        rarest = min(known, key=lambda term: int(self.name_frequency[term]))
-        start, end = np.searchsorted(terms, [rarest, rarest + 1])
-        wanted = f"-{'-'.join(parts)}-"
-        return [
-            row
-            for row in rows[start:end].tolist()
-            if self.present[row] and wanted in _words_of_name(self.table.paths[row])
-        ]
+        terms.sort(key=lambda number: int(self.name_frequency[number]))
+        rows, row_terms = self.table.name_terms
+        rows_of_terms = []
+        for number in terms:
+            start, end = np.searchsorted(row_terms, [number, number + 1])
+            rows_of_terms.append(rows[start:end])
+        # A term has each row once.
+        common = reduce(partial(np.intersect1d, assume_unique=True), rows_of_terms)
+        return [int(row) for row in common[self.present[common]]]
+
+    def _word_idf(self, word: str) -> float:
+        """Return the IDF of a word in file names.
+
+        A word without a term, such as a stop word, has that of ``_SHARE_WITHOUT_TERM``.
+        """
+        numbers = [self.table.term_ids.get(term) for term in text.identifier_terms(word)]
+        weights = [float(self.name_idf[number]) for number in numbers if number is not None]
+        if weights:
+            return sum(weights)
+        frequency = np.array([round(self.files * _SHARE_WITHOUT_TERM)])
+        return float(idf(self.files, frequency)[0])
 
     def find_by_stem(self, stem: str) -> list[int]:
         """Return the rows of this version's files with a file name, without its suffix."""
@@ -364,13 +408,11 @@ class VersionPaths:
         return sums[folder]
 
 
-def _words_of_name(path: str) -> str:
-    """Return a file's name in lower case with hyphens around and between its words.
-
-    >>> _words_of_name("src/cmd_new-window.c")
-    '-cmd-new-window-'
-    """
-    return f"-{file_stem(path).lower().replace('_', '-').replace('.', '-')}-"
+def _contains(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    """Return whether words contain others one after the other."""
+    size = len(wanted)
+    starts = range(len(words) - size + 1)
+    return any(words[start : start + size] == wanted for start in starts)
 
 
 def _best_rows(agreement: Mapping[int, float]) -> list[int]:

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from itertools import islice
+from typing import Final, NamedTuple
 
 from tosloc.code import text
 from tosloc.core.records import BugReport
@@ -48,11 +49,26 @@ errors 39, frames 36, prose 27, code 19, data 10, lines near errors 9, other lin
 environment 4, form 1. In 233 issues of twelve Python projects the environment has -1."""
 TOLD_PARTS: Final = ("prose", "quoted", "code", "data", "errors")
 """Parts whose names are taken for names that the reporter writes."""
+TITLE_NAME_WEIGHT: Final = 3.0
+"""Weight of a name in the title, see ``Query.names``."""
+MAX_COMPOUND_NAMES: Final = 100
+"""Names of two words or more of a report that are looked up among the names of files."""
 BUILD_WORDS: Final = frozenset(
     text.terms("build built building builds compile compiler compilation make")
     + text.terms("error fail failed failure")
 )
 """Words that say that a build failed, and not where."""
+
+
+class CompoundName(NamedTuple):
+    """A name of two words or more that a report marks as a name, in any spelling."""
+
+    words: tuple[str, ...]
+    """Its words in lower case."""
+    written: str
+    """The name as the report first writes it."""
+    in_title: bool
+    """Whether it is in the title."""
 
 
 def frame_name(frame: traces.Frame) -> str:
@@ -125,7 +141,7 @@ class Query:
         weighted: dict[tuple[str, str], tuple[report_text.Name, float]] = {}
         parts = self.parts
         for weight, written, is_code in (
-            (3.0, self.title, False),
+            (TITLE_NAME_WEIGHT, self.title, False),
             (1.0, parts.prose, False),
             (0.5, parts.errors, False),
             (0.5, parts.code, True),
@@ -138,6 +154,31 @@ class Query:
     def commands(self) -> tuple[report_text.Command, ...]:
         """Commands, options and keys with hyphens or dots, each once."""
         return tuple(dict.fromkeys(report_text.commands(f"{self.title}\n{self.told}")))
+
+    @cached_property
+    def compound_names(self) -> tuple[CompoundName, ...]:
+        """Names of two words or more, each once, those of the title first.
+
+        They are identifiers, and commands, options and keys. A hyphenated word that is not marked
+        as code is a name only in the title.
+        """
+        in_title = {command.parts for command in report_text.commands(self.title)}
+        names: list[CompoundName] = []
+        for command in self.commands:
+            if command.is_certain or command.parts in in_title:
+                written = "-".join(command.parts)
+                words = text.name_words(written)
+                names.append(CompoundName(words, written, command.parts in in_title))
+        for identifier, weight in self.names:
+            words = text.name_words(identifier.written)
+            if len(words) > 1:
+                is_in_title = weight == TITLE_NAME_WEIGHT
+                names.append(CompoundName(words, identifier.written, is_in_title))
+        names.sort(key=lambda name: not name.in_title)
+        first: dict[tuple[str, ...], CompoundName] = {}
+        for name in names:
+            first.setdefault(name.words, name)
+        return tuple(islice(first.values(), MAX_COMPOUND_NAMES))
 
     @cached_property
     def named_changes(self) -> tuple[NamedChange, ...]:
