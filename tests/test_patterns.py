@@ -21,10 +21,13 @@ from tosloc.git.fixes import bug_ids, first_issue, is_fix_message
 from tosloc.mine.links import _FILLER
 from tosloc.mine.mentions import find_mentions
 from tosloc.paths.classify import which_are_tests
-from tosloc.reports import text, traces
+from tosloc.reports import traces
 from tosloc.reports.issues import read_report
+from tosloc.reports.markup import without_addresses
 from tosloc.reports.named_changes import find_named_changes
 from tosloc.reports.named_versions import find_version_claims
+from tosloc.reports.names import find_names
+from tosloc.reports.parts import split_report_text
 from tosloc.retrieval.query import Query
 
 FOLDED_TRACE = "at org.x.Door.open(Door.java:12) "
@@ -56,7 +59,7 @@ def test_every_pattern_is_used_in_a_known_way(patterns):
 
 @pytest.mark.parametrize(
     "module",
-    ["tosloc.reports.text", "tosloc.mine.links", "tosloc.code.parse", "tosloc.git.fixes"],
+    ["tosloc.reports.builds", "tosloc.mine.links", "tosloc.code.parse", "tosloc.git.fixes"],
 )
 def test_modules_are_searched_for_patterns(patterns, module):
     assert module in {name.rpartition(".")[0] for name in patterns}
@@ -102,9 +105,9 @@ def make_query(description):
 
 
 READERS: dict[str, Callable[[str], object]] = {
-    "parts": text.split_report_text,
-    "names": text.names,
-    "addresses": text.without_addresses,
+    "parts": split_report_text,
+    "names": find_names,
+    "addresses": without_addresses,
     "report": lambda said: read_report(StringIO(f"Crash\n\nIt crashes.\n{said}")),
     "summary": lambda said: read_report(StringIO(f"Crash {said}\n\nIt crashes.")),
     "query": make_query,

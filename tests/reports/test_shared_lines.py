@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from tosloc.core.records import BugReport
+from tosloc.reports.forms import template_key
 from tosloc.reports.shared_lines import (
     MIN_REPORTS,
     NO_SHARED_LINES,
     WINDOW,
     SharedLines,
     check_shared_lines,
+    repeatable_lines,
 )
 
 LINE = "Which depot do you run?"
@@ -111,3 +113,31 @@ def test_arrays_that_are_in_no_order_are_refused():
     arrays = {"lines.keys": keys, "lines.times": np.array([2.0, 1.0])}
     with pytest.raises(ValueError, match="in no order of time"):
         check_shared_lines(arrays, "lines")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Which depot do you run", "- **Which depot**: none", "## Depot", "See https://x.org/a b"],
+)
+def test_lines_that_a_form_may_have(line):
+    assert repeatable_lines(f"It hangs\n{line}") == {"it hangs", template_key(line)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Depot",
+        "java.lang.NullPointerException",
+        "1 2 3",
+        "import depot as shop",
+        "> which depot",
+        "12:00:01 INFO the depot is open",
+        "- OS: Linux",
+        "```\nwhich depot\n```",
+        "    at shop.Depot.open(Depot.java:3)",
+        "which depot " * 90,
+    ],
+    ids=["word", "name", "digits", "code", "quoted", "log", "system", "fence", "frame", "long"],
+)
+def test_lines_that_repeat_for_other_reasons(line):
+    assert repeatable_lines(line) == set()

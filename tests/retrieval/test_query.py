@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from tosloc.core.records import BugReport
-from tosloc.reports.text import MAX_QUIET_LINES, ReportText, template_keys
+from tosloc.reports.forms import template_keys
+from tosloc.reports.logs import MAX_QUIET_LINES
+from tosloc.reports.parts import ReportText
 from tosloc.retrieval.query import PART_WEIGHTS, TOLD_PARTS, Query
 
 

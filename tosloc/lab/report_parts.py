@@ -10,8 +10,8 @@ from pathlib import Path
 from tosloc.code import text
 from tosloc.core.records import BugReport, Progress, ignore_progress
 from tosloc.reports.formats import read_reports
+from tosloc.reports.parts import ReportText
 from tosloc.reports.shared_lines import SharedLines
-from tosloc.reports.text import ReportText
 from tosloc.retrieval.query import Query
 
 TITLE = "title"

@@ -19,8 +19,8 @@ from tosloc.paths.globs import FileSelection, match_globs, select_files
 from tosloc.rank.background import read_code_owners
 from tosloc.rank.reasons import RepositoryLookups
 from tosloc.rank.stage_one import StageOne
+from tosloc.reports.forms import is_issue_template
 from tosloc.reports.templates import IssueTemplates
-from tosloc.reports.text import is_issue_template
 from tosloc.rerank.base import Reranker, RerankingContext, TextSource
 from tosloc.retrieval.releases import Releases
 from tosloc.storage.prepared import KnownReports, StoredVersion

@@ -28,7 +28,8 @@ from tosloc.git.fixes import first_issue
 from tosloc.git.repository import Repository, decode_text
 from tosloc.paths.classify import is_hidden_class
 from tosloc.rank.reasons import FileReasons, PastChange, RepositoryLookups, day
-from tosloc.reports.text import is_issue_template, without_addresses
+from tosloc.reports.forms import is_issue_template
+from tosloc.reports.markup import without_addresses
 from tosloc.retrieval import bm25
 from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.postings import top_k

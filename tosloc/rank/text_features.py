@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tosloc.core.records import FloatArray, IntArray
-from tosloc.reports.text import Name
+from tosloc.reports.names import Name
 from tosloc.retrieval.bm25 import min_max
 from tosloc.retrieval.context import QueryContext, VersionIndex
 from tosloc.retrieval.corpus import METHOD, TYPE

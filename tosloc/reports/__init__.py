@@ -2,6 +2,6 @@
 
 It imports core, git, code and paths.
 
-Modules for other packages: formats, issues, labelled, named_changes, named_versions,
-regressions, shared_lines, source, templates, text, traces.
+Modules for other packages: builds, commands, formats, forms, issues, labelled, logs, markup,
+named_changes, named_versions, names, parts, regressions, shared_lines, source, templates, traces.
 """

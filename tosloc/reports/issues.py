@@ -12,8 +12,9 @@ from typing import Final, Literal, NamedTuple, TextIO
 
 from tosloc.core.errors import ReportError
 from tosloc.core.records import BugReport
+from tosloc.reports.markup import COMMENT
+from tosloc.reports.parts import split_report_text
 from tosloc.reports.source import Json, clean, read_text, time_of, zone_of
-from tosloc.reports.text import COMMENT, split_report_text
 
 LARGEST_REPORT: Final = 10_000_000
 """Characters from which on a report is refused: it is a log or a dump, not a description."""

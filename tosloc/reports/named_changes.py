@@ -6,7 +6,7 @@ import re
 from itertools import islice
 from typing import Final, NamedTuple
 
-from tosloc.reports.text import COMMENT
+from tosloc.reports.markup import COMMENT
 
 MAX_NAMES: Final = 50
 """Most changes that are taken from a report: those that it names first."""

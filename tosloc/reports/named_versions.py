@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from tosloc.reports.text import COMMENT
+from tosloc.reports.markup import COMMENT
 
 MAX_VERSIONS: Final = 200
 """Versions that are examined in a long text, such as a log."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tosloc.reports.text import COMMENT
+from tosloc.reports.markup import COMMENT
 
 MAX_CHARACTERS: Final = 100_000
 """Characters of a report that are examined; people say early that something worked."""

@@ -7,6 +7,7 @@ Letter in shapes: L lines.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +15,15 @@ from typing import Final
 
 import numpy as np
 
+from tosloc.code.text import separate_scripts
 from tosloc.core.arrays import Array, unpack_words, validate_array
 from tosloc.core.records import BugReport, FloatArray
-from tosloc.reports.text import repeatable_lines
+from tosloc.reports.forms import ANY_HEADING, template_key
+from tosloc.reports.line_shapes import LONGEST_SHAPED_LINE
+from tosloc.reports.logs import condense_logs
+from tosloc.reports.markup import without_addresses
+from tosloc.reports.parts import split_report_text
+from tosloc.reports.traces import without_frames
 
 MIN_REPORTS: Final = 5
 """Number of reports that must have a line before it counts as shared."""
@@ -24,6 +31,29 @@ WINDOW: Final = 50
 """Number of consecutive reports, by opening time, among which these reports must be.
 
 So a line is shared by at least a tenth of the reports of its time."""
+_LETTER: Final = re.compile(r"[^\W\d_]")
+
+
+def repeatable_lines(description: str) -> frozenset[str]:
+    """Return the keys of the lines of a description that may come from a form.
+
+    These are the lines of prose with two words or more, and headings. Code, logs and the like
+    repeat for other reasons. Keys are as ``template_key`` returns them.
+
+    >>> text = "# Crash\\nWhich depot?\\nnone\\njava.lang.Error\\nrun(3)\\n12:00:01 INFO it is up"
+    >>> sorted(repeatable_lines(text))
+    ['crash', 'which depot']
+    """
+    condensed = condense_logs(description).text
+    bare = without_addresses(without_frames(condensed))
+    keys = set()
+    for line in split_report_text(separate_scripts(bare)).prose.splitlines():
+        if len(line) > LONGEST_SHAPED_LINE:
+            continue
+        words = [word for word in line.split() if _LETTER.search(word)]
+        if len(words) > 1 or (words and ANY_HEADING.match(line)):
+            keys.add(template_key(line))
+    return frozenset(keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +61,7 @@ class SharedLines:
     """The lines that reports of a project share, and since when they do."""
 
     keys: Sequence[str]
-    """(L,) keys of the lines, see ``tosloc.reports.text.template_key``."""
+    """(L,) keys of the lines, see ``tosloc.reports.forms.template_key``."""
     times: FloatArray
     """(L,) opening time of the report that made each line shared, in seconds since 1970, ascending.
 

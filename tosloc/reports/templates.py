@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tosloc.git.repository import Repository, decode_text
-from tosloc.reports.text import is_issue_template, template_keys
+from tosloc.reports.forms import is_issue_template, template_keys
 
 MAX_TEMPLATES: Final = 20
 """Number of issue forms that are read."""

@@ -12,10 +12,16 @@ from typing import Final, NamedTuple
 
 from tosloc.code import text
 from tosloc.core.records import BugReport
-from tosloc.reports import text as report_text
 from tosloc.reports import traces
+from tosloc.reports.builds import shows_failed_build
+from tosloc.reports.commands import Command, find_commands
+from tosloc.reports.forms import bare_title, template_key
+from tosloc.reports.logs import CondensedText, condense_logs
+from tosloc.reports.markup import without_addresses
 from tosloc.reports.named_changes import NamedChange, find_named_changes
 from tosloc.reports.named_versions import VersionClaim, find_version_claims
+from tosloc.reports.names import Name, find_names
+from tosloc.reports.parts import ReportText, split_report_text
 from tosloc.reports.regressions import says_that_it_worked
 from tosloc.retrieval.releases import normalize_name
 
@@ -82,16 +88,16 @@ class Query:
 
     report: BugReport
     form_lines: frozenset[str] = frozenset()
-    """Lines of the project's issue forms, each as ``tosloc.reports.text.template_key`` returns it:
+    """Lines of the project's issue forms, each as ``tosloc.reports.forms.template_key`` returns it:
     those of its templates (``IssueTemplates``) and those that earlier reports share
     (``SharedLines``)."""
     projects: Sequence[str] = ()
     """Paths of the project on the web, such as pallets/flask; none if they are not known."""
 
     @cached_property
-    def _condensed(self) -> report_text.CondensedText:
+    def _condensed(self) -> CondensedText:
         """Summary and description without most quiet lines of logs."""
-        return report_text.condense_logs(f"{self.report.summary}\n{self.report.description}")
+        return condense_logs(f"{self.report.summary}\n{self.report.description}")
 
     @cached_property
     def description(self) -> str:
@@ -109,10 +115,10 @@ class Query:
         return traces.without_frames(self.description) if self.frames else self.description
 
     @cached_property
-    def parts(self) -> report_text.ReportText:
+    def parts(self) -> ReportText:
         """The description without stack frames and addresses, divided by the kinds of its lines."""
-        bare = report_text.without_addresses(self.prose)
-        return report_text.split_report_text(text.separate_scripts(bare), self.form_lines)
+        bare = without_addresses(self.prose)
+        return split_report_text(text.separate_scripts(bare), self.form_lines)
 
     @cached_property
     def told(self) -> str:
@@ -130,15 +136,15 @@ class Query:
     @cached_property
     def title(self) -> str:
         """The summary without words that only say that it is a bug."""
-        return text.separate_scripts(report_text.bare_title(self.report.summary))
+        return text.separate_scripts(bare_title(self.report.summary))
 
     @cached_property
-    def names(self) -> list[tuple[report_text.Name, float]]:
+    def names(self) -> list[tuple[Name, float]]:
         """Names that the report writes as code, each once, with a weight by where it is written.
 
         The weight is 3 in the summary, 1 in prose, and .5 in errors and code.
         """
-        weighted: dict[tuple[str, str], tuple[report_text.Name, float]] = {}
+        weighted: dict[tuple[str, str], tuple[Name, float]] = {}
         parts = self.parts
         for weight, written, is_code in (
             (TITLE_NAME_WEIGHT, self.title, False),
@@ -146,14 +152,14 @@ class Query:
             (0.5, parts.errors, False),
             (0.5, parts.code, True),
         ):
-            for name in report_text.names(written, is_code):
+            for name in find_names(written, is_code):
                 weighted.setdefault((name.key, name.owner), (name, weight))
         return list(weighted.values())
 
     @cached_property
-    def commands(self) -> tuple[report_text.Command, ...]:
+    def commands(self) -> tuple[Command, ...]:
         """Commands, options and keys with hyphens or dots, each once."""
-        return tuple(dict.fromkeys(report_text.commands(f"{self.title}\n{self.told}")))
+        return tuple(dict.fromkeys(find_commands(f"{self.title}\n{self.told}")))
 
     @cached_property
     def compound_names(self) -> tuple[CompoundName, ...]:
@@ -162,7 +168,7 @@ class Query:
         They are identifiers, and commands, options and keys. A hyphenated word that is not marked
         as code is a name only in the title.
         """
-        in_title = {command.parts for command in report_text.commands(self.title)}
+        in_title = {command.parts for command in find_commands(self.title)}
         names: list[CompoundName] = []
         for command in self.commands:
             if command.is_certain or command.parts in in_title:
@@ -202,7 +208,7 @@ class Query:
 
     @cached_property
     def _shows_failed_build(self) -> bool:
-        return report_text.shows_failed_build(self.description)
+        return shows_failed_build(self.description)
 
     def _counts(self, term: str) -> bool:
         """Return whether a term counts. Of a failed build, that it failed is no news."""
@@ -356,7 +362,7 @@ class Query:
 
     def _is_form(self, line: str) -> bool:
         """Return whether a line is one of the project's issue form."""
-        return report_text.template_key(line) in self.form_lines
+        return template_key(line) in self.form_lines
 
     @cached_property
     def own_text(self) -> str:

@@ -69,7 +69,7 @@ class StoredVersion:
     submodules: Sequence[str] = ()
     """Paths of the submodules, whose files are not in the version."""
     template: Sequence[str] = ()
-    """Sorted keys of the lines of the version's issue forms, see ``reports.text.template_keys``."""
+    """Sorted keys of the lines of the version's issue forms, see ``template_keys``."""
 
     @property
     def snapshot(self) -> Snapshot:

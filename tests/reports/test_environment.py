@@ -1,0 +1,73 @@
+"""Lines about what is installed."""
+
+import pytest
+
+from tests.reports.kinds import kind_of
+from tosloc.reports.parts import split_report_text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- OS: Ubuntu 18.04",
+        "Python version: 3.7",
+        "numpy==1.18.5",
+        "v1.2.3",
+        "numpy  1.18.5  pypi_0",
+    ],
+)
+def test_lines_about_what_is_installed(line):
+    assert kind_of(line) == ["environment"]
+
+
+def test_short_lines_below_a_heading_for_the_environment():
+    parts = split_report_text("### Depot version\n\nnightly build\n\n### What happened\n\nIt hangs")
+    assert parts.environment == "nightly build"
+    assert parts.prose == "It hangs"
+
+
+def test_block_below_a_heading_for_the_environment():
+    parts = split_report_text("## Environment\n```\nDepot nightly on arm\n```\nIt hangs")
+    assert parts.environment == "Depot nightly on arm"
+
+
+def test_output_of_a_command_of_diagnosis():
+    text = "Output of `tool diagnose`:\n```\nChecking disk: all is well\n```\nIt hangs"
+    parts = split_report_text(text)
+    assert parts.environment == "Checking disk: all is well"
+    assert parts.form == "Output of `tool diagnose`:"
+
+
+def test_output_of_another_command_is_code():
+    assert split_report_text("Output of `tool run`:\n```\nno cart\n```").code == "no cart"
+
+
+def test_traceback_below_a_heading_for_the_environment_is_no_environment():
+    text = "## Environment\n```\nTraceback (most recent call last):\nKeyError\n```"
+    assert split_report_text(text).environment == ""
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "Collecting environment information...\nIs debug build: no",
+        "INSTALLED VERSIONS\n------\npandas : 1.0",
+        "a==1.0\nb==2.0\nc==3.0",
+        "Checking git: OK\ncurl version: 7.88\nzip: not available",
+    ],
+    ids=["collect_env", "show_versions", "pip freeze", "diagnose"],
+)
+def test_dumps_of_what_is_installed(block):
+    parts = split_report_text(f"```\n{block}\n```")
+    assert parts.environment
+    assert parts.code == ""
+
+
+def test_table_of_versions():
+    parts = split_report_text("| Software | Version |\n|---|---|\n| Depot | 3 |\n\nIt hangs")
+    assert "| Depot | 3 |" in parts.environment
+    assert parts.prose == "It hangs"
+
+
+def test_assignment_that_begins_like_a_key_is_code():
+    assert split_report_text("```\nkernel = RBF(3)\n```").code == "kernel = RBF(3)"

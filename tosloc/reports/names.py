@@ -1,0 +1,71 @@
+"""Names that a report writes as code."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from tosloc.code.text import identifier_compounds, identifier_terms
+
+CODE_SPAN: Final = re.compile(r"`([^`\n]{1,300})`")
+"""Text that is quoted as code."""
+_NAME: Final = re.compile(
+    r"(?<![\w$])[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)*(?P<call>\(?)"
+)
+_PARTED: Final = re.compile(r"\.|::|->|#")
+_DEFINED: Final = re.compile(
+    r"(?m)^[ \t>.]*(?:async\s+)?(?:def|class|function|func|fn|struct)\s+([A-Za-z_$][\w$]*)"
+)
+FILE_ENDINGS: Final = frozenset(
+    "c cc cfg com cpp cs csv go h hpp html io java js json jsx md net org".split()
+    + "py rs scala sh toml ts txt yaml yml".split()
+)
+"""Last parts of names of files and sites."""
+_PLAIN: Final = re.compile(r"[A-Za-z]?[a-z]+\d*|[A-Z]+s?\d*")
+
+
+class Name(NamedTuple):
+    """A name that a report writes as code."""
+
+    key: str
+    """Its term in files: its compound, or the stem of a single word."""
+    owner: str
+    """Term of the name before its dot (Owner.name); empty if there is none."""
+    compound: bool
+    """Whether it has two parts or more, so that no other name has the term."""
+    written: str
+    """The name as written."""
+
+
+def find_names(source: str, code: bool = False) -> list[Name]:
+    """Return the names in a text, each once, in order.
+
+    They are parts of dotted names, calls, compounds, and what is in back-ticks. With ``code`` the
+    text is code; what it defines itself is left out.
+
+    >>> text = "Header.fromString fails in parse_args and `cut`, not in foo"
+    >>> [(name.key, name.owner) for name in find_names(text)]
+    [('header', ''), ('fromstring', 'header'), ('parseargs', ''), ('cut', '')]
+    """
+    defined = {name.lower() for name in _DEFINED.findall(source)} if code else set()
+    quoted = {span.strip("()") for span in CODE_SPAN.findall(source)}
+    names: dict[tuple[str, str], Name] = {}
+    for match in _NAME.finditer(source):
+        pieces = [piece for piece in _PARTED.split(match[0].rstrip("(")) if piece]
+        if len(pieces) > 1 and pieces[-1].lower() in FILE_ENDINGS and not match["call"]:
+            pieces = pieces[:-1]  # a file or a site
+        owner = ""
+        for number, piece in enumerate(pieces):
+            terms = identifier_terms(piece)
+            if not terms:
+                owner = ""
+                continue
+            key = terms[-1]
+            is_called = bool(match["call"]) and number == len(pieces) - 1
+            is_compound = bool(identifier_compounds(piece))
+            looks_like_code = is_compound and not _PLAIN.fullmatch(piece)
+            is_name = looks_like_code or is_called or len(pieces) > 1 or piece in quoted
+            if is_name and piece.lower() not in defined:
+                names.setdefault((key, owner), Name(key, owner, is_compound, piece))
+            owner = key
+    return list(names.values())
