@@ -130,8 +130,22 @@ def create_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def check_packages(parts: Sequence[str], encoder: Path | None) -> None:
+    """Raise MissingExtra if a package is missing that a part needs."""
+    if "stage one" in parts:
+        require("a comparison with bm25s", "lab", "bm25s")
+    if "stage two" in parts and encoder is not None:
+        require("a benchmark of an encoder", "encoder", "torch", "transformers", "accelerate")
+    if "evaluation" in parts:
+        require("a comparison with ir-measures", "dev", "ir_measures")
+
+
 def measure(options: argparse.Namespace, parts: Sequence[str]) -> Measured:
-    """Return the rows of the parts. Raises ToslocError if what they need is not named."""
+    """Return the rows of the parts.
+
+    Raises ToslocError if what they need is not named, and MissingExtra if it is not installed.
+    """
+    check_packages(parts, options.encoder)
     config = load_config(options.config) if options.config else Config()
     with tempfile.TemporaryDirectory(prefix="tosloc-bench-") as folder:
         work = Path(folder)
@@ -316,7 +330,6 @@ def evaluation(work: Path, rankings: int, files: int) -> list[Row]:
 
     Of three turns the quickest counts, because other programs can only make a turn slower.
     """
-    require("a comparison with ir-measures", "dev", "ir_measures")
     say(f"evaluating {rankings:,} rankings of {files:,} files in both formats")
     write_large_run(work, rankings, files)
     trec = (work / "run.trec", work / "qrels.trec")

@@ -29,7 +29,7 @@ from tosloc.code.languages import SOURCE_SUFFIXES, get_language, has_grammar, la
 from tosloc.code.text import words
 from tosloc.code.trees import parser
 from tosloc.core.config import Config
-from tosloc.core.errors import ToslocError, require
+from tosloc.core.errors import ToslocError
 from tosloc.core.records import BugReport, first_path_by_blob
 from tosloc.git.fixes import is_fix_message
 from tosloc.git.history import read_history
@@ -133,7 +133,6 @@ class Bench:
     @cached_property
     def bm25s(self) -> tuple[Any, dict[str, int]]:
         """The files indexed by bm25s, and the numbers of their terms."""
-        require("a comparison with bm25s", "lab", "bm25s")
         import bm25s
 
         say(f"indexing {len(self.snapshot):,} files with bm25s")

@@ -9,6 +9,7 @@ steps, in this order.
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
@@ -50,4 +51,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    # This script runs without TosLoc, and so without run_guarded. It ends quietly if the reader of
+    # its output, such as head, has seen enough.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())

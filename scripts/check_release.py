@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -56,4 +57,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    # This script runs without TosLoc, and so without run_guarded. It ends quietly if the reader of
+    # its output, such as head, has seen enough.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import signal
 import sys
 import tomllib
 from collections.abc import Iterable, Sequence
@@ -80,4 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
+    # This script runs without TosLoc, and so without run_guarded. It ends quietly if the reader of
+    # its output, such as head, has seen enough.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     main()

@@ -1,7 +1,12 @@
 """``scripts/check_release.py``: what a release lacks."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
+from scripts import check_release
 from scripts.check_release import PLACEHOLDER, find_problems
 
 FILES = {
@@ -44,3 +49,12 @@ def test_a_missing_section_of_the_changelog_is_a_problem(check):
 def test_a_placeholder_is_a_problem_except_where_it_is_explained(check):
     problems = check(changes={"README.md": f"git clone https://github.com/{PLACEHOLDER}\n"})
     assert problems == [f"README.md: contains {PLACEHOLDER}; see docs/releasing.md"]
+
+
+def test_a_reader_that_stops_early_is_no_error():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, check_release.__file__, "v0.0.0"]
+    result = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False, text=True)
+    os.close(writing)
+    assert result.stderr == ""

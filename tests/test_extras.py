@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import tosloc
-from scripts import random_encoders
+from scripts import bench, gpu_check, random_encoders
 from tests import toy
 from tosloc.cli import main
 from tosloc.cli.guard import run_guarded
@@ -162,6 +162,35 @@ def test_random_encoders_name_the_command_that_installs_torch(hide_packages, tmp
     assert capsys.readouterr().err == f"tosloc: {sentence}"
 
 
+def test_gpu_check_names_the_command_that_installs_torch(hide_packages, capsys):
+    hide_packages("torch", "transformers")
+    assert run_guarded(lambda: gpu_check.main(["--tiny"])) == 2
+    sentence = f"the GPU check needs torch, transformers; run: {_install_command('encoder')}\n"
+    assert capsys.readouterr().err == f"tosloc: {sentence}"
+
+
+@pytest.mark.parametrize(
+    ("part", "package", "extra", "words"),
+    [
+        ("a comparison with ir-measures", "ir_measures", "dev", ["--only", "evaluation"]),
+        ("a comparison with bm25s", "bm25s", "lab", ["--only", "stage one"]),
+        (
+            "a benchmark of an encoder",
+            "torch",
+            "encoder",
+            ["--only", "stage two", "--encoder", "e"],
+        ),
+    ],
+)
+def test_bench_names_a_missing_package_before_it_begins(
+    hide_packages, capsys, part, package, extra, words
+):
+    hide_packages(package)
+    assert run_guarded(lambda: bench.main(words)) == 2
+    sentence = f"{part} needs {package}; run: {_install_command(extra)}\n"
+    assert capsys.readouterr().err == f"tosloc: {sentence}"
+
+
 def test_configuration_of_the_paper_needs_lizard(hide_packages, train, tmp_path, capsys):
     hide_packages("lizard")
     assert train('[stage_one]\nmethod = "paper"\n') == 2
@@ -307,11 +336,12 @@ def test_a_second_question_loads_no_more_than_it_needs(repository, tmp_path):
     [
         ("import tosloc", [], set()),
         ("import scripts.random_encoders", [], set()),
+        ("import scripts.gpu_check", [], set()),
         (RUN_COMMAND, ["--help"], set()),
         (RUN_COMMAND, ["localize", "--help"], set()),
         pytest.param(IMPORT_LAB, [], {"tree_sitter", "scipy", "git"}, marks=pytest.mark.slow),
     ],
-    ids=["import", "script", "--help", "localize --help", "lab"],
+    ids=["import", "random_encoders", "gpu_check", "--help", "localize --help", "lab"],
 )
 def test_nothing_heavy_is_loaded(code, arguments, allowed):
     assert loaded_modules(code, *arguments) & (HEAVY - allowed) == set()

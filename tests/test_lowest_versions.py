@@ -1,5 +1,6 @@
 """The constraints of a run with the lowest promised versions come from pyproject.toml alone."""
 
+import os
 import subprocess
 import sys
 
@@ -65,3 +66,12 @@ def test_without_packaging_the_command_that_installs_it_is_printed(monkeypatch, 
 def test_the_script_is_imported_without_packaging():
     hide = "import sys; sys.modules['packaging'] = None; import scripts.lowest_versions"
     subprocess.run([sys.executable, "-c", hide], cwd=lowest_versions.ROOT, check=True)
+
+
+def test_a_reader_that_stops_early_is_no_error():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, lowest_versions.__file__]
+    result = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False, text=True)
+    os.close(writing)
+    assert result.stderr == ""

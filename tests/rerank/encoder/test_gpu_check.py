@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from scripts import gpu_check
+from scripts import gpu_check_parts
 
 ROOT = Path(__file__).parents[3]
 
@@ -76,7 +76,8 @@ def test_every_check_passes_on_a_cpu(results):
 
 
 def test_the_made_up_project_is_the_same_each_time():
-    first, second = (gpu_check.MadeUpProject.make(gpu_check.TINY, 2) for _ in range(2))
+    first = gpu_check_parts.MadeUpProject.make(gpu_check_parts.TINY, 2)
+    second = gpu_check_parts.MadeUpProject.make(gpu_check_parts.TINY, 2)
     assert first.texts == second.texts
     for left, right in zip(first.reports, second.reports, strict=True):
         assert left.report == right.report
@@ -91,17 +92,17 @@ def test_the_made_up_project_is_the_same_each_time():
 )
 def test_an_emulated_precision_is_not_measured(monkeypatch, has_bfloat16, precisions):
     state = SimpleNamespace(device=torch.device("cuda", 0))
-    monkeypatch.setattr(gpu_check, "process_state", lambda: state)
+    monkeypatch.setattr(gpu_check_parts, "process_state", lambda: state)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bfloat16)
-    assert gpu_check.measured_precisions() == precisions
+    assert gpu_check_parts.measured_precisions() == precisions
 
 
 @pytest.mark.parametrize(("loss", "passed"), [(1.95, True), (1.7, False), (math.nan, False)])
 def test_losses_in_low_precision_are_near_those_in_float32(loss, passed):
     rows = [{"loss": loss}, {"loss": 1.9}]
-    assert gpu_check.check_losses(rows)["passed"] == passed
+    assert gpu_check_parts.check_losses(rows)["passed"] == passed
 
 
 def test_a_training_that_ends_before_it_is_killed_is_no_check(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", ""])
-    assert not gpu_check.kill_after_an_epoch(process, tmp_path)
+    assert not gpu_check_parts.kill_after_an_epoch(process, tmp_path)
