@@ -1,23 +1,43 @@
 """A server on the loopback interface whose answers a test chooses."""
 
 import json
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
+
+NO_ANSWER = object()
+"""What ``answer`` returns for a request that gets no answer while the server runs."""
+
+
+class QuietServer(ThreadingHTTPServer):
+    """A server that prints no traceback where it or its client cuts a connection."""
+
+    def handle_error(self, request, client_address):
+        """Print the traceback of an error, unless the connection was cut."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class StubServer:
     """A server that calls ``answer(method, path, headers, body)`` for each request.
 
     The request's body is parsed JSON, or None. The function returns a status, a value to send as
-    JSON, and further headers. Close the server after use.
+    JSON, and further headers. It may return ``NO_ANSWER``, and it may raise ConnectionError, which
+    cuts the connection. Close the server after use.
     """
 
     def __init__(self, answer):
+        stopped = Event()
+
         class Handler(BaseHTTPRequestHandler):
             def handle_request(self):
                 length = int(self.headers.get("Content-Length") or 0)
                 body = json.loads(self.rfile.read(length)) if length else None
-                status, value, headers = answer(self.command, self.path, dict(self.headers), body)
+                response = answer(self.command, self.path, dict(self.headers), body)
+                if response is NO_ANSWER:
+                    stopped.wait()
+                    raise ConnectionAbortedError
+                status, value, headers = response
                 data = json.dumps(value).encode()
                 self.send_response(status)
                 for name, text in {"Content-Type": "application/json", **headers}.items():
@@ -31,11 +51,13 @@ class StubServer:
             def log_message(self, *_):
                 """Print nothing for a request."""
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._stopped = stopped
+        self.server = QuietServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def close(self):
-        """Stop serving and release the port."""
+        """Stop serving, cut the connections that wait for an answer, and release the port."""
+        self._stopped.set()
         self.server.shutdown()
         self.server.server_close()

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from tests.rerank.llm.model_server import Server, completion
+from tests.stubs import NO_ANSWER
 from tosloc import Localizer
 from tosloc.rerank.llm.reranker import LanguageModelReranker
 from tosloc.rerank.llm.settings import LanguageModelSettings
@@ -168,12 +169,8 @@ def test_server_without_structured_output_is_asked_without_it(ask, server, own_o
     assert paths(ask())[0] == own_order[1]
 
 
-def raise_error(body):
+def cut_connection(body):
     raise ConnectionAbortedError
-
-
-def sleep(body):
-    time.sleep(20)
 
 
 FAILURES = {
@@ -186,8 +183,8 @@ FAILURES = {
     "status 500": (lambda body: (500, {"error": "broken"}, {}), "status 500"),
     "status 429": (lambda body: (429, {"error": "slow down"}, {"Retry-After": "0"}), "status 429"),
     "status 401": (lambda body: (401, {"error": "who are you"}, {}), "status 401"),
-    "cut connection": (raise_error, "connection failed"),
-    "slow": (sleep, "did not answer in 3 seconds"),
+    "cut connection": (cut_connection, "connection failed"),
+    "slow": (lambda body: NO_ANSWER, "did not answer in 3 seconds"),
 }
 
 

@@ -1,0 +1,52 @@
+"""The stub server ends requests without an answer, and prints nothing about them."""
+
+import threading
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+from tests.stubs import NO_ANSWER, StubServer
+
+
+def wait_for_threads(names):
+    """Wait until all threads but these have ended, for at most ten seconds."""
+    for thread in threading.enumerate():
+        if thread.name not in names:
+            thread.join(10)
+
+
+@pytest.fixture
+def thread_names():
+    return {thread.name for thread in threading.enumerate()}
+
+
+def test_a_request_without_an_answer_ends_quietly_with_the_server(thread_names, capsys):
+    server = StubServer(lambda *_: NO_ANSWER)
+    with pytest.raises(TimeoutError):
+        urlopen(server.url, timeout=0.1)
+    server.close()
+    wait_for_threads(thread_names)
+    assert {thread.name for thread in threading.enumerate()} <= thread_names
+    assert capsys.readouterr().err == ""
+
+
+def test_a_cut_connection_prints_no_traceback(thread_names, capsys):
+    def cut_connection(*_):
+        raise ConnectionAbortedError
+
+    server = StubServer(cut_connection)
+    with pytest.raises((ConnectionError, URLError)):
+        urlopen(server.url, timeout=10)
+    server.close()
+    wait_for_threads(thread_names)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_wrong_answer_prints_its_traceback(thread_names, capsys):
+    server = StubServer(lambda *_: None)
+    with pytest.raises((ConnectionError, URLError)):
+        urlopen(server.url, timeout=10)
+    server.close()
+    wait_for_threads(thread_names)
+    assert "TypeError: cannot unpack non-iterable NoneType" in capsys.readouterr().err
