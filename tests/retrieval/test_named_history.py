@@ -34,7 +34,7 @@ def test_a_name_like_an_issue_of_no_tracker_is_left_out(find_names):
     assert find_names("CIFAR-10, #12 and SHOP-3") == ["#12", "SHOP-3"]
 
 
-class CountedNames(dict):
+class CountedNames(dict[str, list[int]]):
     """Documents by name; it counts how often all names are read."""
 
     readings = 0
