@@ -74,6 +74,22 @@ def test_command_prints_the_reliability_as_json(folder, capsys):
     }
 
 
+def test_several_runs_are_also_counted_together(folder, capsys):
+    assert main(["lab", "calibration", *[str(folder)] * 2, "--json"]) == 0
+    single, _, together = json.loads(capsys.readouterr().out)
+    assert together["run"] == "all runs together"
+    assert together["temperature"] is None
+    assert together["answers"] == 2 * single["answers"]
+    assert together["bins"][7]["answers"] == 2 * single["bins"][7]["answers"]
+
+
+def test_bins_of_many_runs_are_shown_together_only(folder, capsys):
+    assert main(["lab", "calibration", *[str(folder)] * 7, "--markdown"]) == 0
+    printed = capsys.readouterr().out
+    heads = [line for line in printed.splitlines() if line.startswith("| confidence")]
+    assert heads == ["| confidence | all runs together: answers, mean confidence, right |"]
+
+
 @pytest.mark.slow
 def test_command_uses_another_temperature_and_draws_a_figure(folder, tmp_path, capsys):
     options = ["--temperature", "0.5", "--markdown", "--figure", str(tmp_path / "shares")]

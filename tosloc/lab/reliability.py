@@ -66,39 +66,47 @@ class Reliability:
 
     @classmethod
     def of(cls, answers: Sequence[JudgedAnswer], temperature: float) -> Self:
-        """Return the reliability of answers, whose scores become shares at a temperature.
-
-        An answer about a version without files is ignored.
-        """
-        first_shares: list[float] = []
-        right: list[bool] = []
-        for answer in answers:
-            if len(answer.scores):
-                first_shares.append(float(shares(answer.scores, temperature)[0]))
-                right.append(answer.right)
-        return cls.of_shares(np.array(first_shares), np.array(right, dtype=np.bool_))
+        """Return the reliability of answers, whose scores become shares at a temperature."""
+        return cls.of_shares(*first_shares(answers, temperature))
 
     @classmethod
-    def of_shares(cls, first_shares: FloatArray, right: BoolArray) -> Self:
+    def of_shares(cls, shares_of_first: FloatArray, right: BoolArray) -> Self:
         """Return the reliability of (N,) first shares, given (N,) whether the file is right."""
-        bin_numbers = np.minimum((first_shares * BINS).astype(np.int64), BINS - 1)
+        bin_numbers = np.minimum((shares_of_first * BINS).astype(np.int64), BINS - 1)
         bins = tuple(
-            _fill_bin(number, first_shares, right, bin_numbers == number) for number in range(BINS)
+            _fill_bin(number, shares_of_first, right, bin_numbers == number)
+            for number in range(BINS)
         )
         # The first row is what happened; the others are drawn with the shares as probabilities.
-        drawn = np.random.default_rng(_SEED).random((DRAWS, len(first_shares))) < first_shares
+        drawn = np.random.default_rng(_SEED).random((DRAWS, len(shares_of_first))) < shares_of_first
         outcomes = np.vstack([right[None, :], drawn]).astype(np.float64)
         is_member = (bin_numbers[:, None] == np.arange(BINS)).astype(np.float64)
-        bin_sums = np.abs((outcomes - first_shares) @ is_member)
-        errors = bin_sums.sum(axis=1) / (len(first_shares) or 1)
+        bin_sums = np.abs((outcomes - shares_of_first) @ is_member)
+        errors = bin_sums.sum(axis=1) / (len(shares_of_first) or 1)
         return cls(
-            answers=len(first_shares),
+            answers=len(shares_of_first),
             right=float(right.mean()) if len(right) else 0.0,
-            share=float(first_shares.mean()) if len(first_shares) else 0.0,
+            share=float(shares_of_first.mean()) if len(shares_of_first) else 0.0,
             error=float(errors[0]),
             error_by_chance=float(errors[1:].mean()),
             bins=bins,
         )
+
+
+def first_shares(
+    answers: Sequence[JudgedAnswer], temperature: float
+) -> tuple[FloatArray, BoolArray]:
+    """Return (N,) first shares of answers at a temperature, and (N,) whether the file is right.
+
+    An answer about a version without files is ignored.
+    """
+    values: list[float] = []
+    right: list[bool] = []
+    for answer in answers:
+        if len(answer.scores):
+            values.append(float(shares(answer.scores, temperature)[0]))
+            right.append(answer.right)
+    return np.array(values), np.array(right, dtype=np.bool_)
 
 
 def _fill_bin(number: int, first_shares: FloatArray, right: BoolArray, mask: BoolArray) -> Bin:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from tosloc.cli.judging import MarkdownOption, QrelsOption, RunsArgument, SplitOption
@@ -23,10 +24,16 @@ from tosloc.cli.printing import (
     share_cell,
 )
 from tosloc.core.errors import RunError, ToslocError
+from tosloc.core.records import BoolArray, FloatArray
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import ScoredRun, read_scored_run
 from tosloc.lab.agreement import Pair, compare_published, compare_reproduction
-from tosloc.lab.reliability import Reliability, judged_answers, reliability_figure
+from tosloc.lab.reliability import (
+    Reliability,
+    first_shares,
+    judged_answers,
+    reliability_figure,
+)
 from tosloc.lab.truncation import COLUMNS
 from tosloc.lab.truncation import truncation as truncate_rankings
 from tosloc.rank.calibration import MAX_TEMPERATURE, MIN_TEMPERATURE, TEMPERATURE_KEY
@@ -79,6 +86,10 @@ CALIBRATION_HEADS = (
     "calibration error",
     "error by chance",
 )
+TOGETHER = "all runs together"
+"""Name of the row that counts the answers of several runs as one set."""
+MAX_RUNS_IN_DETAIL = 6
+"""Number of runs whose bins fit beside each other."""
 CALIBRATION_NOTE = (
     "Calibration error: the mean distance, over ten bins of answers, between the mean confidence in"
     " the first file and the fraction of right first files. Error by chance: the error expected if"
@@ -105,7 +116,8 @@ def calibration(
     """Compare the confidence of answers with how often they are right.
 
     Prints the confidence in the first file next to how often the fix changed it, in ten bins, and
-    the expected calibration error.
+    the expected calibration error. Several runs are also counted together; the bins and the figure
+    of more than six show only that.
     """
     form = output_form(as_json, as_markdown)
     check_drawing(figure)
@@ -116,14 +128,22 @@ def calibration(
         )
     reliabilities: dict[str, Reliability] = {}
     values: list[dict[str, Any]] = []
+    pooled: list[tuple[FloatArray, BoolArray]] = []
     for path in runs:
         scored = read_scored_run(path, split.value, qrels)
         run_temperature = _run_temperature(scored, path) if temperature is None else temperature
         name = scored.name if scored.name not in reliabilities else str(path)
         answers = judged_answers(scored.run, scored.qrels)
-        reliability = Reliability.of(answers, run_temperature)
+        pooled.append(first_shares(answers, run_temperature))
+        reliability = Reliability.of_shares(*pooled[-1])
         reliabilities[name] = reliability
         values.append(_reliability_values(name, run_temperature, reliability))
+    if len(values) > 1:
+        shares_of_first, right = map(np.concatenate, zip(*pooled, strict=True))
+        together = Reliability.of_shares(shares_of_first, right)
+        values.append(_reliability_values(TOGETHER, None, together))
+        if len(reliabilities) > MAX_RUNS_IN_DETAIL:
+            reliabilities = {TOGETHER: together}
     if figure is not None:
         from tosloc.plots.figures import save_figure
 
@@ -139,8 +159,13 @@ def _run_temperature(scored: ScoredRun, path: Path) -> float:
     raise RunError(f"{path}: the run does not contain a temperature; name one with --temperature")
 
 
-def _reliability_values(name: str, temperature: float, reliability: Reliability) -> dict[str, Any]:
-    """Return a reliability as plain values, without the means of empty bins, which are NaN."""
+def _reliability_values(
+    name: str, temperature: float | None, reliability: Reliability
+) -> dict[str, Any]:
+    """Return a reliability as plain values, without the means of empty bins, which are NaN.
+
+    The temperature is None for several runs together.
+    """
     bins: list[dict[str, Any]] = []
     for row in reliability.bins:
         bins.append({key: value for key, value in row._asdict().items() if not math.isnan(value)})
@@ -152,13 +177,16 @@ def _calibration_tables(values: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Return the table of the runs, and that of their bins."""
     rows: list[list[str]] = []
     for run in values:
-        row = [run["run"], f"{run['answers']:,}", f"{run['temperature']:.4g}"]
+        temperature = run["temperature"]
+        row = [run["run"], f"{run['answers']:,}"]
+        row.append(UNKNOWN if temperature is None else f"{temperature:.4g}")
         row += [share_cell(run[name]) for name in ("right", "share", "error", "error_by_chance")]
         rows.append(row)
+    detailed = values if len(values) <= MAX_RUNS_IN_DETAIL + 1 else values[-1:]
     bin_heads = ["confidence"]
-    bin_heads += [f"{run['run']}: answers, mean confidence, right" for run in values]
+    bin_heads += [f"{run['run']}: answers, mean confidence, right" for run in detailed]
     bin_rows: list[list[str]] = []
-    for run_bins in zip(*(run["bins"] for run in values), strict=True):
+    for run_bins in zip(*(run["bins"] for run in detailed), strict=True):
         limits = f"{run_bins[0]['low']:.1f} to {run_bins[0]['high']:.1f}"
         bin_rows.append([limits, *(_bin_cell(run_bin) for run_bin in run_bins)])
     return [
