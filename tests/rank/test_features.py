@@ -256,6 +256,20 @@ def test_vendored_is_1_below_third_party(compute):
     assert compute("vendored", FILES) == near(0, 0, 0, 0, 0, 1)
 
 
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("generated", "api_pb2.py"),
+        ("minified", "app.min.js"),
+    ],
+)
+def test_a_class_of_files_is_1_for_its_files(compute, name, path):
+    paths = sorted((path, "door.py"))
+    expected = [0.0, 0.0]
+    expected[paths.index(path)] = 1.0
+    assert compute(name, paths) == near(*expected)
+
+
 # Messages in string literals
 
 
@@ -739,6 +753,7 @@ NOT_SCALED = {
     *("mention", "rare_frame", "own_frame", "linked", "written_path", "defined_names"),
     *("named_change", "literals"),
     *("test", "example", "vendored", "setup"),
+    *("generated", "minified"),
     *("files", "known_reports", "known_commits", "report_terms", "language_share"),
 }
 

@@ -249,6 +249,11 @@ def _kind(of_paths: Callable[[PathTable], npt.NDArray[Any]]) -> Formula:
     return lambda c: c.to_files(of_paths(c.version.paths.table)).astype(np.float64)
 
 
+def _file_class(file_class: FileClass) -> Formula:
+    """Return 1 for the files of a class, by their path and their text."""
+    return lambda c: (c.version.file_class == file_class).astype(np.float64)
+
+
 def _constant(number: Callable[[QueryContext], int]) -> Formula:
     """Return ln(1 + number), the same for every file."""
     return lambda c: np.full(c.files, math.log1p(number(c)))
@@ -353,6 +358,8 @@ DIRECT: tuple[Feature, ...] = (
     Feature("defined_names", text_features.defined_names, "name", scaled=False),
     Feature("named_change", named_change, "change", scaled=False),
     Feature("literals", text_features.literals, "message", scaled=False),
+    Feature("generated", _file_class(FileClass.GENERATED), scaled=False),
+    Feature("minified", _file_class(FileClass.MINIFIED), scaled=False),
 )
 """Features of a query context alone."""
 RELATED: tuple[Feature, ...] = (
