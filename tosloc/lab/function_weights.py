@@ -194,7 +194,8 @@ def _function_tables(project: Project, work: Path, config: Config) -> Iterator[F
         labelled = experiment.dataset.labelled
         cases = []
         for case in experiment.parts[project.judged]:
-            if labelled[case.report.id].functions:
+            # A run lacks reports if the project's ``at_most`` left them out.
+            if labelled[case.report.id].functions and case.report.id in run.orders:
                 cases.append(case)
         cases = spread_evenly(cases, MAX_REPORTS)
         templates = IssueTemplates(repo)

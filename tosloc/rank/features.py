@@ -37,7 +37,7 @@ from tosloc.retrieval.query import Query
 
 Formula: TypeAlias = Callable[[QueryContext], FloatArray]
 """Function from a query context to values (F,)."""
-FEATURES_VERSION = "features13"
+FEATURES_VERSION = "features14"
 """Version of the formulas in the names of stored tables; raise it when any value changes."""
 BODY_NAME_WEIGHT: Final = 0.5
 """Weight of a name of several words outside the title.
@@ -69,10 +69,16 @@ def trace(context: QueryContext) -> FloatArray:
 
 
 def mention(context: QueryContext) -> FloatArray:
-    """Return 1 for a file whose name the report writes, .5 if it is a plain capitalised word."""
+    """Return 1 for a file whose name the report writes, .5 if it is a plain capitalised word.
+
+    A file that a command, an option or a key names has the share of its name's words that this has.
+    """
     scores = np.zeros(context.all_paths)
     for rows in context.mentioned_rows:
         scores[rows] = np.where(context.version.paths.table.compound_stem[rows], 1.0, 0.5)
+    for name, command_rows, share in context.files_by_name:
+        if name.is_command:
+            scores[[*command_rows]] = np.maximum(scores[[*command_rows]], share)
     return context.to_files(scores)
 
 
@@ -143,15 +149,18 @@ def written_path(context: QueryContext) -> FloatArray:
 
 
 def _named_file_scores(context: QueryContext) -> FloatArray:
-    """Return (F,) w s^6 / sqrt(k) of each of the k files that a name of several words means.
+    """Return (F,) a value of each of the k files that a name of several words means.
 
-    s is the share of the words of the file's name that the name has, w is 1 for a name in the
-    title and .5 elsewhere.
+    It is s / sqrt(k) for a command, and w s^6 / sqrt(k) for another name. s is the share of the
+    words of the file's name that the name has, w is 1 for a name in the title and .5 elsewhere.
     """
     scores = np.zeros(context.all_paths)
     for name, rows, share in context.files_by_name:
-        weight = 1.0 if name.in_title else BODY_NAME_WEIGHT
-        value = weight * share**NAME_SHARE_POWER / math.sqrt(len(rows))
+        if name.is_command:
+            value = share / math.sqrt(len(rows))
+        else:
+            weight = 1.0 if name.in_title else BODY_NAME_WEIGHT
+            value = weight * share**NAME_SHARE_POWER / math.sqrt(len(rows))
         scores[[*rows]] = np.maximum(scores[[*rows]], value)
     return context.to_files(scores)
 

@@ -75,6 +75,8 @@ class CompoundName(NamedTuple):
     """The name as the report first writes it."""
     in_title: bool
     """Whether it is in the title."""
+    is_command: bool = False
+    """Whether it is a command, an option or a key, with hyphens or dots."""
 
 
 def frame_name(frame: traces.Frame) -> str:
@@ -174,7 +176,8 @@ class Query:
             if command.is_certain or command.parts in in_title:
                 written = "-".join(command.parts)
                 words = text.name_words(written)
-                names.append(CompoundName(words, written, command.parts in in_title))
+                is_in_title = command.parts in in_title
+                names.append(CompoundName(words, written, is_in_title, is_command=True))
         for identifier, weight in self.names:
             words = text.name_words(identifier.written)
             if len(words) > 1:
