@@ -59,8 +59,8 @@ def test_added_feature_changes_some_leads(run):
 
 def test_written_reranker_changes_the_order(run):
     first, second = run("write_reranker")
-    assert first.startswith("no reranker: src/flask/scaffold.py, ")
-    assert second.startswith("identifiers: src/flask/scaffold.py, ")
+    assert first.startswith("no reranker: src/flask/app.py, src/flask/scaffold.py, ")
+    assert second.startswith("identifiers: src/flask/app.py, src/flask/scaffold.py, ")
     assert first.partition(": ")[2] != second.partition(": ")[2]
 
 
