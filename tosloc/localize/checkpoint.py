@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _SHIPPED: Final = Path(__file__).parents[1] / "defaults"
 MIN_FILES_OF_LARGE_TREE: Final = 1000
-"""The four projects that the Java weights were learned on have 1,500 to 7,600 source files."""
+"""The eight projects that the Java weights were learned on have 1,500 to 10,000 source files."""
 WEIGHTS_FILE: Final = "weights.json"
 _MAX_WEIGHT: Final = 1e9
 _MAX_RECORD_BYTES: Final = 1 << 26
@@ -136,7 +136,7 @@ def shipped(paths: Sequence[str] = ()) -> tuple[StageOne, float]:
     """Return the shipped weights for a version with these files, and the temperature of its shares.
 
     ``tosloc lab pretrain`` learned them. Large Java trees have weights of their own, learned on
-    four such projects and their Bugzilla, because common weights serve neither them nor projects
+    eight such projects and their Bugzilla, because common weights serve neither them nor projects
     on GitHub as well (docs/results.md).
     """
     java_files = sum(path.endswith(".java") for path in paths)
