@@ -57,7 +57,10 @@ class Agent:
         return ["mcp", "--text-only"] if self.text_only else ["mcp"]
 
     def entry(self, program: Sequence[str]) -> dict[str, Any]:
-        """Return the entry that starts the server by a program and its first arguments."""
+        """Return the configuration entry that starts the server.
+
+        ``program`` is the program with its first arguments.
+        """
         entry: dict[str, Any] = {"type": "stdio"} if self.has_type else {}
         entry["command"] = program[0]
         entry["args"] = [*program[1:], *self.arguments()]

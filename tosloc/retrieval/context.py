@@ -277,7 +277,7 @@ class QueryContext:
 
     @cached_property
     def mentioned_rows(self) -> tuple[list[int], ...]:
-        """Path rows of each file name that the report writes, in its order.
+        """Path rows of each file name that the report writes, in the order of the report.
 
         A name may be that of several files.
         """

@@ -173,7 +173,7 @@ class ReportMessages:
 
     @cached_property
     def _idf_by_files(self) -> FloatArray:
-        """IDF of a pair that 1, 2, ... of all files have."""
+        """(F,) IDF of a pair that one file has, two files have, and so on up to all F files."""
         return idf(self._files, np.arange(1, self._files + 1))
 
     def find(self, row: int) -> Message | None:
