@@ -108,21 +108,22 @@ def test_single_fold_is_refused(tables_of_five):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return the folder of four small projects.
+    """Return the folder of five small projects, of which ``unseen.toml`` lists the last.
 
     The first learns from its training reports and is judged by its test reports; the fourth has no
     fix.
     """
     folder = tmp_path_factory.mktemp("pretraining")
     sections = []
-    for number, name in enumerate(("one", "two", "three", "four")):
+    for number, name in enumerate(("one", "two", "three", "four", "five")):
         project = toy.make_project(folder / name, bugs=12, themes=6, seed=number)
         if name == "four":
             records = [record | {"fix_commit": "f" * 40} for record in project.records]
             project.write_reports(records=records)
         sections.append(f'[{name}]\nrepo = "{name}/repo"\nreports = "{name}/reports.jsonl"\n')
     sections[0] += 'part = "train"\njudged = "test"\nat_most = 6\nalone = true\n'
-    (folder / "projects.toml").write_text("".join(sections))
+    (folder / "projects.toml").write_text("".join(sections[:4]))
+    (folder / "unseen.toml").write_text(sections[4])
     (folder / "small.toml").write_text(
         '[stage_one]\nfeatures = ["bm25f", "path", "test"]\n[run]\njobs = 1\n'
     )
@@ -177,7 +178,7 @@ def pretrained(folder):
 
     arguments = ["--work", folder / "work", "--config", folder / "small.toml"]
     arguments += ["--leave-projects-out", "2", "--projects", folder / "projects.toml"]
-    arguments += ["--out", folder / "out", "--json"]
+    arguments += ["--unseen", folder / "unseen.toml", "--out", folder / "out", "--json"]
     out, err = StringIO(), StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setattr(module, "fit_projects", count_projects)
@@ -201,7 +202,7 @@ def test_project_without_a_fix_fails_and_the_others_are_learned_from(pretrained)
 def test_judged_reports_are_those_of_the_part(pretrained):
     reports = {row["project"]: row["reports"] for row in pretrained.values["projects"]}
     # Of 12 reports 9 are for training, 1 for validation and 2 for tests.
-    assert reports == {"one": 2, "two": 12, "three": 12}
+    assert reports == {"one": 2, "two": 12, "three": 12, "five": 12}
 
 
 @pytest.mark.slow
@@ -225,13 +226,31 @@ def test_weights_record_the_projects_and_the_temperature(folder, pretrained):
         ("one", ["two", "three"]),
         ("two", ["one", "three"]),
         ("three", ["one", "two"]),
+        ("five", ["one", "two", "three"]),
     ],
-    ids=["one", "two", "three"],
+    ids=["one", "two", "three", "unseen"],
 )
 def test_run_of_a_project_is_learned_from_the_others(project, others, folder, pretrained):
     scored = read_scored_run(folder / "work/left-out" / project)
     assert scored.run.header["learned on"] == others
     assert scored.evaluation().length == 1
+
+
+@pytest.mark.slow
+def test_unseen_project_is_ranked_by_the_weights_that_are_written(folder, pretrained):
+    stage_one, *_ = read_stage_one(folder / "out")
+    table = next(ProjectTables.read(folder / "work/unseen/tables/five").tables())
+    run = read_scored_run(folder / "work/left-out/five").run
+    scores = np.sort(stage_one.scores(table.rows))[::-1]
+    assert run.ranking(table.report).scores == pytest.approx(scores, rel=1e-5)
+
+
+@pytest.mark.slow
+def test_project_to_learn_from_is_not_unseen(folder, pretrained, run_command):
+    (folder / "both.toml").write_text((folder / "projects.toml").read_text())
+    code, _, err = run_command("pretrain", "--unseen", folder / "both.toml")
+    assert code == 2
+    assert err.endswith("one is among the projects to learn from, so it is not unseen\n")
 
 
 def modification_times(folder):

@@ -50,6 +50,8 @@ MIN_REPORTS_FULL_WEIGHT: Final = 300
 """Reports from which a project counts fully. A project of fewer reports counts in proportion."""
 LEFT_OUT_FOLDER: Final = "left-out"
 """Name of the folder of runs, one folder a project, ranked by weights that never saw it."""
+_UNSEEN_FOLDER: Final = "unseen"
+"""Name of the folder of the tables of projects that nothing is learned from."""
 _RECORD_FILE: Final = "tables.json"
 _LISTS_FILE: Final = "lists.npz"
 _LIST_COLUMNS: Final = ("rows", "fixed", "starts", "weights")
@@ -126,6 +128,32 @@ class Pretraining:
                 f"{self.folder}: its tables have different features", hint="name the {projects}"
             )
         return tables, failed
+
+    def unseen_tables(
+        self, projects: Sequence[Project], learned_from: Sequence[ProjectTables], progress: Progress
+    ) -> tuple[list[ProjectTables], dict[str, str]]:
+        """Return the tables of projects that are only ranked, and why some projects have none.
+
+        Missing tables are made. They are in a folder of their own, because ``tables`` without
+        projects returns all that it learns from. Raises ToslocError if a project is among those
+        that are learned from, or has other features.
+        """
+        names = {tables.project.name.lower() for tables in learned_from}
+        for project in projects:
+            if project.name.lower() in names:
+                raise ToslocError(
+                    f"{project.name} is among the projects to learn from, so it is not unseen"
+                )
+        unseen = replace(self, folder=self.folder / _UNSEEN_FOLDER)
+        all_tables, failed = unseen._make_all_tables(projects, progress)
+        for tables in all_tables:
+            if tables.features != learned_from[0].features:
+                raise ToslocError(
+                    f"{self.folder}: its tables have other features than those of"
+                    f" {tables.project.name}",
+                    hint="name the {projects}",
+                )
+        return all_tables, failed
 
     def _make_all_tables(
         self, projects: Sequence[Project], progress: Progress
@@ -317,23 +345,31 @@ def pretrain(
     pretraining: Pretraining,
     projects: Sequence[Project] | None,
     folds: int,
+    *,
+    unseen: Sequence[Project] = (),
     out: Path | None = None,
     progress: Progress = ignore_progress,
 ) -> tuple[dict[str, Evaluation], float, dict[str, str]]:
     """Rank each project by weights learned from other projects, and learn weights from all.
 
-    Missing tables are made. The weights of all projects are written to ``out``. Returns the
-    evaluation of each project's rankings, the temperature, and why some projects have no tables.
+    Missing tables are made. The projects in ``unseen`` are ranked by the weights of all the others,
+    and nothing is learned from them. The weights of all projects are written to ``out``. Returns
+    the evaluation of each project's rankings, the temperature, and why some projects have no
+    tables.
     """
     jobs = pretraining.config.run.jobs
     if pretraining.config.stage_one.ranker:
         # If LightGBM is missing, it must be reported before hours of work.
         load_lightgbm()
     tables, failed = pretraining.tables(projects, progress)
+    unseen_tables: list[ProjectTables] = []
+    if unseen:
+        unseen_tables, unseen_failed = pretraining.unseen_tables(unseen, tables, progress)
+        failed = failed | unseen_failed
     parts = split_folds(tables, folds)
     left_out_parts = list(parts)
-    if out is not None:
-        left_out_parts.append([])  # the shipped weights leave out no project
+    if out is not None or unseen_tables:
+        left_out_parts.append([])  # the weights of all leave out no project
     calls = [joblib.delayed(_fit_fold)(pretraining, tables, part) for part in left_out_parts]
     results = run_calls(calls, jobs, "training without each part", progress)
     answers: dict[str, list[JudgedAnswer]] = {}
@@ -351,14 +387,21 @@ def pretrain(
                     pretraining, left_out, stage_one, learned_on, temperature
                 )
             )
-    evaluations = dict(run_calls(calls, jobs, "ranking left-out projects", progress))
+    stage_one_of_all, _ = results[-1]
     temperature = _fit_temperature(calibrating, answers)
+    all_names = [project_tables.project.name for project_tables in tables]
+    for project_tables in unseen_tables:
+        calls.append(
+            joblib.delayed(_write_left_out_run)(
+                pretraining, project_tables, stage_one_of_all, all_names, temperature
+            )
+        )
+    evaluations = dict(run_calls(calls, jobs, "ranking left-out projects", progress))
     if out is not None:
-        stage_one, _ = results[-1]
         provenance = _provenance(pretraining.config, tables)
-        write_stage_one(out, stage_one, temperature, {LEARNED_ON: provenance})
-    names = [project_tables.project.name for project_tables in tables]
-    return {name: evaluations[name] for name in names}, temperature, failed
+        write_stage_one(out, stage_one_of_all, temperature, {LEARNED_ON: provenance})
+    all_names += [project_tables.project.name for project_tables in unseen_tables]
+    return {name: evaluations[name] for name in all_names}, temperature, failed
 
 
 def _is_calibrating(tables: ProjectTables) -> bool:
@@ -449,7 +492,7 @@ def _write_left_out_run(
     learned_on: Sequence[str],
     temperature: float,
 ) -> tuple[str, Evaluation]:
-    """Write the run of a project that was left out, and return its name and evaluation."""
+    """Write the run of a project that was not learned from; return its name and evaluation."""
     folder = pretraining.folder / LEFT_OUT_FOLDER / tables.project.name
     header = {
         "command": "tosloc lab pretrain",

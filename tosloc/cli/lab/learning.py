@@ -34,6 +34,13 @@ from tosloc.rank.functions import SIGN_WEIGHTS
 from tosloc.train.experiment import command_folder, results_folder
 
 ProjectsOption = Annotated[Path, typer.Option("--projects", help="TOML file of projects.")]
+UnseenOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--unseen",
+        help="TOML file of more projects to evaluate, which do not affect the weights.",
+    ),
+]
 WorkOption = Annotated[
     Path,
     typer.Option(
@@ -68,6 +75,7 @@ def pretrain(
             "--projects", help="TOML file of projects.", show_default="the tables in WORK"
         ),
     ] = None,
+    unseen: UnseenOption = None,
     config: ConfigOption = None,
     work: WorkOption = Path("pretraining"),
     out: Annotated[
@@ -88,14 +96,20 @@ def pretrain(
     """
     form = output_form(as_json, as_markdown)
     project_list = None if projects is None else read_projects(projects)
-    repositories = {project.repo: "" for project in project_list or ()}
+    unseen_list = [] if unseen is None else read_projects(unseen)
+    repositories = {project.repo: "" for project in (*(project_list or ()), *unseen_list)}
     with (
         results_folder(work),
         on_cluster(cluster, repositories, resolve_revision),
         progress_bars() as callback,
     ):
         evaluations, temperature, failed = run_pretraining(
-            Pretraining(work, read_settings(config)), project_list, folds, out, callback
+            Pretraining(work, read_settings(config)),
+            project_list,
+            folds,
+            unseen=unseen_list,
+            out=out,
+            progress=callback,
         )
     means = project_means(evaluations)
     print_results(form, means | {"temperature": temperature}, [means_table(means)])

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.lab.learning import ProjectsOption
+from tosloc.cli.lab.learning import ProjectsOption, UnseenOption
 from tosloc.cli.options import JsonOption
 from tosloc.cli.printing import (
     Table,
@@ -37,13 +37,7 @@ UNSEEN: Final = "Projects not used to learn the weights"
 
 def suspects(
     projects: ProjectsOption,
-    unseen: Annotated[
-        Path | None,
-        typer.Option(
-            "--unseen",
-            help="TOML file of more projects to evaluate, which do not affect the weights.",
-        ),
-    ] = None,
+    unseen: UnseenOption = None,
     work: Annotated[
         Path,
         typer.Option(
