@@ -32,10 +32,10 @@ _COSMETIC: Final = re.compile(
 """Words of a subject that promise a change without effect."""
 
 HISTORY_WEIGHTS: Final = {
-    "share": 1.5,  # ln of the summed shares of the files that it touched
-    "order": 1.1,  # 1 / (1 + number of newer commits of the first file that it touched)
-    "age": -0.8,  # ln(1 + days before the report) / 10
-    "similarity": 2.1,  # cosine of its message and the report; 0 for commits of many files
+    "share": 1.6,  # ln of the summed shares of the files that it touched
+    "order": 1.2,  # 1 / (1 + number of newer commits of the first file that it touched)
+    "age": -0.6,  # ln(1 + days before the report) / 10
+    "similarity": 2.0,  # cosine of its message and the report; 0 for commits of many files
     "size": 1.5,  # ln(number of files that it touched) / 10
     "named": 1.6,  # the report names it
     "age_of_break": -3.0,  # the same as age if the report says that something worked before, else 0
@@ -43,11 +43,11 @@ HISTORY_WEIGHTS: Final = {
 }
 """Weights of the features that need no patch; they choose the candidates whose patches are read."""
 WEIGHTS: Final = HISTORY_WEIGHTS | {
-    "cosmetic": -0.4,  # its subject promises a change without effect
-    "wrote_function": 2.1,  # ln of the share of the likely functions' lines that it last wrote
-    "wrote_file": 1.1,  # the same for all lines of the likely files
-    "touched": 0.8,  # it changed lines beside or in a function, by rank of file and function
-    "text": 1.3,  # ln of BM25 of its changed lines, over the highest
+    "cosmetic": -0.5,  # its subject promises a change without effect
+    "wrote_function": 2.4,  # ln of the share of the likely functions' lines that it last wrote
+    "wrote_file": 1.0,  # the same for all lines of the likely files
+    "touched": 0.7,  # it changed lines beside or in a function, by rank of file and function
+    "text": 1.2,  # ln of BM25 of its changed lines, over the highest
 }
 """Weight of each feature in a candidate's score; those after ``HISTORY_WEIGHTS`` need its patch."""
 FEATURES: Final = tuple(WEIGHTS)
