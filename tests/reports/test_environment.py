@@ -26,6 +26,33 @@ def test_short_lines_below_a_heading_for_the_environment():
     assert parts.prose == "It hangs"
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "### What version of Depot are you using?",
+        "**Which browser do you use?**",
+        "What is your operating system?",
+        "#### How did you install Depot?",
+    ],
+)
+def test_answer_to_a_question_about_the_environment(question):
+    answer = "Depot, 3rd of May\nsimd(compile):+SSE2"
+    parts = split_report_text(f"{question}\n\n{answer}\n\n### Describe your bug.\n\nIt hangs")
+    assert parts.environment == answer
+    assert parts.prose == "It hangs"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "### What happens to the cart on my platform?",
+        "Which version is it that you would fix first",
+    ],
+)
+def test_other_question_is_not_about_the_environment(question):
+    assert split_report_text(f"{question}\n\nIt hangs").environment == ""
+
+
 def test_block_below_a_heading_for_the_environment():
     parts = split_report_text("## Environment\n```\nDepot nightly on arm\n```\nIt hangs")
     assert parts.environment == "Depot nightly on arm"

@@ -17,6 +17,14 @@ HEADING_OF_VERSION: Final = re.compile(
     r"(?i)\W{1,9}(?:[\w.+\-]{1,30}\ ){0,2}(?:versions?|environment|platform|os)\W{0,5}$"
 )
 """A heading such as "### Depot version"."""
+_QUESTION: Final = re.compile(
+    r"""(?ix) \W{0,9} (?:
+      (?:what|which)\ (?:(?:is|are|was|were)\ )?(?:(?:the|your)\ )?(?:[\w.+\-]{1,30}\ ){0,2}
+        (?:versions?|releases?|operating\ system|os|platforms?|browsers?|distro|distribution)
+    | how\ (?:did|do|have)\ you\ install(?:ed)?
+    )\b [^?.!\n]{0,80} \? \W{0,9}"""
+)
+"""A question of a form about what is installed: What version of Depot are you using?"""
 _SETUP: Final = re.compile(
     r"""(?ix) \s{0,9} [-*+\u2022]? \s{0,9} [*_`]{0,3} (?:[\w.+\-/]{1,30}\ ){0,5}?
       (?: versions?(?:\ \([^)\n]{0,60}\))? | browser | device | machine | gpus? | cpu | ram |
@@ -66,6 +74,18 @@ TABLE_OF_VERSIONS: Final = re.compile(
     r"(?i)\|[^\n]{0,200}\b(?:version|software|browser|os|platform|environment|executable)\b"
 )
 """The first line of a table of versions."""
+
+
+def asks_for_environment(line: str) -> bool:
+    """Return whether a line is a question of a form about what is installed.
+
+    >>> questions = "### What version of Depot are you using?", "How did you install Depot?"
+    >>> [asks_for_environment(question) for question in questions]
+    [True, True]
+    >>> asks_for_environment("What happens on your platform?")
+    False
+    """
+    return _QUESTION.fullmatch(line) is not None
 
 
 def announces_environment(line: str) -> bool:

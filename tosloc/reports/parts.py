@@ -26,6 +26,7 @@ from tosloc.reports.environment import (
     OUTPUT_OF,
     TABLE_OF_VERSIONS,
     announces_environment,
+    asks_for_environment,
     is_environment_block,
     is_installed,
 )
@@ -109,6 +110,8 @@ class _Splitter:
         self._form_lines = form_lines
         self._below_environment = False
         """Whether the last heading, or the last sentence, announced what is installed."""
+        self._below_question = False
+        """Whether the last heading was a question about what is installed."""
         self._logged: list[tuple[str, str]] = []
         """Level and text of the lines of the log that goes on."""
         self._shapes: set[str] = set()
@@ -258,11 +261,17 @@ class _Splitter:
 
     def _kind_of_form(self, bare: str, inside_dump: bool) -> str:
         """Return "form" or "environment" for a line of a form or an answer to it, else empty."""
+        if asks_for_environment(bare):
+            self._below_environment = True
+            self._below_question = True
+            return "form"
         if is_form_heading(bare):
             self._below_environment = announces_environment(bare)
+            self._below_question = False
             return "form"
         if ANY_HEADING.match(bare):
             self._below_environment = HEADING_OF_VERSION.match(bare) is not None
+            self._below_question = False
             if self._below_environment:
                 return "form"
         if is_form_line(bare):
@@ -276,6 +285,7 @@ class _Splitter:
             return "environment"
         if inside_dump and not is_sentence(bare):
             return "environment"
-        if self._below_environment and not is_sentence(bare) and not CODE_START.match(bare):
+        is_code = not self._below_question and CODE_START.match(bare) is not None
+        if self._below_environment and not is_sentence(bare) and not is_code:
             return "environment"
         return ""
