@@ -141,6 +141,31 @@ def test_a_whole_path_agrees_better_than_one_that_differs():
     assert make_view(("y/b/door.py", "b/door.py")).find_by_location("/home/x/b/door.py") == [1]
 
 
+CRATES = ("crates/door/src/lib.rs", "crates/shop/src/lib.rs", "src/lib.rs", "crates/cart/lib.rs")
+REGISTRY = "/home/me/.cargo/registry/src/index-1ec"
+
+
+@pytest.mark.parametrize(
+    ("path", "rows"),
+    [
+        (f"{REGISTRY}/door-0.4.8/src/lib.rs", [0]),
+        (f"{REGISTRY}/my-door-0.4.8/src/lib.rs", [0]),
+        ("/go/pkg/mod/example.com/shop@v1.2.0-rc1/src/lib.rs", [1]),
+        ("/var/lib/gems/2.7.0/gems/shop-1.2/src/lib.rs", [1]),
+        (f"{REGISTRY}/other-0.4.8/src/lib.rs", [2]),
+        (f"{REGISTRY}/other-0.4.8/cart/lib.rs", []),
+        ("/build/shop-1.2/src/lib.rs", [1]),
+        ("/build/shop-1/src/lib.rs", [2]),
+    ],
+)
+def test_location_in_a_release_means_the_package_of_this_name(path, rows):
+    assert make_view(CRATES).find_by_location(path) == rows
+
+
+def test_frame_in_a_release_means_the_package_of_this_name():
+    assert make_view(CRATES).find_by_frame_path("shop-0.4.8/src/lib.rs") == [1]
+
+
 JULIA = ("src/Shop.jl", "src/cart.jl", "src/array.jl")
 
 

@@ -44,6 +44,10 @@ _JULIA_PACKAGE: Final = re.compile(
     r"/\.julia/(?:packages/(?P<installed>[^/]{1,100})/[^/]{1,40}|(?:dev|v\d[\d.]{0,5})/(?P<other>[^/]{1,100}))/"
 )
 """Folder of a Julia package, which has its name: .julia/packages/Shop/x1Yz2/."""
+_RELEASE: Final = re.compile(r"[-@]v?\d{1,9}(?:\.\d{1,9}){1,4}[\w.+-]{0,40}")
+"""The release at the end of a folder's name where a package is installed: door-0.4.8, door@v1.2."""
+_DOWNLOADED: Final = re.compile(r"/\.cargo/registry/src/[^/]{1,100}/|/pkg/mod/|/gems/")
+"""Folders of packages that Cargo, Go and RubyGems have downloaded: what follows has a release."""
 _STANDARD_LIBRARY: Final = re.compile(
     r"/julia/stdlib/|(?:^|/)[Ll]ib/python[\d.]{0,5}/|conda\d?/[Ll]ib/|/[Pp]ython[\d.]{0,5}/[Ll]ib/"
     r"|/usr/local/go/src/|/rustc/|^(?:node:)?internal/|<frozen "
@@ -307,7 +311,7 @@ class VersionPaths:
             return []
         agreement = {}
         for row in self.find_by_stem(file_stem(names[-1])):
-            agreement[row] = _common_end(self.table.paths[row].split("/"), names)
+            agreement[row] = _common_end(names, self.table.paths[row].split("/"))
         return _best_rows(agreement)
 
     def find_by_location(self, spelling: str, qualified: bool = False) -> list[int]:
@@ -315,9 +319,10 @@ class VersionPaths:
 
         They are those that agree with it best, counted from the end. A file agrees if its path
         ends with the written one or the other way round, and less if the two differ after two
-        names or more. A path into an installed package must agree as a whole; a path into a
-        language's library is not one of the project. If it is ``qualified``, all written folders
-        must agree.
+        names or more. The release in the name of a written folder does not count. A path into an
+        installed package must agree as a whole; one into a downloaded package must agree from the
+        folder of the package on. A path into a language's library is not one of the project. If it
+        is ``qualified``, all written folders must agree.
         """
         installed = list(_INSTALLED.finditer(spelling))
         if installed:
@@ -331,10 +336,14 @@ class VersionPaths:
         names = [name for name in spelling.split("/") if name not in ("", ".", "..", "~")]
         if not names:
             return []
+        is_downloaded = _DOWNLOADED.search(spelling) is not None
         agreement = {}
         for row in self.find_by_stem(file_stem(names[-1])):
             path_names = self.table.paths[row].split("/")
-            agreement[row] = _agreement(names, path_names, qualified, bool(installed))
+            if is_downloaded:
+                agreement[row] = _agreement_of_package(names, path_names)
+            else:
+                agreement[row] = _agreement(names, path_names, qualified, bool(installed))
         return _best_rows(agreement)
 
     def _defines_julia_package(self, name: str) -> bool:
@@ -441,7 +450,46 @@ def _agreement(
     return common - 0.5 if common > 1 else 0
 
 
-def _common_end(names: Sequence[str], others: Sequence[str]) -> int:
-    """Return the number of names, counted from the end, that are the same."""
-    pairs = zip(reversed(names), reversed(others), strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+def _agreement_of_package(written: Sequence[str], path_names: Sequence[str]) -> float:
+    """Return the number of names at the end that a path in a downloaded package and a file's share.
+
+    It is 0 unless the file's path has them all from the folder of the package on, or is in no
+    folder of its own. Of the package's name a part after a hyphen is enough, for half a name:
+    ``shop-door-0.4.8`` may be ``packages/door``.
+    """
+    common = _common_end(written, path_names)
+    within_package = next(
+        (depth for depth, name in enumerate(reversed(written)) if _without_release(name) != name),
+        len(written),
+    )
+    if common > within_package or common == len(path_names):
+        return common
+    if common < within_package or common == len(written):
+        return 0
+    package = _without_release(written[-common - 1])
+    return common + 0.5 if package.endswith(f"-{path_names[-common - 1]}") else 0
+
+
+def _common_end(written: Sequence[str], path_names: Sequence[str]) -> int:
+    """Return the number of names, counted from the end, that are the same.
+
+    A written folder may have a release that the file's own folder does not have.
+    """
+    pairs = zip(reversed(written), reversed(path_names), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: _is_same_name(*pair), pairs))
+
+
+def _is_same_name(written: str, name: str) -> bool:
+    return written == name or (written.startswith(name) and _without_release(written) == name)
+
+
+def _without_release(folder: str) -> str:
+    """Return a folder's name without the release of a package at its end.
+
+    >>> _without_release("door-0.4.8"), _without_release("door@v1.2.0-rc1"), _without_release("a-1")
+    ('door', 'door', 'a-1')
+    """
+    for match in _RELEASE.finditer(folder):
+        if match.end() == len(folder):
+            return folder[: match.start()]
+    return folder
