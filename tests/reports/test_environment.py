@@ -20,8 +20,11 @@ def test_lines_about_what_is_installed(line):
     assert kind_of(line) == ["environment"]
 
 
-def test_short_lines_below_a_heading_for_the_environment():
-    parts = split_report_text("### Depot version\n\nnightly build\n\n### What happened\n\nIt hangs")
+@pytest.mark.parametrize(
+    "heading", ["### Depot version", "### 系统信息", "## Depotのバージョン", "**是什么版本**"]
+)
+def test_short_lines_below_a_heading_for_the_environment(heading):
+    parts = split_report_text(f"{heading}\n\nnightly build\n\n### What happened\n\nIt hangs")
     assert parts.environment == "nightly build"
     assert parts.prose == "It hangs"
 

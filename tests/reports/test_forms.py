@@ -4,6 +4,7 @@ import pytest
 
 from tests.reports.kinds import kind_of
 from tosloc.reports.forms import is_issue_template, template_keys
+from tosloc.reports.parts import split_report_text
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,27 @@ body:
 def test_lines_of_the_projects_template_are_its_form(line):
     assert kind_of(line) == ["prose"]
     assert kind_of(line, template=template_keys(TEMPLATE)) == ["form"]
+
+
+ENVIRONMENT_TEMPLATE = """body:
+  - type: textarea
+    id: depot-version
+    attributes:
+      label: "貨物は"
+      placeholder: Copy it from the page
+  - type: textarea
+    id: what-happened
+    attributes:
+      label: "何が"
+"""
+
+
+def test_answer_to_a_field_of_the_template_that_asks_for_the_version():
+    text = "### 貨物は\n\nDepot nightly\nrun(3)\n\n### 何が\n\nIt hangs"
+    parts = split_report_text(text, template_keys(ENVIRONMENT_TEMPLATE))
+    assert parts.environment == "Depot nightly\nrun(3)"
+    assert parts.prose == "It hangs"
+    assert parts.form == "### 貨物は\n### 何が"
 
 
 def test_a_line_of_the_template_with_an_address_is_its_form():

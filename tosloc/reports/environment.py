@@ -14,7 +14,11 @@ _ENVIRONMENT_WORDS: Final = frozenset(
 )
 """Words of headings below which stands what is installed."""
 HEADING_OF_VERSION: Final = re.compile(
-    r"(?i)\W{1,9}(?:[\w.+\-]{1,30}\ ){0,2}(?:versions?|environment|platform|os)\W{0,5}$"
+    r"""(?ix) \W{1,9} (?:
+      (?:[\w.+\-]{1,30}\ ){0,2} (?:versions?|environment|platform|os)
+    | \w{0,4}(?:\w{1,10}\ )?\w{0,4}
+      (?:版本(?:号|信息)?|环境(?:信息)?|環境|系统信息|操作系统|浏览器|バージョン|ブラウザ)
+    ) \W{0,5}$"""
 )
 """A heading such as "### Depot version"."""
 _QUESTION: Final = re.compile(

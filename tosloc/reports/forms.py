@@ -6,6 +6,7 @@ Reports that were written without the form's template have lines of the same sha
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from tosloc.code.text import separate_scripts
@@ -64,6 +65,15 @@ _TEMPLATE_MARKS: Final = re.compile(
     r"(?:\s{0,99}[-*+#>|\s]{0,12}(?:\[[\sxX]?\]\s{0,4})?(?:(?:label|description|value|placeholder|about|title|name):\s{0,4}[|>]?)?\s{0,4})"
 )
 _WORDS: Final = re.compile(r"\w+")
+_FIELD: Final = re.compile(r"(?m)^[ \t]{0,20}-[ \t]{1,4}type:")
+"""How a field of a YAML form begins."""
+_FIELD_ID: Final = re.compile(r"(?m)^[ \t]{0,20}id:[ \t]{0,4}['\"]?([\w-]{1,100})")
+_FIELD_LABEL: Final = re.compile(r"(?m)^[ \t]{0,20}label:[^\n]{1,300}$")
+_ENVIRONMENT_IDS: Final = frozenset(
+    "version versions environment env system os platform browser browsers hardware device distro"
+    " distribution runtime install installation".split()
+)
+"""Words in the ids of fields that ask for what is installed. Ids are English in most forms."""
 _TEMPLATE_PATH: Final = re.compile(
     r"(?i)(?:\.github/|docs/|\.gitea/|\.forgejo/)?(?:ISSUE_TEMPLATE/[^/]{1,200}|ISSUE_TEMPLATE)\.(?:md|ya?ml|txt)|(?:\.github/|docs/)?ISSUE_TEMPLATE"
     r"|\.gitlab/issue_templates/[^/]{1,200}\.md"
@@ -126,13 +136,14 @@ def template_keys(template: str) -> frozenset[str]:
     """Return the keys of the lines of an issue form in Markdown or YAML.
 
     Options of a YAML form are left out, because a report repeats only the one that its reporter
-    chose.
+    chose. The labels of fields that ask for what is installed have a second key, see
+    ``environment_key``.
 
-    >>> form = "- type: dropdown\\n  label: Which part\\n  options:\\n    - Cart\\n"
+    >>> form = "- type: dropdown\\n  id: os\\n  label: Where\\n  options:\\n    - Linux\\n"
     >>> sorted(template_keys(form))
-    ['type dropdown', 'which part']
+    ['environment: where', 'id os', 'type dropdown', 'where']
     """
-    keys = set()
+    keys = set(_environment_keys(template))
     options_indent: int | None = None
     for line in template.splitlines():
         indent = len(line) - len(line.lstrip(" "))
@@ -149,6 +160,22 @@ def template_keys(template: str) -> frozenset[str]:
         for piece in (line, *line.strip(" -[]").split(", ")):
             keys.add(template_key(piece))
     return frozenset(keys - {""})
+
+
+def environment_key(key: str) -> str:
+    """Return the second key of a form's label that asks for what is installed."""
+    return f"environment: {key}"
+
+
+def _environment_keys(template: str) -> Iterator[str]:
+    """Yield the second keys of the fields of a YAML form that ask for what is installed."""
+    for field in _FIELD.split(template)[1:]:
+        field_id = _FIELD_ID.search(field)
+        label = _FIELD_LABEL.search(field)
+        if field_id is None or label is None:
+            continue
+        if not _ENVIRONMENT_IDS.isdisjoint(re.split("[-_]", field_id[1].lower())):
+            yield environment_key(template_key(label[0]))
 
 
 def is_issue_template(path: str) -> bool:

@@ -30,7 +30,13 @@ from tosloc.reports.environment import (
     is_environment_block,
     is_installed,
 )
-from tosloc.reports.forms import ANY_HEADING, is_form_heading, is_form_line, template_key
+from tosloc.reports.forms import (
+    ANY_HEADING,
+    environment_key,
+    is_form_heading,
+    is_form_line,
+    template_key,
+)
 from tosloc.reports.line_shapes import (
     CODE_START,
     LONGEST_SHAPED_LINE,
@@ -261,7 +267,8 @@ class _Splitter:
 
     def _kind_of_form(self, bare: str, inside_dump: bool) -> str:
         """Return "form" or "environment" for a line of a form or an answer to it, else empty."""
-        if asks_for_environment(bare):
+        key = template_key(bare) if self._form_lines else ""
+        if asks_for_environment(bare) or environment_key(key) in self._form_lines:
             self._below_environment = True
             self._below_question = True
             return "form"
@@ -279,7 +286,7 @@ class _Splitter:
         if bare.endswith(":") and OUTPUT_OF.match(bare):
             self._below_environment = True
             return "form"
-        if self._form_lines and template_key(bare) in self._form_lines:
+        if key in self._form_lines:
             return "form"
         if is_installed(bare) or BARE_RELEASE.fullmatch(bare) or DUMP.match(bare):
             return "environment"
