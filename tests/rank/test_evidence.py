@@ -36,6 +36,36 @@ def test_line_in_a_listed_function_is_preferred():
     assert choose_lines(CODE, {"health": 2.0}, [function], number=1) == [6]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import cookie",
+        "from shop.cookie import Cookie",
+        "#include <cookie.h>",
+        "use crate::cookie::Cookie;",
+        "using Shop.Cookie;",
+        "import { Cookie } from './cookie'",
+        "const cookie = require('./cookie')",
+        "require_relative 'cookie'",
+        'import "shop/cookie"',
+        '\t"example.com/shop/cookie"',
+    ],
+)
+def test_line_that_imports_comes_after_code(line):
+    assert choose_lines([line, "keep(cookie)"], {"cooki": 1.0}, number=1) == [1]
+
+
+@pytest.mark.parametrize(
+    "line", ["use the cookie", "from the cookie", "requires a cookie", 'x("a/cookie")']
+)
+def test_line_that_imports_nothing_counts_fully(line):
+    assert choose_lines([line, "keep(cookie)"], {"cooki": 1.0}, number=1) == [0]
+
+
+def test_line_that_imports_is_shown_where_no_other_has_the_word():
+    assert choose_lines(["import cookie", "x = 1"], {"cooki": 1.0}) == [0]
+
+
 def test_line_of_a_frame_comes_first():
     assert choose_lines(CODE, TERMS, framed=[7], number=1) == [6]
 

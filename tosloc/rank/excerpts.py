@@ -40,6 +40,8 @@ IN_FUNCTION: Final = 1.5
 """Weight of a line within a function that the answer lists."""
 IN_REASON: Final = 3.0
 """Weight of a line within the function that a reason names, so that the reason can be checked."""
+IN_IMPORT: Final = 0.3
+"""Weight of a line that imports: it names other files."""
 MAX_TERMS: Final = 16
 """Most words of a report that are marked."""
 MAX_FREQUENCY: Final = 0.25
@@ -52,6 +54,15 @@ MIN_GAIN_OF_LINE: Final = 0.6
 """A single line that is worth less than this share of the best one is left out."""
 _LINE_END: Final = re.compile("\n")
 _QUOTE: Final = re.compile("[\"'`]")
+_IMPORT: Final = re.compile(
+    r"""(?x) \s*+ (?:
+      (?:import\s|@import\s|\#\s?include\s?)["'<\w.{*] | from\s[\w.]{1,200}\simport\s
+    | package\s[\w.]{1,200};?$ | (?:using|use|extern\scrate)\s[^;]{1,200};$
+    | (?:(?:const|let|var)\s[^=]{1,200}=\s?)?require(?:_relative|_once)?[\s(]{1,2}["']
+    | (?:[\w.]{1,60}\s)?"[\w.\-]{1,100}(?:/[\w.\-]{1,100}){1,20}"$
+    )"""
+)
+"""A line that imports, in Go also one of a list of paths."""
 MAX_LINES: Final = 50_000
 """Lines of a file that are searched. A longer file was made by a program."""
 
@@ -159,7 +170,7 @@ def choose_excerpts(
     for number in frames:
         start = max(0, number - 1 - LINES_BEFORE_FRAME)
         shown[start : start + min(2 * LINES_BEFORE_FRAME + 1, length)] = True
-    weighted = contained * _line_weights(len(lines), functions, spans)
+    weighted = contained * _line_weights(lines, contained, functions, spans)
     gains = np.array([*terms.values()])
     _add_best_excerpts(shown, contained, weighted, gains, excerpts - len(frames), length)
     if functions and not shown.any():
@@ -196,7 +207,7 @@ def choose_lines(
     if terms and lines:
         contained = contained_terms(lines, terms)
         gains = np.array([*terms.values()])
-        worth_of_term = contained * _line_weights(len(lines), functions, spans) * gains
+        worth_of_term = contained * _line_weights(lines, contained, functions, spans) * gains
         worth_of_term[chosen] = 0.0
         most = 0.0
         while len(chosen) < number:
@@ -231,14 +242,23 @@ def contained_terms(lines: Sequence[str], terms: Mapping[str, float]) -> Any:
 
 
 def _line_weights(
-    number: int, functions: Sequence[Function], spans: Sequence[tuple[int, int]]
+    lines: Sequence[str],
+    contained: Any,
+    functions: Sequence[Function],
+    spans: Sequence[tuple[int, int]],
 ) -> npt.NDArray[np.float64]:
-    """(L, 1) weight of each line."""
-    weights = np.ones((number, 1))
+    """Return (L, 1) the weight of each line.
+
+    Only lines that contain a term, by ``contained`` (L, T), are looked at for imports.
+    """
+    weights = np.ones((len(lines), 1))
     for function in functions:
         weights[function.start - 1 : function.end] = IN_FUNCTION
     for start, end in spans:
         weights[start - 1 : end] = IN_REASON
+    for position in np.flatnonzero(contained.any(axis=1)).tolist():
+        if _IMPORT.match(lines[position]):
+            weights[position] = IN_IMPORT
     return weights
 
 
