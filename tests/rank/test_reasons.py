@@ -490,6 +490,20 @@ def test_only_frames_of_the_projects_own_files_are_reasons(reasons_for, package,
     assert texts_of_kind("frame", chosen) == texts
 
 
+def test_frames_in_compiled_javascript_are_reasons_without_lines(reasons_for):
+    files = {"src/cart/wheel.ts": {"code": "x"}, "src/cart/bell.ts": {"code": "y"}}
+    frames = (
+        "Error: no wheel\n"
+        "    at /app/node_modules/shop/dist/cjs/cart/wheel.js:10:5\n"
+        "    at ring (/app/node_modules/shop/dist/cjs/cart/bell.js:20:5)"
+    )
+    texts = []
+    for file in range(2):
+        chosen = reasons_for(file, "It fails", frames, files=files, history={})
+        texts += texts_of_kind("frame", chosen)
+    assert sorted(texts) == ["Stack frame in wheel.js", "Stack frame ring"]
+
+
 def test_an_unrelated_test_is_no_reason(make_context):
     """A first file that is a test counts only if it is the test of this very file."""
     related = FileReasons(make_context(TEXTS, "Growing Tree"))

@@ -84,6 +84,16 @@ def test_one_frame(line, expected):
 
 
 @pytest.mark.parametrize(
+    ("path", "line"), [("shop/dist/cjs/door.js", 0), ("shop/lib/door.js", 10), ("src/dist.js", 10)]
+)
+def test_line_of_compiled_javascript_is_not_known(path, line):
+    text = f"Error: closed\n    at Shop.open (/app/{path}:10:5)\n    at /app/{path}:10:5"
+    trace = locations(text).traces[0]
+    assert [frame.line for frame in trace] == [line, line]
+    assert [frame.method for frame in trace] == ["open", ""]
+
+
+@pytest.mark.parametrize(
     ("frame", "qualified"),
     [
         (Frame(0, 1, type="org.example.Shop", file="Shop.java"), True),

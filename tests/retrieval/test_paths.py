@@ -166,6 +166,37 @@ def test_frame_in_a_release_means_the_package_of_this_name():
     assert make_view(CRATES).find_by_frame_path("shop-0.4.8/src/lib.rs") == [1]
 
 
+COMPILED = (
+    "src/cart/wheel.ts",
+    "src/main.ts",
+    "src/cart/index.ts",
+    "packages/shop/src/door.tsx",
+    "packages/bank/src/door.ts",
+    "src/cart/wheel.css",
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "rows"),
+    [
+        ("/app/node_modules/shop/dist/cjs/cart/wheel.js", [0]),
+        ("/app/dist/cart/wheel.js", [0]),
+        ("/app/node_modules/@our/shop/dist/door.mjs", [3]),
+        ("/app/node_modules/other/lib/main.js", []),
+        ("/app/node_modules/other/dist/cart/index.js", []),
+        ("/app/node_modules/other/cart/wheel.js", []),
+        ("/app/dist/cart/wheel.py", []),
+    ],
+)
+def test_compiled_javascript_means_its_source(path, rows):
+    assert make_view(COMPILED).find_by_location(path) == rows
+
+
+def test_compiled_javascript_of_the_version_means_itself():
+    paths = (*COMPILED, "dist/cart/wheel.js")
+    assert make_view(paths).find_by_location("/app/dist/cart/wheel.js") == [len(COMPILED)]
+
+
 JULIA = ("src/Shop.jl", "src/cart.jl", "src/array.jl")
 
 

@@ -502,6 +502,8 @@ def _frame_reason(location: Frame, files: int) -> Reason:
     if location.line:
         sentence += f", line {location.line} in the report's version"
         lines = (location.line, location.line)
+    elif not names:
+        sentence += f" in {location.place.rpartition('/')[2]}"
     return Reason("frame", f"{sentence}{_one_of(files)}", lines=lines)
 
 

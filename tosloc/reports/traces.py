@@ -134,6 +134,8 @@ _BUILD_FOLDER: Final = re.compile(r"(?:CMakeFiles/)?[\w.+\-]{1,100}\.(?:dir|p)/"
 _FAILED: Final = re.compile(r"(?:FAILED:\s{1,3}|\*\*\*\s\[(?:[^\s\]]{1,100}\s){0,2})\Z")
 """What stands before the object that a build could not make."""
 _COMPILED: Final = re.compile(r"\s-[coI]\s{0,3}\Z")
+_COMPILED_SCRIPT: Final = re.compile(r"/(?:dist|cjs|esm)/\S{1,300}\.[cm]?jsx?$")
+"""A file that JavaScript was compiled into; its lines are not those of its source."""
 _LOCATED: Final = re.compile(
     r"""(?x) ["']?,? (?: :line\s{1,3} | \s{1,3}(?:on\s)?line\s{1,3} | :\[? | :\ \( | \(
         | (?<=[jt]s|sx|ue|te)\ (?=\d{1,7}:\d{1,5}(?:[-\s]|\Z)) )
@@ -300,10 +302,12 @@ def locations(text: str) -> Locations:
             project = _linked_project(link) if link else ""
             links.append(Frame(start, end, line, path=path, project=project))
         elif inside:
-            found.append(Frame(start, end, frame.line, frame.method, path))
+            line = 0 if _COMPILED_SCRIPT.search(path) else frame.line
+            found.append(Frame(start, end, line, frame.method, path))
         elif located := _LOCATED.match(text, end):
             method = re.split(r"[.#]|::", located["named"] or located["called"] or "")[-1]
-            frame = Frame(start, end, int(located["line"] or 0), method, path)
+            line = 0 if _COMPILED_SCRIPT.search(path) else int(located["line"] or 0)
+            frame = Frame(start, end, line, method, path)
             found.append(_complete_julia_frame(frame, text) if path.endswith(".jl") else frame)
         elif not (
             _COMMAND.search(text, max(0, start - 40), start)

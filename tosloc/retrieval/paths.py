@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial, reduce
-from itertools import chain, takewhile
+from itertools import chain, dropwhile, takewhile
 from typing import Final
 
 import numpy as np
@@ -48,6 +48,9 @@ _RELEASE: Final = re.compile(r"[-@]v?\d{1,9}(?:\.\d{1,9}){1,4}[\w.+-]{0,40}")
 """The release at the end of a folder's name where a package is installed: door-0.4.8, door@v1.2."""
 _DOWNLOADED: Final = re.compile(r"/\.cargo/registry/src/[^/]{1,100}/|/pkg/mod/|/gems/")
 """Folders of packages that Cargo, Go and RubyGems have downloaded: what follows has a release."""
+_BUILD_FOLDERS: Final = frozenset("dist lib build out cjs esm es umd commonjs module".split())
+"""Folders that JavaScript is compiled into."""
+_JAVASCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?$")
 _STANDARD_LIBRARY: Final = re.compile(
     r"/julia/stdlib/|(?:^|/)[Ll]ib/python[\d.]{0,5}/|conda\d?/[Ll]ib/|/[Pp]ython[\d.]{0,5}/[Ll]ib/"
     r"|/usr/local/go/src/|/rustc/|^(?:node:)?internal/|<frozen "
@@ -322,7 +325,8 @@ class VersionPaths:
         names or more. The release in the name of a written folder does not count. A path into an
         installed package must agree as a whole; one into a downloaded package must agree from the
         folder of the package on. A path into a language's library is not one of the project. If it
-        is ``qualified``, all written folders must agree.
+        is ``qualified``, all written folders must agree. Where no file agrees, compiled JavaScript
+        means its source.
         """
         installed = list(_INSTALLED.finditer(spelling))
         if installed:
@@ -344,7 +348,38 @@ class VersionPaths:
                 agreement[row] = _agreement_of_package(names, path_names)
             else:
                 agreement[row] = _agreement(names, path_names, qualified, bool(installed))
-        return _best_rows(agreement)
+        return _best_rows(agreement) or self._find_compiled_source(names)
+
+    def _find_compiled_source(self, names: Sequence[str]) -> list[int]:
+        """Return the rows of the files that a path of compiled JavaScript was compiled from.
+
+        ``shop/dist/cjs/cart/wheel.js`` is ``packages/shop/src/cart/wheel.ts``, or it is
+        ``src/cart/wheel.ts``, because a project's own folder can have any name. The latter needs a
+        folder in common, and no ``index``, because packages of others have such files, too.
+        """
+        folders = names[:-1]
+        first = next(
+            (at for at, name in enumerate(folders) if name in _BUILD_FOLDERS), len(folders)
+        )
+        if first == len(folders) or not _JAVASCRIPT.search(names[-1]):
+            return []
+        compiled = list(dropwhile(_BUILD_FOLDERS.__contains__, folders[first:]))
+        stem = file_stem(names[-1])
+        package = folders[first - 1] if first else ""
+        rows = []
+        for row in self.find_by_stem(stem):
+            *own_folders, name = self.table.paths[row].split("/")
+            if not _JAVASCRIPT.search(name) or own_folders[-len(compiled) - 1 :] != [
+                "src",
+                *compiled,
+            ]:
+                continue
+            above = own_folders[: -len(compiled) - 1]
+            is_in_package = bool(above) and above[-1] == package
+            is_at_root = not above and bool(compiled) and stem != "index"
+            if is_in_package or is_at_root:
+                rows.append(row)
+        return rows
 
     def _defines_julia_package(self, name: str) -> bool:
         """Return whether the version has the main file of a Julia package: src/Shop.jl of Shop."""
