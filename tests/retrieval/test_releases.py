@@ -75,6 +75,16 @@ def test_a_patch_of_an_older_series_counts_from_the_start_of_its_series():
     assert find("It works in 1.1.2") == (20, 50, "since v1.1.2")
 
 
+def test_revision_of_a_package_means_the_release_in_it():
+    assert find("It worked in 1.0.0.3, broken in 1.1.1.2") == (10, 25, "v1.0..v1.1.1")
+
+
+def test_version_of_four_numbers_is_exact_in_a_project_that_has_such_releases():
+    tags = TAGS | {"v1.0.0.1": 12}
+    assert find("It worked in 1.0.0.1, broken in 1.1", tags) == (10, 20, "v1.0.0.1..v1.1")
+    assert find("It worked in 1.0.0.3, broken in 1.1", tags) is None
+
+
 @pytest.mark.parametrize(
     "text",
     ["It fails in 2.0", "Version: 2.0", "It worked in 7.0", "broken since 7.0", "since 1.0"],

@@ -216,10 +216,17 @@ def normalize_name(name: str) -> str:
 
 
 def _find(known: Sequence[Release], version: Version) -> Release | None:
-    """Return the release of a version; of a series without one, its first release."""
+    """Return the release of a version; of a series without one, its first release.
+
+    A version of four numbers means the release of the first three if the project has no releases of
+    four: packages and plugins count their own revisions after the number of what they contain.
+    """
     for release in known:
         if release.version == version:
             return release
+    if len(version.numbers) == 4 and all(len(release.version.numbers) < 4 for release in known):
+        number = ".".join(map(str, version.numbers[:3]))
+        return _find(known, parse_version(number, version.suffix))
     if len(version.numbers) > 2 or not version.is_final:
         return None
     in_series = [release for release in known if release.version.series == version.series]
