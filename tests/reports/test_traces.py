@@ -61,6 +61,7 @@ def test_folded_java_trace():
         ("at java.base/java.util.List.of(List.java:7)", ("java.util.List", "List.java", "of", 7)),
         ("at a.B$$Lambda$14/0x0000080.run(Unknown Source)", ("a.B", "B.java", "run", 0)),
         ("at com.sun.proxy.$Proxy0.go(Unknown Source)", ("com.sun.proxy.$Proxy0", "", "go", 0)),
+        ("At a.B.c(B.java:3)", ("a.B", "B.java", "c", 3)),
         ("at a.Long\n.name(Long.java:1)", None),
         ("at Long(Long.java:1)", None),
         ("at a.B.c(Bro ken.java:1 2)", ("a.B", "Broken.java", "c", 12)),

@@ -82,7 +82,8 @@ def test_revision_of_a_package_means_the_release_in_it():
 def test_version_of_four_numbers_is_exact_in_a_project_that_has_such_releases():
     tags = TAGS | {"v1.0.0.1": 12}
     assert find("It worked in 1.0.0.1, broken in 1.1", tags) == (10, 20, "v1.0.0.1..v1.1")
-    assert find("It worked in 1.0.0.3, broken in 1.1", tags) is None
+    assert find("It worked in 1.0.0.3", tags) is None
+    assert find("It worked in 1.0.0.3") == (10, 50, "since v1.0")
 
 
 @pytest.mark.parametrize(

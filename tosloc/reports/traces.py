@@ -87,7 +87,7 @@ _SOURCE: Final = r"""(?:Native\s+Method|Unknown\s+Source|(?:Inlined\s+)?Compiled
     |(?P<ja_file>(?:[\w$.\-]\s?){1,200}\.\s?(?:j\s?a\s?v\s?a|k\s?t\s?s?|s\s?c\s?a\s?l\s?a|groovy|clj|aj|j\s?s\s?p\s?x?|tag))
      (?:\s*:\s*(?P<ja_line>-?(?:\d\s?){1,9}))?)"""
 _JAVA: Final = rf"""
-    (?<![\w$.]) at \s+ (?=[^\s()]{{1,400}}\.) (?P<ja_where>[^\s()]{{1,400}}) \s?
+    (?<![\w$.]) [Aa]t \s+ (?=[^\s()]{{1,400}}\.) (?P<ja_where>[^\s()]{{1,400}}) \s?
     \( \s* {_SOURCE} \s* \)
     (?: \s* ~? \[ [^\]\s]{{1,100}} \] )?"""
 _DEBUGGER: Final = r"""
