@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from tosloc.code.languages import SOURCE_SUFFIXES
+from tosloc.reports.frame_functions import find_function
 
 TRACE_GAP: Final = 600
 """Most characters between two frames of one trace; source lines and messages may be there."""
@@ -306,6 +307,7 @@ def locations(text: str) -> Locations:
             found.append(Frame(start, end, line, frame.method, path))
         elif located := _LOCATED.match(text, end):
             method = re.split(r"[.#]|::", located["named"] or located["called"] or "")[-1]
+            method = method or find_function(text, start, end)
             line = 0 if _COMPILED_SCRIPT.search(path) else int(located["line"] or 0)
             frame = Frame(start, end, line, method, path)
             found.append(_complete_julia_frame(frame, text) if path.endswith(".jl") else frame)
