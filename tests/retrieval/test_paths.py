@@ -186,6 +186,8 @@ COMPILED = (
         ("/app/node_modules/other/dist/cart/index.js", []),
         ("/app/node_modules/other/cart/wheel.js", []),
         ("/app/dist/cart/wheel.py", []),
+        ("/home/me/lib/app/dist/cart/wheel.js", [0]),
+        ("/home/me/cart/wheel.js", []),
     ],
 )
 def test_compiled_javascript_means_its_source(path, rows):

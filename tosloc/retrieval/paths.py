@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial, reduce
-from itertools import chain, dropwhile, takewhile
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -21,6 +21,7 @@ from tosloc.core.records import BoolArray, FloatArray, IntArray, LongArray
 from tosloc.paths.classify import ClassArray, classify_paths, which_are_tests
 from tosloc.retrieval.formulas import K1, B, idf, length_norm, saturate_tf
 from tosloc.retrieval.postings import Postings, group_starts, group_sum, known_terms, row_sums
+from tosloc.retrieval.written_paths import find_longest_end, find_written_path
 
 _EXAMPLE: Final = re.compile(
     r"(?i)(?:^|/)(?:examples?|demos?|tutorials?|samples?|notebooks?|playground|recipes|docs?|website"
@@ -36,26 +37,6 @@ _SETUP: Final = frozenset(
     AssemblyInfo.cs""".split()
 )
 _TEST_MARK: Final = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
-_INSTALLED: Final = re.compile(
-    r"(?:^|/)(?:site-packages|dist-packages|node_modules)/(?:[^/]{1,200}\.egg/|@[^/]{1,200}/)?"
-)
-"""Folders of installed packages: what follows is a path within one of them."""
-_JULIA_PACKAGE: Final = re.compile(
-    r"/\.julia/(?:packages/(?P<installed>[^/]{1,100})/[^/]{1,40}|(?:dev|v\d[\d.]{0,5})/(?P<other>[^/]{1,100}))/"
-)
-"""Folder of a Julia package, which has its name: .julia/packages/Shop/x1Yz2/."""
-_RELEASE: Final = re.compile(r"[-@]v?\d{1,9}(?:\.\d{1,9}){1,4}[\w.+-]{0,40}")
-"""The release at the end of a folder's name where a package is installed: door-0.4.8, door@v1.2."""
-_DOWNLOADED: Final = re.compile(r"/\.cargo/registry/src/[^/]{1,100}/|/pkg/mod/|/gems/")
-"""Folders of packages that Cargo, Go and RubyGems have downloaded: what follows has a release."""
-_BUILD_FOLDERS: Final = frozenset("dist lib build out cjs esm es umd commonjs module".split())
-"""Folders that JavaScript is compiled into."""
-_JAVASCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?$")
-_STANDARD_LIBRARY: Final = re.compile(
-    r"/julia/stdlib/|(?:^|/)[Ll]ib/python[\d.]{0,5}/|conda\d?/[Ll]ib/|/[Pp]ython[\d.]{0,5}/[Ll]ib/"
-    r"|/usr/local/go/src/|/rustc/|^(?:node:)?internal/|<frozen "
-)
-"""Folders of a language's own library."""
 _SHARE_WITHOUT_TERM: Final = 0.05
 """Share of the file names that are taken to contain a stop word: none is counted."""
 _FOLDER_COUNT: Final = 0
@@ -304,87 +285,28 @@ class VersionPaths:
                 in_folder.append(row)
         return in_folder
 
+    def namesakes(self, file_name: str) -> Iterator[tuple[int, list[str]]]:
+        """Yield the row, and the names in the path, of this version's files with a file name.
+
+        Suffixes do not count.
+        """
+        for row in self.find_by_stem(file_stem(file_name)):
+            yield row, self.table.paths[row].split("/")
+
     def find_by_frame_path(self, spelling: str) -> list[int]:
         """Return the rows of the files that a path in a stack frame can mean.
 
         They have its file name, and agree with most folders, counted from the end.
         """
-        names = [name for name in spelling.replace("\\", "/").split("/") if name not in ("", ".")]
-        if not names:
-            return []
-        agreement = {}
-        for row in self.find_by_stem(file_stem(names[-1])):
-            agreement[row] = _common_end(names, self.table.paths[row].split("/"))
-        return _best_rows(agreement)
+        return find_longest_end(spelling, self.namesakes)
 
     def find_by_location(self, spelling: str, qualified: bool = False) -> list[int]:
         """Return the rows of the project's own files that a written path can mean.
 
-        They are those that agree with it best, counted from the end. A file agrees if its path
-        ends with the written one or the other way round, and less if the two differ after two
-        names or more. The release in the name of a written folder does not count. A path into an
-        installed package must agree as a whole; one into a downloaded package must agree from the
-        folder of the package on. A path into a language's library is not one of the project. If it
-        is ``qualified``, all written folders must agree. Where no file agrees, compiled JavaScript
-        means its source.
+        They are those that agree with it best, see ``tosloc.retrieval.written_paths``. If it is
+        ``qualified``, all written folders must agree.
         """
-        installed = list(_INSTALLED.finditer(spelling))
-        if installed:
-            spelling = spelling[installed[-1].end() :]
-        elif _STANDARD_LIBRARY.search(spelling):
-            return []
-        elif package := _JULIA_PACKAGE.search(spelling):
-            if not self._defines_julia_package(package["installed"] or package["other"]):
-                return []
-            spelling = spelling[package.end() :]
-        names = [name for name in spelling.split("/") if name not in ("", ".", "..", "~")]
-        if not names:
-            return []
-        is_downloaded = _DOWNLOADED.search(spelling) is not None
-        agreement = {}
-        for row in self.find_by_stem(file_stem(names[-1])):
-            path_names = self.table.paths[row].split("/")
-            if is_downloaded:
-                agreement[row] = _agreement_of_package(names, path_names)
-            else:
-                agreement[row] = _agreement(names, path_names, qualified, bool(installed))
-        return _best_rows(agreement) or self._find_compiled_source(names)
-
-    def _find_compiled_source(self, names: Sequence[str]) -> list[int]:
-        """Return the rows of the files that a path of compiled JavaScript was compiled from.
-
-        ``shop/dist/cjs/cart/wheel.js`` is ``packages/shop/src/cart/wheel.ts``, or it is
-        ``src/cart/wheel.ts``, because a project's own folder can have any name. The latter needs a
-        folder in common, and no ``index``, because packages of others have such files, too.
-        """
-        folders = names[:-1]
-        first = next(
-            (at for at, name in enumerate(folders) if name in _BUILD_FOLDERS), len(folders)
-        )
-        if first == len(folders) or not _JAVASCRIPT.search(names[-1]):
-            return []
-        compiled = list(dropwhile(_BUILD_FOLDERS.__contains__, folders[first:]))
-        stem = file_stem(names[-1])
-        package = folders[first - 1] if first else ""
-        rows = []
-        for row in self.find_by_stem(stem):
-            *own_folders, name = self.table.paths[row].split("/")
-            if not _JAVASCRIPT.search(name) or own_folders[-len(compiled) - 1 :] != [
-                "src",
-                *compiled,
-            ]:
-                continue
-            above = own_folders[: -len(compiled) - 1]
-            is_in_package = bool(above) and above[-1] == package
-            is_at_root = not above and bool(compiled) and stem != "index"
-            if is_in_package or is_at_root:
-                rows.append(row)
-        return rows
-
-    def _defines_julia_package(self, name: str) -> bool:
-        """Return whether the version has the main file of a Julia package: src/Shop.jl of Shop."""
-        paths = (self.table.paths[row] for row in self.find_by_stem(name))
-        return any(f"/{path}".endswith(f"/src/{name}.jl") for path in paths)
+        return find_written_path(spelling, self.namesakes, qualified)
 
     def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
         """Return (F,) BM25 of the words of the path, or without ``names`` of its folders alone."""
@@ -457,74 +379,3 @@ def _contains(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
     size = len(wanted)
     starts = range(len(words) - size + 1)
     return any(words[start : start + size] == wanted for start in starts)
-
-
-def _best_rows(agreement: Mapping[int, float]) -> list[int]:
-    """Return the rows that agree most; none if no row agrees at all."""
-    most = max(agreement.values(), default=0)
-    if most <= 0:
-        return []
-    return [row for row, value in agreement.items() if value == most]
-
-
-def _agreement(
-    written: Sequence[str], path_names: Sequence[str], qualified: bool, installed: bool
-) -> float:
-    """Return the number of names at the end that a written path and a file's path share.
-
-    It is 0 if they contradict each other, and half a name less if they differ after two or more.
-    """
-    common = _common_end(written, path_names)
-    is_whole = common == len(written)
-    if qualified:
-        return common if is_whole else 0
-    if installed:
-        return common if is_whole and (common > 1 or len(path_names) < 3) else 0
-    if is_whole or common == len(path_names):
-        return common
-    return common - 0.5 if common > 1 else 0
-
-
-def _agreement_of_package(written: Sequence[str], path_names: Sequence[str]) -> float:
-    """Return the number of names at the end that a path in a downloaded package and a file's share.
-
-    It is 0 unless the file's path has them all from the folder of the package on, or is in no
-    folder of its own. Of the package's name a part after a hyphen is enough, for half a name:
-    ``shop-door-0.4.8`` may be ``packages/door``.
-    """
-    common = _common_end(written, path_names)
-    within_package = next(
-        (depth for depth, name in enumerate(reversed(written)) if _without_release(name) != name),
-        len(written),
-    )
-    if common > within_package or common == len(path_names):
-        return common
-    if common < within_package or common == len(written):
-        return 0
-    package = _without_release(written[-common - 1])
-    return common + 0.5 if package.endswith(f"-{path_names[-common - 1]}") else 0
-
-
-def _common_end(written: Sequence[str], path_names: Sequence[str]) -> int:
-    """Return the number of names, counted from the end, that are the same.
-
-    A written folder may have a release that the file's own folder does not have.
-    """
-    pairs = zip(reversed(written), reversed(path_names), strict=False)
-    return sum(1 for _ in takewhile(lambda pair: _is_same_name(*pair), pairs))
-
-
-def _is_same_name(written: str, name: str) -> bool:
-    return written == name or (written.startswith(name) and _without_release(written) == name)
-
-
-def _without_release(folder: str) -> str:
-    """Return a folder's name without the release of a package at its end.
-
-    >>> _without_release("door-0.4.8"), _without_release("door@v1.2.0-rc1"), _without_release("a-1")
-    ('door', 'door', 'a-1')
-    """
-    for match in _RELEASE.finditer(folder):
-        if match.end() == len(folder):
-            return folder[: match.start()]
-    return folder

@@ -1,0 +1,198 @@
+"""Which files of a version a path means that a report writes, or that a stack frame names.
+
+Reports come from other machines: a written path begins with folders of theirs, leads into an
+installed package or a language's library, or names a compiled file. The names of folders and files
+are compared from the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
+from typing import Final, TypeAlias
+
+Namesakes: TypeAlias = Callable[[str], Iterable[tuple[int, list[str]]]]
+"""Function from a file name to the files with this name, whatever their suffix: for each its row,
+and the names of its folders with its own."""
+
+_INSTALLED: Final = re.compile(
+    r"(?:^|/)(?:site-packages|dist-packages|node_modules)/(?:[^/]{1,200}\.egg/|@[^/]{1,200}/)?"
+)
+"""Folders of installed packages: what follows is a path within one of them."""
+_DOWNLOADED: Final = re.compile(r"/\.cargo/registry/src/[^/]{1,100}/|/pkg/mod/|/gems/")
+"""Folders of packages that Cargo, Go and RubyGems have downloaded: what follows has a release."""
+_RELEASE: Final = re.compile(r"[-@]v?\d{1,9}(?:\.\d{1,9}){1,4}[\w.+-]{0,40}")
+"""The release at the end of a package's folder: door-0.4.8, door@v1.2."""
+_JULIA_PACKAGE: Final = re.compile(
+    r"/\.julia/(?:packages/(?P<installed>[^/]{1,100})/[^/]{1,40}"
+    r"|(?:dev|v\d[\d.]{0,5})/(?P<other>[^/]{1,100}))/"
+)
+"""Folder of a Julia package, which has its name: .julia/packages/Shop/x1Yz2/."""
+_STANDARD_LIBRARY: Final = re.compile(
+    r"/julia/stdlib/|(?:^|/)[Ll]ib/python[\d.]{0,5}/|conda\d?/[Ll]ib/|/[Pp]ython[\d.]{0,5}/[Ll]ib/"
+    r"|/usr/local/go/src/|/rustc/|^(?:node:)?internal/|<frozen "
+)
+"""Folders of a language's own library."""
+_BUILD_FOLDERS: Final = frozenset("dist lib build out cjs esm es umd commonjs module".split())
+"""Folders that JavaScript is compiled into."""
+_JAVASCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?$")
+
+
+def find_longest_end(spelling: str, namesakes: Namesakes) -> list[int]:
+    """Return the rows of the files that agree with most names of a path, counted from the end.
+
+    A file agrees at least in its own name.
+    """
+    names = [name for name in spelling.replace("\\", "/").split("/") if name not in ("", ".")]
+    if not names:
+        return []
+    agreement = {row: _common_end(names, own) for row, own in namesakes(names[-1])}
+    return _best_rows(agreement)
+
+
+def find_written_path(spelling: str, namesakes: Namesakes, qualified: bool) -> list[int]:
+    """Return the rows of the project's own files that a written path can mean.
+
+    They are those that agree with it best, counted from the end. A file agrees if its path ends
+    with the written one or the other way round, and less if the two differ after two names or more.
+    The release in the name of a written folder does not count. A path into an installed package
+    must agree as a whole; one into a downloaded package must agree from the folder of the package
+    on. A path into a language's library is not one of the project. If it is ``qualified``, all
+    written folders must agree. Where no file agrees, compiled JavaScript means its source.
+    """
+    installed = list(_INSTALLED.finditer(spelling))
+    if installed:
+        spelling = spelling[installed[-1].end() :]
+    elif _STANDARD_LIBRARY.search(spelling):
+        return []
+    elif package := _JULIA_PACKAGE.search(spelling):
+        if not _defines_julia_package(package["installed"] or package["other"], namesakes):
+            return []
+        spelling = spelling[package.end() :]
+    names = [name for name in spelling.split("/") if name not in ("", ".", "..", "~")]
+    if not names:
+        return []
+    is_downloaded = _DOWNLOADED.search(spelling) is not None
+    agreement: dict[int, float] = {}
+    for row, own_names in namesakes(names[-1]):
+        if is_downloaded:
+            agreement[row] = _agreement_in_package(names, own_names)
+        else:
+            agreement[row] = _agreement(names, own_names, qualified, bool(installed))
+    return _best_rows(agreement) or _find_compiled_sources(names, namesakes)
+
+
+def _best_rows(agreement: Mapping[int, float]) -> list[int]:
+    """Return the rows that agree most; none if no row agrees at all."""
+    most = max(agreement.values(), default=0)
+    if most <= 0:
+        return []
+    return [row for row, value in agreement.items() if value == most]
+
+
+def _agreement(
+    written: Sequence[str], own_names: Sequence[str], qualified: bool, installed: bool
+) -> float:
+    """Return the number of names at the end that a written path and a file's path share.
+
+    It is 0 if they contradict each other, and half a name less if they differ after two or more.
+    """
+    common = _common_end(written, own_names)
+    is_whole = common == len(written)
+    if qualified:
+        return common if is_whole else 0
+    if installed:
+        return common if is_whole and (common > 1 or len(own_names) < 3) else 0
+    if is_whole or common == len(own_names):
+        return common
+    return common - 0.5 if common > 1 else 0
+
+
+def _agreement_in_package(written: Sequence[str], own_names: Sequence[str]) -> float:
+    """Return the number of names at the end that a path in a downloaded package and a file's share.
+
+    It is 0 unless they share all names from the package's folder on, or the file's path has no
+    further names. Of the package's name the end after a hyphen is enough, for half a name:
+    ``shop-door-0.4.8`` may be ``packages/door``.
+    """
+    common = _common_end(written, own_names)
+    within_package = 0
+    for name in reversed(written):
+        if _without_release(name) != name:
+            break
+        within_package += 1
+    if common > within_package or common == len(own_names):
+        return common
+    if common < within_package or common == len(written):
+        return 0
+    package = _without_release(written[-common - 1])
+    return common + 0.5 if package.endswith(f"-{own_names[-common - 1]}") else 0
+
+
+def _common_end(written: Sequence[str], own_names: Sequence[str]) -> int:
+    """Return the number of names, counted from the end, that are the same.
+
+    A written folder may have a release that the file's own folder does not have.
+    """
+    pairs = zip(reversed(written), reversed(own_names), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: _is_same_name(*pair), pairs))
+
+
+def _is_same_name(written: str, own_name: str) -> bool:
+    if written == own_name:
+        return True
+    return written.startswith(own_name) and _without_release(written) == own_name
+
+
+def _without_release(folder: str) -> str:
+    """Return a folder's name without the release of a package at its end.
+
+    >>> _without_release("door-0.4.8"), _without_release("door@v1.2.0-rc1"), _without_release("a-1")
+    ('door', 'door', 'a-1')
+    """
+    for match in _RELEASE.finditer(folder):
+        if match.end() == len(folder):
+            return folder[: match.start()]
+    return folder
+
+
+def _defines_julia_package(name: str, namesakes: Namesakes) -> bool:
+    """Return whether the version has the main file of a Julia package: src/Shop.jl of Shop."""
+    main_file = ["src", f"{name}.jl"]
+    return any(own_names[-2:] == main_file for _, own_names in namesakes(main_file[1]))
+
+
+def _find_compiled_sources(names: Sequence[str], namesakes: Namesakes) -> list[int]:
+    """Return the rows of the files that a path of compiled JavaScript was compiled from.
+
+    ``shop/dist/cjs/cart/wheel.js`` is ``packages/shop/src/cart/wheel.ts``.
+    """
+    if not _JAVASCRIPT.search(names[-1]):
+        return []
+    return [
+        row
+        for row, own_names in namesakes(names[-1])
+        if _JAVASCRIPT.search(own_names[-1]) and _is_compiled_from(names, own_names)
+    ]
+
+
+def _is_compiled_from(written: Sequence[str], own_names: Sequence[str]) -> bool:
+    """Return whether a written path is where a file is compiled to, by the folders of both.
+
+    The folder ``src`` of the file becomes one or more build folders. The folder above must be the
+    same, but for that of the whole project, which can have any name. Packages of others have files
+    of common names, too, so that a file there needs a folder below ``src``, and is no index.
+    """
+    folders = written[:-1]
+    if "src" not in own_names[:-1]:
+        return False
+    source = own_names.index("src")
+    below_source = own_names[source + 1 : -1]
+    split = len(folders) - len(below_source)
+    if split < 1 or folders[split:] != below_source or folders[split - 1] not in _BUILD_FOLDERS:
+        return False
+    if source == 0:
+        return bool(below_source) and not own_names[-1].startswith("index.")
+    above = [name for name in folders[:split] if name not in _BUILD_FOLDERS]
+    return above[-1:] == own_names[source - 1 : source]
