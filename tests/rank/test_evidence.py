@@ -70,6 +70,11 @@ def test_line_of_a_frame_comes_first():
     assert choose_lines(CODE, TERMS, framed=[7], number=1) == [6]
 
 
+@pytest.mark.parametrize("line", ["", "    }"])
+def test_line_of_a_frame_without_a_word_is_not_shown(line):
+    assert choose_lines(["open(cookie)", line], {"cooki": 1.0}, framed=[2]) == [0]
+
+
 def test_frame_outside_the_file_is_ignored():
     assert choose_lines(CODE, TERMS, framed=[0, 99], number=1) == [2]
 

@@ -490,6 +490,17 @@ def test_only_frames_of_the_projects_own_files_are_reasons(reasons_for, package,
     assert texts_of_kind("frame", chosen) == texts
 
 
+def test_frame_has_the_function_that_the_stack_names_at_its_place(reasons_for):
+    frames = (
+        "/app/lib/wheel.js:10\n    turn(this);\n    ^\nTypeError: no wheel\n"
+        "    at ride (/app/lib/wheel.js:10:5)\n    at start (/app/lib/wheel.js:20:5)"
+    )
+    files = {"lib/wheel.js": {"code": "x"}}
+    chosen = reasons_for(0, "It fails", frames, files=files, history={})
+    expected = ["Stack frame ride, line 10 in the report's version"]
+    assert texts_of_kind("frame", chosen) == expected
+
+
 def test_frames_in_compiled_javascript_are_reasons_without_lines(reasons_for):
     files = {"src/cart/wheel.ts": {"code": "x"}, "src/cart/bell.ts": {"code": "y"}}
     frames = (

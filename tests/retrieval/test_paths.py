@@ -194,6 +194,21 @@ def test_compiled_javascript_means_its_source(path, rows):
     assert make_view(COMPILED).find_by_location(path) == rows
 
 
+@pytest.mark.parametrize(
+    ("path", "rows"),
+    [
+        ("/app/node_modules/shop/lib/cart.js", [0]),
+        ("/app/node_modules/@our/shop/lib/cart.js", [0]),
+        ("/app/node_modules/shop/lib/deep/cart.js", []),
+        ("/app/node_modules/shop/lib/index.js", []),
+        ("/app/node_modules/shop/main.js", []),
+        ("/app/site-packages/shop/lib/cart.js", []),
+    ],
+)
+def test_package_in_node_modules_may_be_the_project(path, rows):
+    assert make_view(("lib/cart.js", "lib/index.js", "main.js")).find_by_location(path) == rows
+
+
 def test_compiled_javascript_of_the_version_means_itself():
     paths = (*COMPILED, "dist/cart/wheel.js")
     assert make_view(paths).find_by_location("/app/dist/cart/wheel.js") == [len(COMPILED)]

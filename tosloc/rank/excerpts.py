@@ -54,6 +54,7 @@ MIN_GAIN_OF_LINE: Final = 0.6
 """A single line that is worth less than this share of the best one is left out."""
 _LINE_END: Final = re.compile("\n")
 _QUOTE: Final = re.compile("[\"'`]")
+_WORD: Final = re.compile(r"\w")
 _IMPORT: Final = re.compile(
     r"""(?x) \s*+ (?:
       (?:import\s|@import\s|\#\s?include\s?)["'<\w.{*] | from\s[\w.]{1,200}\simport\s
@@ -194,16 +195,16 @@ def choose_lines(
 ) -> list[int]:
     """Return the positions of up to ``number`` lines that say most about a report, in file order.
 
-    The arguments are those of ``choose_excerpts``. Lines that stack frames name come first, then
-    those with the report's rarest words, in any spelling of these words.
+    The arguments are those of ``choose_excerpts``. Lines that stack frames name come first, unless
+    they have no word, then those with the report's rarest words, in any spelling of these words.
 
     >>> code = ["import http", "def health_headers(self):", "    return self.headers"]
     >>> choose_lines(code, {"health": 2.0, "header": 1.5})
     [1]
     """
     lines = lines[:MAX_LINES]
-    in_file = [line for line in framed if 1 <= line <= len(lines)]
-    chosen = [line - 1 for line in in_file][:number]
+    in_file = [line - 1 for line in framed if 1 <= line <= len(lines)]
+    chosen = [position for position in in_file if _WORD.search(lines[position])][:number]
     if terms and lines:
         contained = contained_terms(lines, terms)
         gains = np.array([*terms.values()])

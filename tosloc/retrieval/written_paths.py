@@ -59,7 +59,8 @@ def find_written_path(spelling: str, namesakes: Namesakes, qualified: bool) -> l
     The release in the name of a written folder does not count. A path into an installed package
     must agree as a whole; one into a downloaded package must agree from the folder of the package
     on. A path into a language's library is not one of the project. If it is ``qualified``, all
-    written folders must agree. Where no file agrees, compiled JavaScript means its source.
+    written folders must agree. Where no file agrees, the package in ``node_modules`` may be the
+    project itself, and compiled JavaScript means its source.
     """
     installed = list(_INSTALLED.finditer(spelling))
     if installed:
@@ -80,7 +81,10 @@ def find_written_path(spelling: str, namesakes: Namesakes, qualified: bool) -> l
             agreement[row] = _agreement_in_package(names, own_names)
         else:
             agreement[row] = _agreement(names, own_names, qualified, bool(installed))
-    return _best_rows(agreement) or _find_compiled_sources(names, namesakes)
+    rows = _best_rows(agreement)
+    if not rows and installed and "node_modules" in installed[-1][0]:
+        rows = _find_in_own_package(names, namesakes)
+    return rows or _find_compiled_sources(names, namesakes)
 
 
 def _best_rows(agreement: Mapping[int, float]) -> list[int]:
@@ -163,6 +167,23 @@ def _defines_julia_package(name: str, namesakes: Namesakes) -> bool:
     return any(own_names[-2:] == main_file for _, own_names in namesakes(main_file[1]))
 
 
+def _find_in_own_package(names: Sequence[str], namesakes: Namesakes) -> list[int]:
+    """Return the rows of the file that a path in ``node_modules`` means if the project is there.
+
+    ``shop/lib/cart.js`` is ``lib/cart.js``, because the folder of the whole project can have any
+    name. Files of common names may be those of other packages, see ``_is_rare_place``.
+    """
+    own_path = list(names[1:])
+    if not _is_rare_place(own_path):
+        return []
+    return [row for row, own_names in namesakes(names[-1]) if own_names == own_path]
+
+
+def _is_rare_place(own_names: Sequence[str]) -> bool:
+    """Return whether a file is in a folder and no index, so that few packages have the same."""
+    return len(own_names) > 1 and not own_names[-1].startswith("index.")
+
+
 def _find_compiled_sources(names: Sequence[str], namesakes: Namesakes) -> list[int]:
     """Return the rows of the files that a path of compiled JavaScript was compiled from.
 
@@ -181,8 +202,8 @@ def _is_compiled_from(written: Sequence[str], own_names: Sequence[str]) -> bool:
     """Return whether a written path is where a file is compiled to, by the folders of both.
 
     The folder ``src`` of the file becomes one or more build folders. The folder above must be the
-    same, but for that of the whole project, which can have any name. Packages of others have files
-    of common names, too, so that a file there needs a folder below ``src``, and is no index.
+    same, but for that of the whole project, which can have any name. Files of common names may be
+    those of other packages, see ``_is_rare_place``.
     """
     folders = written[:-1]
     if "src" not in own_names[:-1]:
@@ -193,6 +214,6 @@ def _is_compiled_from(written: Sequence[str], own_names: Sequence[str]) -> bool:
     if split < 1 or folders[split:] != below_source or folders[split - 1] not in _BUILD_FOLDERS:
         return False
     if source == 0:
-        return bool(below_source) and not own_names[-1].startswith("index.")
+        return _is_rare_place(own_names[1:])
     above = [name for name in folders[:split] if name not in _BUILD_FOLDERS]
     return above[-1:] == own_names[source - 1 : source]
