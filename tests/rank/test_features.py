@@ -348,6 +348,16 @@ def test_rare_frame_is_the_rarity_by_the_root_of_the_rank(compute):
     assert compute("rare_frame", FRAMED, CAUSED, reports=reports) == near(a, b, c, 0)
 
 
+def test_rare_frame_finds_files_of_dotnet_by_their_paths(compute):
+    """The namespace Our.Shop is in the folder src/Shop, so that the class names no file."""
+    frames = (
+        r"w|at Our.Shop.Door.Open(Key key) in C:\src\Shop\Door.cs:line 12"
+        "\nat Our.Shop.Key.Turn() in /_/src/Shop/Key.cs:line 3"
+    )
+    files = ("src/Bank/Door.cs", "src/Shop/Door.cs", "src/Shop/Key.cs")
+    assert compute("rare_frame", files, frames) == near(0, 1, 1 / ROOT2)
+
+
 def test_cause_frame_counts_ranks_from_the_last_cause(compute):
     """After the cause C is first and B second; without earlier reports the rarity is 1."""
     assert compute("cause_frame", FRAMED[:3], CAUSED) == near(0, 1 / ROOT2, 1)

@@ -269,6 +269,8 @@ class QueryContext:
         for frame in self.query.frames:
             if frame.type:
                 rows = self.version.paths.find_by_class(frame.type)
+                if not rows and frame.path:  # the namespaces of .NET need not be its folders
+                    rows = self.version.paths.find_by_location(frame.path.replace("\\", "/"))
             else:
                 rows = self.version.paths.find_by_frame_path(frame.path or frame.file)
             if rows:
