@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial, reduce
+from functools import cache, cached_property, lru_cache, partial, reduce
 from itertools import chain
 from typing import Final
 
@@ -37,6 +37,8 @@ _SETUP: Final = frozenset(
     AssemblyInfo.cs""".split()
 )
 _TEST_MARK: Final = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
+MAX_KEPT_LOCATIONS: Final = 4096
+"""Locations of reports whose files a version remembers."""
 _SHARE_WITHOUT_TERM: Final = 0.05
 """Share of the file names that are taken to contain a stop word: none is counted."""
 _FOLDER_COUNT: Final = 0
@@ -201,6 +203,7 @@ class VersionPaths:
         self.present: BoolArray = np.zeros(len(table), dtype=bool)
         """(N,) whether each path is a file of the version."""
         self.present[path_ids] = True
+        self._find_location = lru_cache(MAX_KEPT_LOCATIONS)(self._search_location)
 
     @property
     def files(self) -> int:
@@ -306,6 +309,10 @@ class VersionPaths:
         They are those that agree with it best, see ``tosloc.retrieval.written_paths``. If it is
         ``qualified``, all written folders must agree.
         """
+        return list(self._find_location(spelling, qualified))
+
+    def _search_location(self, spelling: str, qualified: bool) -> list[int]:
+        """Return the rows of a location; features, functions and reasons ask for each again."""
         return find_written_path(spelling, self.namesakes, qualified)
 
     def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
