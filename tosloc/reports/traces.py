@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from tosloc.code.languages import SOURCE_SUFFIXES
@@ -268,56 +268,72 @@ def _outer(name: str) -> str:
 def locations(text: str) -> Locations:
     """Return the places that a text names.
 
-    >>> found = locations('File "a/b.py", line 3, in f\\nFile "a/c.py", line 4, in g\\nsee d.h')
-    >>> [[frame.place for frame in trace] for trace in found.traces]
+    >>> places = locations('File "a/b.py", line 3, in f\\nFile "a/c.py", line 4, in g\\nsee d.h')
+    >>> [[frame.place for frame in trace] for trace in places.traces]
     [['a/c.py', 'a/b.py']]
-    >>> [place.path for place in found.paths]
+    >>> [place.path for place in places.paths]
     ['d.h']
     """
-    known = frames(text)
-    found = [frame for frame in known if frame.qualified]
+    parsed_frames = frames(text)
+    trace_frames = [frame for frame in parsed_frames if frame.qualified]
     links: list[Frame] = []
     paths: list[Frame] = []
-    known.append(Frame(len(text) + 1, len(text) + 1))
-    ends = [frame.end for frame in known]
+    parsed_frames.append(Frame(len(text) + 1, len(text) + 1))
+    ends = [frame.end for frame in parsed_frames]
     for run in _RUN.finditer(text):
         start = run.start()
-        frame = known[bisect(ends, start)]
-        inside = frame.offset <= start
-        spelled = run.group().rstrip(".").replace("\\", "/")
-        end = start + len(spelled)
-        link = _BLOB.search(spelled)
-        path = spelled[link.end() :] if link else spelled
+        frame = parsed_frames[bisect(ends, start)]
+        is_in_frame = frame.offset <= start
+        spelling = run.group().rstrip(".").replace("\\", "/")
+        end = start + len(spelling)
+        link = _BLOB.search(spelling)
+        path = spelling[link.end() :] if link else spelling
         if _OBJECT.search(path):
             if not _FAILED.search(text, max(0, start - 240), start):
                 continue  # Logs of builds name all objects; only those that failed tell something.
             source = source_of_object(path)
-            if source[source.rfind(".") :].lower() in SOURCE_SUFFIXES:
-                found.append(Frame(start, end, path=source))
+            source_suffix = source[source.rfind(".") :].lower()
+            if source_suffix in SOURCE_SUFFIXES:
+                trace_frames.append(Frame(start, end, path=source))
             continue
-        if (inside and frame.qualified) or path[path.rfind(".") :].lower() not in SOURCE_SUFFIXES:
+        suffix = path[path.rfind(".") :].lower()
+        if suffix not in SOURCE_SUFFIXES or (is_in_frame and frame.qualified):
             continue
-        if (shown := _SHOWN.match(text, end)) or link:
-            shown = shown or _LINKED.match(text, end)
-            line = int(shown["line"]) if shown else 0
+        if (line_match := _SHOWN.match(text, end)) or link:
+            line_match = line_match or _LINKED.match(text, end)
+            line = int(line_match["line"]) if line_match else 0
             project = _linked_project(link) if link else ""
             links.append(Frame(start, end, line, path=path, project=project))
-        elif inside:
+        elif is_in_frame:
             line = 0 if _COMPILED_SCRIPT.search(path) else frame.line
-            found.append(Frame(start, end, line, frame.method, path))
-        elif located := _LOCATED.match(text, end):
-            method = re.split(r"[.#]|::", located["named"] or located["called"] or "")[-1]
-            method = method or find_function(text, start, end)
-            line = 0 if _COMPILED_SCRIPT.search(path) else int(located["line"] or 0)
-            frame = Frame(start, end, line, method, path)
-            found.append(_complete_julia_frame(frame, text) if path.endswith(".jl") else frame)
+            trace_frames.append(Frame(start, end, line, frame.method, path))
+        elif line_match := _LOCATED.match(text, end):
+            trace_frames.append(_located_frame(text, start, end, path, line_match))
         elif not (
             _COMMAND.search(text, max(0, start - 40), start)
             or _COMPILED.search(text, max(0, start - 10), start)
         ):
             paths.append(Frame(start, end, path=path))
+    return Locations(_group_traces(text, trace_frames), tuple(links), tuple(paths))
+
+
+def _located_frame(text: str, start: int, end: int, path: str, line_match: re.Match[str]) -> Frame:
+    """Return the frame of a path, ``text[start:end]``, with what follows it, see ``_LOCATED``."""
+    method = re.split(r"[.#]|::", line_match["named"] or line_match["called"] or "")[-1]
+    if not method:
+        method = find_function(text, start, end)
+    line = 0 if _COMPILED_SCRIPT.search(path) else int(line_match["line"] or 0)
+    frame = Frame(start, end, line, method, path)
+    return _complete_julia_frame(frame, text) if path.endswith(".jl") else frame
+
+
+def _group_traces(text: str, trace_frames: Iterable[Frame]) -> tuple[tuple[Frame, ...], ...]:
+    """Return the frames by trace, the innermost frame of each first.
+
+    A trace ends at a gap, at another language, or where a text says that a new one begins.
+    """
     traces: list[list[Frame]] = []
-    for frame in sorted(found, key=lambda frame: frame.offset):
+    for frame in sorted(trace_frames, key=lambda frame: frame.offset):
         last = traces[-1][-1] if traces else None
         if (
             last is None
@@ -327,9 +343,8 @@ def locations(text: str) -> Locations:
         ):
             traces.append([])
         traces[-1].append(frame)
-    # Python alone lists the innermost frame last
-    ordered = (tuple(trace[::-1] if _of_python(trace[0]) else trace) for trace in traces)
-    return Locations(tuple(ordered), tuple(links), tuple(paths))
+    # Python alone lists the innermost frame last.
+    return tuple(tuple(trace[::-1] if _of_python(trace[0]) else trace) for trace in traces)
 
 
 def _complete_julia_frame(frame: Frame, text: str) -> Frame:
