@@ -61,6 +61,17 @@ def test_block_below_a_heading_for_the_environment():
     assert parts.environment == "Depot nightly on arm"
 
 
+@pytest.mark.parametrize("first", ["sessionInfo()", "#> R version 4.0.2 (2020-06-22)"])
+def test_session_of_r(first):
+    block = f"{first}\n#> Platform: x86_64-pc-linux-gnu (64-bit)\n#> BLAS: /usr/lib/libblas.so"
+    parts = split_report_text(f"It crashes\n```r\n{block}\n```")
+    assert parts.environment == block
+
+
+def test_qualified_name_is_not_what_is_installed():
+    assert split_report_text("```\ntorch::open(1)\n```").code == "torch::open(1)"
+
+
 def test_output_of_a_command_of_diagnosis():
     text = "Output of `tool diagnose`:\n```\nChecking disk: all is well\n```\nIt hangs"
     parts = split_report_text(text)

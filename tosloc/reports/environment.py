@@ -40,7 +40,7 @@ _SETUP: Final = re.compile(
         | (?:os|operating\ system|platform|gpu\ model|cuda|cudnn|tensorflow|compiler|bazel|gcc
           |mobile\ device
             |installed\ from|are\ you\ willing|have\ i\ written)[^:\n]{0,100}
-      ) [*_`]{0,3} \ {0,3} [:=?]"""
+      ) [*_`]{0,3} \ {0,3} (?: :(?!:) | [=?] )"""
 )
 """How lines begin of what is installed: - OS: Ubuntu 18.04, Python version: 3.7."""
 _RELEASE: Final = re.compile(
@@ -65,7 +65,8 @@ DUMP: Final = re.compile(
       versions?\ of\ relevant\ libraries
       | \#{0,3}\s?(?:your\ )?(?:environment|system|platform)\ info(?:rmation)?\b[^.\n]{0,40}:?\s*$
       | (?:npm\ |npx\ )?envinfo\b | pip\ (?:list|freeze)\b | conda\ (?:list|info)\b
-      | package\s{1,60}version\b | \#\ packages\ in\ environment )"""
+      | package\s{1,60}version\b | \#\ packages\ in\ environment
+      | (?:\#>\s{0,3})? (?: (?:devtools::|sessioninfo::)?session_?info\(\) | R\ version\ \d ) )"""
 )
 """The first line of a dump of what is installed."""
 OUTPUT_OF: Final = re.compile(
