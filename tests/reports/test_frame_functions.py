@@ -16,6 +16,8 @@ from tosloc.reports.traces import locations
         ("created by shop.Open in goroutine 7\n\t/go/src/door.go:12", "Open"),
         ("shop_1  | shop.Open(0x1)\nshop_1  |   /go/src/door.go:12", "Open"),
         ("> shop.Open(0x1)\n>\t/go/src/door.go:12", "Open"),
+        ("example.com/shop.(*Door).Open\n\t/go/src/door.go:12", "Open"),
+        ("example.com/shop.Open.func1\n\t/go/src/door.go:12", "Open"),
         ("It fails.\n\t/go/src/door.go:12", ""),
         ("shop.Open(0x1)\nsee door.go:12", ""),
         ("#1 0x4f2c1 in shop::Door::open(int) /src/door.cpp:12:5", "open"),

@@ -3,7 +3,12 @@
 import pytest
 
 from tests.reports.kinds import kind_of
-from tosloc.reports.logs import MAX_ERROR_LINES, MAX_QUIET_LINES, condense_logs
+from tosloc.reports.logs import (
+    MAX_ERROR_LINES,
+    MAX_QUIET_LINES,
+    condense_logs,
+    expand_escapes,
+)
 from tosloc.reports.parts import split_report_text
 
 
@@ -93,3 +98,24 @@ def test_offsets_in_the_original_text(word):
     condensed = condense_logs(text)
     offset = condensed.original_offset(condensed.text.index(word))
     assert text[offset:].startswith(word)
+
+
+@pytest.mark.parametrize(
+    ("line", "frame"),
+    [
+        (r'{"error":"x\n\tat a.B.c(B.java:1)\nend"}', "\n \tat a.B.c(B.java:1) \nend"),
+        (r'{"error":"x\r\n   at A.B.C() in /_/B.cs:line 1"}', "\n   at A.B.C() in /_/B.cs:line 1"),
+        (r'{"error":"x\n  File \"b.py\", line 1, in c\n"}', '\n  File  "b.py ", line 1, in c \n'),
+        (r'msg="x\nb.C(0x1)\n\t/go/b.go:1 +0x9f"', "\n \t/go/b.go:1 +0x9f"),
+    ],
+)
+def test_escaped_stack_trace_of_a_log_has_lines(line, frame):
+    text = f"It fails\n{line}\nsince today"
+    expanded = expand_escapes(text)
+    assert frame in expanded
+    assert len(expanded) == len(text)
+
+
+@pytest.mark.parametrize("text", [r"C:\new\table.txt", r'print("a\n\tb")', r"a\nb\n c"])
+def test_text_with_other_escapes_stays(text):
+    assert expand_escapes(text) == text

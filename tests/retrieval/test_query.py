@@ -172,3 +172,16 @@ def test_named_changes():
 def test_version_claims():
     [claim] = query("It fails", "It worked in 1.2").version_claims
     assert claim.version == "1.2"
+
+
+def test_frames_of_a_trace_in_one_line_of_a_log():
+    trace = r"\n\tat org.x.Door.open(Door.java:12)\n\tat org.x.Key.turn(Key.java:3)"
+    description = f'{{"error":"no key{trace}"}}'
+    analysed = query("It fails", description)
+    assert [(frame.type, frame.method) for frame in analysed.frames] == [
+        ("org.x.Door", "open"),
+        ("org.x.Key", "turn"),
+    ]
+    first = analysed.locations.traces[0][0]
+    whole = f"It fails\n{description}"
+    assert whole[first.offset : first.end].startswith("at org.x.Door.open")

@@ -9,6 +9,8 @@ from typing import Final
 _LONGEST_LINE: Final = 400
 """Characters before and after a file in which the name of its function is looked for."""
 _GO_CREATOR: Final = "created by "
+_GO_FUNCTION: Final = re.compile(r"[\w./~%\-]{1,300}\.(?:\(\*?\w{1,100}\)\.)?\w[\w.]{0,100}")
+"""A qualified name: example.com/shop.(*Door).Open."""
 _GO_CLOSURE: Final = re.compile(r"func\d{1,4}|\d{1,4}|gowrap\d{1,4}")
 """A part of a name that Go makes up for a function without one."""
 _PREFIX_OF_LINE: Final = re.compile(
@@ -45,13 +47,15 @@ def find_function(text: str, start: int, end: int) -> str:
 
 
 def _in_go(text: str, start: int, _: int) -> str:
-    """Go writes the call in one line, and the file in the next."""
+    """Go writes the call in one line, and the file in the next; some loggers without arguments."""
     line = _line_before(text, start)
     creator = line.find(_GO_CREATOR)
     if creator >= 0:
         call = line[creator + len(_GO_CREATOR) :].partition(" in goroutine ")[0]
     elif line.endswith(")"):
         call = line.rpartition("(")[0]
+    elif _GO_FUNCTION.fullmatch(line):
+        call = line
     else:
         return ""
     parts = call.rpartition("/")[2].replace("[...]", "").split(".")

@@ -45,6 +45,12 @@ _FAILURE: Final = re.compile(
 """Words of failures, where a line has no level."""
 _LEVEL_WITHIN: Final = 120
 """Characters of a line of a log in which its level stands."""
+_ESCAPED_FRAME: Final = re.compile(
+    r"\\n(?:(?:\\t){1,2}|[ ]{2,8})(?:at\s|File\s\\?\"|(?:[A-Za-z]:)?/[\w.])"
+)
+"""The beginning of a stack frame after an escaped line break."""
+_ESCAPED: Final = {r"\n": " \n", r"\r": "  ", r"\t": " \t", r"\"": ' "'}
+_ESCAPE: Final = re.compile(r"\\[nrt\"]")
 _ALL_ZEROS: Final = str.maketrans("123456789", "000000000")
 
 
@@ -61,6 +67,23 @@ class CondensedText(NamedTuple):
         """Return the offset in the original text of an offset in this one."""
         run = bisect(self.starts, offset) - 1
         return self.original_starts[run] + offset - self.starts[run]
+
+
+def expand_escapes(text: str) -> str:
+    """Return a text in which stack traces that a logger wrote into one line have their lines.
+
+    Loggers of JSON write a trace as a string with escapes. Every character keeps its offset.
+
+    >>> expand_escapes(r'{"error":"x\\n\\tat a.B.c(B.java:1)"}').splitlines()
+    ['{"error":"x ', ' \\tat a.B.c(B.java:1)"}']
+    """
+    if not _ESCAPED_FRAME.search(text):
+        return text
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if _ESCAPED_FRAME.search(line):
+            lines[number] = _ESCAPE.sub(lambda escape: _ESCAPED[escape[0]], line)
+    return "\n".join(lines)
 
 
 def condense_logs(text: str) -> CondensedText:

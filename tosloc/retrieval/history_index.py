@@ -30,6 +30,7 @@ from tosloc.git.change_names import change_names
 from tosloc.git.fixes import is_fix_message
 from tosloc.git.history import History
 from tosloc.reports import traces
+from tosloc.reports.logs import expand_escapes
 from tosloc.reports.shared_lines import NO_SHARED_LINES, SharedLines
 from tosloc.retrieval.documents import DAY, Document, Documents, DocumentsView
 from tosloc.retrieval.formulas import K1, B, length_norm, saturate_tf
@@ -42,7 +43,7 @@ from tosloc.retrieval.renames import NO_RENAMES, PathEvent, Renames, follow_rena
 
 COMMITS: Final = "commits"
 """Prefix of the analyser's name of commit facts."""
-HISTORY_VERSION: Final = 7
+HISTORY_VERSION: Final = 8
 """Version of the stored facts of commits.
 
 Raise it whenever they change: with ``commit_payloads``, or with what reads commits and analyses
@@ -420,7 +421,7 @@ def report_documents(cases: Iterable[Case], history: History, paths: StringTable
     for case in cases:
         if not case.fix_commit:
             continue
-        frames = traces.frames(case.report.description)
+        frames = traces.frames(expand_escapes(case.report.description))
         document = Document(
             case.report.id,
             case.fixed_at,

@@ -16,7 +16,7 @@ from tosloc.reports import traces
 from tosloc.reports.builds import shows_failed_build
 from tosloc.reports.commands import Command, find_commands
 from tosloc.reports.forms import bare_title, template_key
-from tosloc.reports.logs import CondensedText, condense_logs
+from tosloc.reports.logs import CondensedText, condense_logs, expand_escapes
 from tosloc.reports.markup import without_addresses
 from tosloc.reports.named_changes import NamedChange, find_named_changes
 from tosloc.reports.named_versions import VersionClaim, find_version_claims
@@ -99,7 +99,8 @@ class Query:
     @cached_property
     def _condensed(self) -> CondensedText:
         """Summary and description without most quiet lines of logs."""
-        return condense_logs(f"{self.report.summary}\n{self.report.description}")
+        whole = f"{self.report.summary}\n{self.report.description}"
+        return condense_logs(expand_escapes(whole))
 
     @cached_property
     def description(self) -> str:
