@@ -106,6 +106,7 @@ def test_offsets_in_the_original_text(word):
         (r'{"error":"x\n\tat a.B.c(B.java:1)\nend"}', "\n \tat a.B.c(B.java:1) \nend"),
         (r'{"error":"x\r\n   at A.B.C() in /_/B.cs:line 1"}', "\n   at A.B.C() in /_/B.cs:line 1"),
         (r'{"error":"x\n  File \"b.py\", line 1, in c\n"}', '\n  File  "b.py ", line 1, in c \n'),
+        (r'{"exception":"x\n#0 /app/b.php(1): C->d()"}', "\n#0 /app/b.php(1): C->d()"),
         (r'msg="x\nb.C(0x1)\n\t/go/b.go:1 +0x9f"', "\n \t/go/b.go:1 +0x9f"),
     ],
 )

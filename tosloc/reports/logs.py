@@ -46,7 +46,10 @@ _FAILURE: Final = re.compile(
 _LEVEL_WITHIN: Final = 120
 """Characters of a line of a log in which its level stands."""
 _ESCAPED_FRAME: Final = re.compile(
-    r"\\n(?:(?:\\t){1,2}|[ ]{2,8})(?:at\s|File\s\\?\"|(?:[A-Za-z]:)?/[\w.])"
+    r"""(?x) \\n (?:
+      (?: (?:\\t){1,2} | [ ]{2,8} ) (?: at\s | File\s\\?" | (?:[A-Za-z]:)?/[\w.] )
+    | \#\d{1,3}\s{1,3}/
+    )"""
 )
 """The beginning of a stack frame after an escaped line break."""
 _ESCAPED: Final = {r"\n": " \n", r"\r": "  ", r"\t": " \t", r"\"": ' "'}
