@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from tosloc.core.records import CodeLine, Hit
+from tosloc.core.records import CodeLine, Function, Hit
 from tosloc.git.repository import decode_text
 from tosloc.localize.searchable_version import SearchableVersion
 from tosloc.rank.excerpts import (
+    FrameLine,
     choose_excerpts,
     choose_lines,
     distinctive_terms,
@@ -35,7 +36,7 @@ def add_code_lines(
     for file, hit in zip(first_files, hits, strict=False):
         lines = evidence.lines(file)
         spans = [reason.lines for reason in hit.why if reason.lines and reason.kind != "frame"]
-        pointed = evidence.pointed_lines(file, lines)
+        pointed = evidence.pointed_lines(file, hit.functions, lines)
         places = choose_lines(lines, evidence.terms, hit.functions, pointed, spans)
         code = tuple(CodeLine(place + 1, lines[place]) for place in places)
         result.append(replace(hit, code=code))
@@ -52,7 +53,7 @@ def choose_card_lines(
         lines = evidence.lines(file)
         chosen: list[int] = []
         if lines:
-            pointed = evidence.pointed_lines(file, lines)
+            pointed = evidence.pointed_lines(file, hit.functions, lines)
             for excerpt in choose_excerpts(lines, evidence.terms, hit.functions, pointed):
                 chosen += excerpt
         cards.append([(place + 1, lines[place]) for place in chosen])
@@ -67,7 +68,7 @@ class _Evidence:
     ) -> None:
         self.terms: Mapping[str, float] = {}
         self._context = context
-        self._framed: Mapping[int, Sequence[int]] = dict.fromkeys(files, ())
+        self._framed: Mapping[int, Sequence[FrameLine]] = dict.fromkeys(files, ())
         self._blobs: dict[int, str] = {}
         self._texts: dict[str, bytes | None] = {}
         if version.repository is not None:
@@ -82,7 +83,9 @@ class _Evidence:
         data = self._texts.get(self._blobs.get(file, ""))
         return decode_text(data or b"").splitlines()
 
-    def pointed_lines(self, file: int, lines: Sequence[str]) -> list[int]:
-        """Return the lines, from 1, that frames name, then the one with a message of the report."""
+    def pointed_lines(
+        self, file: int, functions: Sequence[Function], lines: Sequence[str]
+    ) -> list[int]:
+        """Return the lines, from 1, that frames mean, then the one with a message of the report."""
         row = int(self._context.version.text.rows[file])
-        return pointed_lines(self._framed[file], self._context.messages, row, lines)
+        return pointed_lines(self._framed[file], functions, self._context.messages, row, lines)

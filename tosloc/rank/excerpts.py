@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -88,17 +88,58 @@ def distinctive_terms(query: Query, version: VersionIndex) -> dict[str, float]:
     return {term: gains[term] for term in best[:MAX_TERMS]}
 
 
+class FrameLine(NamedTuple):
+    """A line that a stack frame or a link names."""
+
+    line: int
+    """From 1, in the report's version."""
+    method: str
+    """Name of the frame's function without its class; "" if it is not known."""
+
+
 def frame_lines(
     query: Query, version: VersionIndex, files: Sequence[int]
-) -> dict[int, tuple[int, ...]]:
+) -> dict[int, tuple[FrameLine, ...]]:
     """Return the lines of each file that stack frames and links name, the innermost frame first."""
-    lines: defaultdict[int, dict[int, None]] = defaultdict(dict)
+    lines: defaultdict[int, dict[int, FrameLine]] = defaultdict(dict)
     for location in chain(*query.locations.traces, query.locations.links):
         if location.line <= 0:
             continue
+        frame_line = FrameLine(location.line, location.method)
         for path_id in version.paths.find_by_location(location.place, location.qualified):
-            lines[path_id][location.line] = None
-    return {file: tuple(lines[int(version.paths.path_ids[file])]) for file in files}
+            earlier = lines[path_id].setdefault(location.line, frame_line)
+            if not earlier.method:
+                lines[path_id][location.line] = frame_line
+    path_ids = version.paths.path_ids
+    return {file: tuple(lines[int(path_ids[file])].values()) for file in files}
+
+
+def find_current_line(
+    frame_line: FrameLine, functions: Iterable[Function], lines: Sequence[str]
+) -> int:
+    """Return the line that a frame means in the searched version.
+
+    It is the line itself, unless the frame's function is among the listed ``functions`` and lies
+    elsewhere: then it is the first line of the function that has its name.
+
+    >>> code = ["", "@Override", "void open() {", "  turn();", "}"]
+    >>> function = Function("Door.open", 2, 5, 1.0)
+    >>> find_current_line(FrameLine(4, "open"), [function], code)
+    4
+    >>> find_current_line(FrameLine(12, "open"), [function], code)
+    3
+    >>> find_current_line(FrameLine(12, "shut"), [function], code)
+    12
+    """
+    line = frame_line.line
+    namesakes = [item for item in functions if item.name.rpartition(".")[2] == frame_line.method]
+    if not namesakes or any(item.start <= line <= item.end for item in namesakes):
+        return line
+    function = namesakes[0]
+    for number, text in enumerate(lines[function.start - 1 : function.end], start=function.start):
+        if frame_line.method in text:
+            return number
+    return function.start
 
 
 def find_message_line(lines: Sequence[str], message: str) -> int | None:
@@ -129,13 +170,19 @@ def find_message_line(lines: Sequence[str], message: str) -> int | None:
 
 
 def pointed_lines(
-    framed: Sequence[int], messages: ReportMessages, row: int, lines: Sequence[str]
+    frame_lines_of_file: Sequence[FrameLine],
+    functions: Sequence[Function],
+    messages: ReportMessages,
+    row: int,
+    lines: Sequence[str],
 ) -> list[int]:
-    """Return the lines, from 1, that frames name, then the one with a message of the report.
+    """Return the lines, from 1, that frames mean, then the one with a message of the report.
 
-    ``row`` is the blob of a file with these ``lines``.
+    ``row`` is the blob of a file with these ``lines``, and ``functions`` are those that the answer
+    lists.
     """
-    pointed = list(framed)
+    current = [find_current_line(item, functions, lines) for item in frame_lines_of_file]
+    pointed = list(dict.fromkeys(current))
     message = messages.find(row)
     if message is not None and message.is_distinctive:
         line = find_message_line(lines, message.text)
