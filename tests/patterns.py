@@ -28,6 +28,9 @@ MAX_RATIO = 8.0
 n log n, 16 times if it grows with n²."""
 MIN_SECONDS = 0.003
 """Times below are noise."""
+LOOKS = 5
+"""Number of times that a slow pattern is measured before it is called so."""
+SECONDS_BETWEEN_LOOKS = 0.2
 # fmt: off
 SINGLE_CHARACTERS = (
     " ", "\n", "\t", "a", "A", "0", "_", ".", "-", "/", "*", "#", "=", ",", ":", "`", '"', "(", "<",
@@ -328,12 +331,23 @@ def find_slow_text(pattern, methods, *, thorough=False):
             texts.append(text.encode("utf-8") if is_bytes else text)
         for method in methods:
             for smaller, text in pairwise(texts):
-                now = least_seconds(pattern, method, text)
-                if now < MIN_SECONDS:
+                if least_seconds(pattern, method, text) < MIN_SECONDS:
                     continue
-                last = least_seconds(pattern, method, smaller, 3)
-                if now > MAX_RATIO * last:  # A busy machine may have slowed one run: look again.
-                    now = least_seconds(pattern, method, text, 7)
-                if now > MIN_SECONDS and now > MAX_RATIO * last:
-                    return method, (before, piece, end), len(text), last, now
+                seconds = measure_growth(pattern, method, smaller, text)
+                if seconds is not None:
+                    return method, (before, piece, end), len(text), *seconds
     return None
+
+
+def measure_growth(pattern, method, smaller, text):
+    """Return the times for a text and a four times longer one if they grow too much, else None.
+
+    A busy machine may slow some runs, so that several looks, some time apart, have to agree.
+    """
+    for look in range(LOOKS):
+        time.sleep(SECONDS_BETWEEN_LOOKS * look)
+        smaller_seconds = least_seconds(pattern, method, smaller, 3)
+        seconds = least_seconds(pattern, method, text, 3)
+        if seconds < MIN_SECONDS or seconds <= MAX_RATIO * smaller_seconds:
+            return None
+    return smaller_seconds, seconds
