@@ -85,13 +85,22 @@ def test_one_frame(line, expected):
 
 
 @pytest.mark.parametrize(
-    ("path", "line"), [("shop/dist/cjs/door.js", 0), ("shop/lib/door.js", 10), ("src/dist.js", 10)]
+    ("path", "lines"),
+    [("shop/dist/cjs/door.js", [0, 0]), ("shop/lib/door.js", [10, 20]), ("src/dist.js", [10, 20])],
 )
-def test_line_of_compiled_javascript_is_not_known(path, line):
-    text = f"Error: closed\n    at Shop.open (/app/{path}:10:5)\n    at /app/{path}:10:5"
+def test_line_of_compiled_javascript_is_not_known(path, lines):
+    text = f"Error: closed\n    at Shop.open (/app/{path}:10:5)\n    at /app/{path}:20:5"
     trace = locations(text).traces[0]
-    assert [frame.line for frame in trace] == [line, line]
+    assert [frame.line for frame in trace] == lines
     assert [frame.method for frame in trace] == ["open", ""]
+
+
+def test_place_before_the_stack_has_the_method_of_its_frame():
+    text = (
+        "/app/door.js:10\nError: closed\n    at open (/app/door.js:10:5)\n    at /app/door.js:3:1"
+    )
+    trace = locations(text).traces[0]
+    assert [frame.method for frame in trace] == ["open", "open", ""]
 
 
 @pytest.mark.parametrize(

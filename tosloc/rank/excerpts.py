@@ -107,9 +107,7 @@ def frame_lines(
             continue
         frame_line = FrameLine(location.line, location.method)
         for path_id in version.paths.find_by_location(location.place, location.qualified):
-            earlier = lines[path_id].setdefault(location.line, frame_line)
-            if not earlier.method:
-                lines[path_id][location.line] = frame_line
+            lines[path_id].setdefault(location.line, frame_line)
     path_ids = version.paths.path_ids
     return {file: tuple(lines[int(path_ids[file])].values()) for file in files}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -141,11 +141,11 @@ class FileReasons:
         """Return the first stack frame in the file; its line is that of the report's version."""
         row = self._row(file)
         for trace in self.context.query.locations.traces:
-            for number, location in enumerate(trace):
+            for location in trace:
                 rows = self.context.frame_rows(location)
                 # A single location without a method may be no stack frame.
                 if row in rows and (len(trace) > 1 or location.method):
-                    return _frame_reason(_with_method(location, trace[number:]), len(rows))
+                    return _frame_reason(location, len(rows))
         return None
 
     def name(self, file: int) -> Reason | None:
@@ -491,17 +491,6 @@ class FileReasons:
                 relation = "Its test" if is_test else "It tests"
                 return Reason("test", f"{relation} {other_path}, which has rank {rank}")
         return None
-
-
-def _with_method(location: Frame, following: Iterable[Frame]) -> Frame:
-    """Return the first of the following frames with a method at the same place, else the location.
-
-    Node writes the place of an error before the stack, in which it has a method.
-    """
-    for frame in following:
-        if frame.method and (frame.place, frame.line) == (location.place, location.line):
-            return frame
-    return location
 
 
 def _frame_reason(location: Frame, files: int) -> Reason:

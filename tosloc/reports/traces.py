@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from tosloc.code.languages import SOURCE_SUFFIXES
@@ -330,7 +330,8 @@ def _located_frame(text: str, start: int, end: int, path: str, line_match: re.Ma
 def _group_traces(text: str, trace_frames: Iterable[Frame]) -> tuple[tuple[Frame, ...], ...]:
     """Return the frames by trace, the innermost frame of each first.
 
-    A trace ends at a gap, at another language, or where a text says that a new one begins.
+    A trace ends at a gap, at another language, or where a text says that a new one begins. Node
+    writes the place of an error before the stack, in which it has a method: both get the method.
     """
     traces: list[list[Frame]] = []
     for frame in sorted(trace_frames, key=lambda frame: frame.offset):
@@ -344,7 +345,20 @@ def _group_traces(text: str, trace_frames: Iterable[Frame]) -> tuple[tuple[Frame
             traces.append([])
         traces[-1].append(frame)
     # Python alone lists the innermost frame last.
-    return tuple(tuple(trace[::-1] if _of_python(trace[0]) else trace) for trace in traces)
+    ordered = [trace[::-1] if _of_python(trace[0]) else trace for trace in traces]
+    return tuple(map(_share_methods, ordered))
+
+
+def _share_methods(trace: Sequence[Frame]) -> tuple[Frame, ...]:
+    """Return the frames of a trace; those without a method have that of another at their line."""
+    methods: dict[tuple[str, int], str] = {}
+    for frame in trace:
+        if frame.method and frame.line:
+            methods.setdefault((frame.place, frame.line), frame.method)
+    return tuple(
+        frame._replace(method=frame.method or methods.get((frame.place, frame.line), ""))
+        for frame in trace
+    )
 
 
 def _complete_julia_frame(frame: Frame, text: str) -> Frame:
