@@ -133,6 +133,8 @@ TEXTS = {
     "tests in a path": ("", ".tests", "\n"),
     "brackets": ("", "[", ""),
     "quotes": ("", "> ", ""),
+    "places in one line": ("", "a.go:1 b.rs:2 c.cpp:3 ", ""),
+    "escaped frames": ("", "\\n\\tat a.B.c(B.java:1)", ""),
 }
 """Name -> beginning of a text, the piece that is repeated, and its end."""
 

@@ -108,17 +108,17 @@ def _in_elixir(text: str, _: int, end: int) -> str:
 
 def _line_before(text: str, start: int) -> str:
     """Return the line before that of a file, if nothing but a prefix or "at" precedes the file."""
-    line_start = text.rfind("\n", 0, start) + 1
-    is_first_word = _PREFIX_OF_LINE.fullmatch(_beginning_of_line(text, start)) is not None
-    if not line_start or not is_first_word:
+    beginning = _beginning_of_line(text, start)
+    line_break = start - len(beginning) - 1
+    if line_break < 0 or text[line_break] != "\n" or not _PREFIX_OF_LINE.fullmatch(beginning):
         return ""
-    before_start = text.rfind("\n", 0, line_start - 1) + 1
-    return text[max(before_start, line_start - _LONGEST_LINE) : line_start].strip()
+    return _beginning_of_line(text, line_break).strip()
 
 
 def _beginning_of_line(text: str, start: int) -> str:
     """Return what precedes a file in its line; at most ``_LONGEST_LINE`` characters."""
-    return text[max(text.rfind("\n", 0, start) + 1, start - _LONGEST_LINE) : start]
+    earliest = max(0, start - _LONGEST_LINE)
+    return text[max(text.rfind("\n", earliest, start) + 1, earliest) : start]
 
 
 _BY_SUFFIX: Final[Mapping[str, Callable[[str, int, int], str]]] = {
