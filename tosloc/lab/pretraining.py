@@ -138,12 +138,7 @@ class Pretraining:
         projects returns all that it learns from. Raises ToslocError if a project is among those
         that are learned from, or has other features.
         """
-        names = {tables.project.name.lower() for tables in learned_from}
-        for project in projects:
-            if project.name.lower() in names:
-                raise ToslocError(
-                    f"{project.name} is among the projects to learn from, so it is not unseen"
-                )
+        _refuse_learned(projects, [tables.project for tables in learned_from])
         unseen = replace(self, folder=self.folder / _UNSEEN_FOLDER)
         all_tables, failed = unseen._make_all_tables(projects, progress)
         for tables in all_tables:
@@ -361,6 +356,7 @@ def pretrain(
     if pretraining.config.stage_one.ranker:
         # If LightGBM is missing, it must be reported before hours of work.
         load_lightgbm()
+    _refuse_learned(unseen, projects or ())  # before hours of work
     tables, failed = pretraining.tables(projects, progress)
     unseen_tables: list[ProjectTables] = []
     if unseen:
@@ -402,6 +398,16 @@ def pretrain(
         write_stage_one(out, stage_one_of_all, temperature, {LEARNED_ON: provenance})
     all_names += [project_tables.project.name for project_tables in unseen_tables]
     return {name: evaluations[name] for name in all_names}, temperature, failed
+
+
+def _refuse_learned(unseen: Iterable[Project], learned_from: Iterable[Project]) -> None:
+    """Raise ToslocError if an unseen project is among those that are learned from."""
+    names = {project.name.lower() for project in learned_from}
+    for project in unseen:
+        if project.name.lower() in names:
+            raise ToslocError(
+                f"{project.name} is among the projects to learn from, so it is not unseen"
+            )
 
 
 def _is_calibrating(tables: ProjectTables) -> bool:
