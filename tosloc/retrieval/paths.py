@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache, partial, reduce
+from functools import cache, cached_property, partial, reduce
 from itertools import chain
 from typing import Final
 
@@ -183,7 +183,7 @@ def _language_family(name: str) -> str:
 
 
 def _number_equal(names: Iterable[str]) -> IntArray:
-    """Return (N,) a number that equal names share, in order of first appearance."""
+    """Return (N,) the number of each name; numbers follow the order of first appearance."""
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
     return np.array([numbers[name] for name in names], dtype=np.int32)
 
@@ -203,7 +203,7 @@ class VersionPaths:
         self.present: BoolArray = np.zeros(len(table), dtype=bool)
         """(N,) whether each path is a file of the version."""
         self.present[path_ids] = True
-        self._find_location = lru_cache(MAX_KEPT_LOCATIONS)(self._search_location)
+        self._rows_by_location: dict[tuple[str, bool], list[int]] = {}
 
     @property
     def files(self) -> int:
@@ -309,11 +309,14 @@ class VersionPaths:
         They are those that agree with it best, see ``tosloc.retrieval.written_paths``. If it is
         ``qualified``, all written folders must agree.
         """
-        return list(self._find_location(spelling, qualified))
-
-    def _search_location(self, spelling: str, qualified: bool) -> list[int]:
-        """Return the rows of a location; features, functions and reasons ask for each again."""
-        return find_written_path(spelling, self.namesakes, qualified)
+        # Features, functions and reasons ask for each location again.
+        rows = self._rows_by_location.get((spelling, qualified))
+        if rows is None:
+            rows = find_written_path(spelling, self.namesakes, qualified)
+            if len(self._rows_by_location) >= MAX_KEPT_LOCATIONS:
+                self._rows_by_location.clear()
+            self._rows_by_location[spelling, qualified] = rows
+        return list(rows)
 
     def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
         """Return (F,) BM25 of the words of the path, or without ``names`` of its folders alone."""

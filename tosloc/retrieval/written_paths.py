@@ -199,7 +199,7 @@ def _find_compiled_sources(names: Sequence[str], namesakes: Namesakes) -> list[i
 
 
 def _is_compiled_from(written: Sequence[str], own_names: Sequence[str]) -> bool:
-    """Return whether a written path is where a file is compiled to, by the folders of both.
+    """Return whether the folders of a file show that it is compiled to the written path.
 
     The folder ``src`` of the file becomes one or more build folders. The folder above must be the
     same, but for that of the whole project, which can have any name. Files of common names may be
