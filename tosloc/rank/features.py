@@ -244,7 +244,7 @@ class Feature:
 
 
 def _words(formula: bm25.Formula, weights: Callable[[Query], Mapping[str, float]]) -> Formula:
-    """Return BM25 of the text with other weights of the report's terms."""
+    """Return the formula of BM25 for terms of the report that ``weights`` chooses and weighs."""
     return lambda c: c.score_files(formula, c.hit_weights(weights(c.query)))
 
 
