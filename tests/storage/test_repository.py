@@ -3,7 +3,10 @@
 import os
 import shutil
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import fields, is_dataclass
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -323,6 +326,67 @@ def test_all_commits_are_read_for_other_suffixes(project, grown, read_commits):
     project.suffixes |= {".py"}
     project.prepare("HEAD")
     assert read_commits == grown.commits
+
+
+MADE_OF_EVERYTHING = {
+    "src/app/Reader.java": 'class Reader { String read() { return "first byte"; } }',
+    "src/app/Copy.java": 'class Reader { String read() { return "first byte"; } }',
+    "src/app/Empty.java": "",
+    "src/app/Écrivain.java": "class Writer { }",
+    ".github/ISSUE_TEMPLATE.md": "Which planet?\n",
+    ".github/ISSUE_TEMPLATE/bug.md": "Which rocket?\n",
+    "README.md": "A reader of planets.\n",
+    "page.html": "<p>ledger</p>\n",
+    "copy.html": "<p>ledger</p>\n",
+    "logo.png": b"\x89PNG\r\n\0",
+    "test/page.html": "<p>a test</p>\n",
+    "vendor/lib": ("160000", b"1" * 40),
+    "link.java": ("120000", "src/app/Reader.java"),
+}
+"""Files of all kinds: without facts, with the same content, empty, forms, submodules, links."""
+
+
+def describe_value(value):
+    """Return a value as plain dictionaries and lists: all of its fields, whatever they are.
+
+    What is only computed when it is needed is left out.
+    """
+    if isinstance(value, np.ndarray):
+        return [str(value.dtype), value.tolist()]
+    if isinstance(value, str | int | float | None):
+        return value
+    if isinstance(value, Mapping):
+        return {key: describe_value(item) for key, item in value.items()}
+    if isinstance(value, Sequence | frozenset):
+        return [describe_value(item) for item in value]
+    if is_dataclass(value):
+        return {field.name: describe_value(getattr(value, field.name)) for field in fields(value)}
+    described = {}
+    for name, item in vars(value).items():
+        if not isinstance(getattr(type(value), name, None), cached_property):
+            described[name] = describe_value(item)
+    return described
+
+
+@pytest.mark.parametrize("method", ["prepare", "prepare_other_files"])
+def test_a_version_that_is_read_has_every_field_of_the_one_that_was_built(
+    repository, tmp_path, method
+):
+    repository.git("remote", "add", "origin", "https://github.com/depot/reader")
+    repository.commit({"src/app/Old.java": "class Reader { int one; int two; int three; }"})
+    repository.commit({"src/app/Old.java": None, **MADE_OF_EVERYTHING}, "Fix #7: rename")
+    repository.git("tag", "v1.0")
+    store_path = tmp_path / "cache" / "facts.sqlite"
+    with (
+        Repository(repository.path) as repo,
+        closing(IndexedRepository(repo, store_path, {".java"}, jobs=1)) as indexed,
+    ):
+        commit = repo.resolve("HEAD")
+        built = getattr(indexed, method)(commit)
+        read = getattr(indexed, method)(commit)
+    assert read is not built
+    assert len(kept_files(indexed)) == 1
+    assert describe_value(read) == describe_value(built)
 
 
 def test_what_a_shallow_clone_lacked_is_read_once_it_is_complete(grown, tmp_path):

@@ -154,7 +154,8 @@ class StoredVersion:
                 "commit_ids": self.commit_ids,
                 "submodules": self.submodules,
                 "template": self.template,
-                "rows": self.index.text.rows,
+                "blob_names": snapshot.blob_names.names,
+                "rows": snapshot.blob_ids,
                 "text": self.index.text.corpus,
                 "paths": self.index.paths.table,
                 "commits": self.history.commits,
@@ -181,11 +182,15 @@ class StoredVersion:
         corpus = from_arrays(Corpus, absent | dict(arrays), "text")
         table = from_arrays(PathTable, arrays, "paths")
         path_names = StringTable(list(table.paths), positions_by_name(table.paths))
-        # The last blob, "", is that of row -1: of files that could not be read.
-        blob_names = StringTable([*corpus.blobs, ""])
-        rows = arrays["rows"]
-        path_ids = np.arange(len(rows), dtype=np.int32)
-        snapshot = Snapshot(commit, committed_at, path_names, blob_names, path_ids, rows)
+        # In a checkpoint of an older version of TosLoc, the numbers are rows of the corpus; a file
+        # without facts has row -1, and so the last name.
+        blobs = [*corpus.blobs, ""]
+        if "blob_names" in arrays:
+            blobs = unpack_words(arrays["blob_names"])
+        blob_names = StringTable(blobs, positions_by_name(blobs))
+        blob_ids = arrays["rows"]
+        path_ids = np.arange(len(blob_ids), dtype=np.int32)
+        snapshot = Snapshot(commit, committed_at, path_names, blob_names, path_ids, blob_ids)
         commits = from_arrays(Documents, arrays, "commits")
         reports = from_arrays(Documents, arrays, "reports")
         history = HistoryIndex(commits, reports)

@@ -56,7 +56,7 @@ MAX_KEPT_BYTES: Final = 4 * 10**9
 """Most bytes of these files."""
 MIN_KEPT_FILES: Final = 6
 """Number of these files that are kept whatever their size."""
-PREPARED_VERSION: Final = 13
+PREPARED_VERSION: Final = 14
 """Version of the arrays in these files; raise it whenever they change."""
 MAX_OTHER_BYTES: Final = 200_000
 """Size up to which files that are no source are searched for words; larger ones are data."""
@@ -225,7 +225,7 @@ class IndexedRepository:
         history = self._build_history(commit_ids, snapshot.path_names, progress)
         history = replace(history, releases=Releases.read(self.repo))
         table = PathTable.of(snapshot.path_names.names)
-        corpus = self.load_facts(first_path_by_blob([listed]))
+        corpus = self.load_facts(first_path_by_blob([snapshot]))
         index = VersionIndex(corpus, snapshot, table)
         return StoredVersion(index, history, commit_ids, missing, submodules, template)
 
