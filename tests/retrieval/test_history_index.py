@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from tosloc.core.arrays import to_arrays
 from tosloc.core.records import BugReport, Case, StringTable
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
@@ -192,6 +193,16 @@ def test_without_known_fixes_commits_that_fix_stand_in_for_reports(project):
     assert reports.commit_ids == [project.fix]
     [(terms, _)] = contents(reports, project.names)
     assert terms == FIX_TERMS
+
+
+def test_labels_without_a_fix_change_nothing_but_the_reports(project):
+    case = replace(project.case, fix_commit="", version=project.before)
+    with_fix = to_arrays({"history": project.index([project.case])})
+    with_version = to_arrays({"history": project.index([case])})
+    different = {
+        name for name in with_fix if not np.array_equal(with_fix[name], with_version[name])
+    }
+    assert {name.split(".")[1] for name in different} == {"reports"}
 
 
 def test_without_labelled_reports_there_are_no_reports(project):
