@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tosloc.core.arrays import to_arrays
+from tosloc.git import repository as module
 from tosloc.git.repository import Repository, Tag
 from tosloc.reports.named_versions import find_version_claims
 from tosloc.retrieval.releases import Releases, check_releases, parse_version
@@ -153,12 +154,29 @@ def test_tags_and_remote_are_read_from_the_repository(repository):
     assert releases.projects == ["me/shop"]
 
 
-def test_tags_that_cannot_be_read_are_no_tags(repository):
-    repository.commit({"a.py": "1"})
+def test_a_tag_without_an_object_hides_no_other(repository):
+    repository.commit({"a.py": "1"}, when=100)
     repository.git("tag", "v1.0")
-    (repository.path / ".git/refs/tags/v2.0").write_text("1" * 40 + "\n")
+    repository.environment["GIT_COMMITTER_DATE"] = "@300 +0000"
+    repository.git("tag", "-a", "v1.1", "-m", "x")
+    repository.git("tag", "tree", "HEAD^{tree}")
     with Repository(repository.path) as opened:
-        assert opened.tags() == []
+        complete = opened.tags()
+        (repository.path / ".git/refs/tags/v2.0").write_text("1" * 40 + "\n")
+        damaged = opened.tags()
+    assert damaged.newest == complete.newest
+    assert (complete.broken, damaged.broken) == (0, 1)
+
+
+def test_the_newest_tags_are_read(repository, monkeypatch):
+    monkeypatch.setattr(module, "MAX_TAGS", 2)
+    for number, tag in enumerate(["a", "v2.0", "b"]):
+        repository.commit({"a.py": str(number)}, when=300 - 100 * (tag == "a"))
+        repository.git("tag", tag)
+    with Repository(repository.path) as opened:
+        tags = opened.tags()
+    assert [tag.name for tag in tags.newest] == ["b", "v2.0"]
+    assert tags.older == 1
 
 
 # Untrusted arrays

@@ -34,7 +34,7 @@ A few trees that contain each other ten times can stand for any number of files.
 _MAX_REMEMBERED_FILES: Final = 50_000_000
 """Number of files of all remembered versions together; they take 400 MB."""
 MAX_TAGS: Final = 20_000
-"""Most tags that are read."""
+"""Most tags that are read: the newest."""
 _FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
 _COMMIT_SUFFIX: Final = "^{commit}"
 """Suffix of a name that makes git follow tags and report anything but a commit as missing."""
@@ -43,6 +43,12 @@ _EMPTY_TREE: Final = {
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
 """Id of the tree without files, which git knows in every repository."""
+_FLAGGED: Final = re.compile(rb"(?:\A|(?<=\0))([a-zS]) 100\d{3} ([0-9a-f]{40,64}) 0\t([^\0]+)")
+"""An entry of the index that git does not compare with the disk, as ``ls-files -v -s -z`` shows it.
+
+A small letter means ``assume-unchanged``, and S or s ``skip-worktree``."""
+_TAGGED: Final = re.compile(rb"object ([0-9a-f]{40,64})\ntype commit\n")
+_TAGGER_TIME: Final = re.compile(rb"(?m)^tagger .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
 _NO_REVISION = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
 """Beginning of a text that names no commit: an option, a path of the index, blanks, two lines."""
 
@@ -62,6 +68,17 @@ class Tag(NamedTuple):
     """Committer time of the commit, in seconds since 1970."""
     known_at: int
     """When the tag was made, as far as it says, but not before its commit."""
+
+
+class Tags(NamedTuple):
+    """The tags of commits in a repository."""
+
+    newest: tuple[Tag, ...] = ()
+    """At most MAX_TAGS, the newest first."""
+    older: int = 0
+    """Number of further tags, which are older."""
+    broken: int = 0
+    """Number of tags whose object is missing or damaged."""
 
 
 def decode_text(data: bytes) -> str:
@@ -189,9 +206,9 @@ class Repository(process.Git):
     def _on_unborn_branch(self) -> bool:
         """Return whether HEAD names a branch that does not exist yet."""
         branch = os.fsdecode(read_git_file(self._directory / "HEAD")).removeprefix("ref:").strip()
-        command = ["for-each-ref", "--format=%(refname)", branch]
-        with self.stream(command, GIT_DIR=str(self._directory)) as output:
-            return branch.startswith("refs/heads/") and not output.read()
+        if not branch.startswith("refs/heads/"):
+            return False
+        return not self._list_references(branch, "%(refname)")
 
     def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
         """Return the full commit id of each revision with one git process for all of them.
@@ -234,23 +251,69 @@ class Repository(process.Git):
             return info.message.strip().partition("\n")[0].strip() or None
         return None
 
-    def tags(self) -> list[Tag]:
-        """Return the tags of commits, at most ``MAX_TAGS``; none if one cannot be read."""
+    def tags(self) -> Tags:
+        """Return the tags of commits, those that were made last first.
+
+        A tag whose object is missing or damaged is only counted. Raises RepositoryError.
+        """
+        try:
+            tags = self._read_tags()
+            broken = 0
+        except RepositoryError:
+            # Git gives up at the first tag whose object is missing.
+            tags, broken = self._read_tags_one_by_one()
+        tags.sort(key=lambda tag: (-tag.known_at, tag.name))
+        return Tags(tuple(tags[:MAX_TAGS]), len(tags[MAX_TAGS:]), broken)
+
+    def _read_tags(self) -> list[Tag]:
+        """Return the tags of commits. Raises RepositoryError if an object of any is missing."""
         date = "(committerdate:unix)"
         parts = ("%(refname:strip=2)", "%(creatordate:unix)", f"%{date}", f"%(*{date[1:]}")
-        command = ["for-each-ref", f"--count={MAX_TAGS}", f"--format={'%00'.join(parts)}"]
         tags = []
-        with suppress(RepositoryError):
-            with self.stream([*command, "refs/tags"], GIT_DIR=str(self._directory)) as output:
-                lines = output.read().decode("utf-8", "surrogateescape").split("\n")
-            for line in filter(None, lines):
-                name, created, own_time, time_of_target = line.split("\0")
-                times = [int(time) for time in (created, own_time, time_of_target) if time]
-                committed = own_time or time_of_target
-                # The tag of a tree or of another tag is no release.
-                if committed and all(time in VALID_TIMES for time in times):
-                    tags.append(Tag(name, int(committed), max(times)))
+        for line in self._list_references("refs/tags", "%00".join(parts)):
+            name, created, own_time, time_of_target = line.split("\0")
+            times = [int(time) for time in (created, own_time, time_of_target) if time]
+            committed = own_time or time_of_target
+            # The tag of a tree or of another tag is no release.
+            if committed and all(time in VALID_TIMES for time in times):
+                tags.append(Tag(name, int(committed), max(times)))
         return tags
+
+    def _read_tags_one_by_one(self) -> tuple[list[Tag], int]:
+        """Return the tags of commits, and how many tags have no object that can be read."""
+        id_by_name: dict[str, str] = {}
+        for line in self._list_references("refs/tags", "%(refname:strip=2)%00%(objectname)"):
+            name, object_id = line.split("\0")
+            id_by_name[name] = object_id
+        tag_objects = dict(self.objects(id_by_name.values(), b"tag"))
+        commit_by_id: dict[str, str] = {}
+        for object_id, content in tag_objects.items():
+            match = _TAGGED.match(content or b"")
+            commit_by_id[object_id] = match[1].decode("ascii") if match else object_id
+        commits = dict(self.objects(commit_by_id.values(), b"commit"))
+        tags = []
+        unread = []
+        for name, object_id in id_by_name.items():
+            commit = commit_by_id[object_id]
+            info = process.CommitInfo.of(commit, commits[commit] or b"")
+            if info is None:
+                unread.append(commit)
+                continue
+            header = (tag_objects[object_id] or b"").partition(b"\n\n")[0]
+            tagger_time = _TAGGER_TIME.search(header)
+            created = int(tagger_time[1]) if tagger_time else info.committed_at
+            if created in VALID_TIMES:
+                tags.append(Tag(name, info.committed_at, max(created, info.committed_at)))
+        # The tag of a tree or of another tag is no release, and not broken.
+        sizes = self.sizes(dict.fromkeys(unread))
+        return tags, sum(not sizes[commit] for commit in unread)
+
+    def _list_references(self, pattern: str, line_format: str) -> list[str]:
+        """Return a line for each reference below a pattern. Raises RepositoryError."""
+        command = ["for-each-ref", f"--format={line_format}", pattern]
+        with self.stream(command, GIT_DIR=str(self._directory)) as output:
+            lines = output.read().decode("utf-8", "surrogateescape").split("\n")
+        return [line for line in lines if line]
 
     def authors(self, commit_ids: Sequence[str], version: str) -> dict[str, str]:
         """Return the author's name of each commit that exists, by the ``.mailmap`` of a version."""

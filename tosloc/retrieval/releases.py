@@ -125,7 +125,7 @@ class Releases:
         """Return the releases of a repository, and its path on the web."""
         pages = WebPages.of(repo.remote_url())
         projects = [] if pages is None else ["/".join(pages.project.split("/")[3:])]
-        return cls.collect(repo.tags(), projects)
+        return cls.collect(repo.tags().newest, projects)
 
     @cached_property
     def releases(self) -> tuple[Release, ...]:
