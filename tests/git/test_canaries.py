@@ -9,7 +9,7 @@ import pytest
 
 from tosloc.core.errors import RepositoryError
 from tosloc.git.history import read_history
-from tosloc.git.repository import Repository
+from tosloc.git.repository import Repository, WorkTreeState
 
 JAVA = frozenset({".java"})
 PARTIAL = '[extensions]\npartialClone = origin\n[remote "origin"]\npromisor = true\nurl = '
@@ -64,7 +64,7 @@ def read_everything(path):
         snapshot = opened.snapshot("HEAD", JAVA)
         assert len(list(opened.texts([*snapshot.blobs, "1" * 40]))) == 2
         assert len(opened.commits(read_history(opened, "HEAD", JAVA).ids)) == 2
-        assert opened.uncommitted(snapshot.commit, JAVA) == frozenset()
+        assert opened.work_tree_state(snapshot.commit, JAVA) == WorkTreeState()
         with pytest.raises(RepositoryError), opened.stream(["log", "-p", "1" * 40]) as output:
             output.read()
 

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from tests.conftest import GitRepository
 from tosloc.core.errors import RepositoryError
 from tosloc.git import process
 from tosloc.git.process import MAX_SOURCE_BYTES
@@ -12,10 +13,15 @@ from tosloc.git.repository import Repository
 COMMITTED = {f"{name}.py": f"{name} = 1\n" for name in ("kept", "changed", "staged", "gone", "old")}
 
 
+def read_state(repository):
+    with Repository(repository.path) as opened:
+        return opened.work_tree_state(opened.resolve("HEAD"), {".py"})
+
+
 def list_changes(repository, path=None):
     """Return path -> text on disk, None for a deleted file."""
     with Repository(path or repository.path) as opened:
-        changes = opened.uncommitted(opened.resolve("HEAD"), {".py"})
+        changes = opened.work_tree_state(opened.resolve("HEAD"), {".py"}).changes
         texts = dict(opened.texts(blob for _, blob in changes if blob))
         return {path: blob and (texts[blob] or b"?").decode() for path, blob in changes}
 
@@ -81,10 +87,90 @@ def test_a_linked_work_tree_has_changes_of_its_own(repository, tree):
     assert list_changes(repository, tree / "linked") == {"kept.py": "linked"}
 
 
-def test_without_an_index_nothing_is_checked_out(repository, tree):
+def test_without_an_index_files_are_compared_by_their_content(repository, tree):
     (tree / "changed.py").write_text("2")
     (tree / ".git/index").unlink()
+    assert list_changes(repository) == {"changed.py": "2"}
+
+
+def test_without_an_index_files_that_are_not_on_disk_were_never_checked_out(repository, tree):
+    (tree / "gone.py").unlink()
+    (tree / ".git/index").unlink()
+    state = read_state(repository)
+    assert state.changes == frozenset()
+    assert state.left_out == ("gone.py",)
+
+
+def test_an_index_behind_a_link_is_not_read(repository, tree, tmp_path):
+    (tree / "changed.py").write_text("2")
+    (tree / ".git/index").rename(tmp_path / "index")
+    (tree / ".git/index").symlink_to(tmp_path / "index")
+    assert list_changes(repository) == {"changed.py": "2"}
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_changes_that_git_was_told_to_ignore_are_seen(repository, tree, flag):
+    repository.git("update-index", flag, "changed.py", "src/b.py", "kept.py")
+    (tree / "changed.py").write_text("2")
+    (tree / "src/b.py").write_text("3")
+    assert list_changes(repository) == {"changed.py": "2", "src/b.py": "3"}
+
+
+def test_a_deleted_file_that_is_assumed_unchanged_is_deleted(repository, tree):
+    repository.git("update-index", "--assume-unchanged", "gone.py")
+    (tree / "gone.py").unlink()
+    assert list_changes(repository) == {"gone.py": None}
+
+
+@pytest.mark.parametrize("path", ["gone.py", "src/b.py"], ids=["file", "folder"])
+def test_files_outside_of_a_sparse_checkout_are_left_out(repository, tree, path):
+    repository.git("update-index", "--skip-worktree", path)
+    (tree / path).unlink()
+    if path.startswith("src/"):
+        (tree / "src").rmdir()
+    state = read_state(repository)
+    assert state.changes == frozenset()
+    assert state.left_out == (path,)
+
+
+@pytest.mark.parametrize("configured", [True, False], ids=["autocrlf", "without settings"])
+def test_converted_line_ends_are_no_change(repository, tree, configured):
+    if configured:
+        repository.git("config", "core.autocrlf", "true")
+        (tree / "kept.py").unlink()
+        repository.git("checkout", "kept.py")
+    else:
+        (tree / "kept.py").write_bytes(b"kept = 1\r\n")
+    os.utime(tree / "kept.py", (1, 1))
+    assert (tree / "kept.py").read_bytes() == b"kept = 1\r\n"
     assert list_changes(repository) == {}
+
+
+def test_a_changed_file_with_converted_line_ends_is_a_change(repository, tree):
+    (tree / "kept.py").write_bytes(b"kept = 2\r\n")
+    assert list_changes(repository) == {"kept.py": "kept = 2\r\n"}
+
+
+def test_an_untracked_repository_is_named(repository, tree):
+    GitRepository.new(tree / "nested").commit({"a.py": "a = 1\n"})
+    state = read_state(repository)
+    assert state.changes == frozenset()
+    assert state.repositories == ("nested",)
+
+
+def test_files_of_another_folder_are_not_compared(repository, tree, tmp_path):
+    repository.git("config", "core.worktree", str(tmp_path))
+    (tree / "changed.py").write_text("2")
+    with Repository(repository.path) as opened:
+        assert opened.work_tree is None
+        assert opened.other_work_tree == tmp_path
+    assert list_changes(repository) == {}
+
+
+def test_core_worktree_may_name_the_folder_itself(repository, tree):
+    repository.git("config", "core.worktree", "..")
+    (tree / "changed.py").write_text("2")
+    assert list_changes(repository) == {"changed.py": "2"}
 
 
 def test_a_damaged_index_is_an_error(repository, tree):
@@ -135,7 +221,9 @@ def test_a_named_pipe_is_a_deleted_file(repository):
 def test_a_file_that_is_too_large_is_not_read(repository):
     repository.commit({"a.py": "a\n"})
     (repository.path / "large.py").write_bytes(b"x" * (MAX_SOURCE_BYTES + 1))
-    assert list_changes(repository) == {}
+    state = read_state(repository)
+    assert state.changes == frozenset()
+    assert state.unread == ("large.py",)
 
 
 @pytest.mark.parametrize("key", ["filter.evil.clean", "core.fsmonitor", "filter.evil.process"])
@@ -151,7 +239,7 @@ def test_a_file_that_changes_while_it_is_read_has_no_text(repository):
     repository.commit({"a.py": "a\n"})
     (repository.path / "a.py").write_text("b\n")
     with Repository(repository.path) as opened:
-        [(_, blob)] = opened.uncommitted(repository.commits[0], {".py"})
+        [(_, blob)] = opened.work_tree_state(repository.commits[0], {".py"}).changes
         assert blob == repository.git("hash-object", "a.py")
         (repository.path / "a.py").write_text("c\n")
         assert dict(opened.texts([blob])) == {blob: None}

@@ -626,7 +626,5 @@ def test_files_outside_of_a_sparse_checkout_are_counted_and_searched(java_reposi
     with Localizer.open(java_repository.path) as localizer:
         answer = localizer.localize(TEXT)
     assert answer.hits[0].path == PARSER
-    sentence = (
-        "the sparse checkout leaves out 6 source files; they are searched as they are committed"
-    )
+    sentence = "6 source files are not checked out; they are searched as they are committed"
     assert sentence in answer.notes

@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -58,6 +58,29 @@ class Change(NamedTuple):
 
     path: str
     blob: str | None  # id that its content would have as a blob; None for a deleted file
+
+
+class WorkTreeState(NamedTuple):
+    """How the files on disk differ from a commit, and what of them is not searched."""
+
+    changes: frozenset[Change] = frozenset()
+    left_out: tuple[str, ...] = ()
+    """Paths of tracked files that are not checked out, as outside of a sparse checkout."""
+    unread: tuple[str, ...] = ()
+    """Paths of changed files that cannot be read or are too large."""
+    repositories: tuple[str, ...] = ()
+    """Folders of repositories that are not tracked; their files are no changes."""
+
+
+class _Candidates(NamedTuple):
+    """Files of a work tree that may differ from a commit."""
+
+    committed: dict[bytes, str]
+    """Path -> id of its blob in the commit; "" for a path that is no regular file there."""
+    optional: frozenset[bytes]
+    """Paths that are not deleted if they are not on disk, because they need no checkout."""
+    repositories: tuple[str, ...]
+    """As in ``WorkTreeState``."""
 
 
 class Tag(NamedTuple):
@@ -140,11 +163,7 @@ class Repository(process.Git):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         folder = Path(path).expanduser().absolute()
         self._directory, self._common = find_git_directories(folder)
-        # GitPython would wait for a named pipe, so the file is read here.
-        config = BytesIO(read_git_file(self._common / "config"))
-        config.name = "config"
-        self._config = process.gitpython().GitConfigParser(config, merge_includes=False)
-        object_format = self._config.get_value("extensions", "objectformat", "sha1")
+        object_format = self._setting("extensions", "objectformat")
         self._hash = "sha256" if object_format == "sha256" else "sha1"
         super().__init__(folder, self._common, self._hash)
         self.path_names: Final = StringTable()
@@ -173,6 +192,14 @@ class Repository(process.Git):
 
     def __reduce__(self) -> tuple[Callable[..., Repository], tuple[object, ...]]:
         return _open_cached, (self.path, tuple(self.on_disk.items()))
+
+    def _setting(self, section: str, name: str) -> str:
+        """Return a value of the repository's own configuration as it is now; "" if it has none."""
+        # GitPython would wait for a named pipe, so the file is read here.
+        content = BytesIO(read_git_file(self._common / "config"))
+        content.name = "config"
+        config = process.gitpython().GitConfigParser(content, merge_includes=False)
+        return str(config.get_value(section, name, ""))
 
     # ---- revisions and commits
 
@@ -369,20 +396,37 @@ class Repository(process.Git):
 
     @property
     def work_tree(self) -> Path | None:
-        """Folder whose files the user edits; None for a bare repository."""
-        return self.path if os.path.lexists(self.path / ".git") else None
+        """Folder whose files the user edits; None for a bare repository.
+
+        It is also None if the files of the repository are in another folder.
+        """
+        has_files = os.path.lexists(self.path / ".git") and self.other_work_tree is None
+        return self.path if has_files else None
+
+    @property
+    def other_work_tree(self) -> Path | None:
+        """Folder that ``core.worktree`` names in place of this one; None if it names none.
+
+        Its files are not read: whoever wrote the configuration could name any folder.
+        """
+        folder = self._setting("core", "worktree")
+        # Git does not apply the setting to linked work trees.
+        if not folder or self._directory != self._common:
+            return None
+        named = self._directory / folder
+        return None if os.path.realpath(named) == os.path.realpath(self.path) else named
 
     def remote_url(self) -> str | None:
         """Return the address of the remote ``origin`` in the repository's own configuration.
 
         Return None if there is none.
         """
-        return str(self._config.get_value('remote "origin"', "url", "")) or None
+        return self._setting('remote "origin"', "url") or None
 
     @property
-    def is_partial_clone(self) -> bool:
-        """Whether objects were left out when the repository was cloned (``--filter``)."""
-        return any((self._common / "objects/pack").glob("*.promisor"))
+    def promisor_packs(self) -> frozenset[str]:
+        """Names of the packs of a partial clone (``--filter``), which grow; none in another."""
+        return frozenset(path.name for path in (self._common / "objects/pack").glob("*.promisor"))
 
     # ---- versions
 
@@ -459,50 +503,70 @@ class Repository(process.Git):
                 entries.append(TreeEntry(name, entry_id, mode == b"40000"))
         return entries
 
-    def uncommitted(self, commit: str, suffixes: Iterable[str]) -> frozenset[Change]:
-        """Return the files with one of the ``suffixes`` that differ on disk from those of a commit.
+    def work_tree_state(self, commit: str, suffixes: Iterable[str]) -> WorkTreeState:
+        """Return how the files with one of the ``suffixes`` differ on disk from those of a commit.
 
-        There are none if no work tree is checked out. All files are new if the commit is
-        ``no_commit``. ``texts`` can read their blobs afterwards.
+        Nothing differs if there is no work tree. All files are new if the commit is ``no_commit``.
+        ``texts`` can read the blobs of changed files afterwards.
 
         Git compares by the repository's index and ignore files, and sees nothing else of it: no
-        configuration, so it runs no filter. Only regular files of at most 10 MB, without a link on
-        the way to them, are read. Raises RepositoryError.
+        configuration, so it runs no filter. Files that the index excepts from the comparison are
+        compared here, and without an index all files are. Only regular files of at most 10 MB,
+        without a link on the way to them, are read. Raises RepositoryError.
         """
         root = self.work_tree
-        index = self._directory / "index"
-        unborn = commit == self.no_commit
-        has_index = index.is_file() and not index.is_symlink()
-        before_first_add = unborn and not os.path.lexists(index)
-        if root is None or not (has_index or before_first_add):
-            return frozenset()
-        tree = _EMPTY_TREE[self._hash] if unborn else commit
+        if root is None:
+            return WorkTreeState()
+        tree = _EMPTY_TREE[self._hash] if commit == self.no_commit else commit
+        candidates = self._list_candidates(root, tree, suffixes)
         changes = []
-        for path, committed in self._list_uncommitted(root, index, tree, suffixes).items():
+        left_out = []
+        unread = []
+        is_folder = cache(os.path.isdir)
+        for path, committed in candidates.committed.items():
             name = os.fsdecode(path)
-            # A file that is too large, or cannot be read, is treated as unchanged.
-            with suppress(OSError):
-                content = read_inside(root, name, process.MAX_SOURCE_BYTES)
-                if content is None:
-                    if committed:
-                        changes.append(Change(name, None))
-                    continue
-                blob = self._blob_id(content)
-                if blob != committed:
-                    changes.append(Change(name, blob))
-                    self.on_disk[blob] = name
-        return frozenset(changes)
+            content = None
+            try:
+                # A sparse checkout may leave out hundreds of thousands of files.
+                if path not in candidates.optional or is_folder(os.path.dirname(root / name)):
+                    content = read_inside(root, name, process.MAX_SOURCE_BYTES)
+            except OSError:
+                unread.append(name)
+                continue
+            if content is None:
+                if path in candidates.optional:
+                    left_out.append(name)
+                elif committed:
+                    changes.append(Change(name, None))
+                continue
+            if committed and committed in self._blob_ids(content):
+                continue
+            blob = self._blob_id(content)
+            changes.append(Change(name, blob))
+            self.on_disk[blob] = name
+        return WorkTreeState(
+            frozenset(changes), tuple(left_out), tuple(unread), candidates.repositories
+        )
 
-    def _list_uncommitted(
-        self, root: Path, index: Path, tree: str, suffixes: Iterable[str]
-    ) -> dict[bytes, str]:
-        """Return the paths of files that may differ on disk -> id of their blob in the tree.
+    def _blob_ids(self, content: bytes) -> Iterator[str]:
+        """Yield the ids that a file on disk may have as a blob: as it is, and as git converts it.
 
-        The id is "" for a path that is no regular file in the tree.
+        Git converts line ends when it checks files out, and back when they are added.
         """
+        yield self._blob_id(content)
+        if b"\r\n" in content:
+            yield self._blob_id(content.replace(b"\r\n", b"\n"))
+
+    def _list_candidates(self, root: Path, tree: str, suffixes: Iterable[str]) -> _Candidates:
+        """Return the files with one of the ``suffixes`` that may differ on disk from a tree."""
         is_source = suffix_matcher(suffixes)
-        environment = {"GIT_WORK_TREE": str(root), "GIT_INDEX_FILE": str(index)}
-        changed: dict[bytes, str] = {}
+        environment = {"GIT_WORK_TREE": str(root)}
+        index = self._directory / "index"
+        # Without an index of its own, git looks for one in our empty directory.
+        has_index = index.is_file() and not index.is_symlink()
+        if has_index:
+            environment["GIT_INDEX_FILE"] = str(index)
+        committed: dict[bytes, str] = {}
         compare = "diff-index --raw -z --no-abbrev --no-renames --ignore-submodules=all".split()
         with self.stream([*compare, tree], **environment) as output:
             fields = process.split_at_nul(output)
@@ -512,27 +576,29 @@ class Repository(process.Git):
                     break
                 if is_source(path):
                     is_regular = description.startswith(b":100")
-                    changed[path] = description.split()[2].decode("ascii") if is_regular else ""
+                    blob = description.split()[2].decode("ascii") if is_regular else ""
+                    committed[path] = blob
+        # Without an index nobody knows which files were deleted, and which never checked out.
+        optional = set() if has_index else {path for path, blob in committed.items() if blob}
+        with self.stream(["ls-files", "-v", "-s", "-z"], **environment) as output:
+            for match in _FLAGGED.finditer(output.read()):
+                flag, blob_id, path = match.groups()
+                if is_source(path):
+                    committed.setdefault(path, blob_id.decode("ascii"))
+                    if flag in b"sS":
+                        optional.add(path)
         list_new = "ls-files -z --others --full-name --exclude-per-directory=.gitignore".split()
         ignored = self._common / "info/exclude"
         if ignored.is_file():
             list_new.append(f"--exclude-from={ignored}")
+        repositories = []
         with self.stream([*list_new, ":/"], **environment) as output:
-            new = dict.fromkeys(filter(is_source, process.split_at_nul(output)), "")
-        return new | changed
-
-    def count_sparse_files(self, suffixes: Iterable[str]) -> int:
-        """Return how many files with one of the suffixes a sparse checkout leaves out."""
-        index = self._directory / "index"
-        if not (self._directory / "info/sparse-checkout").is_file() or not index.is_file():
-            return 0
-        is_source = suffix_matcher(suffixes)
-        number = 0
-        with self.stream(["ls-files", "-t", "-z"], GIT_INDEX_FILE=str(index)) as output:
-            for entry in process.split_at_nul(output):
-                if entry.startswith(b"S ") and is_source(entry[2:]):
-                    number += 1
-        return number
+            for path in process.split_at_nul(output):
+                if path.endswith(b"/"):
+                    repositories.append(os.fsdecode(path[:-1]))
+                elif is_source(path):
+                    committed.setdefault(path, "")
+        return _Candidates(committed, frozenset(optional), tuple(repositories))
 
     # ---- contents
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from difflib import get_close_matches
@@ -17,13 +17,13 @@ from tosloc.core.errors import ToslocError
 from tosloc.core.records import BugReport, Progress, ignore_progress
 from tosloc.core.settings import read_answer_settings
 from tosloc.git import discovery
-from tosloc.git.repository import Change, Repository
+from tosloc.git.repository import Change, Repository, WorkTreeState
 from tosloc.localize.answer import Answer
 from tosloc.localize.checkpoint import WEIGHTS_FILE
 from tosloc.localize.localization import Localization
 from tosloc.localize.model import Model
 from tosloc.localize.options import LocalizeOptions, complete_options
-from tosloc.localize.repository_notes import describe_sparse_checkout
+from tosloc.localize.repository_notes import describe_work_tree
 from tosloc.localize.searchable_version import SearchableVersion
 from tosloc.paths.globs import FileSelection
 from tosloc.reports.issues import read_report
@@ -68,8 +68,8 @@ class Localizer:
         self._repository = repository
         self._closed = False
         self._lock = RLock()  # for the repository, and everything that is computed from a version
-        self._versions: dict[tuple[str, frozenset[Change]], SearchableVersion] = {}
-        """Open versions by commit and uncommitted changes."""
+        self._versions: dict[Hashable, SearchableVersion] = {}
+        """Open versions by everything of the repository that their answers depend on."""
         self._embedded: SearchableVersion | None = None
         if self.model.version is not None:
             self._embedded = SearchableVersion(None, self.model.version, None, self.model.reranker)
@@ -291,21 +291,24 @@ class Localizer:
         with self._lock:
             if self._closed:
                 raise ToslocError(f"{indexed.repo.path}: this repository was closed; open it again")
+            repo = indexed.repo
+            on_disk = WorkTreeState()
             if commit is None:
-                resolved = indexed.repo.checked_out()
-                changes = indexed.uncommitted(resolved)
+                resolved = repo.checked_out()
+                on_disk = indexed.work_tree_state(resolved)
             else:
-                resolved = indexed.repo.resolve(commit)
-                changes = frozenset()
+                resolved = repo.resolve(commit)
+            changes = on_disk.changes
             key = (resolved, changes)
             if key not in self._versions:
                 version = self.open_version(indexed, resolved, progress, changes)
                 version.others = indexed.prepare_other_files(resolved, progress, changes)
-                if commit is None:
-                    version.notes += tuple(describe_sparse_checkout(indexed.repo, indexed.suffixes))
                 newest = [*self._versions.items(), (key, version)]
                 self._versions = dict(newest[-MAX_OPEN_VERSIONS:])
-            return self._versions[key]
+            version = self._versions[key]
+            if commit is None:
+                version = version.with_notes(describe_work_tree(repo, on_disk, indexed.suffixes))
+            return version
 
     def open_version(
         self,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 
 from tosloc.core.errors import pluralize
+from tosloc.core.io import escape_unprintable
 from tosloc.core.records import RoutineNote
-from tosloc.git.repository import Repository
+from tosloc.git.repository import Repository, Tags, WorkTreeState, suffix_matcher
+from tosloc.storage.prepared import join_names
 
 
 def describe_gaps(repository: Repository, missing: int, fixes: int) -> Iterator[str]:
@@ -16,7 +19,7 @@ def describe_gaps(repository: Repository, missing: int, fixes: int) -> Iterator[
     of earlier fixes in the version's history.
     """
     if missing:
-        yield _describe_missing_files(missing, partial_clone=repository.is_partial_clone)
+        yield _describe_missing_files(missing, partial_clone=bool(repository.promisor_packs))
     if repository.shallow:
         yield (
             "this is a shallow clone, so the ranking cannot use earlier fixes and commits; run:"
@@ -36,10 +39,43 @@ def _describe_missing_files(missing: int, *, partial_clone: bool) -> str:
     return note
 
 
-def describe_sparse_checkout(repository: Repository, suffixes: Iterable[str]) -> Iterator[str]:
-    """Yield a note about source files that a sparse checkout leaves out, if there are any."""
-    number = repository.count_sparse_files(suffixes)
-    if number:
-        searched = "it is searched as it is" if number == 1 else "they are searched as they are"
-        files = pluralize(number, "source file")
-        yield RoutineNote(f"the sparse checkout leaves out {files}; {searched} committed")
+def describe_tags(tags: Tags) -> Iterator[str]:
+    """Yield notes about tags that are not read."""
+    if tags.broken:
+        number = pluralize(tags.broken, "tag")
+        yield f"{number} could not be read, because objects are missing; run: git fetch --tags"
+    if tags.older:
+        read = f"the newest {len(tags.newest):,} tags"
+        yield RoutineNote(f"releases are known from {read}; {tags.older:,} older ones are not read")
+
+
+def describe_work_tree(
+    repository: Repository, state: WorkTreeState, suffixes: Iterable[str]
+) -> Iterator[str]:
+    """Yield notes about source files of a work tree that are not searched as they are on disk.
+
+    ``suffixes`` are those of source files.
+    """
+    elsewhere = repository.other_work_tree
+    if elsewhere is not None:
+        yield (
+            f"core.worktree names {escape_unprintable(str(elsewhere))} in place of this folder, and"
+            " files there are not read; the files are searched as they are committed"
+        )
+    is_source = suffix_matcher(suffixes)
+    left_out = sum(is_source(os.fsencode(path)) for path in state.left_out)
+    if left_out:
+        searched = "it is searched as it is" if left_out == 1 else "they are searched as they are"
+        verb = "is" if left_out == 1 else "are"
+        files = pluralize(left_out, "source file")
+        yield RoutineNote(f"{files} {verb} not checked out; {searched} committed")
+    unread = [path for path in state.unread if is_source(os.fsencode(path))]
+    if unread:
+        yield (
+            f"changes are not searched in files that are larger than 10 MB or cannot be read:"
+            f" {join_names(unread)}"
+        )
+    if state.repositories:
+        number = len(state.repositories)
+        what = "untracked repository is" if number == 1 else "untracked repositories are"
+        yield f"{number:,} {what} not searched: {join_names(state.repositories)}"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
 
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository, decode_text
 from tosloc.localize.checkpoint import shipped
-from tosloc.localize.repository_notes import describe_gaps
+from tosloc.localize.repository_notes import describe_gaps, describe_tags
 from tosloc.paths.classify import is_hidden_class
 from tosloc.paths.code_owners import owners_of
 from tosloc.paths.globs import FileSelection, match_globs, select_files
@@ -68,13 +69,20 @@ class SearchableVersion:
         if repository is not None:
             fixes = int((self.history.reports.commits >= 0).sum())
             about_repository = describe_gaps(repository.repo, prepared.missing, fixes)
-            self.notes = (*about_repository, *self.notes)
+            about_tags = describe_tags(repository.repo.tags())
+            self.notes = (*about_repository, *about_tags, *self.notes)
         if reranker is not None:
             context = self.for_reranking()
             if reranker.can_score(context):
                 self.reranking = context
             elif reranker.weight:
                 self.notes += (ONLY_STAGE_ONE,)
+
+    def with_notes(self, notes: Iterable[str]) -> Self:
+        """Return the same version with further notes."""
+        version = copy(self)
+        version.notes = (*self.notes, *notes)
+        return version
 
     @property
     def newest(self) -> datetime:

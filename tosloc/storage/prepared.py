@@ -35,8 +35,8 @@ from tosloc.retrieval.postings import positions_by_name
 from tosloc.retrieval.releases import Releases, check_releases
 from tosloc.retrieval.renames import Renames, check_renames
 
-MAX_NAMED_SUBMODULES: Final = 5
-"""Most submodules that a note names; more are counted."""
+MAX_NAMES: Final = 5
+"""Most paths that a note names; more are counted."""
 _MAX_CHUNKS: Final = 1 << 24
 """Most chunks of an untrusted version."""
 
@@ -138,10 +138,8 @@ class StoredVersion:
             yield f"{begin}: the files on disk are searched, and there is no history"
         number = len(self.submodules)
         if number:
-            names = ", ".join(map(escape_unprintable, self.submodules[:MAX_NAMED_SUBMODULES]))
-            if number > MAX_NAMED_SUBMODULES:
-                names += f" and {number - MAX_NAMED_SUBMODULES} more"
             verb = "is" if number == 1 else "are"
+            names = join_names(self.submodules)
             yield f"{pluralize(number, 'submodule')} {verb} not searched: {names}"
 
     def to_arrays(self) -> Arrays:
@@ -215,6 +213,17 @@ class StoredVersion:
             submodules=submodules,
             template=template,
         )
+
+
+def join_names(paths: Sequence[str]) -> str:
+    """Return the first paths for a note, and how many more there are.
+
+    >>> join_names(["a", "b"]), join_names("abcdefg")
+    ('a, b', 'a, b, c, d, e and 2 more')
+    """
+    names = ", ".join(map(escape_unprintable, paths[:MAX_NAMES]))
+    more = len(paths) - MAX_NAMES
+    return f"{names} and {more:,} more" if more > 0 else names
 
 
 def _describe_large_files(number: int) -> str:

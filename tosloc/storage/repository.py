@@ -23,7 +23,7 @@ from tosloc.core.errors import CheckpointError, ToslocError, require
 from tosloc.core.io import content_key, remove
 from tosloc.core.records import Progress, Snapshot, StringTable, first_path_by_blob, ignore_progress
 from tosloc.git.history import list_parents_first, read_commits
-from tosloc.git.repository import Change, Repository, suffix_matcher
+from tosloc.git.repository import Change, Repository, WorkTreeState, suffix_matcher
 from tosloc.paths.classify import which_are_tests
 from tosloc.reports.templates import IssueTemplates
 from tosloc.retrieval.context import VersionIndex
@@ -150,9 +150,9 @@ class IndexedRepository:
         shown = ", ".join(sorted(self.suffixes)[:_SHOWN_SUFFIXES])
         return f"{shown} ..." if len(self.suffixes) > _SHOWN_SUFFIXES else shown
 
-    def uncommitted(self, commit: str) -> frozenset[Change]:
+    def work_tree_state(self, commit: str) -> WorkTreeState:
         """Return how the work tree differs from a commit in files whose words are searched."""
-        return self.repo.uncommitted(commit, self.suffixes | OTHER_SUFFIXES)
+        return self.repo.work_tree_state(commit, self.suffixes | OTHER_SUFFIXES)
 
     def build_facts(
         self, snapshots: Sequence[Snapshot], progress: Progress = ignore_progress
