@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests import toy
-from tests.conftest import git_environment, open_files, with_proc
+from tests.conftest import GitRepository, git_environment, open_files, with_proc
 from tosloc import Localizer
 from tosloc.core.errors import RepositoryError, ToslocError, UnknownCommit
 from tosloc.core.records import BugReport
@@ -317,6 +317,64 @@ def test_another_branch_is_followed(java_repository, localizer, answer_anew):
     answer = localizer.localize(TEXT)
     assert answer.commit == java_repository.commits[2]
     assert content(answer) == answer_anew()
+
+
+VERSION_REPORT = f"{TEXT}\n\nIt worked in 1.0, and fails in 1.1."
+
+
+def tag_a_release(repository, tmp_path):
+    repository.git("tag", "v1.1", repository.commits[3])
+
+
+def name_the_remote(repository, tmp_path):
+    repository.git("remote", "set-url", "origin", "https://github.com/depot/parser")
+
+
+def complete_the_history(repository, tmp_path):
+    repository.git("fetch", "-q", "--unshallow", f"file://{tmp_path / 'repo'}")
+
+
+def leave_a_file_out(repository, tmp_path):
+    repository.git("update-index", "--skip-worktree", WIDGET)
+    (repository.path / WIDGET).unlink()
+
+
+def add_a_repository(repository, tmp_path):
+    GitRepository.new(repository.path / "nested").commit({"a.py": "a = 1\n"})
+
+
+def break_a_tag(repository, tmp_path):
+    (repository.path / ".git/refs/tags/v2.0").write_text("1" * 40 + "\n")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        tag_a_release,
+        name_the_remote,
+        complete_the_history,
+        leave_a_file_out,
+        add_a_repository,
+        break_a_tag,
+    ],
+)
+def test_an_open_localizer_sees_what_changes_beside_the_commit(java_repository, tmp_path, change):
+    """The answer changes, and becomes that of a new process."""
+    java_repository.git("tag", "v1.0", java_repository.commits[0])
+    path = tmp_path / "clone"
+    depth = ["--depth=4"] if change is complete_the_history else []
+    origin = f"file://{java_repository.path}"
+    java_repository.git("clone", "-q", *depth, origin, str(path))
+    clone = GitRepository(path, False, java_repository.environment, java_repository.commits)
+    options: LocalizeOptions = {"suspects": True}
+    with Localizer.open(path) as localizer:
+        before = content(localizer.localize(VERSION_REPORT, **options))
+        change(clone, tmp_path)
+        after = content(localizer.localize(VERSION_REPORT, **options))
+    with Localizer.open(path) as localizer:
+        anew = content(localizer.localize(VERSION_REPORT, **options))
+    assert after != before
+    assert after == anew
 
 
 # Many reports, and many threads

@@ -299,7 +299,9 @@ class Localizer:
             else:
                 resolved = repo.resolve(commit)
             changes = on_disk.changes
-            key = (resolved, changes)
+            # Everything that may change while a commit stays the same, and its answers with it.
+            clone = (repo.shallow, repo.promisor_packs, repo.remote_url())
+            key = (resolved, changes, repo.tags(), *clone)
             if key not in self._versions:
                 version = self.open_version(indexed, resolved, progress, changes)
                 version.others = indexed.prepare_other_files(resolved, progress, changes)
