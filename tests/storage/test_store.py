@@ -211,6 +211,13 @@ def test_a_store_that_cannot_be_opened_is_not_removed(tmp_path):
     assert (path / "kept").read_text() == "mine"
 
 
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo], ids=["folder", "pipe"])
+def test_what_is_no_file_is_to_be_removed(tmp_path, make):
+    make(tmp_path / "facts.db")
+    with pytest.raises(StoreError, match=r"facts\.db is a folder, a named pipe .*; remove it"):
+        FactStore(tmp_path / "facts.db")
+
+
 def test_a_store_that_another_process_writes_is_not_removed(path, monkeypatch):
     def fail_busy(*_, **__):
         raise sqlite3.OperationalError("database is locked")

@@ -55,6 +55,11 @@ class FactStore:
 
     def __init__(self, path: str | os.PathLike[str], *, unchanging: bool = False) -> None:
         self.path: Final = Path(path).expanduser().absolute()
+        if self.path.exists() and not self.path.is_file():
+            raise StoreError(
+                f"{self.path} is a folder, a named pipe or a device in the place of the store of"
+                " facts; remove it, and run the same command again"
+            )
         with self._translate_sqlite_errors():
             try:
                 self._database = self._connect(unchanging)
