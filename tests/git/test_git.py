@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -299,6 +300,71 @@ def test_an_unknown_revision_is_one_sentence(repository, merged):
     message = r"repo: no commit 'nothing'; check its spelling, or run: git fetch"
     with Repository(repository.path) as opened, pytest.raises(UnknownCommit, match=message):
         opened.resolve("nothing")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("HEAD@{99999}", "log for 'HEAD' only has [0-9]+ entries"),
+        ("main@{u}", "no upstream configured for branch 'main'"),
+        ("HEAD@{2000-01-01}", "log for 'HEAD' only goes back to .*"),
+    ],
+)
+def test_a_name_that_git_cannot_search_for_gets_its_reason(repository, merged, name, reason):
+    message = rf"no commit '{re.escape(name)}': {reason}; name a commit, a branch or a tag\Z"
+    with Repository(repository.path) as opened, pytest.raises(UnknownCommit, match=message):
+        opened.resolve(name)
+
+
+def test_a_name_that_git_cannot_search_for_spoils_no_other(repository, merged):
+    revisions = ["main~1", "HEAD@{99999}", "main@{u}", ":/nothing", "main"]
+    with Repository(repository.path) as opened:
+        commits = opened.resolve_many(revisions)
+    assert list(commits.values()) == [merged[0], None, None, None, merged[2]]
+
+
+@pytest.mark.parametrize("name", ["v1", "v1~0"])
+def test_a_tag_and_a_branch_of_one_name_are_refused(repository, merged, name):
+    repository.git("tag", "v1", merged[0])
+    repository.git("branch", "v1", merged[2])
+    message = r"'v1' names several things, .*; write refs/tags/v1 or refs/heads/v1\Z"
+    with Repository(repository.path) as opened:
+        with pytest.raises(UnknownCommit, match=message):
+            opened.resolve(name)
+        assert opened.resolve("refs/heads/v1") == merged[2]
+
+
+def test_head_is_the_commit_that_is_checked_out_whatever_branches_are_called(repository, merged):
+    repository.git("update-ref", "refs/heads/HEAD", merged[0])
+    with Repository(repository.path) as opened:
+        assert opened.resolve("HEAD") == merged[2]
+
+
+def test_an_error_shows_the_last_messages_of_git_without_hints(repository, merged):
+    """Git says which object is damaged before it says that it gives up."""
+    tree = repository.git("rev-parse", "main^{tree}")
+    path = repository.objects / tree[:2] / tree[2:]
+    path.chmod(0o644)
+    path.write_bytes(b"")
+    with Repository(repository.path) as opened, pytest.raises(RepositoryError) as error:
+        opened.snapshot("main", [".java"])
+    message = str(error.value)
+    assert "(error: object file " in message
+    assert "; fatal: " in message
+    assert "hint" not in message
+
+
+def test_a_clone_without_trees_is_named(repository, merged, tmp_path):
+    repository.git("config", "uploadpack.allowFilter", "true")
+    clone = str(tmp_path / "clone")
+    origin = f"file://{repository.path}"
+    repository.git("clone", "-q", "--no-checkout", "--filter=tree:0", origin, clone)
+    message = "this is a partial clone, .*: git fetch --refetch --no-filter"
+    with Repository(clone) as opened, pytest.raises(RepositoryError, match=message):
+        opened.snapshot("HEAD", [".java"])
+    repository.git(f"--git-dir={clone}/.git", "fetch", "-q", "--refetch", "--no-filter")
+    with Repository(clone) as opened:
+        assert opened.snapshot("HEAD", [".java"]).paths
 
 
 def test_a_commit_has_tree_message_parents_and_time(repository, merged):

@@ -7,7 +7,7 @@ import pytest
 
 from tests.published_toy import PUBLISHED_RANKS, WIDGET_PATH, commit_fixes, write_spreadsheet
 from tosloc.core.config import Config
-from tosloc.core.errors import ReportError
+from tosloc.core.errors import ReportError, RepositoryError
 from tosloc.core.records import BugReport, Case
 from tosloc.git.repository import Repository
 from tosloc.reports.labelled import (
@@ -108,6 +108,22 @@ def test_cases(history, tmp_path):
                 history,
                 lines(tmp_path, report("1", None if more else "f" * 40, ["B.java"], **more)),
             )
+
+
+@pytest.mark.parametrize("label", ["HEAD@{99999}", "main@{u}", ":/nothing"])
+def test_a_label_that_names_no_commit_leaves_the_other_reports(history, tmp_path, label):
+    good = report("1", history.commits[1], ["B.java"])
+    data = load(history, lines(tmp_path, report("7", label, ["B.java"]), good))
+    assert [case.report.id for case in data.cases] == ["1"]
+    assert data.unresolved == ("7",)
+
+
+def test_a_version_that_cannot_be_read_is_named_with_its_report(history, tmp_path):
+    version = history.commits[1]
+    path = lines(tmp_path, report("7", None, ["B.java"], version=version))
+    history.lose(f"{version}^{{tree}}")
+    with pytest.raises(RepositoryError, match=r"reports\.jsonl: report 7: .*git ls-tree failed"):
+        load(history, path)
 
 
 def test_merge_counts_from_its_first_parent(repository, tmp_path):

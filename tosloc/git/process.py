@@ -28,6 +28,8 @@ _SETTINGS: Final = (
     *("-c", "core.commitGraph=false"),
     # The multi-pack index repeats the indexes of packs, and may name packs anywhere.
     *("-c", "core.multiPackIndex=false"),
+    # ``Repository.resolve`` refuses a name that is a tag's and a branch's.
+    *("-c", "core.warnAmbiguousRefs=true"),
 )
 """Options that keep git from running anything of a repository."""
 MAX_OBJECT_BYTES: Final = 100 * 2**20
@@ -46,6 +48,10 @@ _BATCH: Final = 48
 """
 SECONDS_BEFORE_LOOK: Final = 5.0
 """Seconds that git may take before we look for a file that it may be waiting for."""
+_MAX_MESSAGES: Final = 3
+"""Most messages of git that an error shows: the last ones."""
+_MAX_ERROR_BYTES: Final = 4000
+"""Most bytes of these messages."""
 _FATAL_EXIT_CODE: Final = 128
 """Exit code of git when it gives up, as at a damaged object or an unknown name."""
 _TREE_AND_PARENTS = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
@@ -65,6 +71,7 @@ class Git:
 
     def __init__(self, path: Path, common: Path, hash_name: str) -> None:
         self.path: Final = path
+        self._packs = common / "objects/pack"
         self._command = [gitpython().Git.GIT_PYTHON_GIT_EXECUTABLE, *_SETTINGS]
         self._environment = clean_environment() | {
             "GIT_DIR": str(Path(__file__).parent / f"empty_{hash_name}"),
@@ -91,14 +98,24 @@ class Git:
             process.kill()
         return process.wait()
 
+    @property
+    def promisor_packs(self) -> frozenset[str]:
+        """Names of the packs of a partial clone (``--filter``), which grow; none in another."""
+        return frozenset(path.name for path in self._packs.glob("*.promisor"))
+
     @contextmanager
     def stream(
-        self, arguments: Sequence[str], lines: Iterable[str] = (), **environment: str
+        self,
+        arguments: Sequence[str],
+        lines: Iterable[str] = (),
+        messages: list[str] | None = None,
+        **environment: str,
     ) -> Iterator[IO[bytes]]:
         """Yield the output of a git command while it runs; ``lines`` are its input.
 
-        Git is killed if the block ends before the output, for example by an interruption. Raises
-        RepositoryError, with git's last message, if the command fails.
+        Git's warnings and errors are added to ``messages`` at the end. Git is killed if the block
+        ends before the output, for example by an interruption. Raises RepositoryError, with git's
+        last messages, if the command fails.
         """
         with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
             source.writelines(f"{line}\n".encode("utf-8", "surrogateescape") for line in lines)
@@ -114,9 +131,12 @@ class Git:
                 finally:
                     if not finished:  # leaving the block would wait until git ends
                         process.kill()
+            errors.seek(0)
+            last_messages = _last_lines(errors.read())
+            if messages is not None:
+                messages += last_messages
             if finished and process.returncode:
-                errors.seek(0)
-                raise self._failure(arguments[0], errors.read())
+                raise self._failure(arguments[0], last_messages)
 
     @contextmanager
     def _watched(self, process: Popen[bytes], work_tree: str | None = None) -> Iterator[None]:
@@ -209,14 +229,25 @@ class Git:
                 else:
                     objects.append((name, None))
 
-    def _failure(self, command: str, errors: bytes = b"") -> RepositoryError:
-        """Return the error for a git command that failed, with git's last message."""
-        lines = errors[-1000:].decode("utf-8", "backslashreplace").strip().split("\n")
-        message = escape_unprintable(lines[-1])[:400] or "it was killed, or printed no message"
-        return RepositoryError(
-            f"{self.path}: git {command} failed ({message});"
-            " run 'git fsck' there, or clone it again"
-        )
+    def _failure(self, command: str, messages: Sequence[str] = ()) -> RepositoryError:
+        """Return the error for a git command that failed, with git's messages."""
+        message = "; ".join(messages)[:400] or "it was killed, or printed no message"
+        advice = "run 'git fsck' there, or clone it again"
+        if self.promisor_packs:
+            advice = (
+                "this is a partial clone, which may lack what is needed; fetch the rest with: git"
+                " fetch --refetch --no-filter"
+            )
+        return RepositoryError(f"{self.path}: git {command} failed ({message}); {advice}")
+
+
+def _last_lines(messages: bytes) -> list[str]:
+    """Return the last lines of git's messages, ready to print, without empty lines and hints."""
+    lines = []
+    for line in messages[-_MAX_ERROR_BYTES:].decode("utf-8", "backslashreplace").split("\n"):
+        if line.strip() and not line.startswith("hint:"):
+            lines.append(escape_unprintable(line))
+    return lines[-_MAX_MESSAGES:]
 
 
 @dataclass(frozen=True, slots=True)

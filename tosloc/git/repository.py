@@ -49,6 +49,9 @@ _FLAGGED: Final = re.compile(rb"(?:\A|(?<=\0))([a-zS]) 100\d{3} ([0-9a-f]{40,64}
 A small letter means ``assume-unchanged``, and S or s ``skip-worktree``."""
 _TAGGED: Final = re.compile(rb"object ([0-9a-f]{40,64})\ntype commit\n")
 _TAGGER_TIME: Final = re.compile(rb"(?m)^tagger .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
+_SEARCHING_NAME: Final = re.compile(r"@\{|\^\{/|\A:/")
+"""Part of a revision that git searches a reflog, settings or messages for."""
+_AMBIGUOUS: Final = re.compile(r"refname '(.+)' is ambiguous\.")
 _NO_REVISION = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
 """Beginning of a text that names no commit: an option, a path of the index, blanks, two lines."""
 
@@ -208,10 +211,36 @@ class Repository(process.Git):
 
         Tags are followed. Raises UnknownCommit if there is no such commit, or more than one.
         """
-        commit_id = self.resolve_many([revision])[revision]
-        if commit_id is None:
-            raise UnknownCommit(self._describe_unknown(revision))
+        messages: list[str] = []
+        commit_id = None
+        try:
+            commit_id = self._resolve_together([revision], messages)[revision]
+        except RepositoryError:
+            if not _SEARCHING_NAME.search(revision):
+                raise
+        reason = self._describe_messages(revision, messages)
+        if commit_id is None or reason:
+            raise UnknownCommit(reason or self._describe_unknown(revision))
         return commit_id
+
+    def _describe_messages(self, revision: str, messages: Iterable[str]) -> str:
+        """Return why git's messages do not let a revision name a commit; "" if they do."""
+        for message in messages:
+            kind, _, reason = message.partition(": ")
+            ambiguous = _AMBIGUOUS.fullmatch(reason)
+            # People who have a branch called HEAD still mean the commit that is checked out.
+            if ambiguous and ambiguous[1] != "HEAD":
+                name = ambiguous[1]
+                return (
+                    f"{self.path}: {name!r} names several things, such as a tag and a branch;"
+                    f" write refs/tags/{name} or refs/heads/{name}"
+                )
+            if kind == "fatal" or reason.startswith("log for "):
+                return (
+                    f"{self.path}: no commit {revision!r}: {reason};"
+                    " name a commit, a branch or a tag"
+                )
+        return ""
 
     @property
     def no_commit(self) -> str:
@@ -238,9 +267,28 @@ class Repository(process.Git):
         return not self._list_references(branch, "%(refname)")
 
     def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
-        """Return the full commit id of each revision with one git process for all of them.
+        """Return the full commit id of each revision, with one git process for most of them.
 
         It is None for a revision that names no commit, or more than one.
+        """
+        commit_ids: dict[str, str | None] = dict.fromkeys(revisions)
+        plain = []
+        for revision in commit_ids:
+            if not _SEARCHING_NAME.search(revision):
+                plain.append(revision)
+                continue
+            # Git ends at such a name if there is nothing to search, without those after it.
+            with suppress(UnknownCommit):
+                commit_ids[revision] = self.resolve(revision)
+        return commit_ids | self._resolve_together(plain)
+
+    def _resolve_together(
+        self, revisions: Collection[str], messages: list[str] | None = None
+    ) -> dict[str, str | None]:
+        """Return the full commit id of each revision with one git process for all of them.
+
+        It is None for a revision that names no commit, or more than one. Git's warnings and errors
+        are added to ``messages``. Raises RepositoryError if git ends at one of them.
         """
         commit_ids: dict[str, str | None] = dict.fromkeys(revisions)
         names = [revision for revision in commit_ids if not _NO_REVISION.match(revision)]
@@ -249,7 +297,8 @@ class Repository(process.Git):
         command = ["cat-file", "--batch-check=%(objectname)"]
         # Only here git sees branches and settings. If GIT_DIR names the directory, git does not
         # check to whom it belongs.
-        with self.stream(command, requests, GIT_DIR=str(self._directory)) as output:
+        directory = str(self._directory)
+        with self.stream(command, requests, messages, GIT_DIR=directory) as output:
             lines = output.read().decode("utf-8", "replace").split("\n")
         for name, line in zip(names, lines, strict=False):
             commit_ids[name] = line if _FULL_ID.fullmatch(line) else None
@@ -422,11 +471,6 @@ class Repository(process.Git):
         Return None if there is none.
         """
         return self._setting('remote "origin"', "url") or None
-
-    @property
-    def promisor_packs(self) -> frozenset[str]:
-        """Names of the packs of a partial clone (``--filter``), which grow; none in another."""
-        return frozenset(path.name for path in (self._common / "objects/pack").glob("*.promisor"))
 
     # ---- versions
 

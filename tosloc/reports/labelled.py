@@ -18,7 +18,7 @@ from typing import Final
 
 from tosloc.code.languages import SOURCE_SUFFIXES, language_name
 from tosloc.core.config import Config
-from tosloc.core.errors import ReportError, pluralize
+from tosloc.core.errors import ReportError, RepositoryError, pluralize
 from tosloc.core.records import (
     BugReport,
     Case,
@@ -100,7 +100,10 @@ def load_dataset(
     for info, entry in resolved:
         fix = "" if entry.names_version else info.id
         version = info.id if entry.names_version else info.parents[0]
-        snapshot = repository.snapshot(version, suffixes)
+        try:
+            snapshot = repository.snapshot(version, suffixes)
+        except RepositoryError as error:
+            raise type(error)(f"{path}: report {entry.report.id}: {error}") from error
         listed, existing = _resolve_files(entry.listed, snapshot)
         case = Case(entry.report, fix, snapshot.commit, info.committed_at, listed, existing)
         cases.append(case)
