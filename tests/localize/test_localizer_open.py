@@ -1,6 +1,7 @@
 """A localizer that stays open answers as a new one does, whatever its branches do meanwhile."""
 
 import json
+import os
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +16,10 @@ from tosloc.core.errors import RepositoryError, ToslocError, UnknownCommit
 from tosloc.core.records import BugReport
 from tosloc.git import discovery
 from tosloc.git.repository import Repository
+from tosloc.localize.localizer import OTHER_TRAINING
 from tosloc.localize.model import Model
 from tosloc.localize.options import LocalizeOptions
+from tosloc.localize.session import opened
 from tosloc.storage import build
 from tosloc.storage.cache import trained_folder
 
@@ -563,6 +566,42 @@ def test_trained_weights_are_found_in_a_linked_work_tree(trained_checkpoint, lin
         assert localizer.model.temperature == TRAINED_TEMPERATURE
     cache_entry = trained_checkpoint.parent.parent
     assert list(cache_entry.parent.iterdir()) == [cache_entry]  # both work trees share it
+
+
+@pytest.mark.parametrize("checkpoint_is_named", [False, True], ids=["found", "named"])
+def test_a_process_that_stays_open_notices_a_training(
+    java_repository, trained_checkpoint, checkpoint_is_named
+):
+    weights_file = trained_checkpoint / "weights.json"
+    checkpoint = trained_checkpoint.parent if checkpoint_is_named else None
+    first = opened(java_repository.path, checkpoint)
+    assert opened(java_repository.path, checkpoint) is first
+    weights = json.loads(weights_file.read_text()) | {"temperature": 2 * TRAINED_TEMPERATURE}
+    weights_file.write_text(json.dumps(weights))
+    os.utime(weights_file, ns=(1, 1))
+    second = opened(java_repository.path, checkpoint)
+    assert second.model.temperature == 2 * TRAINED_TEMPERATURE
+    second.close()
+    first.close()
+
+
+def test_weights_of_another_project_at_the_same_path_are_not_used(
+    java_repository, trained_checkpoint
+):
+    newest = json.dumps({"newest fix": "1" * 40})
+    (trained_checkpoint / "provenance.json").write_text(newest)
+    with Localizer.open(java_repository.path, ready=False) as localizer:
+        assert localizer.model.temperature != TRAINED_TEMPERATURE
+        assert OTHER_TRAINING in localizer.localize(TEXT).notes
+    with Localizer.open(java_repository.path, trained_checkpoint, ready=False) as localizer:
+        assert localizer.model.temperature == TRAINED_TEMPERATURE
+
+
+def test_weights_that_learned_from_this_project_are_used(java_repository, trained_checkpoint):
+    newest = json.dumps({"newest fix": java_repository.commits[2]})
+    (trained_checkpoint / "provenance.json").write_text(newest)
+    with Localizer.open(java_repository.path, ready=False) as localizer:
+        assert localizer.model.temperature == TRAINED_TEMPERATURE
 
 
 @pytest.mark.usefixtures("trained_checkpoint")

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -604,7 +604,7 @@ class Repository(process.Git):
     def _list_candidates(self, root: Path, tree: str, suffixes: Iterable[str]) -> _Candidates:
         """Return the files with one of the ``suffixes`` that may differ on disk from a tree."""
         is_source = suffix_matcher(suffixes)
-        environment = {"GIT_WORK_TREE": str(root)}
+        environment: dict[str, Any] = {"GIT_WORK_TREE": str(root)}
         index = self._directory / "index"
         # Without an index of its own, git looks for one in our empty directory.
         has_index = index.is_file() and not index.is_symlink()

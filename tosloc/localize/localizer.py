@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 MAX_OPEN_VERSIONS: Final = 2
 """Versions that stay in memory: the current one, and the one before the branch moved."""
+OTHER_TRAINING: Final = (
+    "the weights that tosloc train kept for this folder learned from another repository, so the"
+    " shipped weights are used; train again"
+)
 DEFAULT_SETTINGS: Final[dict[str, Any]] = {
     "include": (),
     "exclude": (),
@@ -67,6 +71,8 @@ class Localizer:
         self.model = Model() if model is None else model
         self._repository = repository
         self._closed = False
+        self._notes: tuple[str, ...] = ()
+        """Notes of every answer."""
         self._lock = RLock()  # for the repository, and everything that is computed from a version
         self._versions: dict[Hashable, SearchableVersion] = {}
         """Open versions by everything of the repository that their answers depend on."""
@@ -111,15 +117,17 @@ class Localizer:
         folder = discovery.enclosing_repository(path)
         with ExitStack() as on_error:
             repo = on_error.enter_context(Repository(folder))
-            trained = trained_folder(repo)
-            if checkpoint is None and (trained / "checkpoint" / WEIGHTS_FILE).exists():
-                checkpoint = trained
-            model = Model() if checkpoint is None else Model.load(Path(checkpoint))
+            trained = find_trained(repo) if checkpoint is None else Path(checkpoint)
+            model = Model() if trained is None else Model.load(trained)
+            is_of_another = checkpoint is None and not _may_be_trained_on(model, repo)
+            if is_of_another:
+                model = Model()
             if encoder is not None:
                 model = model.with_encoder(encoder)
             # Without a configuration the defaults are not loaded, which takes long.
             indexed = IndexedRepository.configured(repo, model.configuration)
             localizer = cls(model, indexed, rerank)
+            localizer._notes = (OTHER_TRAINING,) if is_of_another else ()
             on_error.callback(localizer.close)
             if ready:
                 localizer.version(commit, progress)
@@ -307,7 +315,7 @@ class Localizer:
                 version.others = indexed.prepare_other_files(resolved, progress, changes)
                 newest = [*self._versions.items(), (key, version)]
                 self._versions = dict(newest[-MAX_OPEN_VERSIONS:])
-            version = self._versions[key]
+            version = self._versions[key].with_notes(self._notes)
             if commit is None:
                 version = version.with_notes(describe_work_tree(repo, on_disk, indexed.suffixes))
             return version
@@ -346,6 +354,23 @@ class Localizer:
             return Localization(
                 report, version, stage_one, self.model.reranker, temperature, progress
             )
+
+
+def find_trained(repo: Repository) -> Path | None:
+    """Return the folder of the checkpoint that ``tosloc train`` wrote for a repository, if any."""
+    folder = trained_folder(repo) / "checkpoint"
+    return folder if (folder / WEIGHTS_FILE).exists() else None
+
+
+def _may_be_trained_on(model: Model, repo: Repository) -> bool:
+    """Return whether a repository has the newest fix that a model learned from, if that is known.
+
+    The cache finds a training by the path of its repository, where another project may be now.
+    """
+    newest = model.provenance.get("newest fix")
+    if not isinstance(newest, str) or repo.shallow:
+        return True
+    return repo.resolve_many([newest])[newest] is not None
 
 
 def _select(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 from time import monotonic
@@ -136,17 +137,39 @@ def read_whole(text: str, progress: Progress = ignore_progress) -> BugReport:
     return report
 
 
-@closing_cache(4)
 def opened(repository: Path, checkpoint: Path | None) -> Localizer:
     """Return a localizer for a repository, in a process that answers questions.
 
-    The last four stay open.
+    The last four stay open; one whose checkpoint was written anew since then is opened again.
 
     Raises as ``Localizer.open`` does.
     """
+    return _open_as_of(repository, checkpoint, _checkpoint_time(repository, checkpoint))
+
+
+@closing_cache(4)
+def _open_as_of(repository: Path, checkpoint: Path | None, _: int) -> Localizer:
+    """Return a localizer as ``opened`` does; the number only distinguishes checkpoints."""
     from tosloc.localize.localizer import Localizer
 
     return Localizer.open(repository, checkpoint, ready=False)
+
+
+def _checkpoint_time(repository: Path, checkpoint: Path | None) -> int:
+    """Return when the weights were written that rank a repository, in nanoseconds; 0 for none."""
+    from tosloc.git import discovery
+    from tosloc.git.repository import Repository
+    from tosloc.localize.checkpoint import WEIGHTS_FILE
+    from tosloc.localize.localizer import find_trained
+
+    if checkpoint is None:
+        with Repository(discovery.enclosing_repository(repository)) as repo:
+            checkpoint = find_trained(repo)
+    if checkpoint is not None:
+        for folder in (checkpoint, checkpoint / "checkpoint"):
+            with suppress(OSError):
+                return (folder / WEIGHTS_FILE).stat().st_mtime_ns
+    return 0
 
 
 class FileLines(NamedTuple):
