@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 
@@ -22,8 +23,9 @@ class StubServer:
     """A server that calls ``answer(method, path, headers, body)`` for each request.
 
     The request's body is parsed JSON, or None. The function returns a status, a value to send as
-    JSON, and further headers. It may return ``NO_ANSWER``, and it may raise ConnectionError, which
-    cuts the connection. Close the server after use.
+    JSON, and further headers. The value may also be bytes, or an iterator of bytes, which are sent
+    as they are. The function may return ``NO_ANSWER``, and it may raise ConnectionError, which cuts
+    the connection. Close the server after use.
     """
 
     def __init__(self, answer):
@@ -38,10 +40,15 @@ class StubServer:
                     stopped.wait()
                     raise ConnectionAbortedError
                 status, value, headers = response
-                data = json.dumps(value).encode()
                 self.send_response(status)
                 for name, text in {"Content-Type": "application/json", **headers}.items():
                     self.send_header(name, text)
+                if isinstance(value, Iterator):
+                    self.end_headers()  # the end of the connection is that of the body
+                    for data in value:
+                        self.wfile.write(data)
+                    return
+                data = value if isinstance(value, bytes) else json.dumps(value).encode()
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)

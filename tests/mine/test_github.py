@@ -136,9 +136,21 @@ NOT_FOUND = {
         ((401, {"message": "Bad credentials"}, {}), "GitHub answers 401 (Bad credentials)"),
         ((200, NOT_FOUND, {}), "GitHub refuses the request (Could not resolve)"),
         ((503, [1], {}), "GitHub answers 503"),
+        (
+            (200, b"[" * 1_000_000, {}),
+            "GitHub's answer cannot be read (ValueError); try again later",
+        ),
+        ((401, b"[" * 1_000_000, {}), "GitHub answers 401"),
         ((200, {"wrong": [1]}, {}), "GitHub's answer cannot be read (KeyError); try again later"),
     ],
-    ids=["bad token", "no such repository", "server fails", "odd answer"],
+    ids=[
+        "bad token",
+        "no such repository",
+        "server fails",
+        "deep answer",
+        "deep refusal",
+        "odd answer",
+    ],
 )
 def test_a_refusal_of_github_is_one_sentence(stub, answer, sentence):
     stub.answers = lambda _: answer
@@ -235,6 +247,14 @@ def answer_issue(path):
     if answer is None:
         return 404, {"message": "Not Found"}, {}
     return 200, answer, {}
+
+
+def test_a_server_on_this_machine_is_asked_without_a_proxy(stub, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    stub.answers = answer_issue
+    assert fetch_issue("ann/one", "7", "secret")["number"] == 7
 
 
 def test_an_issue_contains_the_comments_of_its_reporter_only(stub):

@@ -3,5 +3,5 @@
 It imports no other package.
 
 Modules for other packages: arrays, children, closing_cache, cluster, config, errors, io, memo,
-metrics, processes, records, resources, settings.
+metrics, processes, proxies, records, resources, settings.
 """

@@ -13,9 +13,11 @@ from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import ProxyHandler, Request, build_opener, urlopen
 
 from tosloc.core.errors import ReportError, ToslocError
+from tosloc.core.io import parse_json
+from tosloc.core.proxies import is_loopback
 from tosloc.core.records import Progress, ignore_progress
 
 MAX_TRIES: Final = 5
@@ -31,7 +33,8 @@ _PROJECT_NAME: Final = re.compile(r"(?!\.)[\w.-]{1,100}/(?!\.\.?\Z)[\w.-]{1,100}
 _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
 _COMMENTS_PER_PAGE: Final = 100
 _TIMEOUT_SECONDS: Final = 60
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_MAX_ANSWER_BYTES: Final = 100_000_000
+"""Bytes of an answer that are read: more than fifty issues or a hundred comments can have."""
 _QUERY: Final = """
 query($owner: String!, $name: String!, $after: String) {
   repository(owner: $owner, name: $name) {
@@ -171,8 +174,8 @@ def _request(reference: str, path: str, token: str, query: dict[str, Any] | None
     for tries in range(MAX_TRIES if query else 1):
         time.sleep(tries**2)
         try:
-            with urlopen(request, timeout=_TIMEOUT_SECONDS) as response:
-                answer = json.load(response)
+            with _open(request) as response:
+                answer = parse_json(response.read(_MAX_ANSWER_BYTES))
             if "errors" not in answer:
                 return answer
             problem = f"refuses the request ({answer['errors'][0]['message']})"
@@ -192,7 +195,7 @@ def _make_request(path: str, token: str, query: dict[str, Any] | None) -> Reques
     """Return a request of a path. Raises ToslocError if the token would be sent unencrypted."""
     address = _api_address()
     parts = urlsplit(address)
-    is_local = parts.scheme == "http" and parts.hostname in _LOOPBACK
+    is_local = parts.scheme == "http" and is_loopback(parts.hostname or "")
     if parts.scheme != "https" and not is_local:
         raise ToslocError(
             f"{address}: the token would be sent unencrypted; use an address that starts with https"
@@ -209,8 +212,15 @@ def _make_request(path: str, token: str, query: dict[str, Any] | None) -> Reques
     return request
 
 
+def _open(request: Request) -> Any:
+    """Send a request, without a proxy if the server is on this machine; return the response."""
+    if is_loopback(urlsplit(request.full_url).hostname or ""):
+        return build_opener(ProxyHandler({})).open(request, timeout=_TIMEOUT_SECONDS)
+    return urlopen(request, timeout=_TIMEOUT_SECONDS)
+
+
 def _message(error: HTTPError) -> str:
     """Return the message of GitHub's answer in parentheses, "" if it has none; close the answer."""
     with error, suppress(AttributeError, ValueError):
-        return f" ({json.load(error).get('message')})"
+        return f" ({parse_json(error.read(_MAX_ANSWER_BYTES)).get('message')})"
     return ""
