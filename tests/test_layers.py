@@ -52,7 +52,7 @@ ONLY_IMPORTERS = {
     "uvicorn": {"web"},
     "pygments": {"web"},
     "mcp": {"mcp"},
-    "openai": {"rerank"},
+    "httpx2": {"rerank"},
     "dask": {"core"},
     "distributed": {"core"},
     "bm25s": {"lab", "scripts"},

@@ -19,7 +19,7 @@ PYTHON = (sys.executable, "-P", "-m")
 MAX_BYTES = 250e6
 EXTRAS_ONLY = set(
     "torch transformers accelerate gensim scikit-learn bm25s matplotlib jinja2 starlette uvicorn "
-    "mcp dask distributed lizard openai".split()
+    "mcp dask distributed lizard httpx2".split()
 )
 """Packages that a plain installation does not have."""
 

@@ -7,7 +7,7 @@ import pytest
 from tests.rerank.llm.model_server import Server, completion
 from tosloc.cli import main
 
-pytest.importorskip("openai")
+pytest.importorskip("httpx2")
 
 REPORT = "openParser loses the first byte of a socket"
 

@@ -119,7 +119,7 @@ def user_language_model(rerank: Literal["llm"] | None) -> LanguageModelReranker 
     """
     if rerank is None:
         return None
-    require("a language model", "llm", "openai")
+    require("a language model", "llm", "httpx2")
     from tosloc.rerank.llm.reranker import LanguageModelReranker
 
     return LanguageModelReranker.from_user_settings(lambda note: print_notes([note]))

@@ -1,6 +1,9 @@
 """A language model behind a local server: good answers, and everything that can go wrong."""
 
+import gzip
+import threading
 import time
+from itertools import repeat
 
 import pytest
 
@@ -10,7 +13,7 @@ from tosloc import Localizer
 from tosloc.rerank.llm.reranker import LanguageModelReranker
 from tosloc.rerank.llm.settings import LanguageModelSettings
 
-pytest.importorskip("openai")
+pytest.importorskip("httpx2")
 
 REPORT = "Cart forgets an item that is equal to another one"
 FILES = {
@@ -173,18 +176,50 @@ def cut_connection(body):
     raise ConnectionAbortedError
 
 
+def slow_bytes():
+    """Yield a byte now and then without an end."""
+    while True:
+        time.sleep(0.05)
+        yield b" "
+
+
+def content(value):
+    """Return an answer whose message has a value as its content."""
+    return 200, {"choices": [{"message": {"content": value}}]}, {}
+
+
+GZIP = {"Content-Encoding": "gzip"}
 FAILURES = {
     "prose": (lambda body: completion("I think it is the cart."), "not JSON"),
     "broken JSON": (lambda body: completion('{"order": [2, 1'), "not JSON"),
     "unknown numbers": (lambda body: completion('{"order": [77]}'), "no number"),
     "empty": (lambda body: completion(""), "empty"),
     "no choice": (lambda body: (200, {"choices": []}, {}), "does not follow the protocol"),
-    "a list": (lambda body: (200, [1, 2], {}), ""),
+    "a list": (lambda body: (200, [1, 2], {}), "does not follow the protocol"),
+    "no JSON": (lambda body: (200, b"<html>", {}), "not JSON"),
+    "choices by name": (
+        lambda body: (200, {"choices": {"0": 1}}, {}),
+        "does not follow the protocol",
+    ),
+    "content by name": (lambda body: content({"order": [2]}), "does not follow the protocol"),
+    "no content": (lambda body: content(None), "empty"),
+    "deep body": (lambda body: (200, b"[" * 1_000_000, {}), "not JSON"),
+    "deep error": (lambda body: (400, b"[" * 1_000_000, {}), "status 400"),
+    "deep order": (lambda body: completion('{"order": ' + "[" * 100_000), "not JSON"),
+    "endless number": (lambda body: completion(f'{{"order": [{"9" * 5_000}]}}'), "not JSON"),
+    "endless body": (lambda body: (200, repeat(bytes(100_000)), {}), "more than 4,000,000 bytes"),
+    "endless error": (lambda body: (400, repeat(bytes(100_000)), {}), "more than 4,000,000 bytes"),
+    "packed body": (lambda body: (200, gzip.compress(bytes(50_000_000)), GZIP), "compressed"),
+    "packed error": (lambda body: (400, gzip.compress(bytes(50_000_000)), GZIP), "compressed"),
+    "redirect": (lambda body: (307, {}, {"Location": "/v1/other"}), "307, a redirect, which is"),
+    "status 204": (lambda body: (204, b"", {}), "status 204"),
+    "long pause": (lambda body: (429, {}, {"Retry-After": "999"}), "status 429"),
     "status 500": (lambda body: (500, {"error": "broken"}, {}), "status 500"),
     "status 429": (lambda body: (429, {"error": "slow down"}, {"Retry-After": "0"}), "status 429"),
     "status 401": (lambda body: (401, {"error": "who are you"}, {}), "status 401"),
     "cut connection": (cut_connection, "connection failed"),
     "slow": (lambda body: NO_ANSWER, "did not answer in 3 seconds"),
+    "trickle": (lambda body: (200, slow_bytes(), {}), "did not answer in 3 seconds"),
 }
 
 
@@ -198,6 +233,87 @@ def test_unusable_answer_keeps_the_order_with_a_note(failure, ask, server, own_o
     assert "gave no usable answer" in note
     assert why in note
     assert time.monotonic() - started < 15
+
+
+def test_question_ends_with_its_time_limit(ask, server):
+    server.answer = FAILURES["trickle"][0]
+    ask()
+    for thread in threading.enumerate():
+        if thread.name == "language model":
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+def test_absurd_number_of_tokens_is_not_counted(ask, server, reranker):
+    status, value, headers = completion('{"order": [2]}')
+    value["usage"] = {"prompt_tokens": 10**4_000, "completion_tokens": True}
+    server.answer = lambda body: (status, value, headers)
+    ask()
+    assert reranker.usage.prompt_tokens == 0
+    assert reranker.usage.completion_tokens == 0
+
+
+def test_redirect_is_not_followed_to_another_host(ask, server, own_order):
+    other = Server()
+    location = {"Location": f"{other.stub.url}/v1/chat/completions"}
+    server.answer = lambda body: (307, {}, location)
+    answer = ask()
+    other.stub.close()
+    assert other.requests == []
+    assert paths(answer) == own_order
+
+
+def test_redirect_to_itself_is_asked_once(ask, server):
+    server.answer = lambda body: (307, {}, {"Location": "/v1/chat/completions"})
+    ask()
+    assert len(server.requests) == 1
+
+
+@pytest.fixture
+def proxy(monkeypatch):
+    """Return a server that is the proxy of the environment."""
+    running = Server()
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, running.stub.url)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    yield running
+    running.stub.close()
+
+
+def test_server_on_this_machine_is_asked_without_the_proxy(proxy, ask, server):
+    ask()
+    assert len(server.requests) == 1
+    assert proxy.requests == []
+
+
+def test_proxy_is_named_before_anything_is_sent_through_it(proxy, shop):
+    settings = LanguageModelSettings(url="http://models.invalid/v1", model="qwen", seconds=3)
+    announced = []
+    reranker = LanguageModelReranker(
+        settings, lambda note: announced.append((note, len(proxy.requests)))
+    )
+    with Localizer.open(shop.path, rerank=reranker) as localizer:
+        localizer.localize(REPORT)
+    [(note, sent_before)] = announced
+    host = proxy.stub.url.removeprefix("http://")
+    assert note.endswith(f" qwen at models.invalid through the proxy {host}")
+    assert sent_before == 0
+    assert len(proxy.requests) == 1
+
+
+def test_key_is_sent_only_in_its_header(shop, server, monkeypatch):
+    monkeypatch.setenv("MODEL_KEY", "secret")
+    monkeypatch.setenv("OPENAI_ORG_ID", "another account")
+    settings = LanguageModelSettings(
+        url=f"{server.stub.url}/v1", model="qwen", seconds=3, key_variable="MODEL_KEY"
+    )
+    with Localizer.open(shop.path, rerank=LanguageModelReranker(settings)) as localizer:
+        localizer.localize(REPORT)
+    [(_, headers, body)] = server.requests
+    assert headers.pop("Authorization") == "Bearer secret"
+    assert "secret" not in str(body)
+    assert "another account" not in str(headers)
 
 
 def test_unusable_answer_keeps_the_shares(ask, server):

@@ -21,7 +21,7 @@ def test_settings_have_defaults(write):
     settings = read_settings()
     assert settings.files == 20
     assert settings.prompt_tokens == 8_000
-    assert settings.key == "none"
+    assert settings.key == ""
 
 
 def test_settings_are_in_the_users_configuration(tmp_path, monkeypatch):
@@ -42,10 +42,27 @@ def test_missing_settings_are_one_sentence_with_an_example(write):
         ('model = "qwen"', "url: Field required"),
         ('url = "ftp://host"\nmodel = "qwen"', "url: .*http"),
         ('url = "http:///v1"\nmodel = "qwen"', "url: .*http"),
+        (SETTINGS.replace("11434", "99999"), "url: .*[Pp]ort"),
         (SETTINGS + "files = 1", "files: "),
+        (SETTINGS + "seconds = inf", "seconds: "),
+        (SETTINGS + "seconds = nan", "seconds: "),
+        (SETTINGS + "seconds = 1e9", "seconds: "),
+        (SETTINGS + f"prompt_tokens = 1{'0' * 400}", "prompt_tokens: "),
         (SETTINGS + "colour = 1", "colour: "),
     ],
-    ids=["no TOML", "no url", "scheme", "no host", "too few files", "unknown key"],
+    ids=[
+        "no TOML",
+        "no url",
+        "scheme",
+        "no host",
+        "port",
+        "too few files",
+        "endless",
+        "no number",
+        "days",
+        "endless prompt",
+        "unknown key",
+    ],
 )
 def test_wrong_settings_are_one_sentence(write, text, why):
     write(text)
@@ -70,3 +87,41 @@ def test_missing_key_is_one_sentence(write, monkeypatch):
 def test_host_does_not_show_a_password(write):
     write(SETTINGS.replace("127.0.0.1:11434", "ann:secret@models.example.org:8000"))
     assert read_settings().host == "models.example.org:8000"
+
+
+PROXY = "http://ann:secret@proxy.example.org:3128"
+
+
+@pytest.fixture
+def destination(write, monkeypatch):
+    """Return a function that says where the question for an address goes, with a proxy set."""
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, PROXY)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+
+    def describe(url):
+        write(f'url = "{url}"\nmodel = "qwen"\n')
+        return read_settings().destination
+
+    return describe
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.1.2.3", "localhost", "LOCALHOST", "[::1]", "0.0.0.0"]
+)
+def test_this_machine_is_asked_without_a_proxy(destination, host):
+    assert destination(f"http://{host}:11434/v1") == f"{host}:11434"
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_proxy_on_the_way_is_named_without_its_password(destination, scheme):
+    named = "models.example.org through the proxy proxy.example.org:3128"
+    assert destination(f"{scheme}://models.example.org/v1") == named
+
+
+@pytest.mark.parametrize("exceptions", ["example.org", "*", "10.1.2.3", "10.0.0.0/8"])
+def test_hosts_without_a_proxy_are_asked_directly(destination, monkeypatch, exceptions):
+    monkeypatch.setenv("no_proxy", f"{exceptions}")
+    host = "10.1.2.3" if exceptions.startswith("10") else "models.example.org"
+    assert destination(f"https://{host}/v1") == host

@@ -1,19 +1,35 @@
-"""One question to a server that speaks the OpenAI-compatible protocol, within a time limit."""
+"""One question to a server that speaks the OpenAI-compatible protocol, within limits."""
 
 from __future__ import annotations
 
+import asyncio
 import queue
+import re
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tosloc.core.errors import require
+from tosloc.core.io import parse_json
 from tosloc.rerank.llm.prompt import ANSWER_SCHEMA
 from tosloc.rerank.llm.settings import LanguageModelSettings
 
-_MAX_ANSWER_CHARACTERS: Final = 1_000_000
+if TYPE_CHECKING:
+    import httpx2
+
+_MAX_ANSWER_BYTES: Final = 4_000_000
+"""Bytes of an answer that are read: far more than the numbers of files and a model's thoughts."""
+_MAX_TOKENS: Final = 1_000_000_000
+"""Largest number of tokens that is believed."""
+_TEMPORARY_FAILURES: Final = frozenset({408, 409, 429, *range(500, 600)})
+"""Statuses after which a question is sent once more."""
+_UNKNOWN_FORMAT: Final = frozenset({400, 422})
+"""Statuses of servers that do not know structured output."""
+_RETRY_SECONDS: Final = 0.5
+"""Pause before a question is sent once more, unless the server names another."""
+_SECONDS: Final = re.compile(r"[0-9]{1,9}")
 
 
 class NoAnswer(Exception):
@@ -30,74 +46,143 @@ class Completion:
     seconds: float
 
 
+class _Response(NamedTuple):
+    """What a server answered."""
+
+    status: int
+    retry_seconds: float
+    """Pause that the server asks for before the question is sent again."""
+    body: bytes
+
+
 def complete(settings: LanguageModelSettings, messages: Sequence[dict[str, str]]) -> Completion:
     """Ask the model once, with one retry, at temperature 0.
 
-    Raises NoAnswer when the server refuses, fails, is late or answers nothing, MissingExtra
-    without the client library, and ConfigError without the server's key.
+    Raises NoAnswer for any failure of the server or of the connection, and if the answer is late,
+    too long or does not follow the protocol. Raises MissingExtra without the client library, and
+    ConfigError without the server's key.
     """
-    require("a language model", "llm", "openai")
+    require("a language model", "llm", "httpx2")
     key = settings.key
     started = time.monotonic()
-    results: queue.SimpleQueue[Completion | Exception] = queue.SimpleQueue()
+    results: queue.SimpleQueue[bytes | NoAnswer] = queue.SimpleQueue()
 
     def ask() -> None:
         try:
-            results.put(_ask(settings, key, messages, started))
-        except Exception as error:
+            results.put(asyncio.run(_ask(settings, key, messages)))
+        except NoAnswer as error:
             results.put(error)
+        except Exception as error:  # libraries raise errors of every kind for a hostile server
+            results.put(NoAnswer(f"the question failed ({type(error).__name__})"))
 
-    # The library's own time limit is for each read, so a trickle of bytes would pass it.
-    threading.Thread(target=ask, daemon=True).start()
+    # The caller may run an event loop already, so the question has one in a thread of its own.
+    threading.Thread(target=ask, daemon=True, name="language model").start()
     try:
         result = results.get(timeout=settings.seconds)
     except queue.Empty:
-        raise NoAnswer(f"it did not answer in {settings.seconds:g} seconds") from None
-    if isinstance(result, Exception):
+        raise _late_answer(settings) from None
+    if isinstance(result, NoAnswer):
         raise result
-    return result
+    return _read_completion(result, time.monotonic() - started)
 
 
-def _ask(
-    settings: LanguageModelSettings, key: str, messages: Sequence[dict[str, str]], started: float
-) -> Completion:
-    import openai
+def _late_answer(settings: LanguageModelSettings) -> NoAnswer:
+    return NoAnswer(f"it did not answer in {settings.seconds:g} seconds")
 
-    options: dict[str, Any] = {"model": settings.model, "messages": messages, "temperature": 0}
+
+async def _ask(
+    settings: LanguageModelSettings, key: str, messages: Sequence[dict[str, str]]
+) -> bytes:
+    """Return the body of the server's answer. Raises NoAnswer without a good one in time."""
+    import httpx2
+
+    # With a transport of its own, the client reads no proxies from the environment, so that the
+    # question goes only where the note has said. The client follows no redirects by default.
+    transport = httpx2.AsyncHTTPTransport(proxy=settings.proxy)
+    # A small compressed body may unpack to any size, so compression is neither asked for nor read.
+    headers = {"Accept-Encoding": "identity"}
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    question = {"model": settings.model, "messages": messages, "temperature": 0}
     schema = {"name": "order", "schema": ANSWER_SCHEMA, "strict": True}
-    structured: Any = {"response_format": {"type": "json_schema", "json_schema": schema}}
-    with openai.OpenAI(
-        api_key=key, base_url=settings.url, timeout=settings.seconds, max_retries=1
-    ) as client:
-        try:
-            try:
-                answer = client.chat.completions.create(**options, **structured)
-            except (openai.BadRequestError, openai.UnprocessableEntityError):
-                # Some servers do not know structured output.
-                answer = client.chat.completions.create(**options)
-        except openai.APIStatusError as error:
-            raise NoAnswer(f"it answered with status {error.status_code}") from None
-        except openai.APITimeoutError:
-            raise NoAnswer(f"it did not answer in {settings.seconds:g} seconds") from None
-        except openai.APIConnectionError:
-            raise NoAnswer("the connection failed") from None
-        except (openai.OpenAIError, ValueError, TypeError) as error:
-            raise NoAnswer(f"its answer cannot be read ({type(error).__name__})") from None
+    structured = {"response_format": {"type": "json_schema", "json_schema": schema}}
     try:
-        text = answer.choices[0].message.content
-        usage = answer.usage
-    except (AttributeError, IndexError, TypeError):
-        raise NoAnswer("its answer does not follow the protocol") from None
-    if not isinstance(text, str) or not text.strip() or len(text) > _MAX_ANSWER_CHARACTERS:
-        raise NoAnswer("its answer is empty or too long")
-    return Completion(
-        text,
-        _count(usage, "prompt_tokens"),
-        _count(usage, "completion_tokens"),
-        time.monotonic() - started,
-    )
+        # The library limits the time of each read, so a trickle of bytes would pass its limit.
+        async with (
+            asyncio.timeout(settings.seconds),
+            httpx2.AsyncClient(transport=transport, headers=headers, timeout=None) as client,
+        ):
+            response = await _post(client, settings, question | structured)
+            if response.status in _UNKNOWN_FORMAT:
+                response = await _post(client, settings, question)
+    except TimeoutError:
+        raise _late_answer(settings) from None
+    except httpx2.TransportError:
+        raise NoAnswer("the connection failed") from None
+    if response.status != 200:
+        redirect = ", a redirect, which is not followed" if 300 <= response.status < 400 else ""
+        raise NoAnswer(f"it answered with status {response.status}{redirect}")
+    return response.body
 
 
-def _count(usage: Any, name: str) -> int:
-    value = getattr(usage, name, 0)
-    return value if isinstance(value, int) else 0
+async def _post(
+    client: httpx2.AsyncClient, settings: LanguageModelSettings, question: dict[str, Any]
+) -> _Response:
+    """Return the answer to a question, which is sent once more after a temporary failure."""
+    import httpx2
+
+    try:
+        response = await _post_once(client, settings, question)
+    except httpx2.TransportError:
+        pause = _RETRY_SECONDS
+    else:
+        pause = response.retry_seconds
+        if response.status not in _TEMPORARY_FAILURES or pause > settings.seconds:
+            return response
+    await asyncio.sleep(pause)
+    return await _post_once(client, settings, question)
+
+
+async def _post_once(
+    client: httpx2.AsyncClient, settings: LanguageModelSettings, question: dict[str, Any]
+) -> _Response:
+    """Return the answer to a question. Raises NoAnswer if it is too long, or compressed."""
+    url = f"{settings.url.rstrip('/')}/chat/completions"
+    async with client.stream("POST", url, json=question) as response:
+        if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise NoAnswer("its answer is compressed, which was not asked for")
+        body = bytearray()
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > _MAX_ANSWER_BYTES:
+                raise NoAnswer(f"its answer has more than {_MAX_ANSWER_BYTES:,} bytes")
+        seconds = response.headers.get("Retry-After", "")
+        pause = float(seconds) if _SECONDS.fullmatch(seconds) else _RETRY_SECONDS
+        return _Response(response.status_code, pause, bytes(body))
+
+
+def _read_completion(body: bytes, seconds: float) -> Completion:
+    """Return the text in the body of an answer. Raises NoAnswer if it has none."""
+    try:
+        answer = parse_json(body)
+    except ValueError as error:
+        raise NoAnswer("its answer cannot be read, because it is not JSON") from error
+    match answer:
+        case {"choices": [{"message": {"content": str(text)}}, *_]} if text.strip():
+            return Completion(
+                text,
+                _count(answer, "prompt_tokens"),
+                _count(answer, "completion_tokens"),
+                seconds,
+            )
+        case {"choices": [{"message": {"content": None | str()}}, *_]}:
+            raise NoAnswer("its answer is empty")
+    raise NoAnswer("its answer does not follow the protocol")
+
+
+def _count(answer: dict[str, Any], name: str) -> int:
+    """Return a number of tokens; 0 if the server does not say it."""
+    match answer.get("usage"):
+        case {**counts} if type(count := counts.get(name)) is int and 0 <= count <= _MAX_TOKENS:
+            return count
+    return 0

@@ -159,7 +159,7 @@ class LanguageModelReranker:
         tokens = sum(estimate_tokens(message["content"]) for message in messages)
         self._announce(
             f"sending the report and parts of {number} files, about {tokens:,} tokens, to the"
-            f" language model {self.settings.model} at {self.settings.host}"
+            f" language model {self.settings.model} at {self.settings.destination}"
         )
 
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from tosloc.core.errors import ConfigError
 from tosloc.core.io import read_regular_file
+from tosloc.core.proxies import find_proxy
 
 SETTINGS_VARIABLE: Final = "TOSLOC_LLM"
 """Environment variable with the path of the settings file."""
@@ -35,9 +36,9 @@ class LanguageModelSettings(BaseModel):
     """Environment variable that contains the key of the server; "" if it needs none."""
     files: int = Field(default=20, ge=2, le=100)
     """Number of files that the model orders."""
-    prompt_tokens: int = Field(default=8_000, ge=1_000)
+    prompt_tokens: int = Field(default=8_000, ge=1_000, le=10_000_000)
     """Upper bound of the prompt's estimated tokens."""
-    seconds: float = Field(default=120.0, gt=0)
+    seconds: float = Field(default=120.0, gt=0, le=3_600)
     """Time limit of a question, with its one retry."""
 
     @field_validator("url")
@@ -46,18 +47,35 @@ class LanguageModelSettings(BaseModel):
         address = urlsplit(value)
         if address.scheme not in ("http", "https") or not address.hostname:
             raise ValueError("must be an address that starts with http:// or https://")
+        # This raises ValueError for a wrong port.
+        _ = address.port
         return value
 
     @property
     def host(self) -> str:
         """The host that the report and the code are sent to."""
-        return urlsplit(self.url).netloc.rpartition("@")[2]
+        return _host_and_port(self.url)
+
+    @property
+    def proxy(self) -> str | None:
+        """Address of the proxy that passes questions on to the host; None without one."""
+        return find_proxy(self.url)
+
+    @property
+    def destination(self) -> str:
+        """The host, and the proxy on the way to it, in words."""
+        if self.proxy is None:
+            return self.host
+        return f"{self.host} through the proxy {_host_and_port(self.proxy)}"
 
     @property
     def key(self) -> str:
-        """The key of the server. Raises ConfigError if its environment variable is not set."""
+        """The key of the server; "" if it needs none.
+
+        Raises ConfigError if its environment variable is not set.
+        """
         if not self.key_variable:
-            return "none"
+            return ""
         key = os.environ.get(self.key_variable, "").strip()
         if not key:
             raise ConfigError(
@@ -65,6 +83,11 @@ class LanguageModelSettings(BaseModel):
                 hint=f"put the key of {self.host} into it",
             )
         return key
+
+
+def _host_and_port(url: str) -> str:
+    """Return the host and port of an address, without the name and password of a user."""
+    return urlsplit(url).netloc.rpartition("@")[2]
 
 
 def settings_file() -> Path:
