@@ -7,6 +7,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from tosloc.git.repository import Repository
+from tosloc.storage.cache import trained_folder
+from tosloc.train.experiment import results_folder
+
 
 @pytest.fixture(autouse=True)
 def current_folder(plain_folder):
@@ -38,8 +42,64 @@ def test_list_shows_size_and_last_use(folder, tosloc, repository, words):
     assert total[:2] == ["total:", "1"]
 
 
+def rights(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
 def test_only_its_owner_can_read_the_cache(folder):
-    assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
+    assert rights(folder.parent) == 0o700
+    assert rights(folder) == 0o700
+
+
+COMMANDS = {
+    "localize": ("localize", "the door does not open", "--repo"),
+    "index": ("index", "--repo"),
+    "list": ("cache", "list", "--repo"),
+    "prune": ("cache", "prune", "--max-size", "1G", "--repo"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_withdraw_the_rights_of_other_users(folder, tosloc, repository, command):
+    folder.parent.chmod(0o755)
+    folder.chmod(0o775)
+    tosloc(*COMMANDS[command], repository.path)
+    assert rights(folder.parent) == 0o700
+    assert rights(folder) == 0o700
+
+
+def test_results_in_the_cache_are_readable_by_their_owner_only(repository, tmp_path):
+    with Repository(repository.path) as opened, results_folder(trained_folder(opened), own=True):
+        pass
+    cache = tmp_path / "cache"
+    [folder] = cache.iterdir()
+    assert rights(cache) == 0o700
+    assert rights(folder) == 0o700
+
+
+def test_results_elsewhere_have_the_usual_rights(tmp_path):
+    (tmp_path / "usual").mkdir()
+    with results_folder(tmp_path / "new" / "runs", own=True):
+        pass
+    assert rights(tmp_path / "new") == rights(tmp_path / "usual")
+    assert rights(tmp_path / "new" / "runs") == rights(tmp_path / "usual")
+
+
+def test_a_folder_with_files_of_others_keeps_its_rights(folder, tosloc):
+    (folder.parent / "notes.txt").write_text("mine")
+    folder.parent.chmod(0o755)
+    folder.chmod(0o755)
+    tosloc("cache", "list")
+    assert rights(folder.parent) == 0o755
+    assert rights(folder) == 0o700
+
+
+def test_a_folder_for_all_users_keeps_its_rights(tmp_path, tosloc):
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    cache.chmod(0o1777)
+    tosloc("cache", "list")
+    assert rights(cache) == 0o1777
 
 
 def test_an_empty_cache_lists_nothing(tosloc):

@@ -1,6 +1,7 @@
 """The user's cache: one folder for each repository.
 
-Everything in it can be rebuilt from the repository, except what was mined or trained.
+Everything in it can be rebuilt from the repository, except what was mined or trained. Only its
+owner may read it: whoever creates or finds a folder of it withdraws the rights of other users.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,6 +34,9 @@ REBUILDABLE_FILES: Final = (f"{STORE_FILE}*", "facts.versions", "facts.vectors.s
 """Patterns of files and folders that can be rebuilt from the repository alone."""
 ENTRY_FILES: Final = (*REBUILDABLE_FILES, "reports.jsonl", "github", TRAINED_FOLDER, KEPT_ANSWERS)
 """Patterns of all files and folders: also what ``tosloc mine`` and ``tosloc train`` have kept."""
+_ENTRY: Final = re.compile(r".*-[0-9a-f]{8}", re.DOTALL)
+"""Names of the folders of repositories."""
+_RIGHTS_OF_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,15})?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
 
 
@@ -39,13 +44,51 @@ def cache_folder() -> Path:
     """Return $TOSLOC_CACHE, else TosLoc's folder in the user's cache folder."""
     own_folder = os.environ.get("TOSLOC_CACHE")
     if own_folder:
-        return Path(own_folder)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tosloc"
+        folder = Path(own_folder)
+        is_ours = _contains_only_entries(folder)
+    else:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tosloc"
+        is_ours = True
+    if is_ours:
+        _withdraw_rights(folder)
+    return folder
+
+
+def _contains_only_entries(folder: Path) -> bool:
+    """Return whether a folder exists and contains nothing that is not of the cache.
+
+    $TOSLOC_CACHE may name a folder that other programs use as well, such as a home folder.
+    """
+    try:
+        return all(_ENTRY.fullmatch(path.name) for path in folder.iterdir())
+    except OSError:
+        return False
+
+
+def _withdraw_rights(folder: Path) -> None:
+    """Withdraw the rights of other users to a folder, if it exists and is the user's own."""
+    with suppress(OSError):
+        mode = folder.lstat().st_mode
+        # Links are not followed, and a sticky folder, such as /tmp, is meant for all users.
+        if stat.S_ISDIR(mode) and mode & _RIGHTS_OF_OTHERS and not mode & stat.S_ISVTX:
+            folder.chmod(stat.S_IMODE(mode) & ~_RIGHTS_OF_OTHERS)
+
+
+def create_folder(folder: Path) -> None:
+    """Create a folder with its parents, if they are missing.
+
+    Other users get no rights to those of the cache. Raises OSError.
+    """
+    cache = cache_folder()
+    for path in (*reversed(folder.parents), folder):
+        path.mkdir(mode=0o700 if path.is_relative_to(cache) else 0o777, exist_ok=True)
 
 
 def default_store(repo: Repository) -> Path:
     """Return the path of the facts store of a repository and all its linked work trees."""
-    return cache_folder() / f"{repo.name}-{_path_digest(repo.home)}" / STORE_FILE
+    folder = cache_folder() / f"{repo.name}-{_path_digest(repo.home)}"
+    _withdraw_rights(folder)
+    return folder / STORE_FILE
 
 
 def trained_folder(repo: Repository) -> Path:
@@ -72,8 +115,7 @@ def note_use(repo: Repository, store: Path) -> None:
     # Whoever writes to the store will report what is wrong, and what is not removed waits for the
     # next time.
     with suppress(OSError):
-        cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-        store.parent.mkdir(mode=0o700, exist_ok=True)
+        create_folder(store.parent)
         place = store.with_name(PLACE_FILE)
         if not place.is_file():
             # Writing to a pipe would wait for a reader.
@@ -147,11 +189,12 @@ def list_entries() -> list[CacheEntry]:
     An entry is a folder with a name of the cache and one of its files.
     """
     entries = []
-    for path in cache_folder().glob("*-" + 8 * "[0-9a-f]"):
-        if not path.is_dir() or path.is_symlink():
+    for path in cache_folder().glob("*"):
+        if not _ENTRY.fullmatch(path.name) or not path.is_dir() or path.is_symlink():
             continue
         entry = CacheEntry(path)
         if entry.files() or (path / PLACE_FILE).exists():
+            _withdraw_rights(path)
             entries.append(entry)
     return sorted(entries, key=lambda entry: (-entry.last_used.timestamp(), entry.folder.name))
 

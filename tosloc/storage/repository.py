@@ -38,7 +38,7 @@ from tosloc.retrieval.history_index import (
 )
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.releases import Releases
-from tosloc.storage.cache import default_store, note_use
+from tosloc.storage.cache import create_folder, default_store, note_use
 from tosloc.storage.facts import FunctionReader, analysers_by_blob, read_facts
 from tosloc.storage.prepared import StoredVersion
 from tosloc.storage.store import FactStore
@@ -308,7 +308,7 @@ class IndexedRepository:
         if not version.missing:
             # A full disk or a folder that cannot be written costs time, but not the answer.
             with suppress(OSError):
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                create_folder(path.parent)
                 # What could not be read may be a pipe, which waits for a reader.
                 remove(path)
                 write_mapped(path, version.to_arrays())

@@ -45,6 +45,7 @@ from tosloc.rerank.llm.reranker import LanguageModelReranker
 from tosloc.retrieval.history_index import build_history
 from tosloc.retrieval.releases import Releases
 from tosloc.storage.build import BuildReport
+from tosloc.storage.cache import create_folder
 from tosloc.storage.repository import IndexedRepository
 from tosloc.train.candidates import LabelledCandidates
 from tosloc.train.function_runs import write_function_runs
@@ -359,7 +360,7 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
     is_new = not folder.exists()
     work = folder / WORK_FOLDER
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        create_folder(folder)
     except OSError as error:
         raise ToslocError(
             f"{folder} cannot be created ({error.strerror})", hint="name a folder that is writable"
