@@ -14,6 +14,9 @@ reports_by_path = defaultdict(list)
 total_share: dict[str, float] = defaultdict(float)
 for line in sys.stdin:
     answer = json.loads(line)
+    if "error" in answer:
+        print(f"{answer['report']['id']}: {answer['error']}", file=sys.stderr)
+        continue
     for hit in answer["hits"]:
         if hit["share"] >= 0.1:
             reports_by_path[hit["path"]].append(answer["report"]["id"])

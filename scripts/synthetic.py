@@ -377,8 +377,14 @@ def commit_head(
 
 def file_entry(path: bytes, data: bytes, mode: str = "100644") -> bytes:
     """Return the command by which ``git fast-import`` adds a file to the current commit."""
-    quoted = "".join(f"\\{byte:03o}" for byte in path)
-    return b'M %b inline "%b"\ndata %d\n%b\n' % (mode.encode(), quoted.encode(), len(data), data)
+    place = b"M %b inline %b\n" % (mode.encode(), quote_path(path))
+    return place + b"data %d\n%b\n" % (len(data), data)
+
+
+def quote_path(path: bytes) -> bytes:
+    """Return a path as ``git fast-import`` reads it, whatever characters it contains."""
+    escapes = "".join(f"\\{byte:03o}" for byte in path)
+    return b'"%b"' % escapes.encode()
 
 
 def _stream(plan: Plan, commits: int) -> Iterator[bytes]:

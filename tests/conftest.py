@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from scripts.synthetic import commit_head, file_entry
+from scripts.synthetic import commit_head, file_entry, quote_path
 
 FIRST_TIME = 1_000_000_000
 HOUR = 3600
@@ -93,7 +93,7 @@ def commit_stream(files, message, when, parents=(), encoding="", mark=1):
         mode, content = value if isinstance(value, tuple) else ("100644", value)
         data = content.encode() if isinstance(content, str) else content
         if data is None:
-            stream += b"D " + path + b"\n"
+            stream += b"D " + quote_path(path) + b"\n"
         elif mode == "160000":
             stream += b"M 160000 %s %s\n" % (data, path)
         else:

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from tosloc.core.errors import ReportError
 from tosloc.localize.answer import Weights
+from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
 
 ROOT = Path(__file__).parents[2]
@@ -219,6 +221,57 @@ def test_reports_of_all_kinds_are_answered_in_order(localize, reports_of_all_kin
     lines, _ = localize(*reports_of_all_kinds, "--jsonl", "--top", "1")
     ids = [json.loads(line)["report"]["id"] for line in lines]
     assert ids == ["bug", "1", "2", "lines:1", "L2", "A-1", "report"]
+
+
+@pytest.fixture
+def failing_report(folder, monkeypatch):
+    """Return a file of three reports; the answer to the second fails with one of two errors."""
+    lines = [{"id": id, "summary": f"The header is {id}"} for id in ("first", "second", "third")]
+    (folder / "three.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    localization = Localizer.localization
+
+    def fail(localizer, report, *arguments):
+        if report.id == "second":
+            raise errors[0]
+        return localization(localizer, report, *arguments)
+
+    errors = [KeyError("odd")]
+    monkeypatch.setattr(Localizer, "localization", fail)
+    return "three.jsonl", errors
+
+
+@pytest.mark.usefixtures("project")
+def test_line_for_programs_says_why_a_report_has_no_answer(repository, tosloc, failing_report):
+    file, errors = failing_report
+    errors[0] = ReportError("it is odd", hint="widen {include}")
+    out, err = tosloc("localize", file, "--repo", repository.path, "--jsonl", code=2)
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [row["report"]["id"] for row in rows] == ["first", "second", "third"]
+    assert [row["schema"] for row in rows] == [
+        "tosloc.answer/1",
+        "tosloc.error/1",
+        "tosloc.answer/1",
+    ]
+    assert rows[1]["error"] == "it is odd; widen --include"
+    assert err.splitlines()[-1] == "tosloc: 1 of 3 reports could not be answered"
+
+
+@pytest.mark.usefixtures("project")
+def test_unforeseen_error_of_a_report_does_not_end_the_others(repository, tosloc, failing_report):
+    file, _ = failing_report
+    out, err = tosloc("localize", file, "--repo", repository.path, "--jsonl", code=2)
+    errors = [json.loads(line).get("error") for line in out.splitlines()]
+    assert errors == [None, "an internal error occurred (KeyError)", None]
+    assert "KeyError: 'odd'" in err
+
+
+@pytest.mark.usefixtures("project")
+def test_note_for_people_says_why_a_report_has_no_answer(repository, tosloc, failing_report):
+    file, errors = failing_report
+    errors[0] = ReportError("it is odd")
+    out, err = tosloc("localize", file, "--repo", repository.path, code=2)
+    assert "third: The header is third" in out
+    assert "tosloc: second: it is odd" in err.splitlines()
 
 
 @pytest.mark.usefixtures("project")

@@ -56,6 +56,38 @@ def test_only_wanted_paths_are_read(repository, read):
     assert patch.path == "sub dir/ü.py"
 
 
+UNUSUAL = [
+    'quote".py',
+    '"quoted".py',
+    "back\\slash.py",
+    "back\\nslash.py",
+    "back\\101.py",
+    "tab\t.py",
+    "blank and tab\t.py",
+    "tab at the end\t",
+    "new\nline.py",
+    "return\r.py",
+    "bell\a\b\f\v.py",
+    "escape\x1b[31m\x01\x7f.py",
+    "ü\t\udcff.py",
+]
+
+
+@pytest.mark.parametrize("path", UNUSUAL)
+def test_unusual_characters_of_a_path_are_read(repository, read, path):
+    repository.commit({path: "one\n"})
+    repository.commit({path: None})
+    added, deleted = read([path]).files
+    assert added.path == path
+    assert deleted.path == path
+
+
+def test_files_of_a_folder_that_became_a_file_are_left_out(repository, read):
+    repository.commit({"a/b.py": "one\n"})
+    repository.commit({"a/b.py": None, "a": "two\n"})
+    assert {patch.path for patch in read(["a"]).files} == {"a"}
+
+
 def test_lines_that_look_like_headers_are_lines(repository, read):
     repository.commit({"a.sql": "-- a/b\n++ c/d\n"})
     repository.commit({"a.sql": "diff --git a b\n"})

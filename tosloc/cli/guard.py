@@ -119,11 +119,16 @@ def _exit_code(error: BaseException) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # The reader, such as head, has seen enough.
             return 1
-    sentence = user_sentence(error, _render)
+    sentence = describe_error(error)
     if sentence is None:
         raise error
     _print_sentence(f"tosloc: {sentence}")
     return WRONG_INPUT
+
+
+def describe_error(error: BaseException) -> str | None:
+    """Return the sentence for an error, with the names of options; None for a bug."""
+    return user_sentence(error, _render)
 
 
 def _render(error: ToslocError) -> str:

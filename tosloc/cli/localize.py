@@ -8,7 +8,8 @@ import re
 import shlex
 import stat
 import sys
-from collections.abc import Iterable, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
@@ -27,7 +28,7 @@ from tosloc.cli.options import (
     user_language_model,
 )
 from tosloc.cli.printing import print_json, print_notes, progress_bars
-from tosloc.core.errors import ReportError, RepositoryError, ToslocError
+from tosloc.core.errors import ReportError, RepositoryError, ToslocError, pluralize
 from tosloc.core.io import truncate_text, write_text
 
 if TYPE_CHECKING:
@@ -210,7 +211,10 @@ def localize(
         if dry_run:
             _print_prompts(localizer, reports, options, callback)
             return
-        answers: Iterable[Answer] = localizer.localize_many(reports, progress=callback, **options)
+        failures = _Failures(output, len(reports))
+        answers: Iterable[Answer] = localizer.localize_many(
+            reports, on_error=failures.on_error, progress=callback, **options
+        )
         if html is not None:
             # The page is written before anything is printed, because a reader may close the pipe.
             answers = list(answers)
@@ -221,6 +225,7 @@ def localize(
             print_notes(note for note in notes if note not in printed_notes)
             printed_notes.update(notes)
             _print_answer(answer, output, localizer.repository, number)
+        failures.raise_any()
     if commit is not None and (open_file or form == "path"):
         print_notes([f"line numbers are those of {commit} and may differ in the files on disk"])
     if open_file:
@@ -267,6 +272,43 @@ def _print_answer(answer: Answer, output: str, repository: Repository | None, be
         print_locations(answer, repository)
     else:
         print_answer(answer, repository, before)
+
+
+class _Failures:
+    """Prints why reports cannot be answered, so that one of several does not end the others."""
+
+    def __init__(self, output: str, reports: int) -> None:
+        self._output = output
+        self._reports = reports
+        self._failed = 0
+
+    @property
+    def on_error(self) -> Callable[[BugReport | str, Exception], None] | None:
+        """The function for ``localize_many``; None if the error is to be raised."""
+        is_alone = self._reports == 1 and self._output != "jsonl"
+        return None if is_alone else self._print
+
+    def _print(self, report: BugReport | str, error: Exception) -> None:
+        """Print the reason for an error: in place of the answer for programs, else as a note."""
+        from tosloc.cli.guard import describe_error
+        from tosloc.localize.answer import failure_values
+
+        assert not isinstance(report, str)
+        self._failed += 1
+        sentence = describe_error(error)
+        if sentence is None:
+            traceback.print_exception(error)
+            sentence = f"an internal error occurred ({type(error).__name__})"
+        if self._output == "jsonl":
+            print_json(failure_values(report, sentence), indent=None)
+        else:
+            print_notes([f"{report.id}: {sentence}"])
+
+    def raise_any(self) -> None:
+        """Raise ReportError if reports could not be answered."""
+        if self._failed:
+            total = pluralize(self._reports, "report")
+            raise ReportError(f"{self._failed:,} of {total} could not be answered")
 
 
 def _print_prompts(

@@ -17,6 +17,18 @@ MAX_PROCESSES: Final = 4
 """Git processes that one call may start; each one but the last ended at a missing blob."""
 _HUNK: Final = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _COMMIT: Final = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\n")
+_ESCAPE: Final = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
+"""Escape in a path with unusual characters, which git quotes as a string of C."""
+_CONTROL_CHARACTERS: Final = {
+    b"a": b"\a",
+    b"b": b"\b",
+    b"f": b"\f",
+    b"n": b"\n",
+    b"r": b"\r",
+    b"t": b"\t",
+    b"v": b"\v",
+}
+"""Letters after a backslash, and the control characters that they stand for."""
 _COMMAND: Final = (
     *("-c", "core.quotePath=false", "-c", "core.attributesFile=", "--literal-pathspecs"),
     *("diff-tree", "--stdin", "--root", "-r", "-p", "-w", "--no-renames", "--no-ext-diff"),
@@ -78,7 +90,9 @@ def read_patches(
             with repository.stream([*_COMMAND, "--", *paths], remaining) as output:
                 for patch in _parse_patches(output, budget):
                     last = patch.commit
-                    files.append(patch)
+                    # Git also compares the files of a folder with one of the paths.
+                    if not paths or patch.path in paths:
+                        files.append(patch)
             break
         except RepositoryError:
             # Git ended at a commit after the last one of its output, or at this one.
@@ -161,7 +175,18 @@ def _read_hunk(output: IO[bytes], budget: _Budget, old_lines: int, new_lines: in
 
 def _header_path(line: bytes) -> bytes:
     """Return the path of a "---" or "+++" line; one with blanks is followed by a tab."""
-    return line[4:].rstrip(b"\n").removesuffix(b"\t")
+    path = line[4:].rstrip(b"\n").removesuffix(b"\t")
+    if path.startswith(b'"') and path.endswith(b'"'):
+        return _ESCAPE.sub(_unescape, path[1:-1])
+    return path
+
+
+def _unescape(escape: re.Match[bytes]) -> bytes:
+    """Return the byte that an escape in a quoted path stands for."""
+    character = escape[1]
+    if len(character) == 3:
+        return bytes([int(character, 8)])
+    return _CONTROL_CHARACTERS.get(character, character)
 
 
 def decode_path(path: bytes) -> str:

@@ -22,6 +22,7 @@ from tosloc.core.records import (
 )
 
 SCHEMA: Final = "tosloc.answer/1"
+FAILURE_SCHEMA: Final = "tosloc.error/1"
 """Name and version of the format of ``Answer.as_dict``; answer.schema.json is its JSON Schema."""
 MAX_CHANGED_FILES: Final = 3
 """Files that are named for an earlier change."""
@@ -220,11 +221,7 @@ class Answer:
             "repository": self.repository,
         }
         values |= asdict(self, dict_factory=_json_values)
-        values["report"] = {
-            "id": self.report.id,
-            "summary": self.report.summary,
-            "opened": _format_time(self.report.opened),
-        }
+        values["report"] = _report_values(self.report)
         values["others"] = [{"path": hit["path"], "why": hit["why"]} for hit in values["others"]]
         for change, suspect in zip(self.suspects, values["suspects"], strict=True):
             suspect["committed"] = _format_time(change.committed)
@@ -232,6 +229,21 @@ class Answer:
         values["weights"] = self.weights.as_dict()
         values["seconds"] = round(self.seconds, 3)
         return values
+
+
+def failure_values(report: BugReport, sentence: str) -> dict[str, Any]:
+    """Return JSON values in place of the answer to a report, with the reason why it has none."""
+    return {
+        "schema": FAILURE_SCHEMA,
+        "tosloc": tosloc.__version__,
+        "report": _report_values(report),
+        "error": sentence,
+    }
+
+
+def _report_values(report: BugReport) -> dict[str, Any]:
+    """Return JSON values that name a report."""
+    return {"id": report.id, "summary": report.summary, "opened": _format_time(report.opened)}
 
 
 def _json_values(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from difflib import get_close_matches
@@ -188,12 +188,15 @@ class Localizer:
         self,
         reports: Iterable[BugReport | str],
         *,
+        on_error: Callable[[BugReport | str, Exception], None] | None = None,
         progress: Progress = ignore_progress,
         **options: Unpack[LocalizeOptions],
     ) -> Iterator[Answer]:
         """Yield the answer of ``localize`` for each report, all for the files at the first one.
 
-        Raises as ``localize`` does, when the first answer is requested.
+        Raises as ``localize`` does, when the first answer is requested. With ``on_error``, a report
+        that cannot be answered ends nothing: the function is called with the report and the error
+        in place of its answer.
         """
         started = time.perf_counter()
         wanted = complete_options(options)
@@ -201,21 +204,27 @@ class Localizer:
         settings, from_settings = self._with_settings(wanted)
         selection = _select(version, settings, from_settings, wanted["every_class"])
         for report in reports:
-            with self._lock:
-                localization = self.localization(_parse_report(report), version, progress)
-                if self.rerank is not None:
-                    localization.reorder(self.rerank, selection, progress, wanted["suspects"])
-                answer = localization.answer(
-                    wanted["top"],
-                    selection,
-                    functions=wanted["functions"],
-                    min_share=settings["min_share"],
-                    background=wanted["background"],
-                    code=wanted["code"],
-                    suspects=wanted["suspects"],
-                )
-            seconds = time.perf_counter() - started
-            yield replace(answer, weights=self.model.weights, seconds=seconds)
+            try:
+                with self._lock:
+                    localization = self.localization(_parse_report(report), version, progress)
+                    if self.rerank is not None:
+                        localization.reorder(self.rerank, selection, progress, wanted["suspects"])
+                    answer = localization.answer(
+                        wanted["top"],
+                        selection,
+                        functions=wanted["functions"],
+                        min_share=settings["min_share"],
+                        background=wanted["background"],
+                        code=wanted["code"],
+                        suspects=wanted["suspects"],
+                    )
+            except Exception as error:
+                if on_error is None:
+                    raise
+                on_error(report, error)
+            else:
+                seconds = time.perf_counter() - started
+                yield replace(answer, weights=self.model.weights, seconds=seconds)
             started = time.perf_counter()
 
     def language_model_messages(
