@@ -7,7 +7,7 @@ import socket
 import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from io import StringIO
 from threading import Thread
 
@@ -21,6 +21,7 @@ from tests import stand_ins
 from tosloc.core.errors import Interrupted
 from tosloc.core.records import ignore_progress
 from tosloc.reports.issues import read_report
+from tosloc.web.connections import MAX_CONNECTIONS
 from tosloc.web.render import FormState, localize_and_render
 from tosloc.web.server import (
     MAX_QUESTIONS,
@@ -422,9 +423,63 @@ def serving(questions):
         thread.start()
         while not server.started:
             time.sleep(0.01)
-        yield listener.getsockname()[1]
-        server.should_exit = True
-        thread.join()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def connect(port):
+    return socket.create_connection(("127.0.0.1", port), timeout=60)
+
+
+def is_cut(connection):
+    """Wait until the server ends a connection; TimeoutError after a minute."""
+    try:
+        while connection.recv(100_000):
+            pass
+    except ConnectionError:
+        pass
+    return True
+
+
+REQUEST = f"GET /{SECRET}/ HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+HALF_SENT = {
+    "nothing": [b""],
+    "half a line": [b"GET /"],
+    "half the headers": [REQUEST[:-4]],
+    "half a body": [b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\ntext"],
+    "half a second request": [REQUEST, REQUEST[:-4]],
+}
+
+
+@pytest.mark.parametrize("parts", HALF_SENT.values(), ids=HALF_SENT)
+def test_a_request_that_does_not_arrive_is_cut(questions, monkeypatch, capfd, parts):
+    monkeypatch.setattr("tosloc.web.connections.REQUEST_SECONDS", 0.5)
+    with serving(questions) as port, connect(port) as connection:
+        for part in parts[:-1]:
+            connection.sendall(part)
+            assert connection.recv(100_000).startswith(b"HTTP/1.1 200 OK")
+        connection.sendall(parts[-1])
+        assert is_cut(connection)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_many_connections_do_not_keep_others_out(questions, capfd):
+    with serving(questions) as port, ExitStack() as opened:
+        waiting = []
+        for _ in range(2 * MAX_CONNECTIONS):
+            connection = opened.enter_context(connect(port))
+            connection.sendall(REQUEST[:-4])
+            waiting.append(connection)
+        with connect(port) as connection:
+            connection.sendall(REQUEST)
+            assert connection.recv(100_000).startswith(b"HTTP/1.1 200 OK")
+        assert all(is_cut(connection) for connection in waiting[:MAX_CONNECTIONS])
+        waiting[-1].sendall(REQUEST[-4:])
+        assert waiting[-1].recv(100_000).startswith(b"HTTP/1.1 200 OK")
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_form_that_breaks_off_leaves_no_traceback_and_no_question(questions, capfd):

@@ -27,6 +27,7 @@ from starlette.routing import Mount, Route
 from tosloc.core.errors import Interrupted, ReportError, ToslocError, user_sentence
 from tosloc.core.records import BugReport
 from tosloc.localize.session import Session
+from tosloc.web.connections import MAX_CONNECTIONS, LimitedConnection
 from tosloc.web.excerpts import MAX_LINE_CHARACTERS
 from tosloc.web.render import (
     AnswerCard,
@@ -307,7 +308,15 @@ def serve(questions: Questions, listener: socket.socket) -> None:
 
 
 def uvicorn_config(app: Starlette) -> uvicorn.Config:
-    """Return a configuration of uvicorn that logs errors only."""
+    """Return a configuration of uvicorn that limits connections and logs errors only."""
     return uvicorn.Config(
-        app, lifespan="off", log_level="error", server_header=False, timeout_graceful_shutdown=2
+        app,
+        http=LimitedConnection,
+        ws="none",
+        lifespan="off",
+        log_level="error",
+        server_header=False,
+        # So many connections are accepted at once, and each takes a file descriptor.
+        backlog=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=2,
     )

@@ -1,0 +1,62 @@
+"""Connections of browsers to the server of the page, limited in number and in idle time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MAX_CONNECTIONS: Final = 100
+"""Open connections. A browser opens six to one host."""
+REQUEST_SECONDS: Final = 20.0
+"""Seconds in which a request has to arrive as a whole, from the opening of its connection on."""
+
+
+class LimitedConnection(H11Protocol):
+    """A connection that is cut if its next request does not arrive in time.
+
+    If there are too many connections, the one that waits longest for its request is cut, so that a
+    program that only opens connections cannot keep others out.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait_for_request()
+        if len(self.connections) > MAX_CONNECTIONS:
+            waiting = []
+            for connection in self.connections:
+                if isinstance(connection, LimitedConnection) and connection.is_waiting:
+                    waiting.append(connection)
+            min(waiting, key=lambda connection: connection.waits_since).cut()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for another request."""
+        super().on_response_complete()
+        self._deadline.cancel()
+        self._wait_for_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing more."""
+        self._deadline.cancel()
+        super().connection_lost(exc)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the client has yet to send a request, or the rest of one."""
+        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+
+    def cut(self) -> None:
+        """Close the connection at once."""
+        self.connections.discard(self)
+        self.transport.abort()
+
+    def _wait_for_request(self) -> None:
+        self.waits_since = self.loop.time()
+        self._deadline = self.loop.call_later(REQUEST_SECONDS, self._cut_if_waiting)
+
+    def _cut_if_waiting(self) -> None:
+        if self.is_waiting:
+            self.cut()
