@@ -12,6 +12,7 @@ import pytest
 
 from tosloc.core.errors import ConfigError, ReportError
 from tosloc.core.records import BugReport
+from tosloc.reports import formats
 from tosloc.reports.formats import (
     MOST_TAGS,
     ChangedFunction,
@@ -358,6 +359,18 @@ def by_hand(path, cells):
         for name in old.namelist():
             new.writestr(name, sheet if name == "xl/worksheets/sheet1.xml" else old.read(name))
     return path
+
+
+def test_text_that_many_rows_share_counts_in_each(tmp_path, monkeypatch):
+    monkeypatch.setattr(formats, "_MAX_CHARACTERS", 100_000)
+    names = ["bug_id", "summary", "description", "report_time", "commit", "files"]
+    book = openpyxl.Workbook()
+    book.active.append(names)
+    for number in range(1, 12):
+        row = [number, "Cart", "word " * 2_000, "2020-01-01", "0123456789" * 4, "a/B.java"]
+        book.active.append(row)
+    book.save(tmp_path / "bugs.xlsx")
+    refused(tmp_path / "bugs.xlsx", "its rows have more than 100,000 characters; split it")
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import re
 import warnings
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from itertools import islice, zip_longest
@@ -30,6 +30,10 @@ MOST_TAGS: Final = 2_000_000
 """Most tags of XML, or of a spreadsheet's XML: five times those of the largest published file."""
 _MAX_UNPACKED_BYTES: Final = 200_000_000
 """Bytes to which a spreadsheet may unpack."""
+_MAX_CHARACTERS: Final = 100_000_000
+"""Characters of all rows of a sheet: ten times those of the largest published file.
+
+A text that many rows share counts in each of them."""
 _MAX_ROWS: Final = 1_048_576
 """Rows of a sheet that are read: as many as there can be."""
 _MAX_COLUMNS: Final = 64
@@ -163,7 +167,7 @@ def _spreadsheet(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
                 cells = islice(sheet.iter_rows(values_only=True, max_col=_MAX_COLUMNS), _MAX_ROWS)
                 header = [_text(cell) for cell in next(cells, ())]
                 if {*_REQUIRED} <= {*header}:
-                    rows = [(number, row) for number, row in enumerate(cells, start=2) if any(row)]
+                    rows = _read_rows(cells, name)
                     break
             else:
                 raise ReportError(f"{name} has no table with the columns {', '.join(_REQUIRED)}")
@@ -181,6 +185,25 @@ def _spreadsheet(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
             f"{name}, sheet {sheet.title}, row {number}",
             dict(zip_longest(header, row[: len(header)])),
         )
+
+
+def _read_rows(cells: Iterable[Sequence[object]], name: str) -> list[tuple[int, Sequence[object]]]:
+    """Return the rows below the header that are not empty, with their numbers.
+
+    Raises ReportError if they have too many characters together.
+    """
+    rows = []
+    characters = 0
+    for number, row in enumerate(cells, start=2):
+        if not any(row):
+            continue
+        characters += sum(len(value) for value in row if isinstance(value, str))
+        if characters > _MAX_CHARACTERS:
+            raise ReportError(
+                f"{name}: its rows have more than {_MAX_CHARACTERS:,} characters; split it"
+            )
+        rows.append((number, row))
+    return rows
 
 
 def _xml(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
