@@ -7,7 +7,7 @@ import socket
 import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from io import StringIO
 from threading import Thread
 
@@ -446,27 +446,26 @@ def is_cut(connection):
 
 REQUEST = f"GET /{SECRET}/ HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 HALF_SENT = {
-    "nothing": [b""],
-    "half a line": [b"GET /"],
-    "half the headers": [REQUEST[:-4]],
-    "half a body": [b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\ntext"],
-    "half a second request": [REQUEST, REQUEST[:-4]],
+    "nothing": b"",
+    "half a line": b"GET /",
+    "half the headers": REQUEST[:-4],
+    "half a body": b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\ntext",
+    "half a second request": REQUEST + REQUEST[:-4],
 }
 
 
-@pytest.mark.parametrize("parts", HALF_SENT.values(), ids=HALF_SENT)
-def test_a_request_that_does_not_arrive_is_cut(questions, monkeypatch, capfd, parts):
+@pytest.mark.parametrize("data", HALF_SENT.values(), ids=HALF_SENT)
+def test_a_request_that_does_not_arrive_is_cut(questions, monkeypatch, capfd, data):
     monkeypatch.setattr("tosloc.web.connections.REQUEST_SECONDS", 0.5)
     with serving(questions) as port, connect(port) as connection:
-        for part in parts[:-1]:
-            connection.sendall(part)
-            assert connection.recv(100_000).startswith(b"HTTP/1.1 200 OK")
-        connection.sendall(parts[-1])
+        with suppress(ConnectionError):  # a busy machine may have cut it already
+            connection.sendall(data)
         assert is_cut(connection)
     assert capfd.readouterr() == ("", "")
 
 
-def test_many_connections_do_not_keep_others_out(questions, capfd):
+def test_many_connections_do_not_keep_others_out(questions, monkeypatch, capfd):
+    monkeypatch.setattr("tosloc.web.connections.REQUEST_SECONDS", 600)
     with serving(questions) as port, ExitStack() as opened:
         waiting = []
         for _ in range(2 * MAX_CONNECTIONS):

@@ -33,8 +33,8 @@ def server():
 
 @pytest.fixture
 def reranker(server):
-    """Return a reranker that asks the local server, and answers within a second or not at all."""
-    settings = LanguageModelSettings(url=f"{server.stub.url}/v1", model="qwen", seconds=3)
+    """Return a reranker that asks the local server."""
+    settings = LanguageModelSettings(url=f"{server.stub.url}/v1", model="qwen", seconds=60)
     return LanguageModelReranker(settings)
 
 
@@ -141,7 +141,7 @@ def test_usage_counts_tokens(ask, reranker):
 
 
 def test_first_question_is_announced_before_it_is_sent(shop, server):
-    settings = LanguageModelSettings(url=f"{server.stub.url}/v1", model="qwen", seconds=3)
+    settings = LanguageModelSettings(url=f"{server.stub.url}/v1", model="qwen", seconds=60)
     announced = []
     reranker = LanguageModelReranker(
         settings, lambda note: announced.append((note, len(server.requests)))
@@ -218,26 +218,29 @@ FAILURES = {
     "status 429": (lambda body: (429, {"error": "slow down"}, {"Retry-After": "0"}), "status 429"),
     "status 401": (lambda body: (401, {"error": "who are you"}, {}), "status 401"),
     "cut connection": (cut_connection, "connection failed"),
-    "slow": (lambda body: NO_ANSWER, "did not answer in 3 seconds"),
-    "trickle": (lambda body: (200, slow_bytes(), {}), "did not answer in 3 seconds"),
 }
 
 
 @pytest.mark.parametrize("failure", FAILURES)
 def test_unusable_answer_keeps_the_order_with_a_note(failure, ask, server, own_order):
     server.answer, why = FAILURES[failure]
-    started = time.monotonic()
     answer = ask()
     assert paths(answer) == own_order
     [note] = [note for note in answer.notes if "language model" in note]
     assert "gave no usable answer" in note
     assert why in note
-    assert time.monotonic() - started < 15
 
 
-def test_question_ends_with_its_time_limit(ask, server):
-    server.answer = FAILURES["trickle"][0]
-    ask()
+LATE = {"no answer": lambda body: NO_ANSWER, "a trickle": lambda body: (200, slow_bytes(), {})}
+
+
+@pytest.mark.parametrize("late", LATE)
+def test_question_ends_with_its_time_limit(late, ask, server, reranker, own_order):
+    server.answer = LATE[late]
+    reranker.settings = reranker.settings.model_copy(update={"seconds": 1.0})
+    answer = ask()
+    assert paths(answer) == own_order
+    assert any("did not answer in 1 seconds" in note for note in answer.notes)
     for thread in threading.enumerate():
         if thread.name == "language model":
             thread.join(60)
@@ -288,7 +291,7 @@ def test_server_on_this_machine_is_asked_without_the_proxy(proxy, ask, server):
 
 
 def test_proxy_is_named_before_anything_is_sent_through_it(proxy, shop):
-    settings = LanguageModelSettings(url="http://models.invalid/v1", model="qwen", seconds=3)
+    settings = LanguageModelSettings(url="http://models.invalid/v1", model="qwen", seconds=60)
     announced = []
     reranker = LanguageModelReranker(
         settings, lambda note: announced.append((note, len(proxy.requests)))
@@ -306,7 +309,7 @@ def test_key_is_sent_only_in_its_header(shop, server, monkeypatch):
     monkeypatch.setenv("MODEL_KEY", "secret")
     monkeypatch.setenv("OPENAI_ORG_ID", "another account")
     settings = LanguageModelSettings(
-        url=f"{server.stub.url}/v1", model="qwen", seconds=3, key_variable="MODEL_KEY"
+        url=f"{server.stub.url}/v1", model="qwen", seconds=60, key_variable="MODEL_KEY"
     )
     with Localizer.open(shop.path, rerank=LanguageModelReranker(settings)) as localizer:
         localizer.localize(REPORT)
