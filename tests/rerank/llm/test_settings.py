@@ -39,6 +39,7 @@ def test_missing_settings_are_one_sentence_with_an_example(write):
     ("text", "why"),
     [
         ("url = ", "cannot be read"),
+        ("url = " + "[" * 50_000, "cannot be read"),
         ('model = "qwen"', "url: Field required"),
         ('url = "ftp://host"\nmodel = "qwen"', "url: .*http"),
         ('url = "http:///v1"\nmodel = "qwen"', "url: .*http"),
@@ -52,6 +53,7 @@ def test_missing_settings_are_one_sentence_with_an_example(write):
     ],
     ids=[
         "no TOML",
+        "deep",
         "no url",
         "scheme",
         "no host",

@@ -109,7 +109,7 @@ def read_settings(file: Path | None = None) -> LanguageModelSettings:
             f"{path}: no such file, so no language model is set up",
             hint=f"create it with two lines, such as {_EXAMPLE}",
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from None
     try:
         return LanguageModelSettings.model_validate(values)
