@@ -88,7 +88,7 @@ def make_context(make_corpus):
     """Return a function that makes the query context of a report opened on day ``REPORT_DAY``.
 
     Its arguments are (files, summary, description, commits, reports, complexity, gone, merges,
-    tags):
+    tags, bounds):
 
     - ``files``: path -> field -> words, in path order, or a list of paths;
     - ``commits`` and ``reports``: tuples (days before the report, words, paths), of reports also
@@ -96,7 +96,8 @@ def make_context(make_corpus):
     - ``complexity``: path -> complexity;
     - ``gone``: paths that the version no longer has;
     - ``merges``: tuples (days before the report, names, paths);
-    - ``tags``: tag -> days before the report.
+    - ``tags``: tag -> days before the report;
+    - ``bounds``: what git's ancestry would say about the ends that the report names.
     """
 
     def make(
@@ -129,7 +130,10 @@ def make_context(make_corpus):
         )
         opened = REPORT_DAY * DAY
         report = BugReport("r", summary, description, datetime.fromtimestamp(opened, UTC))
-        return QueryContext(Query(report), version, index.as_of(float(opened)))
+        context = QueryContext(Query(report), version, index.as_of(float(opened)))
+        if "bounds" in named:
+            vars(context.named_history)["bounds"] = named["bounds"]
+        return context
 
     return make
 

@@ -69,6 +69,7 @@ FULL = Answer(
     suspects=(SUSPECT,),
     notes=("a note",),
     seconds=1.23456,
+    statements=("The report blames 0123456789",),
 )
 TRAINED = replace(FULL, weights=Weights("trained", date(2026, 11, 26), 269, weak=True))
 BARE = Answer(
@@ -134,6 +135,7 @@ FULL_AS_DICT = {
     "notes": ["a note"],
     "seconds": 1.235,
     "weights": {"kind": "shipped"},
+    "statements": ["The report blames 0123456789"],
 }
 
 

@@ -219,11 +219,16 @@ def list_reasons(localization):
 
 
 def test_a_carried_version_is_searched_as_in_the_repository(
-    localizer, experiment, localization, newest_case, tmp_path
+    localizer, experiment, newest_case, tmp_path
 ):
+    """But only a repository tells which commits are after a release that worked."""
     version = experiment.indexed.prepare(newest_case.version)
     localizer.model.with_version(version).save(tmp_path / "checkpoint")
-    carried = Localizer.load(tmp_path / "checkpoint").localization(newest_case.report)
+    description = newest_case.report.description.replace("It worked in 1.0.", "")
+    report = replace(newest_case.report, description=description)
+    opened_version = localizer.open_version(experiment.indexed, newest_case.version)
+    localization = localizer.localization(report, opened_version)
+    carried = Localizer.load(tmp_path / "checkpoint").localization(report)
     assert carried.ranking == localization.ranking
     assert list_reasons(carried) == list_reasons(localization)
 

@@ -8,6 +8,7 @@ from tosloc.core.records import Function, Reason
 from tosloc.rank import features, reasons
 from tosloc.rank.reasons import FileReasons, RepositoryLookups
 from tosloc.rank.stage_one import MAX_REASONS, StageOne, StageOneResult
+from tosloc.retrieval.bounds import Bounds, End
 
 LEAF, TREE, TREE_TEST = range(3)
 """Numbers of the first files."""
@@ -346,29 +347,32 @@ def test_a_commit_is_cited_once(reasons_for):
     assert "commit" not in kinds(chosen)
 
 
+GOOD = End("v1.0", "g")
+BAD = End("v1.1", "b")
+
+
 @pytest.mark.parametrize(
-    ("description", "text"),
+    ("bad", "text"),
     [
-        (
-            "Worked in 1.0, broken in 1.1",
-            "Changed between v1.0 and v1.1, when it broke: c1 (1972-09-24): Rake leaves",
-        ),
-        ("Worked in 1.0", "Changed since v1.0, which worked: c1 (1972-09-24): Rake leaves"),
+        ((BAD,), "Changed between v1.0 and v1.1, when it broke: c1 (1972-09-24): Rake leaves"),
+        ((), "Changed after v1.0, which worked: c1 (1972-09-24): Rake leaves"),
     ],
-    ids=["two versions", "one version"],
+    ids=["two ends", "one end"],
 )
-def test_a_change_between_releases_is_a_reason(reasons_for, description, text):
-    chosen = reasons_for(LEAF, "It", description, history=NAMED_HISTORY, lookups=NAMED_LOOKUPS)
+def test_a_change_between_ends_is_a_reason(reasons_for, bad, text):
+    history = NAMED_HISTORY | {"bounds": Bounds((GOOD,), bad, frozenset(["c1"]))}
+    chosen = reasons_for(LEAF, "It", "x", history=history, lookups=NAMED_LOOKUPS)
     assert Reason("range", text, "c1") in chosen
-    others = reasons_for(TREE, "It", description, history=NAMED_HISTORY, lookups=NAMED_LOOKUPS)
+    others = reasons_for(TREE, "It", "x", history=history, lookups=NAMED_LOOKUPS)
     assert "range" not in kinds(others)
 
 
-def test_a_release_that_changed_most_files_is_no_reason(reasons_for):
+def test_a_range_that_changed_most_files_is_no_reason(reasons_for):
     """All 33 files changed: more than a quarter of them, and more than 20."""
     commits = [(3, "leaf", [path]) for path in PATHS]
-    history = {"commits": commits, "tags": {"v1.0": 5}}
-    chosen = reasons_for(LEAF, "It", "Worked in 1.0", history=history)
+    between = frozenset(f"c{number}" for number in range(len(PATHS)))
+    history = {"commits": commits, "bounds": Bounds((GOOD,), (), between)}
+    chosen = reasons_for(LEAF, "It", "x", history=history)
     assert "range" not in kinds(chosen)
 
 

@@ -140,7 +140,7 @@ def test_commit_of_many_files_is_a_candidate(repository, commits):
 
 
 def test_named_commit_is_a_reason(repository, commits):
-    text = f"{REPORT} since {commits[2][:10]}"
+    text = f"{REPORT} See {commits[2][:10]}"
     first = search(repository.path, commits[2], text=text).changes[0]
     assert first.reasons[0] == f"the report names {commits[2][:10]}"
 
@@ -159,7 +159,7 @@ def test_release_range_is_a_reason(repository, commits):
     text = f"{REPORT}\n\nIt worked in 1.0 and fails in 1.1."
     first = search(repository.path, version, text=text).changes[0]
     assert first.commit == commits[2]
-    assert first.reasons[0] == "within v1.0..v1.1"
+    assert first.reasons[0] == "between v1.0 and v1.1"
 
 
 def test_open_release_range_is_a_reason(repository, commits):

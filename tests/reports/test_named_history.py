@@ -2,14 +2,18 @@
 
 import pytest
 
+from tosloc.reports.commit_roles import Role
 from tosloc.reports.named_changes import MAX_NAMES, find_named_changes
 from tosloc.reports.named_versions import MAX_VERSIONS, find_version_claims
+from tosloc.reports.version_fields import find_version_fields
 
 FULL_ID = "0123456789abcdef0123456789abcdef01234567"
 
 
 def written(text):
-    return [change.written for change in find_named_changes(text)]
+    """Return the changes that a text names, but for versions in which something was seen."""
+    roles = (Role.NAMED, Role.BLAMED)
+    return [change.written for change in find_named_changes(text) if change.role in roles]
 
 
 @pytest.mark.parametrize(
@@ -117,6 +121,96 @@ def test_names_of_changes_and_of_issues_differ(text, is_change):
     assert change.is_change is is_change
 
 
+# Roles of commits
+
+
+def roles(text):
+    """Return the role of each commit that a text names, by the first digit of its id."""
+    return {change.written[0]: change.role.name for change in find_named_changes(text)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Issue started with {FULL_ID}",
+        f"The first bad commit is {FULL_ID}",
+        f"{FULL_ID} is the first bad commit\ncommit {FULL_ID}\nAuthor: Ada",
+        f"# bad: [{FULL_ID}] Let\n# first bad commit: [{FULL_ID}] Let",
+        f"Reverting {FULL_ID} fixes it",
+        f"It works again after reverting commit {FULL_ID}",
+        f"### First bad commit\n\n{FULL_ID}",
+        f"I bisected it to `{FULL_ID}`.",
+        f"I bisected this, with this result:\n```\ncommit {FULL_ID}\n```",
+        f"The culprit seems to be {FULL_ID}",
+        f"Regression from {FULL_ID}",
+        f"{FULL_ID} appears to have caused a previous bug to resurface",
+        f"Caused by [this change](https://github.com/x/y/commit/{FULL_ID})",
+        f"It crashes since {FULL_ID}",
+        f"It stopped working after {FULL_ID}",
+        f"It worked before {FULL_ID}",
+        f"Probably due to commit {FULL_ID}",
+    ],
+)
+def test_commits_that_a_report_blames(text):
+    assert set(roles(text).values()) == {"BLAMED"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "does not reproduce with main @ 1abcdef; it is reproducible starting with 2abcdef",
+            {"1": "GOOD", "2": "BAD"},
+        ),
+        (
+            "git bisect ended at 1abcdef; with 2abcdef, just before it, everything works",
+            {"1": "BLAMED", "2": "GOOD"},
+        ),
+        (
+            "git bisect start\n# bad: [1abcdef] x\ngit bisect bad 1abcdef\n"
+            "# good: [2abcdef] See #99\ngit bisect good 2abcdef\n"
+            "# skip: [4abcdef] x\n# first bad commit: [3abcdef] x",
+            {"1": "BAD", "2": "GOOD", "3": "BLAMED"},
+        ),
+        ("git bisect start 1abcdef 2abcdef", {"1": "BAD", "2": "GOOD"}),
+        ("Last working commit: 1abcdef", {"1": "GOOD"}),
+        ("It works with 1abcdef but fails with 2abcdef", {"1": "GOOD", "2": "BAD"}),
+        ("Somewhere between 1abcdef and 2abcdef it broke", {"1": "GOOD", "2": "BAD"}),
+        ("not caused by 1abcdef", {"1": "NAMED"}),
+        ("See https://github.com/x/y/commit/1abcdef", {"1": "NAMED"}),
+        ("This reverts commit 1abcdef", {"1": "NAMED"}),
+        ("fixed by 1abcdef", {"1": "NAMED"}),
+    ],
+)
+def test_roles_of_commits(text, expected):
+    assert roles(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '`fzf --version`: "0.65.2 (760d1b7c)"',
+        "Helix (rev 760d1b7c)",
+        "v1.2-5-g760d1b7c",
+        "1.2.3+g760d1b7c",
+        "760d1b7c built 2025-08-01",
+        "rustc 1.70.0-nightly (760d1b7c 2023-05-01)",
+        "Git commit: 760d1b7c",
+        "Broken since 2.0 (760d1b7c)",
+    ],
+)
+def test_a_commit_beside_a_version_is_a_build(text):
+    assert roles(text) == {"7": "BUILD"}
+
+
+def test_a_sentence_before_says_nothing_about_a_build():
+    assert roles("It used to work.\n\n0.65.2 (760d1b7c)") == {"7": "BUILD"}
+
+
+def test_the_surest_role_of_a_commit_counts():
+    assert roles("Build: 760d1b7c\n\nThe first bad commit is 760d1b7c") == {"7": "BLAMED"}
+
+
 # Versions
 
 
@@ -161,6 +255,19 @@ def claims(text):
         ("it changed between 5.4.2 and 5.4.1", [("5.4.2", "begins"), ("5.4.1", "works")]),
         ("downgraded from 2.1 to 2.0", [("2.1", "fails"), ("2.0", "works")]),
         ("in versions older than 2.0 it worked", [("2.0", "begins")]),
+        (
+            "Wide doors that have two handles are cut off in v2.4.1 but not in v2.3.0",
+            [("2.4.1", "fails"), ("2.3.0", "works")],
+        ),
+        ("In previous version 2.3, doors were drawn", [("2.3", "works")]),
+        ("In previous version 2.3 doors were wrong, too", [("2.3", "fails")]),
+        ("In previous version 2.3 it is the same", []),
+        (
+            "The latest release (2.4.1) omits doors. Earlier versions (at least 2.3) preserve them",
+            [("2.4.1", "used"), ("2.3", "works")],
+        ),
+        ("Tested with 2.3.0 (OK) and 2.4.1 (fails)", [("2.3.0", "works"), ("2.4.1", "fails")]),
+        ("Tested with 2.3.0 (✅) and 2.4.1 (❌)", [("2.3.0", "works"), ("2.4.1", "fails")]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -178,6 +285,7 @@ def test_what_a_report_says_about_versions(text, expected):
         "see https://x.org/1.2/since/",
         "<!-- it worked in 1.2 -->",
         "This function is deprecated since 3.5",
+        "users could call it since 3.5",
         "Changed in version 3.9: it works",
         "HTTP/1.0 200 OK",
         "Backport it to release-2019.10",
@@ -234,3 +342,49 @@ def test_a_negation_of_another_verb_does_not_negate_worked():
 def test_a_negation_beside_worked_negates_it():
     [claim] = find_version_claims("It has not really worked in 2.1.0")
     assert claim.state == "fails"
+
+
+# Fields
+
+
+def fields(text):
+    return [(claim.version, claim.state) for claim in find_version_fields(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("**Version:** 2.0.7", [("2.0.7", "used")]),
+        ("**Last working version:** 2.0.5", [("2.0.5", "works")]),
+        ("### Last working version\n\n2.0.5\n", [("2.0.5", "works")]),
+        ("### Version\n\n2.0.7\n\n### Python version\n\n3.9", [("2.0.7", "used"), ("3.9", "used")]),
+        (
+            "- Version: v2.0.7\n- Last known good version: 2.0.5",
+            [("2.0.7", "used"), ("2.0.5", "works")],
+        ),
+        ("| Version | 2.0.7 |\n| Last working | 2.0.5 |", [("2.0.7", "used"), ("2.0.5", "works")]),
+        (
+            "| Last working | Affected |\n|---|---|\n| 2.0.5 | 2.0.7 |",
+            [("2.0.5", "works"), ("2.0.7", "used")],
+        ),
+        ("First bad version: 2.0.7", [("2.0.7", "begins")]),
+        ("### Version where it broke\n2.0.7", [("2.0.7", "fails")]),
+        ("$ fzf --version\n0.65.2 (760d1b7c)", [("0.65.2", "used")]),
+        ("### Did this work before?\n\nYes, 2.0.5", [("2.0.5", "works")]),
+        ("Fix version: 2.0.8", []),
+        ("Version: it is the one that was released as 2.0.7", []),
+        ("2.3.1: the door opens", []),
+    ],
+)
+def test_versions_in_fields(text, expected):
+    assert fields(text) == expected
+
+
+def test_a_field_names_its_product():
+    products = [claim.products for claim in find_version_fields("Flask: 2.0\nPython version: 3.9")]
+    assert products == [("flask",), ("python",)]
+
+
+def test_a_version_below_a_browser_is_the_browsers():
+    [claim] = find_version_fields("- Browser: Firefox\n- Version: 98.0.1")
+    assert claim.products == ("browser",)

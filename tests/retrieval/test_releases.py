@@ -7,6 +7,7 @@ from tosloc.core.arrays import to_arrays
 from tosloc.git import repository as module
 from tosloc.git.repository import Repository, Tag
 from tosloc.reports.named_versions import find_version_claims
+from tosloc.reports.version_fields import find_version_fields
 from tosloc.retrieval.releases import Releases, check_releases, parse_version
 
 DAY = 86_400
@@ -31,75 +32,59 @@ def make_releases(tags=TAGS, projects=()):
 
 
 def find(text, tags=TAGS, opened=50):
-    """Return (first day, last day, name) of the range that a text speaks of."""
-    releases = make_releases(tags)
-    found = releases.find_range(find_version_claims(text), opened * DAY)
-    return found and (found.after / DAY, found.until / DAY, found.name)
+    """Return the names of the releases of which a text says that they work, and that they fail."""
+    claims = (*find_version_claims(text), *find_version_fields(text))
+    found = make_releases(tags).find(claims, opened * DAY)
+    return [release.name for release in found.good], [release.name for release in found.bad]
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "good", "bad"),
     [
-        ("It worked in 1.0 and is broken in 1.1", (10, 20, "v1.0..v1.1")),
-        ("After upgrading from 1.1 to 1.1.1 it fails", (20, 25, "v1.1..v1.1.1")),
-        ("It worked in 2.0", (30, 50, "since v2.0")),
-        ("Since 1.1 it fails", (10, 20, "v1.0..v1.1")),
-        ("It fails since 2.0.1", (30, 40, "v2.0..v2.0.1")),
-        ("It fails since 2.0", (20, 30, "v1.1..v2.0")),
-        ("It worked in v2.0rc1, but fails in 2.0", (28, 30, "v2.0rc1..v2.0")),
-        ("It works in 1.0 and 1.1, but fails in 2.0 and 2.0.1", (20, 30, "v1.1..v2.0")),
+        ("It worked in 1.0 and is broken in 1.1", ["v1.0"], ["v1.1"]),
+        ("It worked in 2.0", ["v2.0"], []),
+        ("It fails since 2.0.1", [], ["v2.0.1"]),
+        ("It worked in v2.0rc1, but fails in 2.0", ["v2.0rc1"], ["v2.0"]),
+        ("It works in 1.0 and 1.1, but fails in 2.0", ["v1.0", "v1.1"], ["v2.0"]),
+        ("It worked in 7.0, broken since 7.1", [], []),
     ],
 )
-def test_range_of_releases(text, expected):
-    assert find(text) == expected
+def test_releases_that_a_report_states(text, good, bad):
+    assert find(text) == (good, bad)
 
 
 @pytest.mark.parametrize(
-    ("text", "opened", "expected"),
+    ("text", "implied"),
     [
-        ("It is broken in 2.0 and in 1.1", 50, "v1.1"),
-        ("It worked in 1.0 and is broken in 1.1", 50, "v1.1"),
-        ("It fails since 2.0.1", 50, "v2.0.1"),
-        ("It fails since 2.0.1", 40, None),
-        ("It worked in 1.0", 50, None),
-        ("It is broken in 7.0", 50, None),
+        ("Since 1.1 it fails", "v1.0"),
+        ("since 2.0", "v1.1.1"),
+        ("since 1.0", None),
+        ("in 2.0", None),
     ],
 )
-def test_first_failing_release(text, opened, expected):
-    release = make_releases().first_failing(find_version_claims(text), opened * DAY)
-    assert (release and release.name) == expected
+def test_the_release_before_the_first_that_fails_is_implied(text, implied):
+    release = make_releases().find(find_version_claims(text), 50 * DAY).implied
+    assert (release and release.name) == implied
 
 
-def test_a_patch_of_an_older_series_counts_from_the_start_of_its_series():
-    """1.1.2 was made after 2.0, on a branch that began with 1.1."""
-    assert find("It works in 1.1.2 but fails in 2.0") == (20, 30, "v1.1.2..v2.0")
-    assert find("It works in 1.1.2") == (20, 50, "since v1.1.2")
+def test_a_version_in_a_field_is_what_the_reporter_used():
+    [release] = make_releases().find(find_version_fields("**Version:** 1.1"), 50 * DAY).used
+    assert release.name == "v1.1"
 
 
 def test_revision_of_a_package_means_the_release_in_it():
-    assert find("It worked in 1.0.0.3, broken in 1.1.1.2") == (10, 25, "v1.0..v1.1.1")
+    assert find("It worked in 1.0.0.3, broken in 1.1.1.2") == (["v1.0"], ["v1.1.1"])
 
 
 def test_version_of_four_numbers_is_exact_in_a_project_that_has_such_releases():
     tags = TAGS | {"v1.0.0.1": 12}
-    assert find("It worked in 1.0.0.1, broken in 1.1", tags) == (10, 20, "v1.0.0.1..v1.1")
-    assert find("It worked in 1.0.0.3", tags) is None
-    assert find("It worked in 1.0.0.3") == (10, 50, "since v1.0")
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["It fails in 2.0", "Version: 2.0", "It worked in 7.0", "broken since 7.0", "since 1.0"],
-)
-def test_no_range_is_known(text):
-    """A version in which something fails says nothing about when it began."""
-    assert find(text) is None
+    assert find("It worked in 1.0.0.1, broken in 1.1", tags) == (["v1.0.0.1"], ["v1.1"])
+    assert find("It worked in 1.0.0.3", tags) == ([], [])
 
 
 @pytest.mark.parametrize("opened", [20, 15])
 def test_tags_that_were_made_at_the_opening_or_later_are_not_known(opened):
-    assert find("It worked in 1.0, broken in 1.1", opened=opened) == (10, opened, "since v1.0")
-    assert find("It worked in 1.1", opened=opened) is None
+    assert find("It worked in 1.0, broken in 1.1", opened=opened) == (["v1.0"], [])
 
 
 @pytest.mark.parametrize(
@@ -114,8 +99,8 @@ def test_tags_that_were_made_at_the_opening_or_later_are_not_known(opened):
     ids=str,
 )
 def test_tags_of_many_forms_name_versions(tags):
-    found = find("worked in 1.0, broken in 1.1", tags)
-    assert found[:2] == (1, 2)
+    first, last, *_ = tags
+    assert find("worked in 1.0, broken in 1.1", tags) == ([first], [last])
 
 
 def test_versions_are_in_the_order_of_their_numbers():

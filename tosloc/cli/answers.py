@@ -42,7 +42,7 @@ _MIN_WRAPPED_COLUMNS: Final = 20
 
 
 def print_answer(answer: Answer, repository: Repository | None = None, before: int = 0) -> None:
-    """Print what was searched, and each hit with its functions and reasons.
+    """Print what was searched, what the report states, and each hit with functions and reasons.
 
     The answer's notes are not printed. ``before`` is the number of answers that were printed
     before, from which an empty line separates this one. Paths are printed whole, so that they can
@@ -52,6 +52,9 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
     if before:
         console.print()
     _print_heading(console, answer)
+    for statement in answer.statements:
+        text = truncate_text(escape_unprintable(statement), MAX_TEXT_CHARACTERS)
+        _print_wrapped(console, Text(text))
     rank_width = len(str(len(answer.hits)))
     for hit in answer.hits:
         _print_hit(console, hit, rank_width, repository)

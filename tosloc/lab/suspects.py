@@ -47,7 +47,7 @@ from tosloc.paths.classify import which_are_tests
 from tosloc.rank.fitting import fit_listwise
 from tosloc.rank.line_history import is_comment
 from tosloc.rank.ranking_lists import RankingLists
-from tosloc.rank.suspect_candidates import MAX_FILES, Candidates, collect_candidates
+from tosloc.rank.suspect_candidates import Candidates, collect_candidates
 from tosloc.rank.suspect_features import FEATURES, WEIGHTS
 from tosloc.reports.labelled import load_dataset
 from tosloc.retrieval.documents import Document, Documents, DocumentsView
@@ -58,9 +58,7 @@ from tosloc.retrieval.postings import group_sum, row_sums
 OURS: Final = "suspect changes"
 NEWEST: Final = "newest commits of the first file"
 BM25: Final = "BM25 over message and diff"
-FUNCTIONS: Final = 3
-"""Functions of each file, as in an answer with default options."""
-FIXED_FEATURES: Final = ("age_of_break", "in_range")
+FIXED_FEATURES: Final = ("blamed", "age_of_break", "in_range")
 """Features whose weights are not learned, because they are 0 for most reports."""
 DEPTHS: Final = (1, 5, 10)
 """Depths at which accuracy is measured."""
@@ -272,9 +270,10 @@ def find_candidates(localizer: Localizer, case: Case) -> Candidates:
     """Return the candidates of a labelled report, asked for its version."""
     version = localizer.version(case.version)
     localization = localizer.localization(case.report, version)
-    answer = localization.answer(MAX_FILES, version.choose(), functions=FUNCTIONS)
+    hits, blamed_files = localization.suspect_files(version.choose())
     assert localizer.repository is not None
-    return collect_candidates(localizer.repository, localization.stage_one.context, answer.hits)
+    context = localization.stage_one.context
+    return collect_candidates(localizer.repository, context, hits, blamed_files)
 
 
 def _rank_newest(candidates: Candidates, truth: Mapping[str, int]) -> int | None:

@@ -203,6 +203,8 @@ class Answer:
     """Time that the answer took, in seconds."""
     weights: Weights = Weights("shipped")
     """The weights that ranked the files."""
+    statements: tuple[str, ...] = ()
+    """What the report states outright: commits that it blames, and where it works and fails."""
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ from tosloc.rank.calibration import CALIBRATED_FILES, shares
 from tosloc.rank.functions import score_functions
 from tosloc.rank.stage_one import StageOne, StageOneResult, splice_head_above_rest
 from tosloc.rank.suspect_candidates import MAX_FILES
-from tosloc.rank.suspects import SuspectSearch, find_suspects
+from tosloc.rank.suspects import SuspectSearch, describe_statements, find_suspects
 from tosloc.rerank.base import Candidates, Reranked, Reranker
 from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.postings import top_k
@@ -97,7 +97,8 @@ class Localization:
         history = version.history.as_of(report.opened_seconds)
         form_lines = version.template | history.shared_lines
         query = Query(report, form_lines, history.releases.projects)
-        context = QueryContext(query, version.index, history)
+        repository = None if version.repository is None else version.repository.repo
+        context = QueryContext(query, version.index, history, repository)
         self.stage_one = StageOneResult.of(context, stage_one)
         self.scores = self.stage_one.scores
         """(F,) final scores, in the order of paths."""
@@ -252,19 +253,23 @@ class Localization:
             about,
             changes,
             tuple(notes),
+            statements=describe_statements(context.named_history),
         )
 
     @cached_property
     def worked_before(self) -> bool:
         """Whether the report says that something worked before some change.
 
-        It says so in words, by two releases, or by naming an earlier change of this project.
+        It says so in words, by releases or commits in which it worked or began to fail, or by
+        blaming or naming an earlier change of this project.
         """
         context = self.stage_one.context
         if context.query.says_that_it_worked:
             return True
         named = context.named_history
-        return named.release_range is not None or any(change.is_change for change in named.changes)
+        if named.blamed or named.bounds.range is not None:
+            return True
+        return any(change.is_change for change in named.changes)
 
     def _find_suspects(
         self,
@@ -284,17 +289,43 @@ class Localization:
         repository = self.version.repository
         if repository is None:
             return SuspectSearch((), () if wanted is None else (NO_CHANGES_TO_SUSPECT,))
+        searched, blamed_files = self.suspect_files(selection, files, hits, functions)
+        return find_suspects(
+            repository.repo,
+            self.stage_one.reasons,
+            searched,
+            self.version.sources,
+            blamed_files=blamed_files,
+        )
+
+    def suspect_files(
+        self,
+        selection: FileSelection,
+        files: Sequence[int] = (),
+        hits: Sequence[Hit] = (),
+        functions: int = 0,
+    ) -> tuple[list[Hit], list[Hit]]:
+        """Return the files in which suspect changes are looked for, as hits with functions.
+
+        First come the first selected files, then others, which blamed commits changed. ``hits`` are
+        those of ``files`` if they are known, each with at most ``functions`` functions.
+        """
         first, _ = self._first_files(MAX_FILES, selection, None)
+        paths = self.version.index.paths
+        is_blamed = np.isin(paths.path_ids, self.stage_one.context.named_history.blamed_rows)
+        is_blamed[first] = False
+        further = top_k(np.where(is_blamed, self.scores, -np.inf), MAX_FILES)
+        further = further[is_blamed[further]]
+        share = self._shares(selection)
+        if self._moved_up is not None:
+            share = np.zeros(len(share))
         if list(files[:MAX_FILES]) != first or functions < FUNCTIONS_OF_SUSPECTS:
-            share = self._shares(selection)
-            if self._moved_up is not None:
-                share = np.zeros(len(share))
             hits = self._hits(first, 1, share, FUNCTIONS_OF_SUSPECTS)
         searched = []
         for hit in hits[:MAX_FILES]:
             searched.append(replace(hit, functions=hit.functions[:FUNCTIONS_OF_SUSPECTS]))
-        reasons = self.stage_one.reasons
-        return find_suspects(repository.repo, reasons, searched, self.version.sources)
+        first_rank = len(searched) + 1
+        return searched, self._hits(further.tolist(), first_rank, share, FUNCTIONS_OF_SUSPECTS)
 
     def _with_named_files(self, selection: FileSelection) -> FileSelection:
         """Return the selection with the hidden files that the report names."""

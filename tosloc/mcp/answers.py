@@ -69,6 +69,8 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
     searched: SearchScope
     total: int
     """Number of files before any were left out for the budget."""
+    statements: list[str] = []
+    """What the report states outright: commits that it blames, and where it works and fails."""
     files: list[File]
     others: list[str] = []
     """Files that are not source code and may have to be changed, too."""
@@ -102,6 +104,7 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
             commit=answer.commit,
             searched=answer.searched,
             total=len(files),
+            statements=list(map(escape_unprintable, answer.statements)),
             files=files,
             others=[escape_unprintable(hit.path) for hit in answer.others],
             background=[escape_unprintable(line.text) for line in background_lines(answer)],
@@ -114,8 +117,8 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         """Render the answer in at most ``budget`` characters, leaving out what says least.
 
         The background is left out first, then other files, all diffs but the first, lines, the
-        first diff, reasons, suspect changes, functions, notes and files; of each kind the last
-        items go first. No item is cut in two, and no diff.
+        first diff, reasons, suspect changes, functions, notes, what the report states and files; of
+        each kind the last items go first. No item is cut in two, and no diff.
         """
         kept = self.model_copy(deep=True)
         for items, is_diff in kept._least_important_first():
@@ -140,12 +143,13 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         order += [(file.why, False) for file in last_files_first]
         order += [(self.suspects, False)]
         order += [(file.functions, False) for file in last_files_first]
-        order += [(self.notes, False), (self.files, False)]
+        order += [(self.notes, False), (self.statements, False), (self.files, False)]
         return order
 
     def as_text(self) -> str:
         """Return a line for each file, with its reasons and its source below it."""
         lines = [f"{self._scope_text()}. Format: rank. file (confidence): functions with lines"]
+        lines += self.statements
         for file in self.files:
             functions = f": {', '.join(file.functions)}" if file.functions else ""
             lines.append(f"{file.rank:,}. {file.path} ({percent(file.share)}){functions}")

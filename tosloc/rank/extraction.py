@@ -205,7 +205,7 @@ def _extract(
         known = opened.history.as_of(case.report.opened_seconds, commits)
         template = opened.templates.of_commit(case.version)
         query = Query(case.report, template | known.shared_lines, known.releases.projects)
-        values = columns(QueryContext(query, version, known), extraction.names)
+        values = columns(QueryContext(query, version, known, repo), extraction.names)
         rows = np.column_stack([*values.values()]).astype(np.float32)
         fixed_ids = [repo.path_names.ids[name] for name in case.fixed]
         table = FeatureTable(

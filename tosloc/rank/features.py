@@ -37,7 +37,7 @@ from tosloc.retrieval.query import Query
 
 Formula: TypeAlias = Callable[[QueryContext], FloatArray]
 """Function from a query context to values (F,)."""
-FEATURES_VERSION = "features20"
+FEATURES_VERSION = "features21"
 """Version of the formulas in the names of stored tables; raise it when any value changes."""
 BODY_NAME_WEIGHT: Final = 0.5
 """Weight of a name of several words outside the title.

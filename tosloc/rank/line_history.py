@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -35,7 +35,7 @@ class FileLines:
     share: float
     """How likely the file is; the shares of all files sum to 1."""
     functions: tuple[Function, ...]
-    positions_by_text: Mapping[str, list[int]]
+    positions_by_text: dict[str, list[int]]
     """Text of a line without white space -> its positions, of lines that say something."""
     ranks: LongArray
     """(L,) rank of the best function that contains the line, from 1; 0 outside."""
@@ -67,7 +67,7 @@ class FileLines:
             position,
             share,
             hit.functions,
-            positions_by_text,
+            dict(positions_by_text),
             ranks,
             telling,
             by_function,
@@ -99,6 +99,27 @@ class FileLines:
         ranks = self.ranks[list(touched)]
         ranks = ranks[ranks > 0]
         return written, int(ranks.min()) if len(ranks) else 0
+
+    def pass_on(self, patch: FilePatch) -> None:
+        """Let the lines that a formatting patch removes mean those that it adds in their place.
+
+        An earlier commit that added such a line then counts as the writer of the later line.
+        """
+        for hunk in patch.hunks:
+            removed = []
+            added = []
+            for line, text in zip(hunk.lines, line_texts(hunk), strict=True):
+                if line.startswith("-"):
+                    removed.append(text)
+                elif line.startswith("+"):
+                    added.append(self.positions_by_text.get(text, []))
+            for number, text in enumerate(removed):
+                # Lines that were joined or split have no partner of their own.
+                partners = [added[number]] if len(added) == len(removed) else added
+                if is_telling(text):
+                    positions = self.positions_by_text.setdefault(text, [])
+                    new = {position for partner in partners for position in partner}
+                    positions += sorted(new.difference(positions))
 
     def line_ranks(self, hunk: Hunk) -> list[int]:
         """Return for each line of a hunk the rank of the best function that has it; 0 for none."""

@@ -358,19 +358,19 @@ class FileReasons:
 
     @cached_property
     def _range_is_narrow(self) -> bool:
-        """Whether few of the version's files changed between the releases that the report names."""
+        """Whether few of the version's files changed between the ends that the report names."""
         weights = self.context.to_files(self.context.named_history.range_weights)
         most = max(MAX_RANGE_SHARE * len(weights), MIN_RANGE_FILES)
         return int((weights > 0).sum()) <= most
 
-    def release_range(self, file: int, lookups: RepositoryLookups) -> Reason | None:
-        """Return the reason that the file changed between releases, where something broke.
+    def changed_in_range(self, file: int, lookups: RepositoryLookups) -> Reason | None:
+        """Return the reason that the file changed between good and bad ends, where it broke.
 
         It cites the commit that is most similar to the report.
         """
         named = self.context.named_history
-        releases = named.release_range
-        if releases is None or not self._range_is_narrow:
+        bounds = named.bounds
+        if not bounds.range or not self._range_is_narrow:
             return None
         row = self._row(file)
         history = self.context.history
@@ -387,10 +387,9 @@ class FileReasons:
             subject = lookups.subject(commit)
             title = f": {_shorten(subject)}" if subject else ""
             change = f"{commit[:10]} ({day(int(view.documents.times[number]))}){title}"
-            if releases.last:
-                when = f"between {releases.first} and {releases.last}, when it broke"
-            else:
-                when = f"since {releases.first}, which worked"
+            when = (
+                f"{bounds.words}, when it broke" if bounds.bad else f"{bounds.words}, which worked"
+            )
             return Reason(
                 "range", f"Changed {when}: {change}", commit, url=lookups.commit_url(commit)
             )

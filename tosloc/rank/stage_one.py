@@ -369,7 +369,7 @@ class StageOneResult:
         by_words = self.reasons.describe_words(words, functions, listed) if words else None
         pointer = self._pointer(file, lifted, functions)
         named = self.reasons.named_change(file, lookups)
-        in_range = self.reasons.release_range(file, lookups)
+        in_range = self.reasons.changed_in_range(file, lookups)
         cited = {reason.commit for reason in (named, in_range) if reason is not None}
         changes = []
         for change in self._changes(file, lifted, lookups):

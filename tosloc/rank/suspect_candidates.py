@@ -1,6 +1,7 @@
 """Candidates for suspect changes: commits that touched the first files of an answer.
 
-They came before the report was opened, and the searched version contains them. The patches of the
+They came before the report was opened, the searched version contains them, and they are within the
+bounds that the report states. Commits that only format code are left out. The patches of the
 leading candidates are read, newest first, and show which commit last wrote each line of the files.
 
 Letters in shapes: C candidates, H files of the answer, K features.
@@ -9,7 +10,7 @@ Letters in shapes: C candidates, H files of the answer, K features.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +19,7 @@ import numpy as np
 from tosloc.core.records import FloatArray, Hit, LongArray
 from tosloc.git.patches import FilePatch, read_patches
 from tosloc.git.repository import Repository, decode_text
+from tosloc.rank.formatting import is_formatting, read_ignored_revisions
 from tosloc.rank.line_history import FileLines, without_moves
 from tosloc.rank.suspect_features import (
     FEATURES,
@@ -32,7 +34,8 @@ from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.postings import top_k
 
 MAX_FILES: Final = 5
-"""First files of an answer whose commits are candidates."""
+"""First files of an answer whose commits are candidates, and most further files of blamed commits.
+"""
 MAX_PATCHES: Final = 40
 """Candidates whose patches are read."""
 MAX_BYTES: Final = 2_000_000
@@ -53,6 +56,8 @@ class Candidates:
     """(C,) committer times, in seconds since 1970."""
     positions: list[list[int]]
     """(C,) places in the answer of the files that each touched, best first."""
+    sizes: list[float]
+    """(C,) number of source files that each touched."""
     features: FloatArray
     """(C, K) in the order of ``FEATURES``."""
     files: list[FileLines]
@@ -76,16 +81,26 @@ class Candidates:
 
 
 def collect_candidates(
-    repository: Repository, context: QueryContext, hits: Sequence[Hit]
+    repository: Repository,
+    context: QueryContext,
+    hits: Sequence[Hit],
+    blamed_files: Sequence[Hit] = (),
 ) -> Candidates:
-    """Return the commits that touched the first files of an answer, with their features."""
+    """Return the commits that touched the first files of an answer, with their features.
+
+    ``blamed_files`` are further files, which a blamed commit changed; only blamed commits are
+    candidates because of them.
+    """
     hits = hits[:MAX_FILES]
-    touching = sorted(_find_touching(context, hits))
+    first_files = len(hits)
+    hits = [*hits, *blamed_files[:MAX_FILES]]
+    touching = sorted(_find_touching(context, hits, first_files))
     features = np.zeros((len(touching), len(FEATURES)))
     candidates = Candidates(
         [item.commit for item in touching],
         np.array([item.at for item in touching], dtype=np.int64),
         [item.positions for item in touching],
+        [item.size for item in touching],
         features,
         [],
         {},
@@ -94,8 +109,19 @@ def collect_candidates(
         shares = file_shares(hits)
         for name, values in history_features(context, touching, shares).items():
             features[:, FEATURES.index(name)] = values
-        _read_leading(repository, context, hits, candidates, shares)
+        formatting = _read_leading(repository, context, hits, candidates, shares)
+        _remove(candidates, formatting)
     return candidates
+
+
+def _remove(candidates: Candidates, commits: Collection[str]) -> None:
+    """Remove some commits from the candidates."""
+    kept = [place for place, commit in enumerate(candidates.commits) if commit not in commits]
+    candidates.commits = [candidates.commits[place] for place in kept]
+    candidates.times = candidates.times[kept]
+    candidates.positions = [candidates.positions[place] for place in kept]
+    candidates.sizes = [candidates.sizes[place] for place in kept]
+    candidates.features = candidates.features[kept]
 
 
 def file_shares(hits: Sequence[Hit]) -> FloatArray:
@@ -109,29 +135,36 @@ def file_shares(hits: Sequence[Hit]) -> FloatArray:
     return (1 - RANK_SHARE) * (shares / total) + RANK_SHARE * by_rank
 
 
-def _find_touching(context: QueryContext, hits: Sequence[Hit]) -> Iterator[TouchingCommit]:
+def _find_touching(
+    context: QueryContext, hits: Sequence[Hit], first_files: int
+) -> Iterator[TouchingCommit]:
     """Yield the known commits that touched files of an answer under any of their paths.
 
-    Commits that came after a release which fails, by the report, are left out.
+    Commits out of the bounds that the report states are left out, unless it blames them. Of the
+    files after the ``first_files`` only those blamed commits are yielded.
     """
-    latest = context.named_history.latest_cause
+    bounds = context.named_history.bounds
+    blamed = context.named_history.blamed_ids
     path_numbers = context.version.text.snapshot.path_names.ids
     for view in (context.history.commits, context.history.large):
         documents = view.documents
         positions_by_document: defaultdict[int, list[int]] = defaultdict(list)
         for position, hit in enumerate(hits):
             numbers = documents.find_by_file(path_numbers[hit.path])
-            is_possible = view.known[numbers] & (documents.times[numbers] <= latest)
-            for number in numbers[is_possible].tolist():
+            for number in numbers[view.known[numbers]].tolist():
                 positions_by_document[number].append(position)
         for number, positions in positions_by_document.items():
+            commit = documents.commit_ids[number]
+            is_possible = positions[0] < first_files and bounds.allow(commit)
+            if not is_possible and commit not in blamed:
+                continue
             similarity = 0.0
             if view is context.history.commits:
                 similarity = float(context.commit_similarities[number])
             yield TouchingCommit(
                 int(documents.times[number]),
                 int(documents.commits[number]),
-                documents.commit_ids[number],
+                commit,
                 positions,
                 float(documents.sizes[number]),
                 similarity,
@@ -144,10 +177,16 @@ def _read_leading(
     hits: Sequence[Hit],
     candidates: Candidates,
     shares: FloatArray,
-) -> None:
-    """Read the patches of the leading candidates, and fill in the features that need them."""
-    leading = top_k(candidates.scores(HISTORY_WEIGHTS), MAX_PATCHES)
-    newest_first = np.sort(leading)[::-1].tolist()
+) -> frozenset[str]:
+    """Read the patches of the leading candidates, and fill in the features that need them.
+
+    Return those of them that only format code. Their lines count for the commits before them.
+    """
+    ignored = read_ignored_revisions(repository, context.version.text.snapshot.commit)
+    leading = set(top_k(candidates.scores(HISTORY_WEIGHTS), MAX_PATCHES).tolist())
+    listed = [place for place, commit in enumerate(candidates.commits) if commit in ignored]
+    leading.update(listed[-MAX_PATCHES:])
+    newest_first = sorted(leading, reverse=True)
     commits = [candidates.commits[place] for place in newest_first]
     candidates.terms = _report_terms(context)
     candidates.files = _read_files(repository, context, hits, shares)
@@ -157,9 +196,16 @@ def _read_leading(
     subjects = []
     for info in repository.commits(commits):
         subjects.append(info.message.partition("\n")[0])
-    columns = patch_features(subjects, patches, candidates.files, candidates.terms)
+    formatting = set(ignored)
+    own_names = context.history.releases.own_names
+    for place, subject in zip(newest_first, subjects, strict=True):
+        if is_formatting(subject, candidates.sizes[place], own_names):
+            formatting.add(candidates.commits[place])
+    formatting -= context.named_history.blamed_ids
+    columns = patch_features(subjects, patches, candidates.files, candidates.terms, formatting)
     for name, values in columns.items():
         candidates.features[newest_first, FEATURES.index(name)] = values
+    return frozenset(formatting)
 
 
 def _read_files(

@@ -17,6 +17,7 @@ from tosloc.rank.line_history import FileLines, line_texts
 from tosloc.rank.reasons import FileReasons, RepositoryLookups
 from tosloc.rank.suspect_candidates import Candidates
 from tosloc.retrieval.context import QueryContext
+from tosloc.retrieval.named_history import NamedHistory
 
 MAX_HUNK_LINES: Final = 400
 """First lines of a hunk that may be shown."""
@@ -132,20 +133,30 @@ def _best_lines(change: _Change, function: int) -> tuple[str, ...]:
     return best
 
 
+def _named_in_report(history: NamedHistory, commit: str) -> Iterator[str]:
+    """Yield the reason that the report blames or names a commit, if it does."""
+    for blamed in history.blamed:
+        if blamed.commit == commit:
+            yield "the report blames it"
+            return
+        if commit in blamed.brought:
+            yield f"brought by merge {blamed.commit[:10]}, which the report blames"
+            return
+    for change in history.changes:
+        if change.commit == commit:
+            yield f"the report names {change.written}"
+
+
 def _reasons_in_words(
     candidates: Candidates, place: int, file: FileLines, function: str, context: QueryContext
 ) -> Iterator[str]:
     """Yield why a candidate is suspect, the strongest reason first."""
     commit = candidates.commits[place]
-    for change in context.named_history.changes:
-        if change.commit == commit:
-            yield f"the report names {change.written}"
-    release_range = context.named_history.release_range
-    if release_range is not None and candidates.feature(place, "in_range"):
-        if release_range.last:
-            yield f"within {release_range.name}"
-        else:
-            yield f"after {release_range.first}, which worked"
+    history = context.named_history
+    yield from _named_in_report(history, commit)
+    bounds = history.bounds
+    if bounds.range is not None and commit in bounds.range:
+        yield bounds.words if bounds.bad else f"{bounds.words}, which worked"
     name = file.path.rpartition("/")[2]
     written = [position for position, writer in file.writers.items() if writer == commit]
     if function:

@@ -8,7 +8,7 @@ Letters in shapes: C candidates, T terms.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ _COSMETIC: Final = re.compile(
 """Words of a subject that promise a change without effect."""
 
 HISTORY_WEIGHTS: Final = {
+    "blamed": 100.0,  # the report says that it broke something; nothing outweighs that
     "share": 1.6,  # ln of the summed shares of the files that it touched
     "order": 1.2,  # 1 / (1 + number of newer commits of the first file that it touched)
     "age": -0.6,  # ln(1 + days before the report) / 10
@@ -39,7 +40,7 @@ HISTORY_WEIGHTS: Final = {
     "size": 1.5,  # ln(number of files that it touched) / 10
     "named": 1.6,  # the report names it
     "age_of_break": -3.0,  # the same as age if the report says that something worked before, else 0
-    "in_range": 1.0,  # it is between the releases in which, by the report, it worked and failed
+    "in_range": 1.0,  # it is between the good and bad ends that the report states or implies
 }
 """Weights of the features that need no patch; they choose the candidates whose patches are read."""
 WEIGHTS: Final = HISTORY_WEIGHTS | {
@@ -82,13 +83,13 @@ def history_features(
             newer[position] += 1
     times = np.array([item.at for item in touching])
     days = np.maximum(context.history.opened - times, 0.0) / DAY
-    named = {change.commit for change in context.named_history.changes}
-    release_range = context.named_history.release_range
-    in_range = np.zeros(len(touching), dtype=np.bool_)
-    if release_range is not None:
-        in_range = (times > release_range.after) & (times <= release_range.until)
+    history = context.named_history
+    named = {change.commit for change in history.changes}
+    blamed = np.array([item.commit in history.blamed_ids for item in touching], dtype=np.float64)
+    between = history.bounds.range or frozenset()
     age = np.log1p(days) / 10
     return {
+        "blamed": blamed,
         "share": _log_share(np.array([shares[item.positions].sum() for item in touching])),
         "order": order,
         "age": age,
@@ -96,7 +97,7 @@ def history_features(
         "size": np.log([item.size for item in touching]) / 10,
         "named": np.array([item.commit in named for item in touching], dtype=np.float64),
         "age_of_break": age * context.query.says_that_it_worked,
-        "in_range": in_range.astype(np.float64),
+        "in_range": np.array([item.commit in between for item in touching], dtype=np.float64),
     }
 
 
@@ -111,23 +112,27 @@ def patch_features(
     patches: Mapping[str, Sequence[FilePatch]],
     files: Sequence[FileLines],
     terms: Mapping[str, float],
+    formatting: Collection[str] = (),
 ) -> dict[str, FloatArray]:
     """Return the features of commits, newest first, that need their patches.
 
     ``subjects`` are the first lines of their messages, ``patches`` their changes of ``files`` by
     commit in the same order. ``terms`` are the report's terms with their weights. Each line of the
-    files gets the newest of these commits that wrote it as its writer.
+    files gets the newest of these commits that wrote it as its writer; the commits of
+    ``formatting`` write no line.
     """
     cosmetic = [_COSMETIC.search(subject) is not None for subject in subjects]
     return {
         "cosmetic": np.array(cosmetic, dtype=np.float64),
-        **_line_features(patches, files),
+        **_line_features(patches, files, formatting),
         "text": _text_feature(patches, terms),
     }
 
 
 def _line_features(
-    patches: Mapping[str, Sequence[FilePatch]], files: Sequence[FileLines]
+    patches: Mapping[str, Sequence[FilePatch]],
+    files: Sequence[FileLines],
+    formatting: Collection[str],
 ) -> dict[str, FloatArray]:
     """Return features of commits, newest first: the lines that they last wrote and touched."""
     files_by_path = {file.path: file for file in files}
@@ -137,6 +142,9 @@ def _line_features(
     for number, of_commit in enumerate(patches.values()):
         for patch in of_commit:
             file = files_by_path[patch.path]
+            if patch.commit in formatting:
+                file.pass_on(patch)
+                continue
             written, rank = file.assign(patch)
             if rank:
                 value = 1 / (1 + file.position) / rank

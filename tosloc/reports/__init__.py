@@ -2,6 +2,7 @@
 
 It imports core, git, code and paths.
 
-Modules for other packages: builds, commands, formats, forms, issues, labelled, logs, markup,
-named_changes, named_versions, names, parts, regressions, shared_lines, source, templates, traces.
+Modules for other packages: builds, commands, commit_roles, formats, forms, issues, labelled, logs,
+markup, named_changes, named_versions, names, parts, regressions, shared_lines, source, templates,
+traces, version_fields.
 """

@@ -6,6 +6,7 @@ import re
 from itertools import islice
 from typing import Final, NamedTuple
 
+from tosloc.reports.commit_roles import Role, read_role
 from tosloc.reports.markup import COMMENT
 
 MAX_NAMES: Final = 50
@@ -38,7 +39,7 @@ _NAMES: Final = re.compile(
     | (?<![\w!/])!(?P<request>{_NUMBER})(?![\w.])
     | (?<![\w/-])(?i:pr|pull[ ]request|issue|ticket|bug|bz)[ ]\#?(?P<word>{_NUMBER})\b(?!\.\d)
     | (?<![\w/-])(?!(?:{_STANDARDS})-)(?P<jira>[A-Z][A-Z0-9]{{1,9}}-{_NUMBER})(?![\w-]|\.\d)
-    | (?<![\w./-])(?:(?P<at>[\w.-]{{1,60}}/[\w.-]{{1,60}})@)?(?P<commit>{_COMMIT})
+    | (?:(?<![\w./-])(?:(?P<at>[\w.-]{{1,60}}/[\w.-]{{1,60}})@)?|(?<=\d[-+]g))(?P<commit>{_COMMIT})
         (?![\w-]|\.\w)
     """
 )
@@ -48,29 +49,8 @@ _RELATION: Final = re.compile(
 )
 """Words before the number of a change."""
 _COMMIT_WORD: Final = re.compile(r"(?i)(?:commit|revision|changeset|sha)[ :]{0,2}\Z")
-_VERSION_WORD: Final = re.compile(
-    r"""(?ix)
-      \blines?[ ]\d{1,7}(?:[ ](?:to|-)[ ]\d{1,7})?\s{1,20}in\s{1,20}\Z  # an excerpt of the code
-    | \d:\Z                                                            # v3.7.1:260ec2c36a
-    | @\Z                                                              # an object of Java
-    | \bas[ ]of[ ]\Z
-    | \bindex[ ]\Z                                                     # a blob in a diff
-    | \b(?:at|using|checkout|head|master|main|trunk|dev|develop|branch|version|build|built|nightly
-        |hash|sha)
-      (?:[ ](?:the|git|commit|revision|changeset|hash|sha|of|is|from|at|on|master|main
-        |version)){0,3}
-      [\s:=(@'"`*]{1,4}\Z
-    """
-)
-"""What precedes a commit that is only the version in which something was seen."""
-_KEY: Final = re.compile(
-    r"(?i)(?:\A|\n)[^\n:=]{0,40}(?:commit|revision|hash|sha|version|git|build)[^\n:=]{0,30}"
-    r"[:=][\s'\"`*]{0,4}\Z"
-)
-"""The key of a line that gives a version, such as "Git commit: "."""
-_BLAME: Final = re.compile(
-    r"(?i)bad|culprit|br[eo]a?k|introduc|regress|bisect|caus|offend|since|fix"
-)
+_OTHER_ID: Final = re.compile(r"(?i)\bindex[ ]\Z|(?<!\()@\Z")
+"""What precedes the id of a blob in a diff, or of an object of Java."""
 
 
 class NamedChange(NamedTuple):
@@ -86,10 +66,12 @@ class NamedChange(NamedTuple):
     """Path of the project on the web, "pallets/flask"; "" if the report does not say which."""
     is_change: bool = True
     """Whether it names a change for certain: a commit or a pull request, not maybe an issue."""
+    role: Role = Role.NAMED
+    """What the report says about it."""
 
 
 def find_named_changes(text: str) -> tuple[NamedChange, ...]:
-    """Return the earlier changes that a text names, in its order, each once.
+    """Return the earlier changes that a text names, in its order, each once in its surest role.
 
     >>> [change.written for change in find_named_changes("Since #6322 (commit 321d7e5), see GH-12")]
     ['#6322', '321d7e5', 'GH-12']
@@ -103,8 +85,16 @@ def find_named_changes(text: str) -> tuple[NamedChange, ...]:
     changes: dict[tuple[str, str, str], NamedChange] = {}
     for match in islice(_NAMES.finditer(visible), MAX_MATCHES):
         change = _read_match(match)
-        if change is not None:
-            changes.setdefault((change.name, change.commit, change.project), change)
+        if change is None:
+            continue
+        role = read_role(visible, match.start(), match.end(), is_commit=bool(change.commit))
+        if role is None:
+            continue
+        change = change._replace(role=role, is_change=change.is_change or role is Role.BLAMED)
+        key = (change.name, change.commit, change.project)
+        earlier = changes.get(key)
+        if earlier is None or earlier.role < role:
+            changes[key] = change
     return tuple(islice(changes.values(), MAX_NAMES))
 
 
@@ -142,28 +132,17 @@ def _read_match(match: re.Match[str]) -> NamedChange | None:
 def _read_commit(match: re.Match[str]) -> NamedChange | None:
     """Return a commit that is written by itself; None for another word or number.
 
-    Digits alone, or letters alone, need a word before them that says that it is a commit. A commit
-    that only tells in which version something was seen is none, either.
+    Digits alone, or letters alone, need a word before them that says that it is a commit.
     """
     commit = match["commit"]
     if match["at"]:
         return NamedChange(commit[:10], commit=commit, project=match["at"])
-    if _is_version(match):
+    before = match.string[max(0, match.start() - 12) : match.start()]
+    if _OTHER_ID.search(before):
         return None
-    if commit.isdigit() or commit.isalpha():
-        before = match.string[max(0, match.start() - 12) : match.start()]
-        if not _COMMIT_WORD.search(before):
-            return None
+    if (commit.isdigit() or commit.isalpha()) and not _COMMIT_WORD.search(before):
+        return None
     return NamedChange(commit[:10], commit=commit)
-
-
-def _is_version(match: re.Match[str]) -> bool:
-    """Return whether a commit only tells in which version something was seen."""
-    before = match.string[max(0, match.start() - 80) : match.start()]
-    if _VERSION_WORD.search(before):
-        return True
-    key = _KEY.search(before)
-    return key is not None and not _BLAME.search(key[0])
 
 
 def _follows_relation(match: re.Match[str]) -> bool:

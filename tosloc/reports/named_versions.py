@@ -13,7 +13,7 @@ MAX_VERSIONS: Final = 200
 """Versions that are examined in a long text, such as a log."""
 WINDOW: Final = 80
 """Characters before and after a version that are examined."""
-_VERSION: Final = re.compile(
+VERSION: Final = re.compile(
     r"(?i)(?<![\w./])(?<!\d:)v?(?P<number>\d{1,5}(?:\.\d{1,8}){1,4}"
     r"(?:[-.]?(?:rc|cr|alpha|beta|dev|pre|a|b|m)[-.]?\d{1,4})?)(?![\w/-]|\.\d)"
 )
@@ -38,12 +38,14 @@ _ON_PURPOSE: Final = ("deprecat", "remov", "requir", "minim")
 """Beginnings of words that speak of a change on purpose, or of what is needed."""
 _NOTE_OF_VERSION: Final = re.compile(r"(?i)\b(?:new|added|changed)\s{1,2}in\s{1,2}version\s{1,2}\Z")
 """What documentation writes before a version."""
+_POSSIBLE: Final = frozenset("can could available possible supported exists".split())
+"""Words that say since when one can use something."""
 _CONTRASTS: Final = frozenset("but however while whereas although though".split())
 _WISHES: Final = frozenset("make making should must need needs".split())
 """Words before "work" that do not say that it works."""
 _FAILING: Final = tuple(
     """fail break crash error bug wrong occur happen appear issue problem slow exception incorrect
-    throw hang bad observ""".split()
+    throw hang bad observ reproduc""".split()
 )
 _VERBS: Final = (*_GOOD, *_BEGINNING, *_FAILING)
 _JOINING: Final = frozenset(["and", "or", "/", "&"])
@@ -65,7 +67,28 @@ _PLACES: Final = frozenset("in with on under using for by at".split())
 _ARROWS: Final = frozenset(["->", "=>", "→", "-->", "to"])
 
 
-State: TypeAlias = Literal["works", "fails", "begins"]
+_NOT_THERE: Final = re.compile(
+    r"(?i)[,;]?\s{1,3}(?:but|and)\s{1,3}not\s{1,3}(?:in|on|with|under|for|at|using)?\s{0,3}"
+    r"(?:(?:the|version|release)\s{1,3}){0,3}\Z"
+)
+"""What is between two versions if only the first shows something: "in 2.4 but not in 2.3"."""
+_VERDICT: Final = re.compile(r"\s{0,2}[(\[]\s?(?P<verdict>[^()\[\]\n]{1,40})[)\]]")
+"""A verdict right after a version: "2.3.0 (OK)"."""
+_EARLIER: Final = re.compile(
+    r"(?i)\b(?:previous|earlier|older|prior|former)\s{1,3}(?:stable\s{1,3})?(?:version|release)s?"
+    r"\W{0,4}(?:(?:at\s{1,3}least|such\s{1,3}as|like|e\.g\.,?|until)\s{1,3})?\Z"
+)
+"""Words before a version that the reporter compares a newer one with."""
+_LATEST: Final = re.compile(
+    r"(?i)\b(?:latest|current|newest)\s{1,3}(?:stable\s{1,3})?(?:version|release)\W{0,4}\Z"
+)
+"""Words before the version that the reporter uses."""
+_ALIKE: Final = frozenset("same also too even either still likewise".split())
+"""Words that say that an earlier version is no better."""
+_WORKING_MARKS: Final = ("✅", "✔", "✓", "👍")
+_FAILING_MARKS: Final = ("❌", "✗", "✘", "✖", "👎")
+
+State: TypeAlias = Literal["works", "fails", "begins", "used"]
 
 
 class VersionClaim(NamedTuple):
@@ -74,7 +97,9 @@ class VersionClaim(NamedTuple):
     version: str
     """As the report writes it, without "v": 2.8.1."""
     state: State
-    """Whether something works in this version, fails in it, or begins to fail with it."""
+    """Whether something works in this version, fails in it, or begins to fail with it.
+
+    "used" is the version in which the reporter saw the failure, told without a verb."""
     products: tuple[str, ...] = ()
     """Words before the version that may name the product, in lower case; none if it is implied."""
 
@@ -93,14 +118,21 @@ def find_version_claims(text: str) -> tuple[VersionClaim, ...]:
     """
     visible = COMMENT.sub(" ", text)
     claims: dict[tuple[str, State], VersionClaim] = {}
-    previous = _Reading("", "", None, ())
-    for match in islice(_VERSION.finditer(visible), MAX_VERSIONS):
+    previous = _Reading("", "", None, (), 0)
+    for match in islice(VERSION.finditer(visible), MAX_VERSIONS):
         reading = _read_version(visible, match, previous)
         if _is_backwards(previous, reading):
             # "Between 1.2 and 1.1", "from 1.2 to 1.1": the newer one is named first.
             claims.pop((previous.version, "works"), None)
             claims[previous.version, "begins"] = previous.claim("begins")
             reading = reading._replace(state="works")
+        if _NOT_THERE.search(visible[previous.end : match.start()][-WINDOW:]):
+            # "In 2.4 but not in 2.3": the same is not so in the second one.
+            if previous.state is None:
+                previous = previous._replace(state="fails")
+                claims[previous.version, "fails"] = previous.claim("fails")
+            state: State = "fails" if previous.state == "works" else "works"
+            reading = reading._replace(state=state, products=previous.products)
         if reading.state is not None:
             claims.setdefault((reading.version, reading.state), reading.claim(reading.state))
         previous = reading
@@ -115,6 +147,8 @@ class _Reading(NamedTuple):
     """The word before it that relates it to the rest, such as "from"; it may be any word."""
     state: State | None
     products: tuple[str, ...]
+    end: int
+    """Where it ends in the text."""
 
     def claim(self, state: State) -> VersionClaim:
         """Return what is said about the version, with a state."""
@@ -132,13 +166,44 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
     joins = relation in _JOINING or relation in _ARROWS
     if joins and not products and words_before[-2:-1] and previous.version in words_before[-2]:
         products = previous.products
-    state = _state(words_before, words_after)
+    state = _read_verdict(after) or _state(words_before, words_after)
+    if state is None:
+        state = _compare(before, words_before, words_after)
     if _NOTE_OF_VERSION.search(before):
         state = None
     limit = _LIMIT.search(before)
     if limit:
         state = _state_beyond(state, limit[1])
-    return _Reading(match["number"], relation, state, products)
+    return _Reading(match["number"], relation, state, products, match.end())
+
+
+def _read_verdict(after: str) -> State | None:
+    """Return what is said about a version in brackets right after it; None if nothing is."""
+    match = _VERDICT.match(after)
+    if match is None:
+        return None
+    if match["verdict"].startswith(_WORKING_MARKS):
+        return "works"
+    if match["verdict"].startswith(_FAILING_MARKS):
+        return "fails"
+    words = _words(match["verdict"])
+    for position, word in enumerate(words[:4]):
+        if word.startswith(_VERBS):
+            return _state_of_verb(word, words[:position])
+    return None
+
+
+def _compare(before: str, words_before: Sequence[str], words_after: Sequence[str]) -> State | None:
+    """Return what it says about a version that it is called earlier or the latest."""
+    if _LATEST.search(before):
+        return "used"
+    if not _EARLIER.search(before):
+        return None
+    if _ALIKE.intersection((*words_before, *words_after)):
+        return None
+    is_failure = any(word.startswith(_FAILING) for word in words_after)
+    is_negated = any(word in _NEGATIONS for word in words_after)
+    return "fails" if is_failure and not is_negated else "works"
 
 
 def _is_backwards(first: _Reading, second: _Reading) -> bool:
@@ -239,6 +304,8 @@ def _state(before: Sequence[str], after: Sequence[str]) -> State | None:
     previous = earlier[-1] if earlier else ""
     if relation in ("after", "until", "till", "between"):
         return "works"
+    if relation == "since" and any(word in _POSSIBLE for word in earlier):
+        return "begins" if _is_failure(earlier) else None
     if relation in ("since", "before") or (previous, relation) == ("as", "of"):
         return "begins"
     if relation == "than":
@@ -255,7 +322,7 @@ def _state(before: Sequence[str], after: Sequence[str]) -> State | None:
         return _state_after_change(earlier)
     if relation == "and" and "between" in earlier:
         return "begins"
-    return _state_by_verbs(before[-9:], after[:4])
+    return state_by_verbs(before[-9:], after[:4])
 
 
 def _state_than(comparative: str) -> State | None:
@@ -293,7 +360,7 @@ def _state_after_change(earlier: Sequence[str]) -> State | None:
     return "begins" if earlier and earlier[-1][:1].isdigit() else None
 
 
-def _state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None:
+def state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None:
     """Return what the nearest verb says if a place such as "in", or nothing, precedes a version.
 
     The verb comes before the version after a place or a version, or if the words before it say

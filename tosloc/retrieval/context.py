@@ -11,6 +11,7 @@ import numpy as np
 
 from tosloc.code import text
 from tosloc.core.records import FloatArray, LongArray, Snapshot
+from tosloc.git.repository import Repository
 from tosloc.paths.classify import ClassArray
 from tosloc.reports.traces import Frame
 from tosloc.retrieval import bm25
@@ -97,6 +98,8 @@ class QueryContext:
     """The searched version."""
     history: HistoryAsOf
     """The history that was known when the report was opened."""
+    repository: Repository | None = None
+    """Where the ancestry of named commits and releases is read; None if there is none."""
 
     @property
     def files(self) -> int:

@@ -1,4 +1,4 @@
-"""The part of the history that a report names: earlier changes, and a range of releases."""
+"""The part of the history that a report names: earlier changes, and the bounds of a cause."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tosloc.core.records import FloatArray, LongArray
+from tosloc.git.repository import Repository
+from tosloc.reports.commit_roles import Role
 from tosloc.reports.named_changes import NamedChange
 from tosloc.reports.named_versions import VersionClaim
+from tosloc.retrieval.bounds import NO_BOUNDS, Bounds, End, list_beside, list_brought
 from tosloc.retrieval.documents import Documents, DocumentsView
-from tosloc.retrieval.releases import ReleaseRange, normalize_name
+from tosloc.retrieval.releases import Release, normalize_name
 
 if TYPE_CHECKING:
     from tosloc.retrieval.context import QueryContext
@@ -26,6 +29,13 @@ MIN_ISSUES_OF_TRACKER: Final = 5
 """Fewest issues such as PROJ-7 that commits name, if PROJ is a tracker's project.
 
 CIFAR-10 is none."""
+
+
+LENGTH_OF_ID: Final = 40
+"""Characters of a whole commit id, at least."""
+MAX_BLAMED: Final = 10
+"""Blamed commits that are looked at."""
+_ROLES_OF_ENDS: Final = (Role.BUILD, Role.GOOD, Role.BAD)
 
 
 @dataclass(frozen=True)
@@ -46,12 +56,32 @@ class FoundChange:
     """Path rows of the files that it changed, under their present paths."""
 
 
+@dataclass(frozen=True)
+class BlamedCommit:
+    """A commit that, by the report, broke something."""
+
+    written: str
+    """The name as people write it: #6322 or 321d7e5."""
+    commit: str
+    """Full id."""
+    at: int
+    """Committer time, in seconds since 1970; 0 if it is not known."""
+    subject: str
+    """First line of its message; "" if it is not known."""
+    brought: frozenset[str]
+    """Full ids of the commits that it stands for: itself, or what a merge brought."""
+    is_contained: bool
+    """Whether the searched version contains it."""
+
+
 class NamedHistory:
     """Earlier changes and releases that a query names, as far as they were known."""
 
     def __init__(self, context: QueryContext) -> None:
         self._context = context
         self._history = context.history
+        self._version = context.version.text.snapshot.commit
+        self._repository = context.repository if self._version.strip("0") else None
 
     @cached_property
     def _folders(self) -> frozenset[str]:
@@ -67,15 +97,31 @@ class NamedHistory:
 
     @cached_property
     def changes(self) -> tuple[FoundChange, ...]:
-        """The earlier changes that the report names, in its order; each changed a source file."""
+        """The earlier changes that the report names as evidence; each changed a source file.
+
+        They are in the report's order. A commit that is a build, or a good or bad end, is no
+        evidence, even if the report names it once more.
+        """
         found = []
+        surest: dict[str, Role] = {}
         for named in self._context.query.named_changes:
-            if named.project and not self._is_own(named.project):
+            if not self._concerns_project(named):
                 continue
             change = self._find(named)
             if change is not None:
                 found.append(change)
-        return tuple(found)
+                if named.commit:
+                    surest[change.commit] = max(named.role, surest.get(change.commit, named.role))
+        ends = {commit for commit, role in surest.items() if role in _ROLES_OF_ENDS}
+        return tuple(change for change in found if change.commit not in ends)
+
+    def _concerns_project(self, named: NamedChange) -> bool:
+        """Return whether a name is not that of another project.
+
+        A whole id that the repository contains is this project's, whatever its remote is called.
+        """
+        is_whole = len(named.commit) >= LENGTH_OF_ID
+        return is_whole or not named.project or self._is_own(named.project)
 
     @cached_property
     def _tracker_projects(self) -> frozenset[str]:
@@ -127,35 +173,142 @@ class NamedHistory:
         )
 
     @cached_property
-    def release_range(self) -> ReleaseRange | None:
-        """The releases between which something broke, by the report; None if it does not say."""
-        return self._history.releases.find_range(self._own_claims, self._history.opened)
+    def blamed(self) -> tuple[BlamedCommit, ...]:
+        """The commits that the report blames, in its order, if the repository contains them.
+
+        Without a repository they are those of the version's history, and a merge stands for itself.
+        """
+        blamed: dict[str, BlamedCommit] = {}
+        for named in self._context.query.named_changes:
+            if named.role is not Role.BLAMED or not self._concerns_project(named):
+                continue
+            for commit in self._commits_of(named)[:MAX_BLAMED]:
+                found = self._describe_blamed(commit, named.written)
+                if found is not None:
+                    blamed.setdefault(commit, found)
+        return tuple(blamed.values())[:MAX_BLAMED]
+
+    def _commits_of(self, named: NamedChange) -> list[str]:
+        """Return the full ids of the commits that a name means, of one commit or of a number."""
+        repository = self._repository
+        if named.commit and repository is not None:
+            resolved = repository.resolve_many([named.commit])[named.commit]
+            return [] if resolved is None else [resolved]
+        commits = []
+        for view in (self._history.merges, self._history.large, self._history.commits):
+            numbers = _known_documents(view, named)
+            if len(numbers) <= MAX_DOCUMENTS:
+                commits += [view.documents.commit_ids[number] for number in numbers]
+        return commits
+
+    def _describe_blamed(self, commit: str, written: str) -> BlamedCommit | None:
+        """Return a blamed commit with what it brought; None for one after the opening."""
+        repository = self._repository
+        if repository is None:
+            return BlamedCommit(written, commit, 0, "", frozenset([commit]), is_contained=True)
+        [info] = repository.commits([commit])
+        if info.committed_at >= self._history.opened:
+            return None
+        brought = frozenset([commit])
+        if len(info.parents) > 1:
+            brought = list_brought(repository, commit, info.parents[0])
+        is_contained = not list_beside(repository, [commit], self._version)
+        subject = info.message.strip().partition("\n")[0].strip()
+        return BlamedCommit(
+            written, commit, info.committed_at, subject, brought, is_contained=is_contained
+        )
 
     @cached_property
-    def latest_cause(self) -> float:
-        """Time up to which a commit can have caused the fault, in seconds since 1970.
+    def blamed_ids(self) -> frozenset[str]:
+        """Full ids of the commits that the report blames, and of what blamed merges brought."""
+        return frozenset().union(*(blamed.brought for blamed in self.blamed))
 
-        It is that of the oldest release that fails, by the report; without one, the opening.
+    @cached_property
+    def blamed_rows(self) -> tuple[int, ...]:
+        """Path rows of the files that blamed commits changed, under their present paths.
+
+        A merge changed what it brought.
         """
-        failing = self._history.releases.first_failing(self._own_claims, self._history.opened)
-        return self._history.opened if failing is None else float(failing.at)
+        rows: set[int] = set()
+        for blamed in self.blamed:
+            for view in (self._history.commits, self._history.large, self._history.merges):
+                for commit in (blamed.commit, *blamed.brought):
+                    for number in _by_commit(view.documents, commit):
+                        if view.known[number]:
+                            rows.update(touched_rows(view.documents, number))
+        return tuple(sorted(rows))
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """Where the cause can be by what the report says about releases and commits.
+
+        Nothing is known without a repository.
+        """
+        repository = self._repository
+        if repository is None:
+            return NO_BOUNDS
+        releases = self._history.releases.find(self._own_claims, self._history.opened)
+        good = self._ends_of_releases(repository, releases.good)
+        bad = self._ends_of_releases(repository, releases.bad)
+        bad += self._ends_of_releases(repository, releases.used, is_own=True)
+        implied = () if releases.implied is None else (releases.implied,)
+        implied_ends = self._ends_of_releases(repository, implied)
+        for end, role in self._ends_of_commits(repository):
+            (good if role is Role.GOOD else bad).append(end)
+        if not (good or bad):
+            return NO_BOUNDS
+        return Bounds.between(repository, self._version, good, bad, next(iter(implied_ends), None))
+
+    @staticmethod
+    def _ends_of_releases(
+        repository: Repository, releases: Iterable[Release], *, is_own: bool = False
+    ) -> list[End]:
+        """Return the commits of releases."""
+        names = {f"refs/tags/{release.name}": release.name for release in releases}
+        ends = []
+        for tag, commit in (repository.resolve_many(names) if names else {}).items():
+            if commit is not None:
+                ends.append(End(names[tag], commit, is_own))
+        return ends
+
+    def _ends_of_commits(self, repository: Repository) -> list[tuple[End, Role]]:
+        """Return the commits with a role, if they were committed before the opening."""
+        roles: dict[str, Role] = {}
+        for named in self._context.query.named_changes:
+            if named.commit and named.role is not Role.NAMED and self._concerns_project(named):
+                roles[named.commit] = max(named.role, roles.get(named.commit, named.role))
+        ids = repository.resolve_many(roles) if roles else {}
+        ends = []
+        for written, commit in ids.items():
+            if commit is None:
+                continue
+            [info] = repository.commits([commit])
+            if info.committed_at < self._history.opened:
+                role = roles[written]
+                ends.append((End(commit[:10], commit, role is Role.BUILD), role))
+        return ends
 
     @cached_property
     def _own_claims(self) -> list[VersionClaim]:
         """What the report says about versions of this project."""
         claims = []
         for claim in self._context.query.version_claims:
-            if not claim.products or any(map(self._is_own, claim.products)):
+            # A key such as "Python" may also be the name of a folder.
+            folders = frozenset() if claim.state == "used" else self._folders
+            is_own = partial(self._history.releases.is_own, folders=folders)
+            if not claim.products or any(map(is_own, claim.products)):
                 claims.append(claim)
         return claims
 
     def in_range(self, view: DocumentsView) -> LongArray:
-        """Return the known documents within the range of releases, in order of time."""
-        if self.release_range is None:
+        """Return the known documents between the good and bad ends, in order of time."""
+        between = self.bounds.range
+        if not between:
             return np.zeros(0, dtype=np.int64)
-        times = view.documents.times
-        after, until, *_ = self.release_range
-        return np.flatnonzero(view.known & (times > after) & (times <= until))
+        commit_ids = view.documents.commit_ids
+        numbers = [number for number, commit in enumerate(commit_ids) if commit in between]
+        candidates = np.array(numbers, dtype=np.int64)
+        return candidates[view.known[candidates]]
 
     @cached_property
     def range_weights(self) -> FloatArray:

@@ -23,6 +23,7 @@ from tosloc.reports.named_versions import VersionClaim, find_version_claims
 from tosloc.reports.names import Name, find_names
 from tosloc.reports.parts import ReportText, split_report_text
 from tosloc.reports.regressions import says_that_it_worked
+from tosloc.reports.version_fields import find_version_fields
 from tosloc.retrieval.releases import normalize_name
 
 SUMMARY_WEIGHT = 3.0
@@ -192,13 +193,18 @@ class Query:
 
     @cached_property
     def named_changes(self) -> tuple[NamedChange, ...]:
-        """Earlier changes that the report may name."""
+        """Earlier changes that the report may name, with what it says about each."""
         return find_named_changes(self._condensed.text)
 
     @cached_property
     def version_claims(self) -> tuple[VersionClaim, ...]:
-        """What the report says about versions."""
-        return find_version_claims(self._condensed.text)
+        """What the report says about versions, in sentences and in the fields of a form."""
+        text = self._condensed.text
+        claims = dict.fromkeys((*find_version_claims(text), *find_version_fields(text)))
+        told = {claim.version for claim in claims if claim.state != "used"}
+        return tuple(
+            claim for claim in claims if claim.state != "used" or claim.version not in told
+        )
 
     @cached_property
     def says_that_it_worked(self) -> bool:

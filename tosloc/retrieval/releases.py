@@ -40,11 +40,6 @@ class Version(NamedTuple):
         """The first two numbers: those of a maintained branch."""
         return (*self.numbers, 0, 0)[:2]
 
-    @property
-    def is_patch(self) -> bool:
-        """Whether it only maintains the series, so that it was made on the series' branch."""
-        return len(self.numbers) > 2
-
 
 def parse_version(number: str, suffix: str = "") -> Version:
     """Return the version of a number such as 2.8.0, 2_8_0 or 2.8.0rc1.
@@ -78,22 +73,17 @@ class Release(NamedTuple):
     """What precedes the number in the tag."""
 
 
-class ReleaseRange(NamedTuple):
-    """The time in which the change was committed that a report complains about."""
+class ReleaseClaims(NamedTuple):
+    """The releases that a report speaks of."""
 
-    after: int
-    """Seconds since 1970; commits up to it are too early."""
-    until: float
-    """Seconds since 1970; later commits are too late."""
-    first: str
-    """Tag of the last release before the change."""
-    last: str
-    """Tag of the first release with the change; "" if it is not known."""
-
-    @property
-    def name(self) -> str:
-        """The range in words: "2.8.0..2.8.1" or "since 2.8.0"."""
-        return f"{self.first}..{self.last}" if self.last else f"since {self.first}"
+    good: tuple[Release, ...]
+    """Those in which something works."""
+    bad: tuple[Release, ...]
+    """Those in which it fails."""
+    used: tuple[Release, ...]
+    """Those that the reporter used."""
+    implied: Release | None
+    """The release before the first with which it began to fail, by the report."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,54 +146,29 @@ class Releases:
             return name in folders
         if "/" in project:
             return project.lower() in (own.lower() for own in self.projects)
-        own_names = {normalize_name(own.rpartition("/")[2]) for own in self.projects}
-        return name in own_names or name in folders
+        return name in self.own_names or name in folders
 
-    def first_failing(self, claims: Iterable[VersionClaim], opened: float) -> Release | None:
-        """Return the oldest release in which something fails, by a report; None if none is known.
+    @cached_property
+    def own_names(self) -> frozenset[str]:
+        """Normalized names of the project, as its paths on the web have them."""
+        return frozenset(normalize_name(own.rpartition("/")[2]) for own in self.projects)
 
-        Only tags from before ``opened`` are looked at.
-        """
+    def find(self, claims: Iterable[VersionClaim], opened: float) -> ReleaseClaims:
+        """Return the releases that a report speaks of; only tags from before ``opened`` count."""
         known = self.known_before(opened)
-        failing = []
+        by_state: dict[str, list[Release]] = {"works": [], "fails": [], "begins": [], "used": []}
         for claim in claims:
             release = _find(known, parse_version(claim.version))
-            if release is not None and claim.state != "works":
-                failing.append(release)
-        return min(failing, key=lambda release: release.at, default=None)
-
-    def find_range(self, claims: Iterable[VersionClaim], opened: float) -> ReleaseRange | None:
-        """Return the range of releases in which something began to fail; None if it is not known.
-
-        Only tags from before ``opened`` are looked at. If the report only says where something
-        begins to fail, the range starts with the release before.
-        """
-        known = self.known_before(opened)
-        good = []
-        bad = []
-        for claim in claims:
-            version = parse_version(claim.version)
-            release = _find(known, version)
-            if release is None:
-                continue
-            if claim.state == "works":
-                good.append(release)
-            else:
-                bad.append((release, claim.state == "begins"))
-        first = max(good, key=lambda release: release.version, default=None)
-        later = [item for item in bad if first is None or item[0].version > first.version]
-        last, begins = min(later, key=lambda item: item[0].version, default=(None, False))
-        if first is None:
-            if last is None or not begins:
-                return None
-            first = _previous(known, last)
-            if first is None:
-                return None
-        after = _start(known, first, last)
-        until = opened if last is None else last.at
-        if after >= until:
-            return None
-        return ReleaseRange(after, until, first.name, "" if last is None else last.name)
+            if release is not None:
+                by_state[claim.state].append(release)
+        begins = by_state["begins"]
+        first = min(begins, key=lambda release: release.version, default=None)
+        return ReleaseClaims(
+            tuple(by_state["works"]),
+            (*by_state["fails"], *begins),
+            tuple(by_state["used"]),
+            None if first is None else _previous(known, first),
+        )
 
 
 def normalize_name(name: str) -> str:
@@ -235,37 +200,13 @@ def _find(known: Sequence[Release], version: Version) -> Release | None:
 
 
 def _previous(known: Sequence[Release], release: Release) -> Release | None:
-    """Return the release before another one, on the same branch.
-
-    Before the first release of a series it is the first release of the series before, since what
-    maintained that series was made on a branch.
-    """
+    """Return the release before another one."""
     earlier = []
     for other in known:
         is_before = other.version < release.version and other.at < release.at
         if is_before and other.prefix == release.prefix and other.version.is_final:
             earlier.append(other)
-    if not release.version.is_patch:
-        first_of_series = [other for other in earlier if not other.version.is_patch]
-        earlier = first_of_series or earlier
     return max(earlier, key=lambda other: other.version, default=None)
-
-
-def _start(known: Sequence[Release], first: Release, last: Release | None) -> int:
-    """Return the time from which on changes are in a later release, but not in ``first``.
-
-    A patch release of an older series was made on a branch. What its series lacks was committed
-    since the first release of that series.
-    """
-    series = first.version.series
-    if last is not None:
-        is_same_series = last.version.series == series
-    else:
-        is_same_series = all(other.version.series <= series for other in known)
-    if is_same_series or not first.version.is_patch:
-        return first.at
-    same = [other.at for other in known if other.version.series == series]
-    return min([first.at, *same])
 
 
 def check_releases(arrays: Mapping[str, Array], name: str) -> None:

@@ -1,0 +1,233 @@
+"""Commits and versions that a report states decide about suspect changes."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.conftest import FIRST_TIME, HOUR
+from tests.rank.test_suspects import CART, DISCOUNT
+from tosloc.core.records import BugReport
+from tosloc.localize.localizer import Localizer
+
+WRONG = "The total of the cart is wrong: Cart.total subtracts the discount twice."
+DAY = 24 * HOUR
+DOOR = "def open_door(key):\n    return key.turn()\n"
+NOTE = "The report blames"
+
+
+def ask(project, report, version="HEAD", **options):
+    """Return the answer to a report for a version of a project."""
+    with Localizer.open(project.path, commit=version) as localizer:
+        return localizer.localize(report, commit=version, **options)
+
+
+def suspects(answer):
+    """Return the commits of an answer's suspects."""
+    return [change.commit for change in answer.suspects]
+
+
+@pytest.fixture
+def project(repository):
+    """Return a repository of five commits, of which the last three changed the cart."""
+    repository.commit({"shop/cart.py": CART, "shop/door.py": DOOR}, "Begin the shop")
+    repository.commit({"shop/door.py": DOOR + "\nkey = 1\n"}, "Turn keys")
+    for number in range(3):
+        changed = DISCOUNT.replace("discount", f"discount{number}")
+        repository.commit({"shop/cart.py": changed}, f"Discount of the cart: {number}")
+    return repository
+
+
+# Blamed commits
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Issue started with {}.",
+        "The first bad commit is {}.",
+        "```\n{} is the first bad commit\ncommit {}\nAuthor: Ada\n```",
+        "Reverting {} fixes it.",
+    ],
+)
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_a_blamed_commit_is_the_first_suspect(project, text, position):
+    commit = project.commits[position]
+    answer = ask(project, f"{WRONG}\n\n{text.format(commit, commit)}")
+    assert suspects(answer)[0] == commit
+    assert answer.suspects[0].reasons[0] == "the report blames it"
+
+
+def test_the_answer_begins_with_the_blamed_commit(project):
+    commit = project.commits[1]
+    answer = ask(project, f"{WRONG} It is caused by {commit[:9]}.")
+    assert answer.statements == (f"{NOTE} {commit[:10]} (2001-09-09): Turn keys",)
+
+
+def test_a_blamed_commit_of_other_files_shows_its_file(project):
+    answer = ask(project, f"{WRONG} It is caused by {project.commits[1][:9]}.", top=1)
+    assert answer.suspects[0].path == "shop/door.py"
+
+
+def test_a_blamed_commit_without_source_files_is_the_first_suspect(project):
+    commit = project.commit({"README.md": "Shop\n"}, "Describe the shop")
+    answer = ask(project, f"{WRONG} Regression from {commit}")
+    assert suspects(answer)[0] == commit
+    assert answer.suspects[0].path == "README.md"
+
+
+def test_a_link_of_another_address_with_a_whole_id_counts(project):
+    project.git("remote", "add", "origin", "git@github.com:ada/shop.git")
+    commit = project.commits[2]
+    answer = ask(project, f"{WRONG} Since https://github.com/old/store/commit/{commit}")
+    assert suspects(answer)[0] == commit
+
+
+def test_a_commit_after_the_opening_is_not_blamed(project):
+    opened = datetime.fromtimestamp(FIRST_TIME + 3 * HOUR + 1, UTC)
+    report = BugReport("1", WRONG, f"The first bad commit is {project.commits[4]}", opened)
+    assert ask(project, report).statements == ()
+
+
+def test_the_answer_says_if_the_version_lacks_a_blamed_commit(project):
+    answer = ask(project, f"{WRONG} Since {project.commits[4]}", version=project.commits[3])
+    [statement] = answer.statements or [""]
+    assert statement == "" or "does not contain it" in statement
+
+
+def test_a_blamed_merge_stands_for_what_it_brought(project):
+    side = project.commit(
+        {"shop/cart.py": DISCOUNT.replace("price", "cost")}, "Cost", parents=[project.commits[1]]
+    )
+    merged = {"shop/cart.py": DISCOUNT.replace("price", "cost")}
+    merge = project.commit(merged, "Merge branch 'cost'", parents=[project.commits[4], side])
+    before = project.commits[4]
+    text = f"git bisect ended at {merge}; with {before}, just before it, everything works."
+    answer = ask(project, f"{WRONG}\n\n{text}")
+    assert suspects(answer) == [side]
+    assert answer.suspects[0].reasons[0].startswith("brought by merge")
+    assert "a merge of 1 commit" in answer.statements[0]
+
+
+# The reporter's own build
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['`shop --version`: "0.65.2 ({})"', "shop (rev {})", "v1.2-5-g{}", "{} built 2025-08-01"],
+)
+def test_a_build_makes_no_suspects_appear(project, text):
+    answer = ask(project, f"{WRONG}\n\n{text.format(project.commits[3][:8])}")
+    assert answer.suspects == ()
+    assert answer.statements == ()
+
+
+def test_a_build_is_no_reason_for_files(project):
+    answer = ask(project, f"{WRONG}\n\n0.65.2 ({project.commits[3][:8]})")
+    kinds = [reason.kind for hit in answer.hits for reason in hit.why]
+    assert "change" not in kinds
+
+
+def test_nothing_later_than_a_build_is_suspect(project):
+    text = f"{WRONG} It used to work.\n\n0.65.2 ({project.commits[2][:8]})"
+    assert set(suspects(ask(project, text))) == set(project.commits[:3])
+
+
+# Bounds
+
+
+@pytest.fixture
+def released(repository):
+    """Return a project whose guilty commit is between v2.0.5 and v2.0.7.
+
+    A large commit came before the first preview, and another one after all releases.
+    """
+    texts = [CART.replace("items", f"items{number}") for number in range(3)]
+    changes = [
+        ({"shop/cart.py": CART, "shop/door.py": DOOR}, "Begin", 0, None),
+        ({"shop/cart.py": texts[0]}, "Total of the cart: discount (large)", 30, "v2.0.0-alpha.1"),
+        ({"notes.md": "1\n"}, "Notes", 180, "v2.0.0"),
+        ({"notes.md": "2\n"}, "Notes again", 210, "v2.0.5"),
+        ({"shop/cart.py": texts[1]}, "Tidy", 214, None),
+        ({"notes.md": "3\n"}, "Notes at last", 217, "v2.0.7"),
+        ({"shop/cart.py": texts[2]}, "Total of the cart: discount", 280, "v2.1.0"),
+    ]
+    for files, message, day, tag in changes:
+        repository.commit(files, message, when=FIRST_TIME + day * DAY)
+        if tag:
+            repository.git("tag", tag, repository.commits[-1])
+    return repository
+
+
+STATED = [
+    "**Version:** 2.0.7\n**Last working version:** 2.0.5",
+    "### Last working version\n\n2.0.5\n\n### Version\n\n2.0.7",
+    "| Version | 2.0.7 |\n| Last working version | 2.0.5 |",
+    "It is so in v2.0.7 but not in v2.0.5.",
+    "In previous version 2.0.5, the discount was subtracted once.\nVersion: 2.0.7",
+    "The latest release (2.0.7) does so. Earlier versions (at least 2.0.5) count once.",
+    "Tested with 2.0.5 (OK) and 2.0.7 (fails).",
+]
+
+
+@pytest.mark.parametrize("stated", STATED)
+def test_only_commits_between_a_good_and_an_affected_release_are_suspect(released, stated):
+    answer = ask(released, f"{WRONG}\n\n{stated}\n")
+    assert suspects(answer) == [released.commits[4]]
+    expected = "By the report it works in v2.0.5 and fails in v2.0.7: 2 commits can be the cause"
+    assert answer.statements == (expected,)
+
+
+def test_no_reason_claims_what_git_contradicts(released):
+    answer = ask(released, f"{WRONG}\n\nIt worked in 2.0.5.")
+    assert set(suspects(answer)) == {released.commits[4], released.commits[6]}
+
+
+def test_commits_are_bounds_like_releases(released):
+    good = released.commits[3]
+    bad = released.commits[5]
+    text = f"It does not reproduce with main @ {good}; it is reproducible starting with {bad}."
+    assert suspects(ask(released, f"{WRONG}\n\n{text}")) == [released.commits[4]]
+
+
+def test_an_answer_says_if_no_commit_in_the_range_touches_its_files(released):
+    answer = ask(released, f"{WRONG}\n\nIt worked in 2.0.0, it is broken in 2.0.5.")
+    assert answer.suspects == ()
+    note = "no commit between v2.0.0 and v2.0.5 touches the first files of the answer"
+    assert note in answer.notes
+
+
+def test_contradicting_releases_are_told(released):
+    answer = ask(released, f"{WRONG}\n\nIt works in 2.1.0, but fails in 2.0.7.", suspects=True)
+    assert any("v2.1.0 is ignored" in note for note in answer.notes)
+    assert released.commits[6] not in suspects(answer)
+
+
+def test_tags_made_after_the_opening_are_no_bounds(released):
+    opened = datetime.fromtimestamp(FIRST_TIME + 290 * DAY, UTC)
+    released.environment["GIT_COMMITTER_DATE"] = f"@{FIRST_TIME + 300 * DAY} +0000"
+    released.git("tag", "-a", "v2.0.6", "-m", "x", released.commits[4])
+    report = BugReport("1", WRONG, "It worked in 2.0.6.", opened)
+    assert ask(released, report).statements == ()
+
+
+# Formatting commits
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_formatting_commit_is_no_suspect(project, listed):
+    guilty = project.commits[4]
+    text = project.git("show", f"{guilty}:shop/cart.py") + "\n"
+    formatted = text.replace("price - self", "price - (self").replace("* price", "* price)")
+    subject = "Sort out the cart" if listed else "Re-enable ktlint indent rule"
+    formatting = project.commit({"shop/cart.py": formatted}, subject)
+    if listed:
+        project.commit({".git-blame-ignore-revs": f"# form\n{formatting}\n"}, "Ignore it")
+    answer = ask(project, WRONG, suspects=True)
+    assert formatting not in suspects(answer)
+    assert answer.suspects[0].commit == guilty
+    assert answer.suspects[0].reasons[0] == "last changed 1 of the 3 lines of `Cart.total`"
+
+
+def test_a_blamed_formatting_commit_is_a_suspect(project):
+    commit = project.commit({"shop/cart.py": DISCOUNT + "x = 1\n"}, "Bump ktlint")
+    assert suspects(ask(project, f"{WRONG} Since {commit}"))[0] == commit

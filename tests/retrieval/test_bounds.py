@@ -1,0 +1,132 @@
+"""Good and bad ends: which commits of a version can be the cause, by git's ancestry."""
+
+import pytest
+
+from tests.conftest import FIRST_TIME, HOUR
+from tosloc.core.errors import UnknownCommit
+from tosloc.git.repository import Repository
+from tosloc.retrieval.bounds import Bounds, End, list_brought
+
+
+@pytest.fixture
+def commits(repository):
+    """Return the ids of five commits in a row, of which the second and fourth are releases."""
+    for number in range(5):
+        repository.commit({"a.py": f"x = {number}\n"}, f"Change {number}")
+    repository.git("tag", "v1.0", repository.commits[1])
+    repository.git("tag", "v1.1", repository.commits[3])
+    return repository.commits[:5]
+
+
+@pytest.fixture
+def resolve(repository, commits):
+    """Return a function (good, bad, version) -> bounds of revisions in HEAD."""
+
+    def resolve_bounds(good=(), bad=(), version="HEAD"):
+        with Repository(repository.path) as opened:
+            return Bounds.resolve(opened, version, good, bad)
+
+    return resolve_bounds
+
+
+def test_commits_between_two_ends_are_possible(resolve, commits):
+    assert resolve(["v1.0"], ["v1.1"]).commits == set(commits[2:4])
+
+
+def test_without_a_bad_end_all_commits_after_the_good_one_are_possible(resolve, commits):
+    assert resolve(["v1.0"]).commits == set(commits[2:])
+
+
+def test_without_a_good_end_only_later_commits_are_impossible(resolve, commits):
+    bounds = resolve(bad=["v1.1"])
+    assert bounds.commits is None
+    assert [bounds.allow(commit) for commit in commits] == [True, True, True, True, False]
+
+
+def test_commits_are_ends_like_releases(resolve, commits):
+    assert resolve([commits[0][:10]], [commits[2]]).commits == set(commits[1:3])
+
+
+def test_an_unknown_end_is_an_error(resolve):
+    with pytest.raises(UnknownCommit):
+        resolve(["v7.0"])
+
+
+def test_dates_do_not_count(repository, commits, resolve):
+    """A branch that began before the good release was merged after it."""
+    side = repository.commit(
+        {"b.py": "b\n"}, "Side", parents=[commits[0]], when=FIRST_TIME + HOUR // 2
+    )
+    merge = repository.commit({"b.py": "b\n"}, "Merge", parents=[commits[4], side])
+    assert resolve(["v1.1"]).commits == {commits[4], side, merge}
+
+
+def test_a_release_of_a_branch_excludes_what_it_contains(repository, commits, resolve):
+    repository.commit({"b.py": "b\n"}, "Patch", parents=[commits[1]])
+    repository.git("tag", "v1.0.1", repository.commits[-1])
+    repository.git("reset", "-q", "--hard", commits[4])
+    assert resolve(["v1.0.1"], version=commits[4]).commits == set(commits[2:])
+
+
+def test_a_commit_that_was_picked_for_a_branch_counts_as_contained(repository, commits, resolve):
+    repository.git("checkout", "-q", "-b", "maintained", commits[1])
+    repository.environment["GIT_COMMITTER_DATE"] = f"@{FIRST_TIME + 9 * HOUR} +0000"
+    repository.git("cherry-pick", commits[2])
+    repository.git("tag", "v1.0.1")
+    bounds = resolve(["v1.0"], ["v1.0.1"], version=commits[4])
+    assert bounds.commits == {commits[2]}
+
+
+def test_a_good_end_that_contains_a_bad_one_is_ignored(resolve, commits):
+    bounds = resolve(["v1.1"], ["v1.0"])
+    assert bounds.commits is None
+    assert not bounds.allow(commits[3])
+    assert "works in v1.1 and fails in v1.0" in bounds.notes[0]
+
+
+def test_a_statement_counts_more_than_what_the_reporter_ran(repository, commits):
+    with Repository(repository.path) as opened:
+        good = End("v1.1", commits[3])
+        own = End("v1.0", commits[1], is_own=True)
+        bounds = Bounds.between(opened, commits[4], [good], [own])
+    assert bounds.commits == {commits[4]}
+    assert bounds.bad == ()
+    assert "v1.0 is ignored" in bounds.notes[0]
+
+
+def test_of_several_builds_nothing_is_later_than_the_newest(repository, commits):
+    with Repository(repository.path) as opened:
+        builds = [End(commit[:10], commit, is_own=True) for commit in (commits[0], commits[3])]
+        bounds = Bounds.between(opened, commits[4], [], builds)
+    assert bounds.later == {commits[4]}
+
+
+def test_an_empty_range_is_told(resolve, commits):
+    bounds = resolve(["v1.1"], version=commits[2])
+    assert bounds.commits == frozenset()
+    assert bounds.notes == (
+        "no commit of the searched version is after v1.1; search another version",
+    )
+
+
+def test_an_implied_end_makes_commits_likely_and_none_impossible(repository, commits):
+    with Repository(repository.path) as opened:
+        bounds = Bounds.between(
+            opened, commits[4], [], [End("v1.1", commits[3])], End("v1.0", commits[1])
+        )
+    assert bounds.range == set(commits[2:4])
+    assert bounds.allow(commits[0])
+
+
+def test_words_name_the_ends(resolve):
+    bounds = resolve(["v1.0"], ["v1.1"])
+    assert bounds.words == "between v1.0 and v1.1"
+    expected = "By the report it works in v1.0 and fails in v1.1: 2 commits can be the cause"
+    assert bounds.sentence == expected
+
+
+def test_a_merge_brings_the_commits_of_its_branch(repository, commits):
+    side = repository.commit({"b.py": "b\n"}, "Side", parents=[commits[0]])
+    merge = repository.commit({"b.py": "b\n"}, "Merge", parents=[commits[4], side])
+    with Repository(repository.path) as opened:
+        assert list_brought(opened, merge, commits[4]) == {side}
