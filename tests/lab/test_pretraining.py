@@ -241,7 +241,7 @@ def test_unseen_project_is_ranked_by_the_weights_that_are_written(folder, pretra
     stage_one, *_ = read_stage_one(folder / "out")
     table = next(ProjectTables.read(folder / "work/unseen/tables/five").tables())
     run = read_scored_run(folder / "work/left-out/five").run
-    scores = np.sort(stage_one.scores(table.rows))[::-1]
+    scores = np.sort(stage_one.scores(table.rows, table.asserted))[::-1]
     assert run.ranking(table.report).scores == pytest.approx(scores, rel=1e-5)
 
 

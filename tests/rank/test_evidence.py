@@ -1,137 +1,262 @@
-"""The single lines of code that show why a file is listed."""
+"""What a report states outright: which statements accuse, which point, and what they change."""
 
+import random
+
+import numpy as np
 import pytest
 
-from tosloc.core.records import Function
-from tosloc.rank.excerpts import (
-    MAX_LINES,
-    choose_lines,
-    find_message_line,
-    frame_lines,
+from tosloc import BugReport, Localizer
+from tosloc.rank import features
+from tosloc.rank.evidence import (
+    ACCUSES,
+    KINDS,
+    LEAD,
+    find_asserted,
+    find_statements,
+    raise_asserted,
 )
 
-CODE = [
-    "import http",
-    "",
-    "def health_headers(self):",
-    "    return self.headers",
-    "",
-    "def body(self):",
-    "    return self.health",
-]
-TERMS = {"health": 2.0, "header": 1.5}
+FILES = ["src/cart.py", "src/door.py", "src/lock.py", "tests/test_door.py"]
+TRACE = """Traceback (most recent call last):
+  File "/home/me/src/cart.py", line 3, in fill
+    door()
+  File "/home/me/src/door.py", line 7, in turn
+    lock()
+  File "/usr/lib/python3.12/json/decoder.py", line 337, in decode
+    raise
+ValueError: no key
+"""
+LONG_TEXT = "The window of the seller closes slowly whenever five customers wait beside both doors."
 
 
-def test_line_with_the_rarest_words_is_chosen():
-    assert choose_lines(CODE, TERMS, number=1) == [2]
+@pytest.fixture
+def find(make_context):
+    """Return a function (report, files) -> the statements as pairs of kind and path."""
 
+    def statements(report, files=FILES):
+        context = make_context(files, *report.split("|"))
+        paths = context.version.paths.table.paths
+        return [(statement.kind, paths[statement.row]) for statement in find_statements(context)]
 
-@pytest.mark.parametrize("spelling", ["health-headers", "healthHeaders", "HEALTH_HEADER", "health"])
-def test_words_are_found_in_any_spelling(spelling):
-    assert choose_lines(["x = 1", f"case '{spelling}':", "y = 2"], TERMS) == [1]
-
-
-def test_line_that_adds_little_is_left_out():
-    assert choose_lines(CODE, TERMS) == [2]
-
-
-def test_line_in_a_listed_function_is_preferred():
-    function = Function("body", 6, 7, 1.0)
-    assert choose_lines(CODE, {"health": 2.0}, number=1) == [2]
-    assert choose_lines(CODE, {"health": 2.0}, [function], number=1) == [6]
+    return statements
 
 
 @pytest.mark.parametrize(
-    "line",
+    "title", ["build is broken due to src/lock.py", "lock.py: wrong turn", "src/lock.py:7 fails"]
+)
+def test_path_in_the_title_accuses(find, title):
+    assert ("path in the title", "src/lock.py") in find(title)
+
+
+@pytest.mark.parametrize(
+    "sentence",
     [
-        "import cookie",
-        "from shop.cookie import Cookie",
-        "#include <cookie.h>",
-        "use crate::cookie::Cookie;",
-        "using Shop.Cookie;",
-        "import { Cookie } from './cookie'",
-        "const cookie = require('./cookie')",
-        "require_relative 'cookie'",
-        'import "shop/cookie"',
-        '\t"example.com/shop/cookie"',
+        "Bug in src/lock.py",
+        "There is an error in the file `src/lock.py`.",
+        "I think this is caused by src/lock.py.",
+        "It is a problem with how keys are read in **src/lock.py**",
+        "Bug in src/lock.py:12",
     ],
 )
-def test_line_that_imports_comes_after_code(line):
-    assert choose_lines([line, "keep(cookie)"], {"cooki": 1.0}, number=1) == [1]
+def test_path_that_a_sentence_blames_accuses(find, sentence):
+    assert ("path that a sentence blames", "src/lock.py") in find(f"It fails|{sentence}")
 
 
 @pytest.mark.parametrize(
-    "line", ["use the cookie", "from the cookie", "requires a cookie", 'x("a/cookie")']
+    "sentence",
+    [
+        "I have put a print into src/lock.py to see it.",
+        "There was a bug. Now I use src/lock.py instead.",
+        "The bug is in the shop, see src/lock.py",
+    ],
 )
-def test_line_that_imports_nothing_counts_fully(line):
-    assert choose_lines([line, "keep(cookie)"], {"cooki": 1.0}, number=1) == [0]
+def test_path_that_a_sentence_names_points(find, sentence):
+    assert find(f"It fails|{sentence}") == [("path in a sentence", "src/lock.py")]
 
 
-def test_line_that_imports_is_shown_where_no_other_has_the_word():
-    assert choose_lines(["import cookie", "x = 1"], {"cooki": 1.0}) == [0]
+def test_path_in_code_says_nothing(find):
+    [statement] = find("It fails|How I use it:\n```\ncopy('src/lock.py', 'a')\n```")
+    assert statement == ("path elsewhere", "src/lock.py")
+    assert KINDS["path elsewhere"].value == 0
 
 
-def test_line_of_a_frame_comes_first():
-    assert choose_lines(CODE, TERMS, framed=[7], number=1) == [6]
+def test_path_that_several_files_can_have_states_nothing(find):
+    assert find("lock.py fails|", ["a/lock.py", "b/lock.py"]) == []
 
 
-@pytest.mark.parametrize("line", ["", "    }"])
-def test_line_of_a_frame_without_a_word_is_not_shown(line):
-    assert choose_lines(["open(cookie)", line], {"cooki": 1.0}, framed=[2]) == [0]
+def test_path_of_a_test_states_nothing(find):
+    assert find("tests/test_door.py fails|") == []
 
 
-def test_frame_outside_the_file_is_ignored():
-    assert choose_lines(CODE, TERMS, framed=[0, 99], number=1) == [2]
+def test_frames_are_listed_from_the_innermost_own_one(find):
+    expected = [("innermost frame", "src/door.py"), ("further frame", "src/cart.py")]
+    assert find(f"It fails|{LONG_TEXT}\n{TRACE}") == expected
 
 
-def test_lines_are_in_the_order_of_the_file():
-    lines = ["header = 1", "x", "health = 1"]
-    assert choose_lines(lines, TERMS) == [0, 2]
+def test_frame_of_a_report_with_little_else_accuses(find):
+    [innermost, _] = find(f"Shop crashes|Please help.\n{TRACE}")
+    assert innermost == ("innermost frame, little else", "src/door.py")
 
 
-def test_no_word_gives_no_line():
-    assert choose_lines(CODE, {"cookie": 1.0}) == []
+def test_frames_of_the_last_cause_lead(find):
+    trace = (
+        "Exception: x\n\tat org.shop.Cart.fill(Cart.java:3)\n"
+        "Caused by: java.io.IOException: y\n\tat org.shop.Door.turn(Door.java:9)\n"
+    )
+    statements = find(
+        f"It fails|{LONG_TEXT}\n{trace}", ["org/shop/Cart.java", "org/shop/Door.java"]
+    )
+    assert statements[0] == ("innermost frame", "org/shop/Door.java")
+
+
+MESSAGES = {
+    "a.py": {"literals": "ws status"},
+    "b.py": {"literals": "no key turns"},
+    "c.py": {"literals": "status of a ws"},
+}
 
 
 @pytest.mark.parametrize(
-    ("lines", "terms"), [([], TERMS), (CODE, {})], ids=["no lines", "no terms"]
+    ("report", "path"),
+    [
+        ("It fails|A request of /api is fine, ws/status is not", "a.py"),
+        ("It fails|It says `no key turns` at once", "b.py"),
+        ("It says “no key turns”|", "b.py"),
+    ],
 )
-def test_nothing_to_choose_from_gives_no_line(lines, terms):
-    assert choose_lines(lines, terms) == []
+def test_text_that_one_file_quotes_points(find, report, path):
+    assert find(report, MESSAGES) == [("quoted text", path)]
 
 
-def test_beginning_of_a_very_long_file_is_searched():
-    lines = ["x"] * MAX_LINES + ["health header"]
-    assert choose_lines(lines, TERMS) == []
+def test_text_that_two_files_quote_states_nothing(find):
+    files = {"a.py": {"literals": "no key turns"}, "b.py": {"literals": "so no key turns"}}
+    assert find("It fails|It says `no key turns` at once", files) == []
 
 
-@pytest.mark.parametrize(
-    "frame",
-    ["at org.shop.Cart.add(Cart.java:12)", "src/org/shop/Cart.java:12: error: no such item"],
-    ids=["stack frame", "compiler error"],
-)
-def test_line_that_a_report_names_is_found(frame, make_context):
-    context = make_context(["src/org/shop/Cart.java", "src/org/shop/Mail.java"], "It fails", frame)
-    lines = frame_lines(context.query, context.version, [0, 1])
-    assert [frame_line.line for frame_line in lines[0]] == [12]
-    assert len(lines[1]) == 0
+# Raising
 
 
-MESSAGES = ["# no such file", "x = y", "fail('No such file')", "fail('no file')"]
+def raised(scores, asserted):
+    return raise_asserted(np.array(scores), np.array(asserted)).tolist()
 
 
-def test_line_of_a_message_is_that_in_quotes():
-    assert find_message_line(MESSAGES, "No such file") == 3
+def test_scores_without_a_statement_stay():
+    assert raised([1.0, 3.0], [0.0, 0.0]) == [1.0, 3.0]
 
 
-def test_line_of_a_message_has_most_of_its_neighbouring_words():
-    lines = ["fail('cannot open it')", "fail('cannot open %s for reading')"]
-    assert find_message_line(lines, "cannot open … for reading") == 2
+def test_pointing_statement_is_added():
+    assert raised([1.0, 3.0], [0.5, 0.0]) == [1.5, 3.0]
 
 
-def test_line_of_a_message_may_be_absent():
-    assert find_message_line(MESSAGES, "such x") is None
+def test_accused_file_leads_all_others():
+    assert raised([1.0, 3.0, 2.0], [ACCUSES + 0.5, 0.0, 0.0]) == [3.0 + LEAD, 3.0, 2.0]
 
 
-def test_line_of_one_word_is_not_looked_for():
-    assert find_message_line(MESSAGES, "file") is None
+def test_accused_file_that_leads_anyway_is_raised():
+    assert raised([9.0, 3.0], [ACCUSES + 0.5, 0.0]) == [9.5, 3.0]
+
+
+def test_accused_files_keep_their_order():
+    first, second, third = raised([1.0, 2.0, 7.0], [ACCUSES, ACCUSES, 0.0])
+    assert third == 7.0
+    assert second > first >= 7.0 + LEAD
+
+
+def test_accusing_comes_before_pointing(make_context):
+    context = make_context(FILES, "Error in lock.py", f"{LONG_TEXT}\n{TRACE}")
+    cart, door, lock, test = find_asserted(context, features.NAMES)
+    assert lock == KINDS["path in the title"].value
+    assert door == KINDS["innermost frame"].value
+    assert cart == KINDS["further frame"].value
+    assert test == 0
+
+
+def test_strongest_statement_about_a_file_counts(make_context):
+    context = make_context(FILES, "Error in door.py", f"{LONG_TEXT}\n{TRACE}")
+    assert find_asserted(context, features.NAMES)[1] == KINDS["path in the title"].value
+
+
+def test_paper_knows_no_statements(make_context):
+    context = make_context(FILES, "Error in lock.py")
+    assert not find_asserted(context, features.PAPER_NAMES).any()
+
+
+# Made-up crash reports
+
+WORDS = (
+    "basket price parser socket cookie widget ledger planet rocket violin garden copper magnet"
+    " pillow turbine canyon marble falcon harbor lantern"
+).split()
+LANGUAGES = {
+    "python": (
+        "shop/{folder}/{name}.py",
+        "def {function}(value):\n    return {other}(value)\n",
+        '  File "/home/me/app/{path}", line 2, in {function}\n    return value\n',
+    ),
+    "java": (
+        "src/main/java/org/shop/{folder}/{Name}.java",
+        "class {Name} {{\n  void {function}() {{ {other}(); }}\n}}\n",
+        "\tat org.shop.{folder}.{Name}.{function}({Name}.java:2)\n",
+    ),
+    "kotlin": (
+        "src/main/kotlin/org/shop/{folder}/{Name}.kt",
+        "class {Name} {{\n  fun {function}() {{ {other}() }}\n}}\n",
+        "\tat org.shop.{folder}.{Name}.{function}({Name}.kt:2)\n",
+    ),
+    "javascript": (
+        "src/{folder}/{name}.js",
+        "export function {function}(value) {{\n  return {other}(value);\n}}\n",
+        "    at {function} (/home/me/app/{path}:2:7)\n",
+    ),
+    "go": (
+        "{folder}/{name}.go",
+        "package {folder}\n\nfunc {function}(value int) {{\n\t{other}(value)\n}}\n",
+        "shop/{folder}.{function}(0x1)\n\t/go/src/shop/{path}:4 +0x1d\n",
+    ),
+}
+HEADS = {
+    "python": "Traceback (most recent call last):\n",
+    "java": "java.lang.NullPointerException\n\tat java.util.List.get(List.java:4)\n",
+    "kotlin": "java.lang.NullPointerException\n\tat java.util.List.get(List.java:4)\n",
+    "javascript": "TypeError: undefined is not a function\n",
+    "go": "panic: runtime error: index out of range\n\ngoroutine 1 [running]:\n",
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_trace_of_a_vague_crash_report_decides(language, repository):
+    """The innermost own frame's file is first, and the function that raised is its first one.
+
+    The file of the outermost frame has the name of the project, as the title does, and it changed
+    in every commit.
+    """
+    path, source, frame = LANGUAGES[language]
+    chosen = random.Random(3)
+    files = {}
+    frames = []
+    for position, word in enumerate(("shop", *WORDS)):
+        function = f"{chosen.choice(WORDS)}{position}"
+        values = {
+            "folder": ("core", "io", "net")[position % 3],
+            "name": word,
+            "Name": word.title(),
+            "function": function,
+            "other": chosen.choice(WORDS),
+        }
+        values["path"] = path.format(**values)
+        files[values["path"]] = source.format(**values)
+        frames.append((values["path"], function, frame.format(**values)))
+    repository.commit(files, "Start")
+    main_file = frames[0][0]
+    for number in range(5):
+        repository.commit({main_file: files[main_file] + "\n" * number}, "Fix crash of shop")
+    with Localizer.open(repository.path) as localizer:
+        for number in range(8):
+            outer, *inner = [frames[0], *chosen.sample(frames[1:], 2)]
+            trace = [outer, *inner] if language == "python" else [*inner[::-1], outer]
+            description = HEADS[language] + "".join(text for _, _, text in trace)
+            report = BugReport(str(number), "Shop crashes", description, None)
+            [hit, *_] = localizer.localize(report, suspects=False, code=False).hits
+            wanted_path, wanted_function, _ = inner[-1]
+            assert hit.path == wanted_path
+            assert hit.functions[0].name.endswith(wanted_function)

@@ -39,6 +39,7 @@ def make_table(name, rows, fixed):
         np.array(fixed),
         np.ones(size, dtype=np.float32),
         np.arange(size, dtype=np.int32),
+        np.zeros(size, dtype=np.float32),
     )
 
 

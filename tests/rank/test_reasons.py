@@ -56,7 +56,9 @@ def reasons_for(make_context):
         context = make_context(files, summary, description, **history)
         columns = features.columns(context, features.ALL)
         stage = StageOne(tuple(weights), np.array([*weights.values()]))
-        answer = StageOneResult(context, stage, columns, columns["bm25f"])
+        answer = StageOneResult(
+            context, stage, columns, np.zeros(context.files), columns["bm25f"], columns["bm25f"]
+        )
         return answer.choose_reasons(file, lookups, **shown)
 
     return choose

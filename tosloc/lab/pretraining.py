@@ -466,7 +466,7 @@ def _fit_fold(
     for project_tables in left_out:
         project_answers: list[JudgedAnswer] = []
         for table in project_tables.tables():
-            scores = stage_one.scores(table.rows)
+            scores = stage_one.scores(table.rows, table.asserted)
             first = np.argsort(-scores, kind="stable")[:CALIBRATED_FILES]
             is_right = bool(table.fixed[first[:1]].any())
             project_answers.append(JudgedAnswer(scores[first], is_right))
@@ -513,7 +513,10 @@ def _write_left_out_run(
     (folder / JUDGEMENTS_FILE).unlink(missing_ok=True)
     # The tables number paths; their names are in the history.
     paths = unpack_words(load_arrays(tables.folder / HISTORY_FILE)["paths"])
-    rankings = (table.ranking(stage_one.scores(table.rows), paths) for table in tables.tables())
+    rankings = (
+        table.ranking(stage_one.scores(table.rows, table.asserted), paths)
+        for table in tables.tables()
+    )
     write_run(folder / RUN_FILE, header, rankings)
     # The judgements are written last: a folder with them is a finished run.
     shutil.copyfile(tables.folder / JUDGEMENTS_FILE, folder / JUDGEMENTS_FILE)

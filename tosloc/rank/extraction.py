@@ -31,6 +31,7 @@ from tosloc.core.records import (
     ignore_progress,
 )
 from tosloc.git.repository import Repository
+from tosloc.rank.evidence import find_asserted
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
 from tosloc.rank.tables import FeatureTable, encode_block
 from tosloc.reports.templates import IssueTemplates
@@ -205,7 +206,8 @@ def _extract(
         known = opened.history.as_of(case.report.opened_seconds, commits)
         template = opened.templates.of_commit(case.version)
         query = Query(case.report, template | known.shared_lines, known.releases.projects)
-        values = columns(QueryContext(query, version, known, repo), extraction.names)
+        context = QueryContext(query, version, known, repo)
+        values = columns(context, extraction.names)
         rows = np.column_stack([*values.values()]).astype(np.float32)
         fixed_ids = [repo.path_names.ids[name] for name in case.fixed]
         table = FeatureTable(
@@ -214,6 +216,7 @@ def _extract(
             fixed=np.isin(snapshot.path_ids, fixed_ids),
             weights=np.ones(len(rows), dtype=np.float32),
             path_ids=snapshot.path_ids,
+            asserted=find_asserted(context, extraction.names).astype(np.float32),
         )
         tables.append(sample_table(table, values, sampled, case.version))
     return path, encode_block(tables), len(cases)
@@ -240,5 +243,10 @@ def sample_table(
     weights[drawn] = len(rest) / len(drawn)
     kept = np.sort(np.concatenate((np.flatnonzero(table.fixed), hard, drawn)))
     return FeatureTable(
-        table.report, table.rows[kept], table.fixed[kept], weights[kept], table.path_ids[kept]
+        table.report,
+        table.rows[kept],
+        table.fixed[kept],
+        weights[kept],
+        table.path_ids[kept],
+        table.asserted[kept],
     )

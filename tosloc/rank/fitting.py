@@ -218,7 +218,7 @@ def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) ->
     for table in tables:
         qualities = []
         for stage in candidates.values():
-            ranks = fixed_ranks(stage.scores(table.rows), table.fixed)
+            ranks = fixed_ranks(stage.scores(table.rows, table.asserted), table.fixed)
             qualities.append(rr_and_ap(ranks.tolist()))
         by_report.append(qualities)
     if not by_report:

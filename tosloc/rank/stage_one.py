@@ -31,6 +31,7 @@ from tosloc.core.arrays import Array, Arrays, validate_array
 from tosloc.core.errors import MissingExtra
 from tosloc.core.records import Float32Array, FloatArray, Function, IntArray, LongArray, Reason
 from tosloc.rank import features
+from tosloc.rank.evidence import find_asserted, raise_asserted
 from tosloc.rank.reasons import MIN_SIMILARITY_ONE_WORD, FileReasons, RepositoryLookups
 from tosloc.retrieval.context import QueryContext
 from tosloc.retrieval.postings import top_k
@@ -308,8 +309,16 @@ class StageOne:
         columns = np.array([self.features.index(name) for name in names], dtype=np.int64)
         return order, head_rows(table[np.ix_(order, columns)], scores[order])
 
-    def scores(self, table: Float32Array) -> FloatArray:
-        """Return (F,) final scores of a feature table (F, K) whose rows are in path order."""
+    def scores(self, table: Float32Array, asserted: FloatArray | Float32Array) -> FloatArray:
+        """Return (F,) final scores of a feature table (F, K) whose rows are in path order.
+
+        ``asserted`` (F,) is how strongly the report itself points to each file (see
+        ``find_asserted``). It raises files above what was learned, and is never fitted.
+        """
+        return raise_asserted(self.learned_scores(table), asserted)
+
+    def learned_scores(self, table: Float32Array) -> FloatArray:
+        """Return (F,) scores by the weights and the ranker alone."""
         scores = self.linear(table)
         if self.ranker is None or not len(scores):
             return scores
@@ -327,6 +336,10 @@ class StageOneResult:
     stage: StageOne
     columns: Mapping[str, FloatArray]
     """Feature -> (F,) values."""
+    asserted: FloatArray
+    """(F,) how strongly the report itself points to each file."""
+    learned_scores: FloatArray
+    """(F,) scores by the weights and the ranker alone."""
     scores: FloatArray
     """(F,) final scores."""
 
@@ -335,7 +348,10 @@ class StageOneResult:
         """Return stage one's answer to a query."""
         columns = features.columns(context, stage.features)
         table = np.stack([*columns.values()], axis=1, dtype=np.float32, casting="same_kind")
-        return cls(context, stage, columns, stage.scores(table))
+        asserted = find_asserted(context, stage.features)
+        learned_scores = stage.learned_scores(table)
+        scores = raise_asserted(learned_scores, asserted)
+        return cls(context, stage, columns, asserted, learned_scores, scores)
 
     @cached_property
     def order(self) -> LongArray:
@@ -400,7 +416,7 @@ class StageOneResult:
     ) -> Reason | None:
         """Return the reason that the report itself points to the file."""
         pointer = None
-        if "frame" in lifted:
+        if "frame" in lifted or self.asserted[file] > 0:
             pointer = self.reasons.frame(file)
         if pointer is None:
             pointer = self.reasons.name(file)

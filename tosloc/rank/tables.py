@@ -29,7 +29,7 @@ WORK_FOLDER: Final = ".tosloc-work"
 PARTS: Final = ("train", "validation", "test")
 _LISTING: Final = "blocks.json"
 """File of a work folder that lists its blocks by part."""
-_COLUMNS: Final = ("rows", "fixed", "weights", "path_ids")
+_COLUMNS: Final = ("rows", "fixed", "weights", "path_ids", "asserted")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +46,8 @@ class FeatureTable:
     """(n,) number of files that each row stands for: 1, or more for sampled files."""
     path_ids: IntArray
     """(n,) numbers of the files among the paths of the extraction, in path order."""
+    asserted: Float32Array
+    """(n,) how strongly the report itself points to each file; see ``tosloc.rank.evidence``."""
 
     def ranking(self, scores: FloatArray, paths: Sequence[str]) -> Ranking:
         """Rank the files by ``scores`` (n,); ``paths`` are the paths that the numbers mean."""

@@ -36,9 +36,12 @@ class LabelledCandidates:
         With ``for_training`` every fixed file is a candidate too. With ``by_linear_score`` the
         files are in the order of stage one's weighted sum, without its learned ranker.
         """
-        score = self.stage.linear if by_linear_score else self.stage.scores
         for table in self.tables(part):
-            yield self._candidates(table, score(table.rows), depth, for_training=for_training)
+            if by_linear_score:
+                scores = self.stage.linear(table.rows)
+            else:
+                scores = self.stage.scores(table.rows, table.asserted)
+            yield self._candidates(table, scores, depth, for_training=for_training)
 
     def _candidates(
         self, table: FeatureTable, scores: FloatArray, depth: int, *, for_training: bool = False
@@ -83,7 +86,7 @@ class LabelledCandidates:
         """
         paths = self.repo.path_names.names
         for table in self.tables(part):
-            scores = self.stage.scores(table.rows)
+            scores = self.stage.scores(table.rows, table.asserted)
             if reranker is not None and context is not None and reranker.weight:
                 first = self._candidates(table, scores, reranker.depth).without_labels()
                 reranked = reranker.rerank(first, context, progress)

@@ -16,7 +16,7 @@ from tosloc.cli.lab.learning import (
     train_encoder,
 )
 from tosloc.cli.lab.paper import baselines, bm25, reproduce
-from tosloc.cli.lab.reports import report_parts
+from tosloc.cli.lab.reports import evidence, report_parts
 from tosloc.cli.lab.results import compare, evaluate
 from tosloc.cli.lab.suspects import suspects
 
@@ -34,6 +34,7 @@ _COMMANDS: list[tuple[Callable[..., None], str]] = [
     ),
     (renames, "renames flask.git requests.git --files 200"),
     (report_parts, "report-parts reports.jsonl"),
+    (evidence, "evidence --projects projects.toml"),
     (truncation, "truncation runs/tomcat"),
     (calibration, "calibration runs/tomcat --figure calibration"),
     (feature_ablation, "feature-ablation --projects projects.toml"),

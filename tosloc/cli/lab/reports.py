@@ -1,4 +1,4 @@
-"""The command ``report-parts``, which examines how TosLoc reads reports."""
+"""The commands ``report-parts`` and ``evidence``, which examine how TosLoc reads reports."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Annotated
 import typer
 
 from tosloc.cli.judging import MarkdownOption
+from tosloc.cli.lab.learning import ProjectsOption
 from tosloc.cli.options import JsonOption
 from tosloc.cli.printing import Table, output_form, print_results, progress_bars, share_cell
 from tosloc.core.errors import ReportError
+from tosloc.lab.evidence import FRAMES_SHOWN, measure_evidence
+from tosloc.lab.projects import read_projects
 from tosloc.lab.report_parts import PARTS, find_report_files, measure_parts
 
 PARTS_NOTE = (
@@ -48,3 +51,38 @@ def report_parts(
         rows.append([part, *(share_cell(measured.shares[part]) for measured in columns)])
     heads = ("part", *(path.stem for path in data_sets))
     print_results(form, values, [Table(heads, rows, note=PARTS_NOTE)])
+
+
+def evidence(
+    projects: ProjectsOption, as_json: JsonOption = False, as_markdown: MarkdownOption = False
+) -> None:
+    """Count how often a file that a report states outright is a fixed one.
+
+    The first table shows each kind of statement, with the ranking by the shipped weights before and
+    after it counts. The second shows the project's own stack frames by language, and how often each
+    is in a fixed file, from the innermost one on.
+    """
+    form = output_form(as_json, as_markdown)
+    project_list = read_projects(projects)
+    with progress_bars() as callback:
+        kinds, frames = measure_evidence(project_list, callback)
+    values = {
+        "kinds": [row._asdict() for row in kinds],
+        "frames": [row._asdict() for row in frames],
+    }
+    kind_heads = ["statement", "reports", "files", "fixed", "MRR before", "MAP", "MRR after", "MAP"]
+    kind_rows: list[list[str]] = []
+    for kind in kinds:
+        cells = [kind.kind, f"{kind.reports:,}", f"{kind.files:,}"]
+        cells.append(share_cell(kind.right if kind.files else None))
+        for mean in (kind.mrr_learned, kind.map_learned, kind.mrr, kind.map):
+            cells.append(share_cell(mean))
+        kind_rows.append(cells)
+    frame_heads = ["frames", *(f"{number + 1}" for number in range(FRAMES_SHOWN))]
+    frame_rows: list[list[str]] = []
+    for frame in frames:
+        cells = [frame.language]
+        for count, right in zip(frame.counts, frame.right, strict=True):
+            cells.append(f"{share_cell(right)} of {count}" if count else share_cell(None))
+        frame_rows.append(cells)
+    print_results(form, values, [Table(kind_heads, kind_rows), Table(frame_heads, frame_rows)])

@@ -1,0 +1,137 @@
+"""The single lines of code that show why a file is listed."""
+
+import pytest
+
+from tosloc.core.records import Function
+from tosloc.rank.excerpts import (
+    MAX_LINES,
+    choose_lines,
+    find_message_line,
+    frame_lines,
+)
+
+CODE = [
+    "import http",
+    "",
+    "def health_headers(self):",
+    "    return self.headers",
+    "",
+    "def body(self):",
+    "    return self.health",
+]
+TERMS = {"health": 2.0, "header": 1.5}
+
+
+def test_line_with_the_rarest_words_is_chosen():
+    assert choose_lines(CODE, TERMS, number=1) == [2]
+
+
+@pytest.mark.parametrize("spelling", ["health-headers", "healthHeaders", "HEALTH_HEADER", "health"])
+def test_words_are_found_in_any_spelling(spelling):
+    assert choose_lines(["x = 1", f"case '{spelling}':", "y = 2"], TERMS) == [1]
+
+
+def test_line_that_adds_little_is_left_out():
+    assert choose_lines(CODE, TERMS) == [2]
+
+
+def test_line_in_a_listed_function_is_preferred():
+    function = Function("body", 6, 7, 1.0)
+    assert choose_lines(CODE, {"health": 2.0}, number=1) == [2]
+    assert choose_lines(CODE, {"health": 2.0}, [function], number=1) == [6]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import cookie",
+        "from shop.cookie import Cookie",
+        "#include <cookie.h>",
+        "use crate::cookie::Cookie;",
+        "using Shop.Cookie;",
+        "import { Cookie } from './cookie'",
+        "const cookie = require('./cookie')",
+        "require_relative 'cookie'",
+        'import "shop/cookie"',
+        '\t"example.com/shop/cookie"',
+    ],
+)
+def test_line_that_imports_comes_after_code(line):
+    assert choose_lines([line, "keep(cookie)"], {"cooki": 1.0}, number=1) == [1]
+
+
+@pytest.mark.parametrize(
+    "line", ["use the cookie", "from the cookie", "requires a cookie", 'x("a/cookie")']
+)
+def test_line_that_imports_nothing_counts_fully(line):
+    assert choose_lines([line, "keep(cookie)"], {"cooki": 1.0}, number=1) == [0]
+
+
+def test_line_that_imports_is_shown_where_no_other_has_the_word():
+    assert choose_lines(["import cookie", "x = 1"], {"cooki": 1.0}) == [0]
+
+
+def test_line_of_a_frame_comes_first():
+    assert choose_lines(CODE, TERMS, framed=[7], number=1) == [6]
+
+
+@pytest.mark.parametrize("line", ["", "    }"])
+def test_line_of_a_frame_without_a_word_is_not_shown(line):
+    assert choose_lines(["open(cookie)", line], {"cooki": 1.0}, framed=[2]) == [0]
+
+
+def test_frame_outside_the_file_is_ignored():
+    assert choose_lines(CODE, TERMS, framed=[0, 99], number=1) == [2]
+
+
+def test_lines_are_in_the_order_of_the_file():
+    lines = ["header = 1", "x", "health = 1"]
+    assert choose_lines(lines, TERMS) == [0, 2]
+
+
+def test_no_word_gives_no_line():
+    assert choose_lines(CODE, {"cookie": 1.0}) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "terms"), [([], TERMS), (CODE, {})], ids=["no lines", "no terms"]
+)
+def test_nothing_to_choose_from_gives_no_line(lines, terms):
+    assert choose_lines(lines, terms) == []
+
+
+def test_beginning_of_a_very_long_file_is_searched():
+    lines = ["x"] * MAX_LINES + ["health header"]
+    assert choose_lines(lines, TERMS) == []
+
+
+@pytest.mark.parametrize(
+    "frame",
+    ["at org.shop.Cart.add(Cart.java:12)", "src/org/shop/Cart.java:12: error: no such item"],
+    ids=["stack frame", "compiler error"],
+)
+def test_line_that_a_report_names_is_found(frame, make_context):
+    context = make_context(["src/org/shop/Cart.java", "src/org/shop/Mail.java"], "It fails", frame)
+    lines = frame_lines(context.query, context.version, [0, 1])
+    assert [frame_line.line for frame_line in lines[0]] == [12]
+    assert len(lines[1]) == 0
+
+
+MESSAGES = ["# no such file", "x = y", "fail('No such file')", "fail('no file')"]
+
+
+def test_line_of_a_message_is_that_in_quotes():
+    assert find_message_line(MESSAGES, "No such file") == 3
+
+
+def test_line_of_a_message_has_most_of_its_neighbouring_words():
+    lines = ["fail('cannot open it')", "fail('cannot open %s for reading')"]
+    assert find_message_line(lines, "cannot open … for reading") == 2
+
+
+def test_line_of_a_message_may_be_absent():
+    assert find_message_line(MESSAGES, "such x") is None
+
+
+def test_line_of_one_word_is_not_looked_for():
+    assert find_message_line(MESSAGES, "file") is None

@@ -1,0 +1,168 @@
+"""How often a file that a report states is a fixed one, and what raising it changes.
+
+docs/method.md has the tables.
+
+Letters in shapes: F files.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+import numpy as np
+
+from tosloc.code.languages import language_name
+from tosloc.core.metrics import fixed_ranks, rr_and_ap
+from tosloc.core.records import BoolArray, Case, Progress, first_path_by_blob, ignore_progress
+from tosloc.git.repository import Repository
+from tosloc.lab.projects import Project, spread_evenly
+from tosloc.localize.checkpoint import shipped
+from tosloc.rank.evidence import KINDS, find_statements, own_frames
+from tosloc.rank.extraction import BLOCK_REPORTS
+from tosloc.rank.stage_one import StageOneResult
+from tosloc.reports.templates import IssueTemplates
+from tosloc.retrieval.context import QueryContext, VersionIndex
+from tosloc.retrieval.paths import PathTable
+from tosloc.retrieval.query import Query
+from tosloc.train.experiment import ExperimentContext
+
+ALL_REPORTS = "all reports"
+FRAMES_SHOWN = 5
+"""Own frames of a stack trace that are counted, from the innermost one."""
+
+
+class StatedReport(NamedTuple):
+    """What one report states, and how it is ranked without and with that."""
+
+    stated: dict[str, list[bool]]
+    """Kind of statement -> whether each file that such a statement names is a fixed one."""
+    frames: list[tuple[str, bool]]
+    """Language of each own frame's file, innermost first, and whether it is a fixed one."""
+    learned: tuple[float, float]
+    """RR and AP by the weights and the ranker alone."""
+    final: tuple[float, float]
+    """RR and AP after the statements."""
+
+
+class KindRow(NamedTuple):
+    """A kind of statement, counted over reports."""
+
+    kind: str
+    reports: int
+    files: int
+    right: float
+    """Share of the files that are fixed ones."""
+    mrr_learned: float
+    map_learned: float
+    mrr: float
+    map: float
+
+
+class FrameRow(NamedTuple):
+    """The own frames of one language: how often each is in a fixed file, innermost first."""
+
+    language: str
+    counts: list[int]
+    right: list[float]
+
+
+def measure_evidence(
+    projects: Sequence[Project], progress: Progress = ignore_progress
+) -> tuple[list[KindRow], list[FrameRow]]:
+    """Count the statements of the reports of some projects, ranked by the shipped weights.
+
+    Reports without a fixed file in their version are left out.
+    """
+    reports: list[StatedReport] = []
+    for project in projects:
+        with (
+            Repository(project.repo) as repo,
+            ExperimentContext(project.config, repo, project.reports, progress) as experiment,
+        ):
+            cases = spread_evenly(experiment.parts[project.judged], project.at_most)
+            for number, context in enumerate(_contexts(experiment, cases)):
+                reports.extend(_read_report(context, cases[number].fixed))
+                progress(f"counting statements of {project.name}", number + 1, len(cases))
+    return count_kinds(reports), count_frames(reports)
+
+
+def _contexts(experiment: ExperimentContext, cases: Sequence[Case]) -> Iterator[QueryContext]:
+    """Yield the query context of each case, with the history known at its opening."""
+    templates = IssueTemplates(experiment.repo)
+    for start in range(0, len(cases), BLOCK_REPORTS):
+        block = cases[start : start + BLOCK_REPORTS]
+        snapshots = [experiment.indexed.snapshot(case.version) for case in block]
+        corpus = experiment.indexed.load_facts(first_path_by_blob(snapshots))
+        table = PathTable.of(experiment.repo.path_names.names)
+        for case, snapshot in zip(block, snapshots, strict=True):
+            contained = experiment.history.ancestors(case.version)
+            known = experiment.history_index.as_of(case.report.opened_seconds, contained)
+            form_lines = templates.of_commit(case.version) | known.shared_lines
+            query = Query(case.report, form_lines, known.releases.projects)
+            yield QueryContext(query, VersionIndex(corpus, snapshot, table), known)
+
+
+def _read_report(context: QueryContext, fixed_paths: Sequence[str]) -> Iterator[StatedReport]:
+    """Yield what a report states, if the version has a file that the fix changed."""
+    paths = context.version.paths
+    names = paths.table.paths
+    fixed_rows = {row for row, path in enumerate(names) if path in set(fixed_paths)}
+    fixed: BoolArray = np.isin(paths.path_ids, sorted(fixed_rows))
+    if not fixed.any():
+        return
+    stage, _ = shipped(context.version.text.snapshot.paths)
+    result = StageOneResult.of(context, stage)
+    stated: defaultdict[str, dict[int, bool]] = defaultdict(dict)
+    for statement in find_statements(context):
+        stated[statement.kind][statement.row] = statement.row in fixed_rows
+    frames: list[tuple[str, bool]] = []
+    for rows in own_frames(context.query, paths)[:FRAMES_SHOWN]:
+        language = language_name(PurePosixPath(names[rows[0]]).suffix)
+        frames.append((language, not fixed_rows.isdisjoint(rows)))
+    yield StatedReport(
+        {kind: list(right.values()) for kind, right in stated.items()},
+        frames,
+        rr_and_ap(fixed_ranks(result.learned_scores, fixed).tolist()),
+        rr_and_ap(fixed_ranks(result.scores, fixed).tolist()),
+    )
+
+
+def count_kinds(reports: Sequence[StatedReport]) -> list[KindRow]:
+    """Return a row for all reports and one for each kind of statement that any report has."""
+    rows = [_count(ALL_REPORTS, reports)]
+    for kind in KINDS:
+        stating = [report for report in reports if kind in report.stated]
+        if stating:
+            rows.append(_count(kind, stating))
+    return rows
+
+
+def _count(kind: str, reports: Sequence[StatedReport]) -> KindRow:
+    """Return the row of a kind and the reports that have it."""
+    right: list[bool] = []
+    for report in reports:
+        right += report.stated.get(kind, [])
+    learned = np.mean([report.learned for report in reports], axis=0).tolist()
+    final = np.mean([report.final for report in reports], axis=0).tolist()
+    share = float(np.mean(right)) if right else 0.0
+    return KindRow(kind, len(reports), len(right), share, *learned, *final)
+
+
+def count_frames(reports: Sequence[StatedReport]) -> list[FrameRow]:
+    """Return a row for each language, that with most stack traces first."""
+    by_language: defaultdict[str, list[list[bool]]] = defaultdict(list)
+    for report in reports:
+        if report.frames:
+            by_language[report.frames[0][0]].append([right for _, right in report.frames])
+    rows: list[FrameRow] = []
+    for language, traces in by_language.items():
+        at_distance: list[list[bool]] = []
+        for distance in range(FRAMES_SHOWN):
+            at_distance.append([trace[distance] for trace in traces if len(trace) > distance])
+        counts = [len(right) for right in at_distance]
+        shares = [float(np.mean(right)) if right else 0.0 for right in at_distance]
+        rows.append(FrameRow(language, counts, shares))
+    return sorted(rows, key=lambda row: (-row.counts[0], row.language))
