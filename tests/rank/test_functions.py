@@ -127,6 +127,21 @@ def test_a_sign_is_1_for_the_functions_that_have_it(score, sign, summary, descri
     assert max(scores.values()) == (1.0 if names else 0.0)
 
 
+def test_function_of_a_frame_is_listed_first_however_short_it_is(score):
+    words = {PATHS[0]: {"code": "shape draw canvas line colour area corner angl sum"}, PATHS[1]: {}}
+    trace = 'File "pkg/shapes.py", line 8, in area\n'
+    [first, _] = score(["sum of corner angles"], texts=words)
+    assert first[0].name == "compute_area"
+    [first, _] = score(["sum of corner angles", trace], texts=words)
+    assert first[0].name == "Shape.area"
+
+
+def test_functions_of_frames_are_listed_from_the_innermost_one(score):
+    trace = 'File "pkg/shapes.py", line 5, in draw\nFile "pkg/shapes.py", line 8, in area\n'
+    [first, _] = score(["corner angles of a colour", trace])
+    assert [function.name for function in first[:2]] == ["Shape.area", "Shape.draw"]
+
+
 def test_a_name_that_many_functions_have_counts_less(score):
     facts = [
         find_functions("def get(): pass\n", ".py"),

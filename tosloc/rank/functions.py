@@ -99,7 +99,8 @@ def score_functions(
 
     ``files`` are rows of the version in the order of their ranking, ``facts`` their functions, and
     ``scores`` (F,) the scores of all files. For each file the ``most`` best functions are
-    returned, by default all. Of overloads only the best is returned, and with ``most`` a class
+    returned, by default all. Functions that a stack frame or a link names are first, the innermost
+    frame's before the others. Of overloads only the best is returned, and with ``most`` a class
     only if none of its methods ranks near it. Scores are comparable between the files of one call.
 
     The result depends on the arguments alone: on the report, the version and the ranking, which
@@ -112,7 +113,12 @@ def score_functions(
     values: FloatArray = np.zeros(sum(counts))
     for sign, weight in SIGN_WEIGHTS.items():
         values += weight * signs[sign]
-    by_file = np.split(values, np.cumsum(counts)[:-1])
+    ends = np.cumsum(counts)[:-1]
+    by_file = []
+    for file_values, frame in zip(
+        np.split(values, ends), np.split(signs["frame"], ends), strict=True
+    ):
+        by_file.append(_raise_frames(file_values, frame))
     return [_best_functions(*pair, most) for pair in zip(facts, by_file, strict=True)]
 
 
@@ -144,6 +150,18 @@ def function_signs(
         "among": np.repeat(np.log1p(counts), counts) / 10,
         "gap": np.repeat(_score_gaps(files, scores), counts),
     }
+
+
+def _raise_frames(values: FloatArray, frame: FloatArray) -> FloatArray:
+    """Return the values of a file's functions, with those of stack frames above all others.
+
+    ``frame`` is the sign of frames: the largest is that of the innermost frame, which leads.
+    """
+    in_frame = frame > 0
+    if not in_frame.any():
+        return values
+    best_other = values[~in_frame].max(initial=float(values.min()))
+    return np.where(in_frame, best_other + frame, values)
 
 
 def _named_sign(
