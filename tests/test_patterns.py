@@ -19,11 +19,11 @@ from tosloc.core.records import BugReport
 from tosloc.git.change_names import change_names
 from tosloc.git.fixes import bug_ids, first_issue, is_fix_message
 from tosloc.mine.links import _FILLER
-from tosloc.mine.mentions import find_mentions
 from tosloc.paths.classify import which_are_tests
 from tosloc.reports import traces
 from tosloc.reports.issues import read_report
 from tosloc.reports.markup import without_addresses
+from tosloc.reports.mentions import find_mentions
 from tosloc.reports.named_changes import find_named_changes
 from tosloc.reports.named_versions import find_version_claims
 from tosloc.reports.names import find_names

@@ -9,7 +9,7 @@ import pytest
 from tests.trackers import BUGZILLA, GITHUB_CLI, GITHUB_REST, GITLAB, JIRA, JIRA_FIELDS
 from tosloc.core.errors import ConfigError, ReportError
 from tosloc.mine.issues import Closing, Exports
-from tosloc.mine.mentions import BODY, CLOSES, NAMES, NUMBER, compile_pattern, find_mentions
+from tosloc.reports.mentions import BODY, CLOSES, NAMES, NUMBER, compile_pattern, find_mentions
 
 
 def read_exports(*values):

@@ -78,12 +78,13 @@ def mine(
     from tosloc.core.io import write_text
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
-    from tosloc.mine import links, mentions
+    from tosloc.mine import links
     from tosloc.mine.issues import Exports
+    from tosloc.reports.mentions import compile_pattern
     from tosloc.storage.cache import default_store, note_use
 
     has_issues = bool(exports) or github is not None
-    patterns = [mentions.compile_pattern(text) for text in pattern or ()]
+    patterns = [compile_pattern(text) for text in pattern or ()]
     if patterns and not has_issues:
         raise ToslocError(
             "--pattern links commits to issues, but no issues are given;"

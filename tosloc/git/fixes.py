@@ -1,8 +1,12 @@
-"""Which commit messages describe the fix of a bug, and which bugs they name."""
+"""Which commit messages describe the fix of a bug, which bugs they name, and what they revert."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Final
+
+from tosloc.git.process import CommitInfo
 
 _FIX = r"(?:fix(?:es|ed|ing)?|(?:bug|hot)[-_ ]?fix(?:es)?)"
 _BUG = r"(?:bug(?:s|zilla)?|bz|defect)(?:[ ]bug)?[^0-9A-Za-z\n]{0,4}"
@@ -72,6 +76,10 @@ _BUG_ID = re.compile(
 
 _REFERENCE = re.compile(r"(?P<jira>\bJDK-[1-9]\d*)\b|\(#(?P<hash>\d+)\)")
 """Reference to an issue or a pull request, which is not always the bug that is fixed."""
+_REVERTS: Final = re.compile(r"(?i)\bthis reverts commit ([0-9a-f]{40,64})\b")
+_REVERT_OF: Final = re.compile(
+    r'(?i)(?:revert|back(?:ed|ing)?[- ]?out):?\s+"(?P<subject>.*+)\s*+\Z'
+)
 
 
 def is_fix_message(message: str) -> bool:
@@ -130,3 +138,27 @@ def first_issue(subject: str) -> str | None:
     if name != "jira":
         number = re.findall(r"\d+", number)[0]
     return f"#{number}" if match.string[: match.start(name)].endswith("#") else number
+
+
+def reverted_commits(infos: Mapping[str, CommitInfo]) -> set[str]:
+    """Return the ids of commits that were reverted and not restored, according to messages.
+
+    ``infos`` has parents first. A reverted revert restores its commits.
+    """
+    id_by_subject: dict[str, str] = {}
+    reverted: set[str] = set()
+    targets_by_revert: dict[str, set[str]] = {}
+    for info in infos.values():
+        subject = info.message.strip().partition("\n")[0].strip()
+        targets = {name.lower() for name in _REVERTS.findall(info.message)} & infos.keys()
+        revert = _REVERT_OF.match(subject)
+        if not targets and revert is not None:
+            # the message has no id, so that the newest commit with this subject is meant
+            target_subject = revert["subject"].rstrip('"').strip()
+            targets = {id_by_subject.get(target_subject, "")}
+        reverted |= targets
+        for target in targets:
+            reverted -= targets_by_revert.get(target, set())
+        targets_by_revert[info.id] = targets
+        id_by_subject[subject] = info.id
+    return reverted

@@ -16,12 +16,13 @@ from typing import Any, Final, NamedTuple
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.core.errors import ReportError
 from tosloc.core.records import BugReport
-from tosloc.git.fixes import is_fix_message
+from tosloc.git.fixes import is_fix_message, reverted_commits
 from tosloc.git.history import list_parents_first
 from tosloc.git.process import CommitInfo
 from tosloc.git.repository import Repository, suffix_matcher
 from tosloc.mine.issues import GITHUB_ISSUES, Exports, Issue
-from tosloc.mine.mentions import (
+from tosloc.paths.classify import which_are_tests
+from tosloc.reports.mentions import (
     BODY,
     CLOSES,
     MAX_TEXT_LENGTH,
@@ -29,7 +30,6 @@ from tosloc.mine.mentions import (
     NUMBER,
     find_mentions,
 )
-from tosloc.paths.classify import which_are_tests
 
 CLOSED_BY_PULL: Final = "closing pull request"
 CLOSED_BY_COMMIT: Final = "closing commit"
@@ -94,10 +94,6 @@ _PROBLEMS: Final = (
 _SAYS_TOO_LITTLE: Final = "the message does not describe the bug"
 _NOT_ABOUT_A_FAULT: Final = "the message is about formatting, typing, tests or a version"
 
-_REVERTS: Final = re.compile(r"(?i)\bthis reverts commit ([0-9a-f]{40,64})\b")
-_REVERT_OF: Final = re.compile(
-    r'(?i)(?:revert|back(?:ed|ing)?[- ]?out):?\s+"(?P<subject>.*+)\s*+\Z'
-)
 _IS_REVERT: Final = re.compile(r"(?i)\W{0,3}(?:revert(?:s|ed|ing)?\b|back(?:ed|ing)?[- ]?out\b)")
 _PULL_NUMBER: Final = re.compile(
     r"(?i)(?:\(#(?=\d+\)\s*\Z)|\AMerge pull request #|\bsee merge request \S*!)(\d{1,9})\b"
@@ -421,27 +417,3 @@ def _seconds_after_closing(issue: Issue, info: CommitInfo) -> float:
 
 def _only_tests(changes: FileChanges) -> bool:
     return bool(which_are_tests(changes.paths).all())
-
-
-def reverted_commits(infos: Mapping[str, CommitInfo]) -> set[str]:
-    """Return the ids of commits that were reverted and not restored, according to messages.
-
-    ``infos`` has parents first. A reverted revert restores its commits.
-    """
-    id_by_subject: dict[str, str] = {}
-    reverted: set[str] = set()
-    targets_by_revert: dict[str, set[str]] = {}
-    for info in infos.values():
-        subject = info.message.strip().partition("\n")[0].strip()
-        targets = {name.lower() for name in _REVERTS.findall(info.message)} & infos.keys()
-        revert = _REVERT_OF.match(subject)
-        if not targets and revert is not None:
-            # the message has no id, so that the newest commit with this subject is meant
-            target_subject = revert["subject"].rstrip('"').strip()
-            targets = {id_by_subject.get(target_subject, "")}
-        reverted |= targets
-        for target in targets:
-            reverted -= targets_by_revert.get(target, set())
-        targets_by_revert[info.id] = targets
-        id_by_subject[subject] = info.id
-    return reverted

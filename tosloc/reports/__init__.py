@@ -3,6 +3,6 @@
 It imports core, git, code and paths.
 
 Modules for other packages: builds, commands, commit_roles, formats, forms, issues, labelled, logs,
-markup, named_changes, named_versions, names, parts, regressions, shared_lines, source, templates,
-traces, version_fields.
+markup, mentions, named_changes, named_versions, names, parts, regressions, shared_lines, source,
+templates, traces, version_fields.
 """

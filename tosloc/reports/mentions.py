@@ -74,13 +74,13 @@ It is nothing, or one word such as fix or a component's name."""
 
 
 def find_mentions(
-    text: str, ids: Collection[str], projects: Collection[str], *, bare: bool = False
+    text: str, ids: Collection[str], projects: Collection[str] | None, *, bare: bool = False
 ) -> dict[str, str]:
     """Return the issues among ``ids`` that a text mentions: id -> kind, the surest one.
 
     The text is a commit message, or another text with a title. ``projects`` are OWNER/NAME in lower
-    case: references to issues of other projects are skipped. With ``bare``, as for Bugzilla,
-    numbers that stand alone at the beginning count.
+    case: references to issues of other projects are skipped; None allows any. With ``bare``, as for
+    Bugzilla, numbers that stand alone at the beginning count.
 
     >>> mentions = find_mentions("Fix #3, #4 and bug 5 (#6)\\n\\nsee #7, #8", set("345678"), ())
     >>> mentions["3"], mentions["4"], mentions["5"], mentions["6"], len(mentions)
@@ -110,11 +110,13 @@ def find_mentions(
     return mentions
 
 
-def _issue_id(match: re.Match[str], projects: Collection[str]) -> str:
+def _issue_id(match: re.Match[str], projects: Collection[str] | None) -> str:
     """Return the id of the issue that a reference means; "" if it is of another project."""
     project = (match["project"] or match["other"] or "").lower()
     page = (match["page"] or "issues").lower()
-    if project and (project not in projects or page != "issues"):
+    if project and page != "issues":
+        return ""
+    if project and projects is not None and project not in projects:
         return ""
     return next(match[group].upper() for group in _ID_GROUPS if match[group])
 
