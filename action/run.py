@@ -25,7 +25,7 @@ MARKER = "<!-- tosloc:answer -->"
 """The beginning of our comment, by which it is found again; readers do not see it."""
 MAX_COMMENT_CHARACTERS = 65_000
 """Characters of a comment. GitHub accepts 65,536."""
-HEADING = f"{MARKER}\nTosLoc ranks these files as the most likely to contain the bug:"
+HEADING = "TosLoc ranks these files as the most likely to contain the bug:"
 MAX_TEXT_CHARACTERS = 300
 """Characters of a reason or name."""
 REASONS_IN_COMMENT = 2
@@ -188,6 +188,16 @@ def answer_markdown(answer: Mapping[str, Any], repository: str, min_share: float
         " file.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def fixed_markdown(answer: Mapping[str, Any], repository: str) -> str:
+    """Return the paragraph about the commit that has probably fixed the issue; "" for none."""
+    fix = answer.get("fixed_by")
+    if fix is None:
+        return ""
+    link = f"[{code(fix['commit'][:10])}]({repository}/commit/{fix['commit']})"
+    title = f": {code(fix['title'])}" if fix["title"] else ""
+    return f"**Probably fixed already** by {link} ({fix['date']}){title}\n\n"
 
 
 def _file_address(path: str, file_page: str) -> str:
@@ -380,7 +390,7 @@ def write_summary(
     page = repository_page()
     title = code(result["report"]["summary"])
     text = f"### TosLoc: [#{number}]({page}/issues/{number}) {title}\n\n"
-    text += answer_markdown(result, page, min_share)
+    text += fixed_markdown(result, page) + answer_markdown(result, page, min_share)
     if unsure_share:
         text += (
             f"\nNo comment is written, because the confidence in the first file ({unsure_share})"
@@ -395,9 +405,10 @@ def write_summary(
 def comment_text(result: dict[str, Any], min_share: float) -> str:
     """Return the comment, from which the last files are left out if it is too long."""
     hits = list(result["hits"])
+    fixed = fixed_markdown(result, repository_page())
     while True:
         markdown = answer_markdown({**result, "hits": hits}, repository_page(), min_share)
-        text = f"{HEADING}\n\n{markdown}"
+        text = f"{MARKER}\n{fixed}{HEADING}\n\n{markdown}"
         if len(text) <= MAX_COMMENT_CHARACTERS:
             return text
         hits.pop()

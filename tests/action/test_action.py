@@ -238,6 +238,17 @@ def test_suspect_changes_are_folded():
     assert f"{fold}\n\n{line}" in markdown
 
 
+def test_a_comment_begins_with_the_commit_that_has_fixed_the_issue():
+    fix = {"commit": "1" * 40, "date": "2024-05-06", "title": "Fix #7", "files": []}
+    text = ACTION.fixed_markdown(make_answer() | {"fixed_by": fix}, PAGE)
+    link = f"[`1111111111`]({PAGE}/commit/{'1' * 40})"
+    assert text == f"**Probably fixed already** by {link} (2024-05-06): `Fix #7`\n\n"
+
+
+def test_without_a_fix_a_comment_does_not_speak_of_one():
+    assert ACTION.fixed_markdown(make_answer(), PAGE) == ""
+
+
 def test_an_answer_of_an_older_version_has_no_suspect_changes():
     answer = make_answer()
     del answer["suspects"]

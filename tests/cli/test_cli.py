@@ -23,7 +23,7 @@ from tosloc.cli.answers import print_answer
 from tosloc.cli.guard import INTERRUPTED_SENTENCE, run_guarded
 from tosloc.cli.printing import MAX_LINE_WIDTH, make_console, progress_bars
 from tosloc.core.errors import Interrupted, ToslocError
-from tosloc.core.records import BugReport, Hit, Reason, SuspectChange, announce
+from tosloc.core.records import BugReport, EarlierChange, Hit, Reason, SuspectChange, announce
 from tosloc.localize.answer import Answer, SearchScope
 
 DISK_FULL = (
@@ -183,6 +183,17 @@ def test_an_answer_has_whole_paths_and_no_control_characters(capsys):
         f"1   90%  {path}",
         f"    {'start ' * 20}".rstrip(),
         "2   10%  caf\\xe9/[bold]\\x1b.java",
+    ]
+
+
+def test_a_report_that_is_fixed_already_is_said_first(capsys):
+    committed = datetime(2014, 1, 15, tzinfo=UTC)
+    report = BugReport("12", "Carts are empty", "", None)
+    fix = EarlierChange("d" * 40, "2013-05-06", "#12", "Fix #12\x1b", ("cart.py",))
+    print_answer(Answer("there", "c" * 40, committed, report, SearchScope(2), (), fixed_by=fix))
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "12: Carts are empty",
+        "Probably fixed already by dddddddddd (2013-05-06): Fix #12\\x1b",
     ]
 
 

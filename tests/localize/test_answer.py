@@ -70,6 +70,7 @@ FULL = Answer(
     notes=("a note",),
     seconds=1.23456,
     statements=("The report blames 0123456789",),
+    fixed_by=EARLIER,
 )
 TRAINED = replace(FULL, weights=Weights("trained", date(2026, 11, 26), 269, weak=True))
 BARE = Answer(
@@ -132,6 +133,13 @@ FULL_AS_DICT = {
             "diff": ["-    run()", "+    run(app)"],
         }
     ],
+    "fixed_by": {
+        "commit": "b" * 40,
+        "date": "2013-02-01",
+        "issue": "#7",
+        "title": "Mend it",
+        "files": ["a.py", "b.py", "c.py", "d.py"],
+    },
     "notes": ["a note"],
     "seconds": 1.235,
     "weights": {"kind": "shipped"},

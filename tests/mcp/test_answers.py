@@ -11,6 +11,7 @@ from tosloc.core.errors import ToslocError
 from tosloc.core.records import (
     Background,
     BugReport,
+    EarlierChange,
     Function,
     Hit,
     Reason,
@@ -119,6 +120,14 @@ def test_a_smaller_budget_drops_lines_then_reasons_functions_and_files():
             assert len(kept.files) == 4
         sizes.add((reasons, functions, len(kept.files)))
     assert len(sizes) == 14  # One item less at a time.
+
+
+def test_a_report_that_is_fixed_already_is_said_first():
+    fix = EarlierChange("f" * 40, "2024-05-06", "#7", "Fix #7", ())
+    tool_answer = make_tool_answer(fixed_by=fix)
+    sentence = "Probably fixed already by ffffffffff (2024-05-06): Fix #7"
+    assert tool_answer.as_text().splitlines()[0] == sentence
+    assert json.loads(tool_answer.as_json())["fixed"] == sentence
 
 
 def test_suspect_changes_have_their_diff():

@@ -117,6 +117,16 @@ def test_a_page_says_what_was_searched_and_why_a_file_is_listed(project, write_p
     assert "the report has no date" not in words  # A note that asks nothing of the reader.
 
 
+def test_a_page_says_first_that_a_report_is_fixed_already(project, write_page):
+    commit = project.git("rev-parse", "HEAD")
+    report = f"#7: {REPORT}"
+    text = write_page(report)
+    check_harmless(text)
+    link = f'<a href="https://github.com/ada/toy/commit/{commit}" rel="noopener noreferrer">'
+    sentence = f"Probably fixed already by {link}{commit[:10]}</a>"
+    assert text.index(sentence) < text.index("Searched")
+
+
 def test_a_page_folds_the_diffs_of_suspect_changes(project, write_page):
     text = write_page(f"{REPORT}\nIt used to work.\n")
     check_harmless(text)

@@ -17,6 +17,7 @@ from tosloc.core.io import escape_unprintable, truncate_text
 from tosloc.localize.answer import (
     Answer,
     background_lines,
+    fixed_line,
     is_before_first_commit,
     percent,
     suspect_heading,
@@ -68,11 +69,15 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
 
 
 def _print_heading(console: Console, answer: Answer) -> None:
-    """Print the name of the report, and what was searched."""
+    """Print the report's name, whether it is fixed already, and what was searched."""
     report = answer.report
     name = f"{report.id}: {report.summary}" if report.summary else report.id
     heading = escape_unprintable(truncate_text(name, MAX_TEXT_CHARACTERS))
     console.print(Text(heading, "bold"), soft_wrap=True)
+    fixed = fixed_line(answer)
+    if fixed is not None:
+        line = escape_unprintable(truncate_text(fixed.text, MAX_TEXT_CHARACTERS))
+        _print_wrapped(console, Text(line, "yellow"))
     scope = f"Searched {pluralize(answer.searched.files, 'file')} {_version_text(answer)}"
     hidden_tests = answer.searched.hidden_tests
     if hidden_tests:

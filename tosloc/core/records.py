@@ -278,7 +278,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class EarlierChange:
-    """A past change of the project whose text is similar to the report: a fix or a commit."""
+    """A past change of the project that is about the report, or about something similar."""
 
     commit: str
     """Full id."""

@@ -160,5 +160,5 @@ def reverted_commits(infos: Mapping[str, CommitInfo]) -> set[str]:
         for target in targets:
             reverted -= targets_by_revert.get(target, set())
         targets_by_revert[info.id] = targets
-        id_by_subject[subject] = info.id
+        id_by_subject[subject.rstrip('"')] = info.id
     return reverted

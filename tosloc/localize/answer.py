@@ -57,6 +57,17 @@ def is_before_first_commit(commit: str) -> bool:
     return not commit.strip("0")
 
 
+def fixed_line(answer: Answer) -> Reason | None:
+    """Return in words by which commit the report is probably fixed already; None for none."""
+    fix = answer.fixed_by
+    if fix is None:
+        return None
+    text = f"Probably fixed already by {fix.commit[:10]} ({fix.date})"
+    if fix.title:
+        text += f": {fix.title}"
+    return Reason("fix", text, fix.commit, fix.issue, url=fix.url)
+
+
 def background_lines(answer: Answer) -> list[Reason]:
     """Return an answer's background in words.
 
@@ -205,6 +216,8 @@ class Answer:
     """The weights that ranked the files."""
     statements: tuple[str, ...] = ()
     """What the report states outright: commits that it blames, and where it works and fails."""
+    fixed_by: EarlierChange | None = None
+    """The commit of the searched version that has probably fixed the report since its opening."""
 
     @property
     def warnings(self) -> tuple[str, ...]:

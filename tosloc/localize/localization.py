@@ -21,6 +21,7 @@ from tosloc.core.errors import CheckpointError
 from tosloc.core.records import (
     BoolArray,
     BugReport,
+    EarlierChange,
     FloatArray,
     Hit,
     Progress,
@@ -37,6 +38,7 @@ from tosloc.paths.globs import FileSelection
 from tosloc.rank.background import collect_background, find_other_files
 from tosloc.rank.calibration import CALIBRATED_FILES, shares
 from tosloc.rank.functions import score_functions
+from tosloc.rank.later_fixes import find_later_fix
 from tosloc.rank.stage_one import StageOne, StageOneResult, splice_head_above_rest
 from tosloc.rank.suspect_candidates import MAX_FILES
 from tosloc.rank.suspects import SuspectSearch, describe_statements, find_suspects
@@ -89,6 +91,8 @@ class Localization:
         self.version = version
         self.temperature = temperature
         self.notes = version.notes
+        self.report = report
+        """The report as it was asked; its date may be missing."""
         if report.opened is None:
             report = replace(report, opened=version.newest)
             when = f"{report.opened:%Y-%m-%d %H:%M} UTC"
@@ -254,7 +258,16 @@ class Localization:
             changes,
             tuple(notes),
             statements=describe_statements(context.named_history),
+            fixed_by=self._find_later_fix(),
         )
+
+    def _find_later_fix(self) -> EarlierChange | None:
+        """Return the commit by which the report is probably fixed already, if there is one."""
+        repository = self.version.repository
+        if repository is None:
+            return None
+        context = self.stage_one.context
+        return find_later_fix(self.report, context, repository.repo, self.version.sources)
 
     @cached_property
     def worked_before(self) -> bool:

@@ -20,6 +20,7 @@ from tosloc.localize.answer import (
     SearchScope,
     Weights,
     background_lines,
+    fixed_line,
     is_before_first_commit,
     percent,
 )
@@ -65,6 +66,8 @@ class Suspect(BaseModel, use_attribute_docstrings=True):
 class ToolAnswer(BaseModel, use_attribute_docstrings=True):
     """Files that have to be changed, the likeliest first."""
 
+    fixed: str = ""
+    """The commit by which the bug is probably fixed already, in words."""
     commit: str
     searched: SearchScope
     total: int
@@ -100,7 +103,9 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
             file.functions = [_function_text(function) for function in hit.functions]
             file.why = [escape_unprintable(reason.text) for reason in hit.why[:reasons]]
             file.source = sources.get(hit.path, [])
+        fixed = fixed_line(answer)
         return cls(
+            fixed="" if fixed is None else escape_unprintable(fixed.text),
             commit=answer.commit,
             searched=answer.searched,
             total=len(files),
@@ -148,7 +153,8 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
 
     def as_text(self) -> str:
         """Return a line for each file, with its reasons and its source below it."""
-        lines = [f"{self._scope_text()}. Format: rank. file (confidence): functions with lines"]
+        lines = [self.fixed] if self.fixed else []
+        lines.append(f"{self._scope_text()}. Format: rank. file (confidence): functions with lines")
         lines += self.statements
         for file in self.files:
             functions = f": {', '.join(file.functions)}" if file.functions else ""

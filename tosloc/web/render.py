@@ -17,7 +17,13 @@ import tosloc
 from tosloc.core.io import escape_unprintable, truncate_text
 from tosloc.core.records import BugReport, Progress
 from tosloc.git.discovery import WebPages
-from tosloc.localize.answer import Answer, background_lines, is_before_first_commit, percent
+from tosloc.localize.answer import (
+    Answer,
+    background_lines,
+    fixed_line,
+    is_before_first_commit,
+    percent,
+)
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.session import AnswerDetails, details_of, opened
 from tosloc.web.excerpts import (
@@ -282,6 +288,7 @@ def _environment() -> Environment:
     environment.filters["percent"] = percent
     environment.filters["number"] = "{:,}".format
     environment.filters["background"] = background_lines
+    environment.filters["fixed"] = fixed_line
     return environment
 
 
