@@ -65,6 +65,8 @@ PASSED_ON = {
     "tosloc.paths.classify._OF_OTHERS": ["fullmatch"],
 }
 """Methods of patterns that the package calls by another name."""
+MATCHED_LINES = "tosloc.reports.failures."
+"""Modules whose patterns, if nothing else is known of them, are matched with lines."""
 
 
 def module_patterns():
@@ -227,6 +229,8 @@ def called_methods(name, methods):
         return PASSED_ON[base]
     module, _, variable = base.rpartition(".")
     called = methods[module if variable.startswith("_") else "", variable]
+    if not called and name.startswith(MATCHED_LINES):
+        return ["match"]
     return [method for method in METHODS if method in called]
 
 

@@ -274,6 +274,32 @@ def test_note_for_people_says_why_a_report_has_no_answer(repository, tosloc, fai
     assert "tosloc: second: it is odd" in err.splitlines()
 
 
+RESULTS = """<testsuite>
+<testcase name="reads"><failure message="header lost">  File "src/parser.py", line 3, in f</failure>
+</testcase><testcase name="opens"><error message="pool closed"/></testcase></testsuite>
+"""
+"""Results of a run in which two tests failed."""
+
+
+@pytest.mark.usefixtures("project")
+def test_a_failed_run_is_answered_by_its_first_failure_with_a_note(localize, folder):
+    (folder / "results.xml").write_text(RESULTS)
+    lines, notes = localize("results.xml")
+    assert lines[0] == "results: reads: header lost"
+    assert notes == [
+        "tosloc: results.xml has 1 other failure; `tosloc localize --jsonl` answers each"
+    ]
+
+
+@pytest.mark.usefixtures("project")
+def test_jsonl_answers_each_failure(localize, folder):
+    (folder / "results.xml").write_text(RESULTS)
+    lines, notes = localize("results.xml", "--jsonl")
+    ids = [json.loads(line)["report"]["id"] for line in lines]
+    assert ids == ["results:1", "results:2"]
+    assert notes == []
+
+
 @pytest.mark.usefixtures("project")
 def test_each_answer_has_a_heading(localize, reports_of_all_kinds):
     lines, _ = localize(*reports_of_all_kinds[:2], "--top", "1")

@@ -14,7 +14,6 @@ from tosloc.core.errors import ConfigError, ReportError
 from tosloc.core.records import BugReport
 from tosloc.reports import formats
 from tosloc.reports.formats import (
-    MOST_TAGS,
     ChangedFunction,
     LabelledReport,
     read_reports,
@@ -22,7 +21,7 @@ from tosloc.reports.formats import (
     split_ranks,
 )
 from tosloc.reports.issues import read_report
-from tosloc.reports.source import LARGEST_FILE
+from tosloc.reports.source import LARGEST_FILE, MOST_TAGS
 
 FILES = ("b/Eclipse SWT/gtk/Widget.java", "b/Eclipse SWT Custom Widgets/common/StyledText.java")
 ROW = (

@@ -48,9 +48,10 @@ ReportArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="REPORT",
-        help="Bug report: a file (text, Markdown, JSON, or JSON lines of several reports), - for"
-        " standard input, a GitHub issue ('#12', OWNER/REPO#12 or its address), or the text itself"
-        " in quotation marks. A folder restricts the search to its files.",
+        help="Bug report: a file (text, Markdown, JSON, JSON lines of several reports, test results"
+        " or the log of a failed run), - for standard input, a GitHub issue ('#12', OWNER/REPO#12"
+        " or its address), or the text itself in quotation marks. A folder restricts the search to"
+        " its files.",
         show_default="standard input, if it is a pipe or a file",
     ),
 ]
@@ -177,7 +178,7 @@ def localize(
             f"the folder {folders[0]} and --include cannot be combined; put the folder into the"
             " glob, as in --include 'src/**/*.py'"
         )
-    reports = _read_all(sources, opening_time, repo)
+    reports = _read_all(sources, opening_time, repo, as_lines)
     one_answer = as_json or open_file
     max_reports = 1 if one_answer else MAX_ANSWERS_ON_PAGE
     if len(reports) > max_reports and (one_answer or html is not None):
@@ -244,12 +245,18 @@ def _choose_output(form: str, as_json: bool, as_lines: bool) -> str:
 
 
 def _read_all(
-    sources: Sequence[str], opening_time: datetime | None, repo: Path | None
+    sources: Sequence[str],
+    opening_time: datetime | None,
+    repo: Path | None,
+    every_failure: bool,
 ) -> list[BugReport]:
-    """Return the reports of all arguments, opened at ``opening_time`` if it is given."""
+    """Return the reports of all arguments, opened at ``opening_time`` if it is given.
+
+    ``every_failure`` is as in ``read_new_reports``.
+    """
     reports = []
     for source in sources:
-        for report in _read_reports(source, repo):
+        for report in _read_reports(source, repo, every_failure):
             reports.append(replace(report, opened=opening_time or report.opened))
     return reports
 
@@ -423,18 +430,18 @@ def _folder_globs(folders: Sequence[str], repository: Repository | None) -> list
     return globs
 
 
-def _read_reports(source: str, repo: Path | None) -> list[BugReport]:
+def _read_reports(source: str, repo: Path | None, every_failure: bool) -> list[BugReport]:
     """Return the reports of an argument: a file, standard input, an issue at GitHub, or a text.
 
-    Raises ReportError.
+    ``every_failure`` is as in ``read_new_reports``. Raises ReportError.
     """
     from tosloc.mine.github import REFERENCE, fetch_issue, read_token
     from tosloc.reports.issues import read_new_reports
 
     if source == "-":
-        return read_new_reports("-")
+        return read_new_reports("-", every_failure=every_failure)
     if os.path.exists(source):
-        return read_new_reports(Path(source))
+        return read_new_reports(Path(source), every_failure=every_failure)
     reference = REFERENCE.fullmatch(source)
     if reference is not None:
         project = reference["named"] or reference["project"] or _github_project(source, repo)

@@ -63,6 +63,8 @@ class BugReport:
     """The text below the title; may be empty."""
     opened: datetime | None
     """Time of opening; None if the report has none, then the caller decides on one."""
+    notes: tuple[str, ...] = ()
+    """Sentences for the user about how the report was read; no ranker sees them."""
 
     def __post_init__(self) -> None:
         if self.opened is not None and self.opened.tzinfo is None:

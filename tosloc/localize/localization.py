@@ -90,7 +90,7 @@ class Localization:
         """
         self.version = version
         self.temperature = temperature
-        self.notes = version.notes
+        self.notes = (*version.notes, *report.notes)
         self.report = report
         """The report as it was asked; its date may be missing."""
         if report.opened is None:

@@ -280,6 +280,7 @@ def _report_line(issue: Issue, link: Link, changes: FileChanges) -> dict[str, An
     """Return a labelled report as a line of a file; keys without a value are left out."""
     assert issue.report.opened is not None
     line = asdict(issue.report)
+    del line["notes"]
     line["opened"] = issue.report.opened.isoformat()
     line["fix_commit"] = link.commit
     line["fixed"] = changes.paths

@@ -92,10 +92,10 @@ def find_later_fix(
                     fixes.append(fix)
     if not fixes and report.opened is not None:
         fixes = _fixes_by_text(context, repo, opened)
-    standing = _without_reverted(fixes, history.commits.documents, repo)
-    if not standing:
+    remaining = _without_reverted(fixes, history.commits.documents, repo)
+    if not remaining:
         return None
-    newest = max(standing, key=lambda fix: fix.at)
+    newest = max(remaining, key=lambda fix: fix.at)
     subject = lookups.subject(newest.commit) or ""
     paths = context.version.paths.table.paths
     return EarlierChange(
@@ -153,11 +153,14 @@ def _fixes_by_text(context: QueryContext, repo: Repository, opened: float) -> li
     """Return later commits that fix something and whose first line says the same as the summary."""
     view = context.history.commits
     documents = view.documents
-    asked = _weights(view, context.query.title)
-    shared = documents.postings.select(
-        np.array([documents.term_ids[term] for term in asked if term in documents.term_ids], int)
+    summary_weights = _weights(view, context.query.title)
+    selection = documents.postings.select(
+        np.array(
+            [documents.term_ids[term] for term in summary_weights if term in documents.term_ids],
+            int,
+        )
     )
-    number_of_shared = group_sum(shared.rows, np.ones(len(shared.rows)), len(documents))
+    number_of_shared = group_sum(selection.rows, np.ones(len(selection.rows)), len(documents))
     is_later = (documents.times > opened) & (documents.commits >= 0)
     number_of_shared[~is_later] = 0
     likeliest = top_k(number_of_shared, MAX_DOCUMENTS)
@@ -165,11 +168,11 @@ def _fixes_by_text(context: QueryContext, repo: Repository, opened: float) -> li
     fixes = []
     for fix, info in _read(repo, [_Fix(documents, number) for number in candidates]):
         first_line = info.message.strip().partition("\n")[0]
-        written = _weights(view, first_line)
-        both = asked.keys() & written.keys()
-        total = max(sum(asked.values()), sum(written.values()))
-        overlap = sum(asked[term] for term in both) / total if both else 0.0
-        is_same = len(both) >= MIN_SHARED_TERMS and overlap >= MIN_OVERLAP
+        line_weights = _weights(view, first_line)
+        terms = summary_weights.keys() & line_weights.keys()
+        total = max(sum(summary_weights.values()), sum(line_weights.values()))
+        overlap = sum(summary_weights[term] for term in terms) / total if terms else 0.0
+        is_same = len(terms) >= MIN_SHARED_TERMS and overlap >= MIN_OVERLAP
         if is_same and is_fix_message(info.message):
             fixes.append(fix)
     return fixes

@@ -24,10 +24,16 @@ import defusedxml.ElementTree
 from tosloc.core.errors import ReportError
 from tosloc.core.records import BugReport
 from tosloc.reports.issues import OUR_LINES, records_of, report_of, text_at
-from tosloc.reports.source import Json, clean, decoded, read_bytes, time_of, zone_of
+from tosloc.reports.source import (
+    MOST_TAGS,
+    Json,
+    clean,
+    decoded,
+    read_bytes,
+    time_of,
+    zone_of,
+)
 
-MOST_TAGS: Final = 2_000_000
-"""Most tags of XML, or of a spreadsheet's XML: five times those of the largest published file."""
 _MAX_UNPACKED_BYTES: Final = 200_000_000
 """Bytes to which a spreadsheet may unpack."""
 _MAX_CHARACTERS: Final = 100_000_000

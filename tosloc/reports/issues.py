@@ -1,17 +1,21 @@
-"""Read new bug reports: text, Markdown, or the JSON of a tracker; each tracker is a table row."""
+"""Read new bug reports: text, Markdown, the JSON of a tracker, or what machines write of failures.
+
+Each tracker is a row of ``TRACKERS``, each format of failures one of ``failures.table.FORMATS``.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TextIO
 
-from tosloc.core.errors import ReportError
+from tosloc.core.errors import ReportError, pluralize
 from tosloc.core.records import BugReport
+from tosloc.reports.failures.table import read_failures
 from tosloc.reports.markup import COMMENT
 from tosloc.reports.parts import split_report_text
 from tosloc.reports.source import Json, clean, read_text, time_of, zone_of
@@ -250,8 +254,10 @@ def read_report(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> B
 
     It is text or Markdown (its first line is the summary; front matter may give ``id`` and
     ``opened``), the JSON of ``gh issue view``, of GitLab's, Bugzilla's or Jira's REST interface, or
-    our own ``{id, summary, description, opened}``. Its opening time is None if it has none; a time
-    without a zone is read in ``zone``. A report without an id is called like its file.
+    our own ``{id, summary, description, opened}``. Of test results, the output of a run or an event
+    of Sentry (see docs/formats.md) it is the most frequent failure, with a note about the others.
+    Its opening time is None if it has none; a time without a zone is read in ``zone``. A report
+    without an id is called like its file.
 
     Raises ReportError if it is missing, empty, an empty template, binary, too large, or JSON of no
     known kind.
@@ -260,16 +266,26 @@ def read_report(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> B
 
 
 def read_new_reports(
-    source: Path | Literal["-"] | TextIO, *, zone: str = "UTC", one: bool = False
+    source: Path | Literal["-"] | TextIO,
+    *,
+    zone: str = "UTC",
+    one: bool = False,
+    every_failure: bool = False,
 ) -> list[BugReport]:
     """Return the new reports in a file, ``one`` or many.
 
-    They are those of ``read_report``, or many as JSON lines or as a list of JSON. One of many
-    without an id is called like its file, with its number. Raises ReportError.
+    They are those of ``read_report``, or many as JSON lines or as a list of JSON. With
+    ``every_failure`` each distinct failure of a run is a report. One of many without an id is
+    called like its file, with its number. Raises ReportError.
     """
     text, name = read_text(source)
     default_id = source.stem if isinstance(source, Path) and source.is_file() else "report"
     read_in = zone_of(zone)
+    failures = read_failures(text, read_in, name)
+    if failures:
+        if not every_failure:
+            failures = _lead_failure(failures, name)
+        return _with_ids(failures, default_id)
     if re.match(r'\s*(?:\[\s*)?\{\s*["}]|\s*\[\s*\]', text) and not _begins_with_json(text):
         found = []
         for where, record in records_of(text, name):
@@ -291,11 +307,31 @@ def read_new_reports(
             raise ReportError(
                 f"{where}: the report is an empty template; fill in what happens and where"
             )
-    reports = []
-    for number, (_, report) in enumerate(found, start=1):
-        suffix = "" if len(found) == 1 else f":{number}"
-        reports.append(replace(report, id=report.id or f"{default_id}{suffix}"))
-    return reports
+    return _with_ids([report for _, report in found], default_id)
+
+
+def _lead_failure(failures: Sequence[BugReport], name: str) -> list[BugReport]:
+    """Return the first of the failures of a run, with a note about the others."""
+    others = len(failures) - 1
+    if not others:
+        return [failures[0]]
+    note = (
+        f"{name} has {pluralize(others, 'other failure')}; `tosloc localize --jsonl` answers each"
+    )
+    return [replace(failures[0], notes=(note,))]
+
+
+def _with_ids(reports: Sequence[BugReport], default_id: str) -> list[BugReport]:
+    """Return the reports; those without an id get ``default_id``, with a number if there are more.
+
+    >>> [report.id for report in _with_ids([BugReport("", "a", "", None)] * 2, "bug")]
+    ['bug:1', 'bug:2']
+    """
+    named = []
+    for number, report in enumerate(reports, start=1):
+        suffix = "" if len(reports) == 1 else f":{number}"
+        named.append(replace(report, id=report.id or f"{default_id}{suffix}"))
+    return named
 
 
 def _begins_with_json(text: str) -> bool:

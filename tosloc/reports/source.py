@@ -17,6 +17,8 @@ Json: TypeAlias = dict[str, object]
 
 LARGEST_FILE: Final = 100_000_000
 """Bytes of a file of reports; the largest published one has a thirtieth of it."""
+MOST_TAGS: Final = 2_000_000
+"""Most tags of XML, or of a spreadsheet's XML: five times those of the largest published file."""
 _EPOCH: Final = re.compile(r"-?[0-9]{9,13}(?:\.[0-9]{1,20})?")
 
 

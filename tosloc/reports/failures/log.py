@@ -1,0 +1,112 @@
+"""The text of a log without what its writer adds: times, colours, group markers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Final
+
+MAX_LINE_LENGTH: Final = 2_000
+"""Characters of a line that are read."""
+_SAMPLE: Final = 2_000
+"""Lines that are looked at to see whether a log has times."""
+_ESCAPES: Final = re.compile(
+    r"""(?x)
+      \x1b\[8mha:[\w+/=]{0,100000}\x1b\[0m    # a note of Jenkins, which a terminal hides
+    | \x1b\[[0-?]{0,40}[\x20-/]{0,9}[@-~]     # colours, and other sequences of a terminal
+    | \x1b\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)
+    | \x1b[()][0-9A-B]
+    """
+)
+_STAMPS: Final = (
+    # GitHub Actions, and gh run view --log, which writes job and step before; GitLab adds its
+    # stream and its number.
+    re.compile(
+        r"(?:[^\t\n]{1,200}\t[^\t\n]{1,200}\t)?\ufeff?"
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z ?(?:[0-9a-f]{2}[OE][ +]?)?"
+    ),
+    # Jenkins, with the plugin Timestamper, and Travis
+    re.compile(r"\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)\] ?"),
+    re.compile(r"\[?\d\d:\d\d:\d\d(?:\.\d{1,6})?\]?(?: {1,2}|$)"),
+    # docker build
+    re.compile(r"#\d{1,4} \d{1,6}\.\d{1,3} ?"),
+)
+_GROUP: Final = re.compile(
+    r"(?:##\[(?:group|endgroup|section)\]|::(?:group|endgroup)::|\[Pipeline\] |"
+    r"section_(?:start|end):\d{1,12}:)"
+)
+"""How a line begins that only divides a log into parts."""
+_LEVEL: Final = re.compile(r"##\[(?:error|warning|command|debug|notice)\]")
+_EVENT: Final = re.compile(r'\{(?="(?:Time|Action)":)')
+"""How an event of ``go test -json`` begins."""
+
+
+class Log:
+    """A text that may be the output of a run."""
+
+    def __init__(self, text: str, name: str = "the text") -> None:
+        """Read a text, with line feeds as line breaks."""
+        self.name = name
+        """Its name in errors."""
+        self.text = text
+        """The text as it was given."""
+
+    @cached_property
+    def lines(self) -> Sequence[str]:
+        """Its lines without times, colours, markers and blanks at their ends.
+
+        Each is cut at ``MAX_LINE_LENGTH``.
+        """
+        return [line.rstrip() for line in _lines_of_events(self._unstamped[0])]
+
+    @cached_property
+    def plain(self) -> str:
+        """The lines as one text."""
+        return "\n".join(self.lines)
+
+    @property
+    def is_stamped(self) -> bool:
+        """Whether a machine wrote a time before its lines, or divided it into parts."""
+        return self._unstamped[1]
+
+    @cached_property
+    def _unstamped(self) -> tuple[list[str], bool]:
+        """The lines without times, colours and markers, and whether there were any but colours."""
+        raw_lines = self.text.split("\n")
+        lines = [line[:MAX_LINE_LENGTH] for line in raw_lines]
+        if "\x1b" in self.text:
+            # A note of Jenkins may be longer than what is kept of a line.
+            lines = [_ESCAPES.sub("", line)[:MAX_LINE_LENGTH] for line in raw_lines]
+        filled = [line for line in lines[:_SAMPLE] if line.strip()]
+        is_stamped = False
+        for stamp in _STAMPS:
+            stamped = sum(stamp.match(line) is not None for line in filled)
+            if 2 * stamped > len(filled):
+                lines = [stamp.sub("", line, count=1) for line in lines]
+                is_stamped = True
+                break
+        kept = []
+        for line in lines:
+            if _GROUP.match(line):
+                is_stamped = True
+            else:
+                kept.append(_LEVEL.sub("", line, count=1) if line.startswith("##[") else line)
+        return kept, is_stamped
+
+
+def _lines_of_events(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines, those of ``go test -json`` as the test printed them."""
+    for line in lines:
+        if not _EVENT.match(line):
+            yield line
+            continue
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            yield line
+            continue
+        output = event.get("Output")
+        if isinstance(output, str):
+            yield from output.rstrip("\n").split("\n")
