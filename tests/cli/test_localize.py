@@ -562,7 +562,7 @@ def test_a_long_heading_is_cut_and_the_summary_is_not(folder, localize, localize
 
 NO_WORD = (
     "tosloc: no word of the report occurs in any file, so the files are ordered only by how often"
-    " they change"
+    " they change; add an error message, an identifier or a file name"
 )
 
 

@@ -411,3 +411,55 @@ def test_file_that_writes_the_message_has_it_as_a_reason(answer_to):
         reason.text for reason in hit.why
     ]
     assert 2 in [line.line for line in hit.code]
+
+
+# ---- what says nothing
+
+INVOICES = {
+    **{f"src/{name}.py": f"def {name}(x): return x\n" for name in "invoice mail cart tax".split()},
+    "src/pictures.py": "def containsImage(url): return url.endswith('png')\n",
+    "src/report.py": "def report(x): return x\n",
+    "src/settings.py": "HOST = header = cache = cookie = proxy = blank = target = href = None\n",
+    "src/screenshot.py": "def screenshot(): pass\n",
+    "utils/collect_env.py": "def collect_env(): print('collecting the environment')\n",
+    "install-paperless-ngx.sh": "echo paperless ngx\n",
+}
+PICTURE = "![image](https://user-images.githubusercontent.com/1/2-3.png)"
+
+
+@pytest.mark.parametrize("report", [f"{PICTURE}\n", f"See screenshot\n\n{PICTURE}\n"])
+def test_picture_alone_gives_no_confidence_and_asks_for_words(answer_to, report):
+    answer = answer_to(INVOICES, report)
+    assert {hit.share for hit in answer.hits} == {0.0}
+    assert answer.notes[-1].startswith("the report has no words of its own")
+    assert answer.notes[-1].endswith("add an error message, an identifier or a file name")
+
+
+NGINX = """
+server {
+    server_name x.org;
+    location / {
+        proxy_set_header Host $host;
+        proxy_cookie_path / /app;
+        proxy_cache off;
+    }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("report", "other"),
+    [
+        ("# [Bug Report] Invoice shows a wrong sum", "src/report.py"),
+        ('The invoice is wrong\n\n<a href="x" target="_blank">here</a>', "src/settings.py"),
+        (f"Invoice shows a wrong sum\n\n```\n{NGINX}\n```", "src/settings.py"),
+        ("The invoice is wrong\n```\npython collect_env.py\n```", "utils/collect_env.py"),
+        ("Paperless-ngx shows a wrong invoice", "install-paperless-ngx.sh"),
+    ],
+    ids=["tag", "attributes", "configuration", "diagnosis", "own name"],
+)
+def test_words_that_say_nothing_lift_no_file(answer_to, repository, report, other):
+    repository.git("remote", "add", "origin", "https://github.com/a/paperless-ngx.git")
+    answer = answer_to(INVOICES, f"{report}\n")
+    hits = {hit.path: hit for hit in answer.hits}
+    assert answer.hits[0].path == "src/invoice.py"
+    assert hits[other].why[0].text.startswith("No matching words")

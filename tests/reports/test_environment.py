@@ -112,3 +112,30 @@ def test_table_of_versions():
 
 def test_assignment_that_begins_like_a_key_is_code():
     assert split_report_text("```\nkernel = RBF(3)\n```").code == "kernel = RBF(3)"
+
+
+@pytest.mark.parametrize(
+    "line", ["return 0.0f", "height = 2.0.dp", "margin=2.0.dp", "scale 1.5f", "yield 0.5"]
+)
+def test_number_in_code_is_code(line):
+    assert split_report_text(f"```\n{line}\n```").code == line
+
+
+def test_line_of_a_block_of_code_is_code():
+    text = "def f():\n    import door\n    step 0.5\n    return x"
+    assert split_report_text(f"```\n{text}\n```").code == text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python collect_env.py",
+        "$ python -m torch.utils.collect_env",
+        "wget https://x.org/utils/collect_env.py",
+        "depot doctor -v",
+        "import depot; depot.show_versions()",
+    ],
+)
+def test_command_that_a_form_asks_to_run_is_environment(command):
+    block = f"{command}\nDoors: three\nCarts: four"
+    assert split_report_text(f"It hangs\n```\n{block}\n```").environment == block

@@ -1,5 +1,7 @@
 """Which part of a report each line of its description is."""
 
+import pytest
+
 from tosloc.reports.parts import split_report_text
 
 
@@ -53,3 +55,56 @@ def test_settings_are_data():
 def test_line_without_breaks_is_prose_whatever_it_begins_with():
     text = "2020-01-02 10:11:12 INFO " + "it hangs and then " * 99
     assert split_report_text(text).prose == text
+
+
+def test_code_keeps_its_markup():
+    text = "`<a href='x'>` fails\n```html\n<a target='_blank'><!-- door -->![cart](c.png)\n```"
+    parts = split_report_text(text)
+    assert parts.prose == "`<a href='x'>` fails"
+    assert parts.code == "<a target='_blank'><!-- door -->![cart](c.png)"
+
+
+def test_attributes_of_tags_are_left_out_and_their_text_stays():
+    text = 'See <a href="https://x.org" target="_blank">the cart</a><br>and <b class="c">doors</b>'
+    assert "".join(split_report_text(text).prose.split()) == "Seehttps://x.orgthecartanddoors"
+
+
+def test_component_that_looks_like_a_tag_stays():
+    assert "CartList" in split_report_text("It fails in <CartList items={1}> only").prose
+
+
+def test_template_in_a_block_is_the_form():
+    text = "It hangs\n```\ndepot --self-test\nrun(3)\n```"
+    parts = split_report_text(text, {"depot self test"})
+    assert parts.form == "depot --self-test"
+    assert parts.code == "run(3)"
+
+
+NGINX = "server {\n  server_name x.org;\n  location / {\n    proxy_pass http://b;\n  }\n}"
+APACHE = '<VirtualHost *:80>\nServerName x.org\nDocumentRoot "/srv"\n</VirtualHost>'
+SYSTEMD = "[Unit]\nDescription=Cart\n[Service]\nExecStart=/bin/cart\nWantedBy=multi-user.target"
+COMPOSE = "services:\n  db:\n    container_name: db\n    depends_on:\n      - cache_server"
+DOCKER = "FROM debian\nENV DEBIAN_FRONTEND=none\nRUN apt-get install libpq_dev"
+
+
+@pytest.mark.parametrize("block", [NGINX, APACHE, SYSTEMD, COMPOSE, DOCKER])
+def test_configuration_of_another_program_is_environment(block):
+    parts = split_report_text(f"It hangs\n```\n{block}\n```", is_own_term=frozenset().__contains__)
+    assert parts.environment == block
+
+
+@pytest.mark.parametrize("block", [NGINX, COMPOSE])
+def test_configuration_of_names_that_files_contain_is_evidence(block):
+    own_terms = {"servername", "containername"}
+    parts = split_report_text(f"It hangs\n```\n{block}\n```", is_own_term=own_terms.__contains__)
+    assert parts.environment == ""
+
+
+@pytest.mark.parametrize(
+    "block",
+    ["run(door)\nopen_door(3)\nclose_door(3)", '{\n"door_id": 1,\n"cart_id": 2,\n"c": 3\n}'],
+    ids=["code", "json"],
+)
+def test_other_block_of_unknown_names_is_no_environment(block):
+    parts = split_report_text(f"```\n{block}\n```", is_own_term=frozenset().__contains__)
+    assert parts.environment == ""

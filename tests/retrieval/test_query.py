@@ -120,8 +120,58 @@ def test_the_form_does_not_say_that_it_worked():
     assert not query("The leaf falls", question, template_keys(question)).says_that_it_worked
 
 
-def test_report_of_form_alone_counts_as_a_whole():
-    assert query("", "- OS: Linux").weights == {"linux": 1.0, "o": 1.0}
+@pytest.mark.parametrize(
+    ("summary", "description"),
+    [
+        ("", "- OS: Linux"),
+        ("![image](https://user-images.githubusercontent.com/1/2-3.png)", ""),
+        ("See screenshot", "![the cart](https://x.org/a.png)\n<img src='b.png' alt='cart'>"),
+        ("Bug report", "## Describe the bug\nA clear and concise description.\n<!-- cart -->"),
+        ("[BUG] <title>", "1. Go to '...'\n4. See error\n - Browser [e.g. chrome, safari]"),
+        ("[Bug]: ", "_No response_"),
+        ("Paperless-ngx", "paperless ngx!"),
+    ],
+    ids=["environment", "picture", "pointer", "template", "example", "tag", "own name"],
+)
+def test_report_without_own_words_has_none(summary, description):
+    report = BugReport("r", summary, description, None)
+    assert Query(report, projects=["a/paperless-ngx"]).weights == {}
+
+
+def test_link_of_a_tag_names_its_file():
+    asked = query("leaf", '<a href="https://github.com/a/b/blob/main/src/tree.py">here</a>')
+    assert [link.path for link in asked.locations.links] == ["src/tree.py"]
+
+
+def test_caption_of_a_picture_names_no_file():
+    asked = query("leaf", "![src/tree.py](https://x.org/src/leaf.py.png)")
+    assert asked.locations.paths == ()
+
+
+def test_offsets_of_locations_are_those_of_the_written_report():
+    asked = query("leaf <br>", "<!-- a form -->\nsrc/tree.py fails")
+    [place] = asked.locations.paths
+    whole = "leaf <br>\n<!-- a form -->\nsrc/tree.py fails"
+    assert whole[place.offset :].startswith("src/tree.py")
+
+
+def test_path_in_the_environment_names_no_file():
+    asked = query("leaf", "```\npython tools/collect_env.py\n```\nsrc/tree.py fails")
+    assert [path.path for path in asked.locations.paths] == ["src/tree.py"]
+
+
+@pytest.mark.parametrize(
+    "text", ["flask.Flask falls", "see flask/app.py", "pip install flask-login", "flask::run()"]
+)
+def test_name_that_continues_the_projects_name_counts(text):
+    report = BugReport("r", "", text, None)
+    assert "flask" in Query(report, projects=["pallets/flask"]).weights
+
+
+def test_tag_of_a_title_is_no_word_anywhere():
+    asked = query("[Bug Report] Leaf falls")
+    assert asked.mentions == ("Leaf", "falls")
+    assert asked.summary_counts == {"leaf": 1, "fall": 1}
 
 
 def test_lead_is_what_the_reporter_says():

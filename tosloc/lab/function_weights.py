@@ -211,7 +211,7 @@ def _function_tables(project: Project, work: Path, config: Config) -> Iterator[F
                 files = first_files(run.ranking(case.report.id), version, facts)
                 template = templates.of_commit(case.version)
                 shared = shared_lines.as_of(case.report.opened_seconds)
-                query = Query(case.report, template | shared, projects)
+                query = Query(case.report, template | shared, projects, version.has_term)
                 yield _table(query, version, files, changed.in_version)
 
 

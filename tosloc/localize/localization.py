@@ -52,14 +52,16 @@ if TYPE_CHECKING:
     from tosloc.rerank.llm.prompt import FileCard
     from tosloc.rerank.llm.reranker import LanguageModelReranker
 
+_WHAT_TO_ADD: Final = "add an error message, an identifier or a file name"
+NO_WORD: Final = (
+    "the report has no words of its own beside pictures, its form and the environment, so the files"
+    f" are ordered only by how often they change; {_WHAT_TO_ADD}"
+)
 NO_SHARED_WORD: Final = (
     "no word of the report occurs in any file, so the files are ordered only by how often they"
-    " change"
+    f" change; {_WHAT_TO_ADD}"
 )
-TOO_GENERAL: Final = (
-    "the report is too general for a confidence score; add an error message, an identifier or a"
-    " file name"
-)
+TOO_GENERAL: Final = f"the report is too general for a confidence score; {_WHAT_TO_ADD}"
 MAX_FUNCTIONS_OF_CARD: Final = 5
 """Functions of a file that a language model gets to know."""
 FUNCTIONS_OF_SUSPECTS: Final = 3
@@ -100,7 +102,8 @@ class Localization:
             self.notes += (note,)
         history = version.history.as_of(report.opened_seconds)
         form_lines = version.template | history.shared_lines
-        query = Query(report, form_lines, history.releases.projects)
+        projects = history.releases.projects
+        query = Query(report, form_lines, projects, version.index.has_term)
         repository = None if version.repository is None else version.repository.repo
         context = QueryContext(query, version.index, history, repository)
         self.stage_one = StageOneResult.of(context, stage_one)
@@ -117,11 +120,8 @@ class Localization:
                 self.scores = final_scores(self.scores, self.reranked)
                 if reranker.note:
                     self.notes += (RoutineNote(reranker.note),)
-        if not context.shares_words:
-            self.notes += (NO_SHARED_WORD,)
-        elif not context.distinguishes_files:
-            # Reasons may still name shared words: too few of them, or in too many files.
-            self.notes += (TOO_GENERAL,)
+        if not context.distinguishes_files:
+            self.notes += (_describe_gap(context),)
         if not np.isfinite(self.scores).all():
             raise CheckpointError("the weights give scores that are not numbers; train again")
         self.scores_by_stages = self.scores
@@ -439,6 +439,16 @@ class Localization:
             text = f"Moved up from rank {old_place + 1} by stage two: {', '.join(words)}"
             reasons[file] = Reason("terms", text)
         return reasons
+
+
+def _describe_gap(context: QueryContext) -> str:
+    """Return what a report lacks that distinguishes no files."""
+    if not context.query.weights:
+        return NO_WORD
+    if not context.shares_words:
+        return NO_SHARED_WORD
+    # Reasons may still name shared words: too few of them, or in too many files.
+    return TOO_GENERAL
 
 
 def _describe_suspect(change: SuspectChange) -> str:

@@ -207,7 +207,8 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     version = localizer.version(None if answer.searched.uncommitted else answer.commit)
     shared_lines = version.history.shared_lines.as_of(answer.report.opened_seconds)
     projects = version.history.releases.projects
-    query = Query(answer.report, version.template | shared_lines, projects)
+    form_lines = version.template | shared_lines
+    query = Query(answer.report, form_lines, projects, version.index.has_term)
     snapshot = version.snapshot
     repository = localizer.repository
     assert repository is not None

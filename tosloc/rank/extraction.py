@@ -205,7 +205,8 @@ def _extract(
         version = VersionIndex(corpus, snapshot, opened.paths)
         known = opened.history.as_of(case.report.opened_seconds, commits)
         template = opened.templates.of_commit(case.version)
-        query = Query(case.report, template | known.shared_lines, known.releases.projects)
+        form_lines = template | known.shared_lines
+        query = Query(case.report, form_lines, known.releases.projects, version.has_term)
         context = QueryContext(query, version, known, repo)
         values = columns(context, extraction.names)
         rows = np.column_stack([*values.values()]).astype(np.float32)

@@ -105,7 +105,7 @@ class FileReasons:
         self.paths = context.version.paths
         self._spelling_by_term: dict[str, str] = {}
         """Terms of the report, each with the first spelling in the report."""
-        for source in (context.query.report.summary, context.query.prose):
+        for source in (context.query.title, context.query.prose):
             for word in text.words(_NOT_WRITTEN.sub(" ", source)):
                 for part in (*text.split_identifier(word), word):
                     for term in text.identifier_terms(part)[-1:]:
@@ -171,7 +171,7 @@ class FileReasons:
         """Path row -> how the report spells the file, for files that a spelling means alone."""
         spellings: dict[int, str] = {}
         paths = self.paths.table.paths
-        for source in (self.context.query.report.summary, self.context.query.prose):
+        for source in (self.context.query.title, self.context.query.written):
             for spelling in dict.fromkeys(_PATH.findall(source)):
                 rows = self.paths.find_by_frame_path(spelling)
                 if len(rows) == 1 and not self._is_foreign(spelling):

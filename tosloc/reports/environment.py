@@ -44,11 +44,13 @@ _SETUP: Final = re.compile(
 )
 """How lines begin of what is installed: - OS: Ubuntu 18.04, Python version: 3.7."""
 _RELEASE: Final = re.compile(
-    r"""(?x) \s{0,9} [-*]? \s{0,9} [A-Za-z][\w.\-]{0,40} (?: \ ?(?:==?|>=|@)\ ? | [ \t]{1,60} |
-      :\ ?v? )
-      v?\d+(?:\.\d+){1,4}[\w.+\-]{0,40} (?:[ \t]{1,60}[\w./\-]{1,40}){0,3} \s*"""
+    r"""(?x) \s{0,9} [-*]? \s{0,9}
+      (?! (?:assert|await|case|raise|return|throw|yield)\b )
+      [A-Za-z][\w.\-]{0,40} (?: \ ?(?:==|>=|@)\ ? | = | [ \t]{1,60} | :\ ?v? )
+      v?\d+(?:\.\d+){1,4} (?! [dflu]\b | \.?(?:dp|em|ms|px|rem|sp|pt)\b )
+      [\w.+\-]{0,40} (?:[ \t]{1,60}[\w./\-]{1,40}){0,3} \s*"""
 )
-"""numpy==1.18.5, numpy 1.18.5 pypi_0 pypi: a package with its release."""
+"""numpy==1.18.5, numpy 1.18.5 pypi_0 pypi: a package with its release, unlike ``return 0.5``."""
 BARE_RELEASE: Final = re.compile(
     r"\s*[`*_]{0,3}v?\d{1,9}(?:\.\d{1,9}){1,4}[\w.+\-]{0,40}[`*_]{0,3}\s*"
 )
@@ -65,13 +67,16 @@ DUMP: Final = re.compile(
       versions?\ of\ relevant\ libraries
       | \#{0,3}\s?(?:your\ )?(?:environment|system|platform)\ info(?:rmation)?\b[^.\n]{0,40}:?\s*$
       | (?:npm\ |npx\ )?envinfo\b | pip\ (?:list|freeze)\b | conda\ (?:list|info)\b
+      | \$?\s?(?:python\d?\s(?:-m\s)?|wget\s|curl\s)?[^\s'"()]{0,200}\bcollect_?env(?:\.py)?\b
+      | \$?\s?[\w./\-]{1,60}\s(?:doctor|diagnose|envinfo|show_versions)\b[^\n]{0,80}$
+      | [^\n]{0,80}\bshow_versions\(
       | package\s{1,60}version\b | \#\ packages\ in\ environment
       | (?:\#>\s{0,3})? (?: (?:devtools::|sessioninfo::)?session_?info\(\) | R\ version\ \d ) )"""
 )
 """The first line of a dump of what is installed."""
 OUTPUT_OF: Final = re.compile(
     r"""(?ix) (?:the\ )?(?:\W{0,6}) (?:the\ )?(?:output|result)s?\ (?:of|from)\ [^\n]{0,60}?
-      (?:diagnose|diag|doctor|version|--version|-v\b|\binfo\b|environment|\benv\b|list|freeze
+      (?:diagnose|diag|doctor|collect_?env|version|--version|-v\b|\binfo\b|environment|\benv\b|list|freeze
         |about|show_versions|status)"""
 )
 """A sentence before a block that a command of diagnosis has printed."""

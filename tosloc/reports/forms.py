@@ -49,18 +49,26 @@ _ASKED: Final = re.compile(
     r"""(?ix) \W* (?:
       a\ clear\ and\ concise | steps\ to\ reproduce\s | if\ applicable,?\ add |
         add\ any\ other\ context
-    | (?:go\ to|click\ on|scroll\ down\ to)\ ['"]?\.\. | see\ error\W*$ | _?no\ response_?\W*$ |
-      n/?a\W*$
+    | (?:\d\.\s)?(?:go\ to|click\ on|scroll\ down\ to)\ ['"`]?\.\.
+    | (?:\d\.\s)?see\ error\W*$ | _?no\ response_?\W*$ | n/?a\W*$
     | please\ (?:describe|explain|include|provide|paste|fill|tell|enter|replace|check|make\ sure
       |read|ensure|search|note\ that)\b
     | (?:i|we)\ (?:have|'ve)\ (?:searched|checked|read|verified)\b | have\ (?:you|i)\ (?:written
       |read|searched)\b
     | make\ sure\ (?:to|you|that)\b | thank(?:s|\ you)\ for | want\ to\ contribute\ to |
       is\ your\ feature\ request
+    | [\w\ ]{1,30}:?\ {0,3}\[e\.?g\b[^\]\n]{0,200}\]\W*$
     | before\ (?:submitting|opening|filing|creating|posting)\b | (?:first|also),?\ please\b
     )"""
 )
-"""How lines of forms begin that ask or advise."""
+"""How lines of forms begin that ask, advise or show an example."""
+_POINTER: Final = re.compile(
+    r"""(?ix) \W* (?:please\ |pls\ )?(?:(?:as|see|check|look\ at|refer\ to)\ )?(?:in\ )?
+      (?:the\ |this\ |my\ )?(?:(?:attached|above|below|following)\ )?
+      (?:attachments?|gifs?|images?|pictures?|recordings?|screen\ ?shots?|title|videos?)
+      (?:\ (?:is|are|was|were))?(?:\ (?:attached|above|below|here))?\W*"""
+)
+"""A line that only points to a picture, an attachment or the title."""
 _TEMPLATE_MARKS: Final = re.compile(
     r"(?:\s{0,99}[-*+#>|\s]{0,12}(?:\[[\sxX]?\]\s{0,4})?(?:(?:label|description|value|placeholder|about|title|name):\s{0,4}[|>]?)?\s{0,4})"
 )
@@ -78,11 +86,31 @@ _TEMPLATE_PATH: Final = re.compile(
     r"(?i)(?:\.github/|docs/|\.gitea/|\.forgejo/)?(?:ISSUE_TEMPLATE/[^/]{1,200}|ISSUE_TEMPLATE)\.(?:md|ya?ml|txt)|(?:\.github/|docs/)?ISSUE_TEMPLATE"
     r"|\.gitlab/issue_templates/[^/]{1,200}\.md"
 )
-_PREFIX: Final = re.compile(
-    r"(?i)\A\s*(?:"
-    r"[\[(](?:bug|bug report|issue|problem|regression|critical|error|question|help)[\])]"
-    r"|(?:bug|issue|problem|regression)(?:\s?report)?\s?[:\-]\s)\s*:?\s*"
+_KINDS: Final = frozenset(
+    """
+    bug bugs bugreport chore critical defect discussion enhancement error feat feature fix help idea
+    improvement issue problem proposal question regression report request rfc suggestion support
+    task triage wip
+    """.split()
 )
+"""Words of tags that say what kind of report it is, and not where the bug is."""
+_TAG: Final = re.compile(r"[\[(\u3010]([^\[\]()\u3010\u3011\n]{1,40})[\])\u3011]\s{0,9}[:\-]?")
+"""Words in brackets, of a title."""
+_PREFIX: Final = re.compile(
+    r"(?i)\A[\W_]{0,9}?(?:bug|feature|issue|problem|regression)(?:\s?(?:report|request))?\s?[:\-]\s"
+)
+"""How a title begins that says what kind of report it is without brackets."""
+_EMPTY_TITLE: Final = re.compile(
+    r"""(?ix) \W*+ (?:
+        (?:new\ )?(?:bug|issue|problem|defect)
+        (?:[-_ ]?(?:report|title|summary|template|description))?
+      | feature\ request
+      | title | summary | description | untitled
+      | (?:short|brief)\ (?:summary|description|title)(?:\ .*+)?+
+      | (?:describe|description\ of|summary\ of|about)\ (?:the|your)\ (?:bug|issue|problem)
+      | steps\ to\ reproduce | expected\ behaviou?r | what\ happened )?+ \W*+"""
+)
+"""A title that a form begins with, which says nothing of the bug."""
 
 
 def is_form_heading(line: str) -> bool:
@@ -98,12 +126,23 @@ def is_form_heading(line: str) -> bool:
 
 
 def is_form_line(line: str) -> bool:
-    """Return whether a line is a box to tick, or begins as a question or advice of a form does.
+    """Return whether a line is a box to tick, a question or advice of a form, or a mere pointer.
 
     >>> [is_form_line(line) for line in ("- [x] I searched", "Please describe it", "It hangs")]
     [True, True, False]
     """
-    return _BOX.match(line) is not None or _ASKED.match(line) is not None
+    if _BOX.match(line) is not None or _ASKED.match(line) is not None:
+        return True
+    return is_pointer(line)
+
+
+def is_pointer(line: str) -> bool:
+    """Return whether a line only points to a picture, an attachment or the title.
+
+    >>> is_pointer("Please see the screenshot below."), is_pointer("The screenshot is black")
+    (True, False)
+    """
+    return _POINTER.fullmatch(line) is not None
 
 
 def heading_words(line: str) -> list[str]:
@@ -188,9 +227,18 @@ def is_issue_template(path: str) -> bool:
 
 
 def bare_title(summary: str) -> str:
-    """Return a summary without words that only say that it is a bug.
+    """Return a summary without words that only say what kind of report it is.
 
     >>> bare_title("[BUG] Crash on save"), bare_title("BUG: Crash"), bare_title("Bug in Foo")
     ('Crash on save', 'Crash', 'Bug in Foo')
+    >>> bare_title("[Bug Report]: [cart] Crash"), bare_title("Crash (bug)"), bare_title("Bug")
+    ('[cart] Crash', 'Crash', '')
     """
-    return _PREFIX.sub("", summary) or summary
+    title = _PREFIX.sub("", _TAG.sub(_without_kind, summary)).strip()
+    return "" if _EMPTY_TITLE.fullmatch(title) else title
+
+
+def _without_kind(tag: re.Match[str]) -> str:
+    """Return an empty text for a tag in brackets that only says what kind of report it is."""
+    words = _WORDS.findall(tag[1].lower())
+    return "" if words and _KINDS.issuperset(words) else tag[0]

@@ -16,6 +16,7 @@ from typing import Final, Literal, NamedTuple, TextIO
 from tosloc.core.errors import ReportError, pluralize
 from tosloc.core.records import BugReport
 from tosloc.reports.failures.table import read_failures
+from tosloc.reports.forms import bare_title
 from tosloc.reports.markup import COMMENT
 from tosloc.reports.parts import split_report_text
 from tosloc.reports.source import Json, clean, read_text, time_of, zone_of
@@ -401,16 +402,6 @@ _FORM: Final = re.compile(
     """
 )
 """Lines of a form that nobody has filled in, beside those that ``split_report_text`` knows."""
-_TITLES: Final = re.compile(
-    r"""(?ix) \W*+ (?:
-        (?:new\ )?(?:bug|issue|problem|defect)
-        (?:[-_ ]?(?:report|title|summary|template|description))?
-      | title | summary | description | untitled
-      | (?:short|brief)\ (?:summary|description|title)(?:\ .*+)?+
-      | (?:describe|description\ of|summary\ of|about)\ (?:the|your)\ (?:bug|issue|problem)
-      | steps\ to\ reproduce | expected\ behaviou?r | what\ happened ) \W*+"""
-)
-"""What stands for a summary in a form."""
 
 
 def is_unfilled(report: BugReport) -> bool:
@@ -420,8 +411,7 @@ def is_unfilled(report: BugReport) -> bool:
     >>> [is_unfilled(BugReport("", title, form, None)) for title in ("Bug report", "Crash")]
     [True, False]
     """
-    title = COMMENT.sub("", report.summary).strip()
-    if title and not _TITLES.fullmatch(title):
+    if bare_title(COMMENT.sub("", report.summary)):
         return False
     parts = split_report_text(report.description)
     lines = "\n".join(parts._replace(environment="", form="")).splitlines()

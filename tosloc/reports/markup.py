@@ -1,4 +1,4 @@
-"""Markup of reports: comments, pictures, fences, quotation marks, rules and addresses.
+"""Markup of reports: comments, pictures, tags, fences, quotation marks, rules and addresses.
 
 Reports come as Markdown, and as text that was Markdown once: without fences, marks of headings and
 back-ticks.
@@ -11,14 +11,27 @@ from typing import Final
 
 COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 """A comment in HTML; one that does not end goes on to the end of the text."""
-PICTURE: Final = re.compile(
-    r"!\[[^\]\n]{0,300}\](?:\([^)\n]{0,500}\))?|<(?:img|video|picture|source)\b[^<>\n]{0,500}>|</?(?:details|summary|br|p)\b[^<>\n]{0,100}>"
-)
-"""A picture in Markdown or HTML, with its caption, and tags that only fold or break text."""
 FENCE: Final = re.compile(r"```+|^~~~~+", re.MULTILINE)
 """The marks before and after a block of code."""
 FENCE_TAG: Final = re.compile(r"[ \t]{0,9}([\w+#.\-]{0,30})[ \t]{0,9}\n")
 """The language of a block, right after the fence that opens it."""
+_CODE_OR_MARKUP: Final = re.compile(
+    r"""(?ixms)
+      (?P<code> (?:```+|^~~~~+) .*? (?:```+|^~~~~+|\Z) | `[^`\n]{1,300}` )
+    | <!-- .*? (?:-->|\Z)
+    | !\[ [^\]\n]{0,300} \] (?: \( [^)\n]{0,500} \) | \[ [^\]\n]{0,100} \] )?
+    | ^\ {0,3} \[ [^\]\n]{1,100} \]: \ {1,9} \S{1,500} \.(?:png|jpe?g|gif|svg|webp|mp4|mov)\b
+      [^\n]{0,100}
+    | </? (?:a|abbr|b|blockquote|br|caption|center|cite|code|dd|del|details|div|dl|dt|em|figure
+            |figcaption|font|h[1-6]|hr|i|img|ins|kbd|li|ol|p|picture|pre|q|s|small|source|span
+            |strike|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|video)
+      (?: \s [^<>]{0,500} | /)? >"""
+)
+"""Code, which keeps its markup, and what a reader of the page does not see as text.
+
+The latter are comments, pictures with their captions and addresses, and HTML tags that pages of
+trackers render."""
+_NOT_BREAKS: Final = re.compile(r"[^\n]")
 QUOTE: Final = re.compile(r"\s{0,3}(?:>\s?){1,9}")
 """The marks before a quoted line."""
 DASHES: Final = re.compile(r"[\W_]*")
@@ -28,6 +41,29 @@ _ADDRESS: Final = re.compile(
       [^\s<>)"'`]+? /(?:blob|tree|raw|blame)/ [^\s<>)"'`/]*+ (?:/(?P<file>[^\s<>)"'`]*+))? |
         [^\s<>)"'`]+ )"""
 )
+
+
+def without_markup(source: str) -> str:
+    """Return a text with blanks for its comments, pictures and HTML tags, code apart.
+
+    Length and line breaks stay, so that offsets keep their meaning, and so does the text between
+    two tags.
+
+    >>> without_markup('It <a href="x" target="_blank">hangs</a>: `<a>` ![cart](a.png)').split()
+    ['It', 'hangs', ':', '`<a>`']
+    """
+    return _CODE_OR_MARKUP.sub(_blank_markup, source)
+
+
+def _blank_markup(match: re.Match[str]) -> str:
+    """Return code as it is, and anything else as blanks, except for the address of a link."""
+    if match["code"]:
+        return match[0]
+    blanks = _NOT_BREAKS.sub(" ", match[0])
+    link = _ADDRESS.search(match[0]) if match[0][:2].lower() == "<a" else None
+    if link is None:
+        return blanks
+    return blanks[: link.start()] + link[0] + blanks[link.end() :]
 
 
 def without_addresses(source: str) -> str:

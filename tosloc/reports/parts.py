@@ -9,7 +9,7 @@ their Markdown. A line that could be two things is prose.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from tosloc.reports.builds import (
@@ -19,6 +19,7 @@ from tosloc.reports.builds import (
     is_compiler_command,
     is_failed_target,
 )
+from tosloc.reports.configuration import is_foreign_configuration
 from tosloc.reports.environment import (
     BARE_RELEASE,
     DUMP,
@@ -45,7 +46,7 @@ from tosloc.reports.line_shapes import (
     shows_code,
 )
 from tosloc.reports.logs import is_logged, log_level, names_failure, without_digits
-from tosloc.reports.markup import COMMENT, DASHES, FENCE, FENCE_TAG, PICTURE, QUOTE
+from tosloc.reports.markup import DASHES, FENCE, FENCE_TAG, QUOTE, without_markup
 from tosloc.reports.trace_lines import is_traced
 from tosloc.reports.traces import source_of_object
 
@@ -77,17 +78,24 @@ class ReportText(NamedTuple):
     """Frames of stack traces, but those that ``traces.without_frames`` takes out: Go, C, PHP, Ruby,
     Rust."""
     environment: str = ""
-    """What is installed, and what a command of diagnosis prints."""
+    """What is installed, what a command of diagnosis prints, and how other programs are
+    configured."""
     form: str = ""
     """What the form says: headings, boxes, questions, lines of the project's template, and lines
     that many reports share."""
 
 
-def split_report_text(description: str, form_lines: Collection[str] = ()) -> ReportText:
+def split_report_text(
+    description: str,
+    form_lines: Collection[str] = (),
+    is_own_term: Callable[[str], bool] | None = None,
+) -> ReportText:
     """Split a description into parts.
 
     ``form_lines`` are lines that are known to come from the project's issue forms, each as
-    ``template_key`` returns it. A line is classified by its first ``LONGEST_LINE`` characters.
+    ``template_key`` returns it. ``is_own_term`` returns whether files of the project contain a
+    term, see ``is_foreign_configuration``; without it no configuration is foreign. A line is
+    classified by its first ``LONGEST_LINE`` characters.
 
     >>> text = "## Describe the bug\\nIt hangs.\\n```\\nrun(3)\\n```\\n- OS: Linux\\n"
     >>> parts = split_report_text(text)
@@ -97,9 +105,8 @@ def split_report_text(description: str, form_lines: Collection[str] = ()) -> Rep
     >>> parts.errors, parts.near_errors, parts.log
     ('12:00:07 ERROR no door', '12:00:01 INFO up', '')
     """
-    splitter = _Splitter(form_lines)
-    bare = PICTURE.sub(" ", COMMENT.sub("\n", description))
-    for number, block in enumerate(FENCE.split(bare)):
+    splitter = _Splitter(form_lines, is_own_term)
+    for number, block in enumerate(FENCE.split(without_markup(description))):
         if number % 2 == 1:
             splitter.add_fenced(block)
         else:
@@ -111,9 +118,12 @@ def split_report_text(description: str, form_lines: Collection[str] = ()) -> Rep
 class _Splitter:
     """Lines of a description by kind, and what is known of the lines before."""
 
-    def __init__(self, form_lines: Collection[str]) -> None:
+    def __init__(
+        self, form_lines: Collection[str], is_own_term: Callable[[str], bool] | None
+    ) -> None:
         self.lines: defaultdict[str, list[str]] = defaultdict(list)
         self._form_lines = form_lines
+        self._is_own_term = is_own_term
         self._below_environment = False
         """Whether the last heading, or the last sentence, announced what is installed."""
         self._below_question = False
@@ -152,13 +162,19 @@ class _Splitter:
         """Add the lines of a block between two fences."""
         self.end_log()
         tag = FENCE_TAG.match(block)
+        language = tag[1].lower() if tag else ""
         content = block[tag.end() :] if tag else block
-        written = [line for line in content.splitlines() if line.strip()]
+        written = []
+        for line in content.splitlines():
+            if self._is_form(line.strip()):
+                self.lines["form"].append(line)
+            elif line.strip():
+                written.append(line)
         heads = [line[:LONGEST_LINE] for line in written]
         announced = self._below_environment and tag is not None and not shows_code(heads)
         if "\n" in content:
             self._below_environment = False
-        if announced or is_environment_block(heads):
+        if announced or is_environment_block(heads) or self._is_foreign(language, heads):
             self.lines["environment"] += written
             return
         logged = sum(map(is_logged, heads))
@@ -170,8 +186,8 @@ class _Splitter:
             self._add_build_block(written, heads)
             return
         settings = sum(map(is_setting, heads))
-        is_settings_language = tag is not None and tag[1].lower() in _SETTINGS
-        is_data = is_settings_language or (len(heads) > 2 and settings * 3 > len(heads) * 2)
+        is_data = language in _SETTINGS or (len(heads) > 2 and settings * 3 > len(heads) * 2)
+        has_code = shows_code(heads)
         for line, head in zip(written, heads, strict=True):
             if DASHES.fullmatch(head):
                 continue
@@ -181,13 +197,24 @@ class _Splitter:
             self.end_log()
             if is_traced(head):
                 self.lines["trace"].append(line)
-            elif is_installed(head):
+            elif not has_code and is_installed(head):
                 self.lines["environment"].append(line)
             elif is_built(head):
                 self._add_built(line, head)
             else:
                 self.lines["data" if is_data else "code"].append(line)
         self.end_log()
+
+    def _is_form(self, bare: str) -> bool:
+        """Return whether a line without blanks around it is one of the project's issue forms."""
+        if not self._form_lines or not bare or len(bare) > LONGEST_SHAPED_LINE:
+            return False
+        return template_key(bare) in self._form_lines
+
+    def _is_foreign(self, language: str, heads: Sequence[str]) -> bool:
+        """Return whether a block configures another program."""
+        is_own_term = self._is_own_term
+        return is_own_term is not None and is_foreign_configuration(language, heads, is_own_term)
 
     def _add_log_block(self, written: Iterable[str], heads: Iterable[str]) -> None:
         """Add the lines of a log; one without time or level goes on with the line before."""

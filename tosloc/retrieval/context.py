@@ -72,6 +72,11 @@ class VersionIndex:
         self.paths: VersionPaths = VersionPaths(table, snapshot.path_ids)
         """Words of the paths."""
 
+    def has_term(self, term: str) -> bool:
+        """Return whether any file contains a term."""
+        number = self.text.corpus.terms.get(term)
+        return number is not None and bool(self.text.frequency[number])
+
     @cached_property
     def file_class(self) -> ClassArray:
         """(F,) the class of each file: what its text shows, else what its path says."""

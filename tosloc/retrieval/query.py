@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -15,9 +16,9 @@ from tosloc.core.records import BugReport
 from tosloc.reports import traces
 from tosloc.reports.builds import shows_failed_build
 from tosloc.reports.commands import Command, find_commands
-from tosloc.reports.forms import bare_title, template_key
+from tosloc.reports.forms import bare_title, is_pointer, template_key
 from tosloc.reports.logs import CondensedText, condense_logs, expand_escapes
-from tosloc.reports.markup import without_addresses
+from tosloc.reports.markup import without_addresses, without_markup
 from tosloc.reports.named_changes import NamedChange, find_named_changes
 from tosloc.reports.named_versions import VersionClaim, find_version_claims
 from tosloc.reports.names import Name, find_names
@@ -60,6 +61,8 @@ TITLE_NAME_WEIGHT: Final = 3.0
 """Weight of a name in the title, see ``Query.names``."""
 MAX_COMPOUND_NAMES: Final = 100
 """Names of two words or more of a report that are looked up among the names of files."""
+_SEPARATORS: Final = re.compile(r"[-_. ]+")
+"""What may separate the words of a project's name."""
 BUILD_WORDS: Final = frozenset(
     text.terms("build built building builds compile compiler compilation make")
     + text.terms("error fail failed failure")
@@ -96,17 +99,24 @@ class Query:
     (``SharedLines``)."""
     projects: Sequence[str] = ()
     """Paths of the project on the web, such as pallets/flask; none if they are not known."""
+    is_own_term: Callable[[str], bool] | None = None
+    """Return whether files of the searched version contain a term; None if there is none."""
+
+    @cached_property
+    def _summary(self) -> str:
+        """The summary with blanks for its markup."""
+        return without_markup(self.report.summary)
 
     @cached_property
     def _condensed(self) -> CondensedText:
-        """Summary and description without most quiet lines of logs."""
-        whole = f"{self.report.summary}\n{self.report.description}"
+        """Summary and description without markup and most quiet lines of logs."""
+        whole = f"{self._summary}\n{without_markup(self.report.description)}"
         return condense_logs(expand_escapes(whole))
 
     @cached_property
     def description(self) -> str:
-        """The description without most quiet lines of its logs."""
-        return self._condensed.text.removeprefix(f"{self.report.summary}\n")
+        """The description without markup and most quiet lines of its logs."""
+        return self._condensed.text.removeprefix(f"{self._summary}\n")
 
     @cached_property
     def frames(self) -> tuple[traces.Frame, ...]:
@@ -120,15 +130,33 @@ class Query:
 
     @cached_property
     def parts(self) -> ReportText:
-        """The description without stack frames and addresses, divided by the kinds of its lines."""
-        bare = without_addresses(self.prose)
-        return split_report_text(text.separate_scripts(bare), self.form_lines)
+        """The description without stack frames and addresses, divided by the kinds of its lines.
+
+        The project's own name is left out, too.
+        """
+        bare = self._without_own_name(without_addresses(self.prose))
+        return split_report_text(text.separate_scripts(bare), self.form_lines, self.is_own_term)
 
     @cached_property
     def told(self) -> str:
         """What the reporter tells or shows: no form, environment or log, but its errors."""
         parts = [getattr(self.parts, name) for name in TOLD_PARTS]
         return "\n".join(filter(None, parts))
+
+    @cached_property
+    def written(self) -> str:
+        """``prose`` without the lines of the form and about the environment, with addresses."""
+        return "\n".join(filter(self._is_written, self.prose.splitlines()))
+
+    @cached_property
+    def _untold(self) -> frozenset[str]:
+        """Keys of the lines of the form and about the environment, as by ``template_key``."""
+        lines = f"{self.parts.form}\n{self.parts.environment}".splitlines()
+        return frozenset(map(template_key, lines)) | self.form_lines
+
+    def _is_written(self, line: str) -> bool:
+        """Return whether a line is neither one of the form nor about the environment."""
+        return template_key(line) not in self._untold
 
     @cached_property
     def message_lines(self) -> list[str]:
@@ -139,8 +167,21 @@ class Query:
 
     @cached_property
     def title(self) -> str:
-        """The summary without words that only say that it is a bug."""
-        return text.separate_scripts(bare_title(self.report.summary))
+        """The summary without addresses, the project's own name and words of every bug report."""
+        bare = bare_title(without_addresses(self._summary))
+        return "" if is_pointer(bare) else text.separate_scripts(self._without_own_name(bare))
+
+    def _without_own_name(self, source: str) -> str:
+        """Return a text with blanks for the project's name where it is a word of its own.
+
+        Many files may have it in their names, and a report has it wherever the bug is. Names that
+        continue, such as modules and paths, stay.
+        """
+        for project in self.projects:
+            words = _SEPARATORS.split(project.rpartition("/")[2].removesuffix(".git"))
+            name = "[-_. ]?".join(map(re.escape, words))
+            source = re.sub(rf"(?i)(?<![\w/.$@:-]){name}(?![\w/(]|[-.:]\w|::)", " ", source)
+        return source
 
     @cached_property
     def names(self) -> list[tuple[Name, float]]:
@@ -209,7 +250,7 @@ class Query:
     @cached_property
     def says_that_it_worked(self) -> bool:
         """Whether the report says in words that something worked before."""
-        lines = [self.report.summary, self.told]
+        lines = [self.title, self.told]
         for line in self.parts.form.splitlines():
             # "It used to work." has only words of forms, but their own headings are no sentences.
             if line.endswith((".", "!")) and not self._is_form(line):
@@ -226,15 +267,14 @@ class Query:
 
     @cached_property
     def summary_counts(self) -> Counter[str]:
-        """Term counts of the summary."""
-        return Counter(filter(self._counts, text.terms(self.report.summary)))
+        """Term counts of the title."""
+        return Counter(filter(self._counts, text.terms(self.title)))
 
     @cached_property
     def description_counts(self) -> dict[str, float]:
         """Term counts of the parts of the description, each times the weight of the part.
 
-        A command or key counts once more as its joined form. If neither summary nor description has
-        a term that counts, all of the description does.
+        A command or key counts once more as its joined form.
         """
         return self._description_counts(PART_WEIGHTS)
 
@@ -248,8 +288,6 @@ class Query:
                 counts[term] = counts.get(term, 0.0) + weight * count
         for command in self.commands:
             counts[command.joined] = counts.get(command.joined, 0.0) + 1.0
-        if not counts and not self.summary_counts:
-            return {term: float(count) for term, count in Counter(text.terms(self.prose)).items()}
         return counts
 
     @cached_property
@@ -314,7 +352,7 @@ class Query:
     @cached_property
     def mentions(self) -> tuple[str, ...]:
         """Words that the reporter tells, as written, each once in order of first appearance."""
-        return tuple(dict.fromkeys((*text.words(self.report.summary), *text.words(self.told))))
+        return tuple(dict.fromkeys((*text.words(self.title), *text.words(self.told))))
 
     @cached_property
     def qualified_names(self) -> tuple[str, ...]:
@@ -344,29 +382,28 @@ class Query:
     def locations(self) -> traces.Locations:
         """Files that the report names: in stack frames, as paths, modules, imports and links.
 
-        Links and paths in lines of the project's issue form are no words of the reporter. Links to
-        other projects name none of this project's files. Offsets are those in the summary, a line
-        break and the description.
+        Links and paths in lines of the issue form and about the environment are no words of the
+        reporter. Links to other projects name none of this project's files. Offsets are those in
+        the summary, a line break and the description.
         """
         locations = self._all_locations
         if self.foreign_projects:
             links = [link for link in locations.links if link.project not in self.foreign_projects]
             locations = locations._replace(links=tuple(links))
-        if self.form_lines:
-            locations = locations._replace(
-                links=self._without_form(locations.links), paths=self._without_form(locations.paths)
-            )
+        locations = locations._replace(
+            links=self._told_places(locations.links), paths=self._told_places(locations.paths)
+        )
         return locations.shift(self._condensed.original_offset)
 
-    def _without_form(self, places: Sequence[traces.Frame]) -> tuple[traces.Frame, ...]:
-        """Return the places that are in no line of the project's issue form."""
+    def _told_places(self, places: Sequence[traces.Frame]) -> tuple[traces.Frame, ...]:
+        """Return the places that are in no line of the issue form or about the environment."""
         condensed = self._condensed.text
         kept = []
         for place in places:
             start = condensed.rfind("\n", 0, place.offset) + 1
             end = condensed.find("\n", place.offset)
             line = condensed[start : len(condensed) if end < 0 else end]
-            if not self._is_form(line):
+            if self._is_written(line):
                 kept.append(place)
         return tuple(kept)
 

@@ -87,7 +87,7 @@ def write_function_runs(
         )
         template = templates.of_commit(case.version)
         form_lines = template | shared_lines.as_of(report.opened_seconds)
-        query = Query(report, form_lines, projects)
+        query = Query(report, form_lines, projects, version.has_term)
         ours.append(_our_ranking(query, run.ranking(report.id), version, facts))
         scores = function_bm25(report, list(facts.values())).tolist()
         bm25.append(_ranking(report.id, zip(names, scores, strict=True)))
