@@ -365,6 +365,37 @@ SENTRY_API = """\
    {"filename": "./src/cart.ts", "function": "total", "lineNo": 21, "inApp": true,
     "context": [[20, "total() {"], [21, "  return rebate.share"]]}]}}]}}]}
 """
+COMPILERS = """\
+make: Entering directory '/srv/shop'
+src/cart.c:21:10: error: use of undeclared identifier 'rebate'
+   21 |   return rebate;
+      |          ^
+src/door.c:7:3: warning: unused variable 'key'
+make: *** [Makefile:3: cart.o] Error 1
+"""
+RUSTC = """\
+   Compiling shop v0.1.0 (/srv/shop)
+error[E0425]: cannot find value `rebate` in this scope
+  --> src/cart.rs:21:5
+   |
+21 |     rebate
+   |     ^^^^^^ not found in this scope
+
+For more information about this error, try `rustc --explain E0425`.
+error: could not compile `shop` (lib) due to 1 previous error
+"""
+TSC = """\
+> shop@1.0.0 build
+> tsc
+
+src/cart.ts(21,5): error TS2304: Cannot find name 'rebate'.
+"""
+KOTLINC = """\
+> Task :compileKotlin FAILED
+e: file:///srv/shop/src/Cart.kt:21:5 Unresolved reference: rebate
+
+FAILURE: Build failed with an exception.
+"""
 TWICE = "rebate counted twice"
 SAMPLES = {
     "pytest": Sample(
@@ -492,6 +523,30 @@ SAMPLES = {
     ),
     "Sentry's interface": Sample(
         SENTRY_API, "total(src/cart): TypeError: no share", "./src/cart.ts", 21, "total"
+    ),
+    "compilers": Sample(
+        COMPILERS,
+        "compilation: use of undeclared identifier 'rebate'",
+        "src/cart.c",
+        21,
+        noise="unused",
+    ),
+    "compilers: Rust": Sample(
+        RUSTC,
+        "compilation: cannot find value `rebate` in this scope",
+        "src/cart.rs",
+        21,
+        noise="explain",
+    ),
+    "compilers: TypeScript": Sample(
+        TSC, "compilation: Cannot find name 'rebate'.", "src/cart.ts", 21
+    ),
+    "compilers: Kotlin": Sample(
+        KOTLINC,
+        "compilation: Unresolved reference: rebate",
+        "///srv/shop/src/Cart.kt",
+        21,
+        noise="FAILURE",
     ),
 }
 """Name of a format -> a sample of it."""

@@ -261,6 +261,10 @@ def test_a_run_in_a_fence_stays_a_report(name):
     assert read(f"$ make test\n\n```\n{SAMPLES[name].text}```\n") == []
 
 
+def test_an_error_of_a_compiler_may_be_the_title_of_a_report():
+    assert read("error[E0308]: mismatched types\n\nThe compiler should say why.\n") == []
+
+
 def test_a_run_that_passed_has_no_failures():
     text = "=== test session starts ===\ntests/test_cart.py .. [100%]\n=== 2 passed in 0.1s ===\n"
     assert read(text) == []

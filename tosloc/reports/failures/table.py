@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from tosloc.core.errors import ReportError
 from tosloc.core.records import BugReport
+from tosloc.reports.failures.compilers import read_compiler
 from tosloc.reports.failures.failure import Failure, to_reports
 from tosloc.reports.failures.javascript import read_jest, read_mocha, read_vitest
 from tosloc.reports.failures.junit import is_junit, read_junit
@@ -130,6 +131,8 @@ FORMATS: Final = (
         r"\s{0,4}Determining projects to restore|Test run for |\[xUnit\.net |\s{2,4}Failed \S"
         r"|Starting test execution|VSTest version|Build started|Microsoft \(R\) ",
     ),
+    # An error of a compiler is also a usual title of a report, so output must begin otherwise.
+    Format("compilers", _has("error", "e: "), read_compiler, r"(?!)"),
 )
 """All formats. Logs of continuous integration contain the output of runners."""
 _OPENING: Final = re.compile(
