@@ -62,6 +62,7 @@ COMMANDS = {
     "lab feature-ablation": "--projects projects.toml",
     "lab function-weights": "--projects projects.toml",
     "lab report-parts": "reports.jsonl",
+    "lab evidence": "--projects projects.toml",
     "lab pretrain": "--projects projects.toml",
     "lab pack": "run --repo repo --reports reports.jsonl --out new",
     "lab suspects": "--projects projects.toml --work new",

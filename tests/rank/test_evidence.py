@@ -15,6 +15,8 @@ from tosloc.rank.evidence import (
     find_statements,
     raise_asserted,
 )
+from tosloc.rank.reasons import RepositoryLookups
+from tosloc.rank.stage_one import StageOne, StageOneResult
 
 FILES = ["src/cart.py", "src/door.py", "src/lock.py", "tests/test_door.py"]
 TRACE = """Traceback (most recent call last):
@@ -179,6 +181,15 @@ def test_strongest_statement_about_a_file_counts(make_context):
 def test_paper_knows_no_statements(make_context):
     context = make_context(FILES, "Error in lock.py")
     assert not find_asserted(context, features.PAPER_NAMES).any()
+
+
+def test_raised_file_has_the_frame_as_its_reason(make_context):
+    """Even if the weights distrust frames."""
+    context = make_context(FILES, "Shop crashes", f"Please help.\n{TRACE}")
+    answer = StageOneResult.of(context, StageOne(("own_frame",), np.array([-1.0])))
+    assert answer.order[0] == 1
+    [reason, *_] = answer.choose_reasons(1, RepositoryLookups())
+    assert reason.kind == "frame"
 
 
 # Made-up crash reports

@@ -127,18 +127,20 @@ def test_a_sign_is_1_for_the_functions_that_have_it(score, sign, summary, descri
     assert max(scores.values()) == (1.0 if names else 0.0)
 
 
+WORDS = {PATHS[0]: {"code": "shape draw canvas line colour area corner angl sum"}, PATHS[1]: {}}
+
+
 def test_function_of_a_frame_is_listed_first_however_short_it_is(score):
-    words = {PATHS[0]: {"code": "shape draw canvas line colour area corner angl sum"}, PATHS[1]: {}}
     trace = 'File "pkg/shapes.py", line 8, in area\n'
-    [first, _] = score(["sum of corner angles"], texts=words)
+    [first, _] = score(["sum of corner angles"], texts=WORDS)
     assert first[0].name == "compute_area"
-    [first, _] = score(["sum of corner angles", trace], texts=words)
+    [first, _] = score(["sum of corner angles", trace], texts=WORDS)
     assert first[0].name == "Shape.area"
 
 
 def test_functions_of_frames_are_listed_from_the_innermost_one(score):
     trace = 'File "pkg/shapes.py", line 5, in draw\nFile "pkg/shapes.py", line 8, in area\n'
-    [first, _] = score(["corner angles of a colour", trace])
+    [first, _] = score(["draw canvas line colour", trace], texts=WORDS)
     assert [function.name for function in first[:2]] == ["Shape.area", "Shape.draw"]
 
 
