@@ -22,7 +22,7 @@ LAYERS = [
     {"storage"},
     {"rank", "rerank", "plots"},
     {"localize"},
-    {"train"},
+    {"train", "bisect"},
     {"mine", "web", "mcp", "lab"},
     {"cli"},
 ]

@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from tosloc.bisect.weights import find_candidates
 from tosloc.code import text
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.core.errors import RepositoryError, ToslocError
@@ -47,7 +48,7 @@ from tosloc.paths.classify import which_are_tests
 from tosloc.rank.fitting import fit_listwise
 from tosloc.rank.line_history import is_comment
 from tosloc.rank.ranking_lists import RankingLists
-from tosloc.rank.suspect_candidates import Candidates, collect_candidates
+from tosloc.rank.suspect_candidates import Candidates
 from tosloc.rank.suspect_features import FEATURES, WEIGHTS
 from tosloc.reports.labelled import load_dataset
 from tosloc.retrieval.documents import Document, Documents, DocumentsView
@@ -240,11 +241,7 @@ def judge_project(
     Truth and the ranks of BM25, which take longest, are kept in the folder ``work``.
     """
     with Repository(project.repo) as repository:
-        dataset = load_dataset(
-            repository, project.reports, suffixes=frozenset(SOURCE_SUFFIXES), progress=progress
-        )
-        cases = [case for case in dataset.cases if case.fix_commit and case.fixed]
-        cases = spread_evenly(cases, project.at_most)
+        cases = find_cases(repository, project, progress)
         kept = _read_or_find_truth(repository, project, cases, work, progress)
     judged = []
     with Localizer.open(project.repo, checkpoint="none", ready=False) as localizer:
@@ -252,7 +249,7 @@ def judge_project(
             truth = kept[case.report.id]["truth"]
             if not truth:
                 continue
-            candidates = find_candidates(localizer, case)
+            candidates = find_candidates(localizer, case.report, case.version)
             ranks = {NEWEST: _rank_newest(candidates, truth), BM25: kept[case.report.id]["bm25"]}
             judged.append(
                 JudgedReport(
@@ -266,14 +263,15 @@ def judge_project(
     return ProjectReports(project.name, judged, len(cases) - len(judged))
 
 
-def find_candidates(localizer: Localizer, case: Case) -> Candidates:
-    """Return the candidates of a labelled report, asked for its version."""
-    version = localizer.version(case.version)
-    localization = localizer.localization(case.report, version)
-    hits, blamed_files = localization.suspect_files(version.choose())
-    assert localizer.repository is not None
-    context = localization.stage_one.context
-    return collect_candidates(localizer.repository, context, hits, blamed_files)
+def find_cases(
+    repository: Repository, project: Project, progress: Progress = ignore_progress
+) -> list[Case]:
+    """Return a project's labelled reports that name their fix, at most those that it asks for."""
+    dataset = load_dataset(
+        repository, project.reports, suffixes=frozenset(SOURCE_SUFFIXES), progress=progress
+    )
+    cases = [case for case in dataset.cases if case.fix_commit and case.fixed]
+    return spread_evenly(cases, project.at_most)
 
 
 def _rank_newest(candidates: Candidates, truth: Mapping[str, int]) -> int | None:

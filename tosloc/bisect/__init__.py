@@ -1,0 +1,6 @@
+"""Bisection that tests the commits which most likely introduced the fault of a report.
+
+It imports localize and all packages below it, but not evaluate.
+
+Modules for other packages: graph, state, steps, weights.
+"""

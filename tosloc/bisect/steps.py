@@ -1,0 +1,287 @@
+"""The next step of a bisection: the commit to test, or the one that introduced the fault."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tosloc.bisect.graph import (
+    CommitGraph,
+    choose_commit,
+    expected_runs,
+    plain_runs,
+    scale_weights,
+)
+from tosloc.bisect.state import MAX_COMMITS, Bisection, Marks, Weights
+from tosloc.bisect.weights import weigh_commits
+from tosloc.core.errors import ToslocError
+from tosloc.git.discovery import WebPages
+from tosloc.git.repository import Repository
+
+SKIP_CODE: Final = 125
+"""Exit code of a test command that cannot test a commit."""
+NOT_RUN_CODES: Final = (126, 127)
+"""Exit codes of shells for commands that cannot be run, or do not exist."""
+MIN_SHOWN_PRIOR: Final = 1.005
+"""Smallest prior that is printed; a smaller one is written as 1, the prior without a command."""
+FIRST_ABORTING_CODE: Final = 128
+"""Exit code of a test command from which on the bisection stops, as in git."""
+
+
+class Kind(Enum):
+    """What a bisection can do next."""
+
+    test = "test"
+    """Test the commit that halves the weight."""
+    merge_base = "merge base"
+    """Test a merge base first, because a good commit is no ancestor of the bad one."""
+    found = "found"
+    """Nothing: the commit introduced the fault."""
+    undecided = "undecided"
+    """Nothing: all commits that could be tested were skipped."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a bisection knows now, and what it does next."""
+
+    kind: Kind
+    commit: str
+    """Full id of the commit to test or found; the bad commit if it is undecided."""
+    candidates: tuple[tuple[str, float], ...]
+    """Commits that may have introduced the fault with their probability, most likely first."""
+    runs: float
+    """Expected number of further test runs."""
+    plain_runs: float
+    """Expected number of further test runs by bisection that halves the number of commits."""
+    notes: tuple[str, ...] = ()
+    """Sentences for the user."""
+
+    @property
+    def is_test(self) -> bool:
+        """Whether there is a commit to test."""
+        return self.kind in (Kind.test, Kind.merge_base)
+
+
+def read_graph(
+    repository: Repository, bad: str, good: Sequence[str], *, first_parent: bool = False
+) -> CommitGraph:
+    """Return the commits that may have introduced a fault. Raises ToslocError for too many."""
+    command = ["rev-list", "--topo-order", "--reverse", "--parents", "--stdin"]
+    if first_parent:
+        command.append("--first-parent")
+    commits: list[str] = []
+    parents: list[list[int]] = []
+    positions: dict[str, int] = {}
+    with repository.stream(command, [bad, *(f"^{commit}" for commit in good)]) as output:
+        for line in output:
+            commit, *parent_ids = line.decode("ascii").split()
+            if first_parent:
+                parent_ids = parent_ids[:1]
+            positions[commit] = len(commits)
+            commits.append(commit)
+            parents.append([positions[name] for name in parent_ids if name in positions])
+            if len(commits) > MAX_COMMITS:
+                raise ToslocError(
+                    f"more than {MAX_COMMITS:,} commits are between the good and the bad commit;"
+                    " name a later good one, or an earlier bad one"
+                )
+    return CommitGraph(commits, parents)
+
+
+def weigh_graph(
+    repository: Repository,
+    marks: Marks,
+    report: str,
+    scores: dict[str, float],
+    *,
+    first_parent: bool = False,
+) -> Weights:
+    """Return the weights of the commits between good and bad ones, by the scores of suspects.
+
+    If only first parents are followed, a merge has the weights of all commits that it brought.
+    """
+    assert marks.bad is not None
+    graph = read_graph(repository, marks.bad, marks.good)
+    commits = graph.commits
+    values = weigh_commits(commits, scores)
+    if first_parent:
+        line, sums = graph.first_parent_line(scale_weights(values))
+        commits = line.commits
+        values = sums / sums.sum()
+    even = float(values.min())
+    above = np.flatnonzero(values > even).tolist()
+    return Weights(report, {commits[place]: float(values[place]) for place in above}, even)
+
+
+def plan_step(bisection: Bisection, marks: Marks | None = None) -> Step:
+    """Return the next step of a bisection; ``marks`` default to its own.
+
+    Raises ToslocError if an end is missing, or if the marks contradict each other.
+    """
+    marks = marks or bisection.marks()
+    if marks.bad is None or not marks.good:
+        raise ToslocError(_describe_missing(marks))
+    repository = bisection.repository
+    graph = read_graph(repository, marks.bad, marks.good, first_parent=bisection.first_parent)
+    if not len(graph):
+        raise ToslocError(_describe_contradiction(repository, marks.bad, marks.good))
+    weights = scale_weights(bisection.weights().of_graph(graph))
+    probabilities = weights / weights.sum()
+    order = np.argsort(-probabilities, kind="stable").tolist()
+    candidates = tuple((graph.commits[place], float(probabilities[place])) for place in order)
+    merge_base, notes = _find_merge_base(repository, marks)
+    if merge_base is not None:
+        kind = Kind.merge_base
+        commit = merge_base
+    else:
+        skipped = [graph.positions[name] for name in marks.skipped if name in graph.positions]
+        place = choose_commit(graph, weights, skipped)
+        if place is None:
+            kind = Kind.found if len(graph) == 1 else Kind.undecided
+            return Step(kind, marks.bad, candidates, 0.0, 0.0, notes)
+        kind = Kind.test
+        commit = graph.commits[place]
+    return Step(kind, commit, candidates, expected_runs(weights), plain_runs(len(graph)), notes)
+
+
+def add_mark(bisection: Bisection, mark: str, commits: Sequence[str]) -> Step | None:
+    """Mark commits as "bad", "good" or "skip", and return the next step; None if an end is missing.
+
+    Raises ToslocError, and changes nothing, if that contradicts earlier marks.
+    """
+    marks = bisection.marks().with_mark(mark, commits)
+    has_ends = marks.bad is not None and marks.good
+    step = plan_step(bisection, marks) if has_ends else None
+    bisection.mark(mark, commits)
+    return step
+
+
+def take_step(bisection: Bisection, step: Step) -> None:
+    """Check out the commit to test, or add the found commit to git's log."""
+    if step.is_test:
+        bisection.check_out(step.commit)
+    elif step.kind is Kind.found:
+        bisection.note_culprit(step.commit)
+
+
+def _describe_missing(marks: Marks) -> str:
+    """Return the sentence about marks without a bad or without a good commit."""
+    mark = "bad" if marks.bad is None else "good"
+    return f"this bisection has no {mark} commit; mark one: tosloc bisect {mark} REV"
+
+
+def _describe_contradiction(repository: Repository, bad: str, good: Sequence[str]) -> str:
+    """Return the sentence about a bad commit that a good one contains."""
+    containing = [commit for commit in good if not len(read_graph(repository, bad, [commit]))]
+    return (
+        f"the bad commit {bad[:10]} is contained in the good commit {containing[0][:10]}, so the"
+        " fault was fixed in between; name a good commit that is older, or check if the two were"
+        " mixed up"
+    )
+
+
+def _find_merge_base(repository: Repository, marks: Marks) -> tuple[str | None, tuple[str, ...]]:
+    """Return a merge base to test before the range can be trusted, and notes for the user.
+
+    As in git, it has to be good if a good commit is no ancestor of the bad one: otherwise the fault
+    may have been fixed on the way to the good commit.
+    """
+    assert marks.bad is not None
+    ends = [*marks.good, f"^{marks.bad}"]
+    with repository.stream(["rev-list", "-n1", "--stdin"], ends) as output:
+        if not output.read():
+            return None, ()
+    notes: tuple[str, ...] = ()
+    with repository.stream(["merge-base", "--all", marks.bad, *marks.good]) as output:
+        merge_bases = output.read().decode("ascii").split()
+    for commit in merge_bases:
+        if commit in marks.skipped:
+            notes += (
+                f"the merge base {commit[:10]} was skipped, so the fault may have been there before"
+                " the good commit branched off",
+            )
+        elif commit not in marks.good:
+            return commit, notes
+    return None, notes
+
+
+def mark_for_exit_code(code: int) -> str:
+    """Return the mark that an exit code of a test command stands for, as in ``git bisect run``.
+
+    Raises ToslocError for a code that ends the bisection.
+
+    >>> mark_for_exit_code(0), mark_for_exit_code(1), mark_for_exit_code(125)
+    ('good', 'bad', 'skip')
+    """
+    if code >= FIRST_ABORTING_CODE:
+        raise ToslocError(
+            f"the command ended with exit code {code}, and codes from {FIRST_ABORTING_CODE} on stop"
+            " the bisection; exit with 1 for bad or 125 to skip, and run the same command again to"
+            " continue"
+        )
+    if code == SKIP_CODE:
+        return "skip"
+    return "bad" if code else "good"
+
+
+class CommitDescription(NamedTuple):
+    """A commit in words."""
+
+    commit: str
+    """Full id."""
+    author: str
+    authored: datetime
+    subject: str
+    files: tuple[str, ...]
+    """Paths that it changes; of a merge, compared with its first parent."""
+    url: str | None
+    """Address of its page on the web, if the host is known."""
+
+
+def describe_commit(repository: Repository, commit: str) -> CommitDescription:
+    """Return a commit with its author, date, subject and files."""
+    command = ["log", "-1", "--no-show-signature", "--format=%an%x00%aI%x00%s", commit]
+    with repository.stream(command) as output:
+        author, authored, subject = output.read().decode("utf-8", "replace").split("\0")
+    [info] = repository.commits([commit])
+    compared = f"{commit} {info.parents[0]}" if info.parents else commit
+    files = []
+    for _, _, path in repository.changes([compared]):
+        files.append(path.decode("utf-8", "surrogateescape"))
+    pages = WebPages.of(repository.remote_url())
+    url = None if pages is None else pages.commit(commit)
+    when = datetime.fromisoformat(authored)
+    return CommitDescription(commit, author, when, subject.strip(), tuple(files), url)
+
+
+def bayesect_commands(bisection: Bisection) -> list[str]:
+    """Return commands that start ``git bayesect`` with the weights of a bisection as its priors.
+
+    It follows first parents only, so a merge gets the weights of all commits that it brought. Its
+    priors are relative to 1, the prior of every commit that is not named.
+    """
+    marks = bisection.marks()
+    if marks.bad is None or not marks.good:
+        raise ToslocError(_describe_missing(marks))
+    repository = bisection.repository
+    graph = read_graph(repository, marks.bad, marks.good, first_parent=bisection.first_parent)
+    if not len(graph):
+        raise ToslocError(_describe_contradiction(repository, marks.bad, marks.good))
+    line, sums = graph.first_parent_line(scale_weights(bisection.weights().of_graph(graph)))
+    [oldest] = repository.commits([line.commits[0]])
+    if not oldest.parents:
+        raise ToslocError(
+            "git bayesect needs a good commit among the first parents of the bad one, and there is"
+            " none; start with an older good commit"
+        )
+    commands = [f"git bayesect start --old {oldest.parents[0]} --new {marks.bad}"]
+    for commit, value in zip(line.commits, (sums / sums.min()).tolist(), strict=True):
+        if value >= MIN_SHOWN_PRIOR:
+            commands.append(f"git bayesect prior --commit {commit} --weight {value:.3g}")
+    return commands

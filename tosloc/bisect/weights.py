@@ -1,0 +1,59 @@
+"""How likely each commit of a range introduced the fault of a report.
+
+Letters in shapes: C commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from tosloc.core.records import BugReport, FloatArray, Progress, ignore_progress
+from tosloc.localize.localizer import Localizer
+from tosloc.rank.suspect_candidates import Candidates, collect_candidates
+
+TEMPERATURE: Final = 0.5
+"""Divisor of the scores of suspects before their softmax."""
+EVEN_SHARE: Final = 0.2
+"""Part of the weight that all commits of a range share evenly, because a suspect may be wrong."""
+
+
+def find_candidates(
+    localizer: Localizer, report: BugReport, commit: str, progress: Progress = ignore_progress
+) -> Candidates:
+    """Return the commits that may have introduced the fault of a report, asked of a version.
+
+    Raises as ``Localizer.localize`` does.
+    """
+    version = localizer.version(commit, progress)
+    localization = localizer.localization(report, version, progress)
+    hits, blamed_files = localization.suspect_files(version.choose())
+    assert localizer.repository is not None
+    context = localization.stage_one.context
+    return collect_candidates(localizer.repository, context, hits, blamed_files)
+
+
+def score_suspects(
+    localizer: Localizer, report: BugReport, commit: str, progress: Progress = ignore_progress
+) -> dict[str, float]:
+    """Return the score of each commit that may have introduced the fault of a report."""
+    candidates = find_candidates(localizer, report, commit, progress)
+    return dict(zip(candidates.commits, candidates.scores().tolist(), strict=True))
+
+
+def weigh_commits(commits: Sequence[str], scores: Mapping[str, float]) -> FloatArray:
+    """Return (C,) the probability that each commit introduced the fault, summing to 1.
+
+    It is the softmax of the scores of the suspects among the commits, and an even share of each
+    commit. Without a suspect all commits are equal.
+    """
+    values = np.array([scores.get(commit, -np.inf) for commit in commits])
+    even = np.full(len(commits), 1 / len(commits))
+    highest = values.max()
+    if highest == -np.inf:
+        return even
+    odds = np.exp((values - highest) / TEMPERATURE)
+    result: FloatArray = (1 - EVEN_SHARE) * odds / odds.sum() + EVEN_SHARE * even
+    return result
