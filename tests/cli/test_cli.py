@@ -274,7 +274,7 @@ def test_help_lists_commands_under_headings(tosloc):
         assert f"\n  {name} " in text
 
 
-@pytest.mark.parametrize("group", ["lab", "cache", "mcp"])
+@pytest.mark.parametrize("group", ["bisect", "lab", "cache", "mcp"])
 def test_help_shows_whole_sentences_about_commands(tosloc, group):
     text = tosloc(group, "--help")[0]
     assert "..." not in text.partition("Commands:")[2]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from tosloc.cli import cache, commands, judging, localize, mine, serve
+from tosloc.cli import bisect, cache, commands, judging, localize, mine, serve
 from tosloc.cli.guard import WRONG_INPUT, run_guarded
 from tosloc.cli.options import MAX_SHORT_HELP, FullHelpGroup
 from tosloc.core.errors import ToslocError
@@ -92,6 +92,12 @@ def _create_app() -> typer.Typer:
         epilog="Example: tosloc lab baselines --help",
         no_args_is_help=True,
         rich_markup_mode=None,
+    )
+    app.add_typer(
+        bisect.app,
+        name="bisect",
+        rich_help_panel="Localize",
+        epilog="Example: tosloc bisect start bug.md --good v1.2",
     )
     app.add_typer(serve.mcp_app, name="mcp", rich_help_panel="Serve")
     app.add_typer(

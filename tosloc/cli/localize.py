@@ -256,7 +256,7 @@ def _read_all(
     """
     reports = []
     for source in sources:
-        for report in _read_reports(source, repo, every_failure):
+        for report in read_reports(source, repo, every_failure):
             reports.append(replace(report, opened=opening_time or report.opened))
     return reports
 
@@ -430,7 +430,7 @@ def _folder_globs(folders: Sequence[str], repository: Repository | None) -> list
     return globs
 
 
-def _read_reports(source: str, repo: Path | None, every_failure: bool) -> list[BugReport]:
+def read_reports(source: str, repo: Path | None, every_failure: bool) -> list[BugReport]:
     """Return the reports of an argument: a file, standard input, an issue at GitHub, or a text.
 
     ``every_failure`` is as in ``read_new_reports``. Raises ReportError.

@@ -1,0 +1,554 @@
+"""``tosloc bisect`` on small repositories: git's state, marks, ends, output and refusals."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.bisect.conftest import TEST, TEST_COMMAND, make_line
+from tests.conftest import GitRepository
+from tosloc.bisect.state import WEIGHTS_FILE, Bisection
+from tosloc.git.repository import Repository
+
+REPORT = "The total of the shop is wrong"
+
+
+def head(repository):
+    """Return the full id of the checked out commit."""
+    return repository.git("rev-parse", "HEAD")
+
+
+def state(bisect, repository):
+    """Return what ``status --json`` says."""
+    return json.loads(bisect(repository, "status", "--json").out)
+
+
+# ---- without a report
+
+
+def test_without_a_report_commits_are_counted(bisect, line):
+    bisect(line, "start", "--good", "good")
+    ours = head(line)
+    bisect(line, "reset")
+    line.git("bisect", "start", "main", "good")
+    assert ours == head(line)
+
+
+def test_missing_report_is_said_in_one_sentence(bisect, line):
+    notes = bisect(line, "start", "--good", "good").err.splitlines()
+    sentence = "tosloc: there is no report, so every commit is equally likely, as in git bisect"
+    assert notes[-1] == sentence
+
+
+def test_run_finds_the_culprit(bisect, line):
+    bisect(line, "start", "--good", "good")
+    out = bisect(line, "run", *TEST_COMMAND).out
+    assert f"The first bad commit:\n  {line.commits[7][:10]} (2001-09-09) Change 7\n" in out
+    assert "    shop.py\n" in out
+
+
+def test_reset_restores_branch_and_files(bisect, line):
+    bisect(line, "start", "--good", "good")
+    bisect(line, "run", *TEST_COMMAND)
+    bisect(line, "reset")
+    assert line.git("symbolic-ref", "HEAD") == "refs/heads/main"
+    assert line.git("status", "--porcelain") == ""
+    assert (line.path / "a.txt").read_text() == "11\n"
+
+
+def test_reset_restores_a_detached_head(bisect, line):
+    line.git("checkout", "-q", "--detach", line.commits[10])
+    bisect(line, "start", "--good", "good")
+    bisect(line, "reset")
+    assert head(line) == line.commits[10]
+    assert line.git("rev-parse", "--abbrev-ref", "HEAD") == "HEAD"
+
+
+def test_reset_accepts_another_commit(bisect, line):
+    bisect(line, "start", "--good", "good")
+    bisect(line, "reset", line.commits[3])
+    assert head(line) == line.commits[3]
+
+
+def test_bad_end_can_be_named(bisect, line):
+    bisect(line, "start", "--good", "good", "--bad", line.commits[9])
+    assert state(bisect, line)["bad"] == line.commits[9]
+
+
+# ---- git's own state
+
+
+def test_git_understands_the_log(bisect, line):
+    bisect(line, "start", "--good", "good")
+    bisect(line, "good")
+    log = bisect(line, "log").out
+    assert line.git("bisect", "log") == log.strip()
+    bisect(line, "reset")
+    (line.path.parent / "log").write_text(log)
+    line.git("bisect", "replay", str(line.path.parent / "log"))
+    assert line.git("bisect", "log").count("\ngit bisect good") == 2
+
+
+def test_marks_of_git_count(bisect, line):
+    bisect(line, "start", "--good", "good")
+    line.git("bisect", "good", line.commits[5])
+    assert state(bisect, line)["left"] == 6
+
+
+def test_bisection_that_git_started_is_continued(bisect, line):
+    line.git("bisect", "start", "main", "good")
+    out = bisect(line, "run", *TEST_COMMAND).out
+    assert line.commits[7][:10] in out
+
+
+def test_other_terms_of_git_count(bisect, line):
+    line.git("bisect", "start", "--term-old", "fast", "--term-new", "slow", "main", "good")
+    bisect(line, "run", *TEST_COMMAND)
+    assert f"git bisect slow {line.commits[7]}" in line.git("bisect", "log")
+
+
+def test_culprit_is_in_the_log_once(bisect, line):
+    bisect(line, "start", "--good", "good")
+    bisect(line, "run", *TEST_COMMAND)
+    bisect(line, "next")
+    log = line.git("bisect", "log")
+    assert log.count(f"# first bad commit: [{line.commits[7]}] Change 7") == 1
+
+
+def test_ends_can_be_marked_one_after_the_other(bisect, line):
+    line.git("bisect", "start")
+    notes = bisect(line, "bad").err
+    assert notes == "tosloc: a bisection needs a good and a bad commit; mark the other one\n"
+    bisect(line, "good", "good")
+    assert state(bisect, line)["left"] == 11
+
+
+def test_paths_of_git_are_refused(fails, line):
+    line.git("bisect", "start", "main", "good", "--", "shop.py")
+    assert fails(line, "next").startswith("this bisection is limited to some paths")
+
+
+# ---- marks
+
+
+def test_mark_of_a_revision(bisect, line):
+    bisect(line, "start", "--good", "good")
+    bisect(line, "bad", "HEAD~1")
+    assert state(bisect, line)["left"] == 4
+
+
+def test_skipped_commit_is_not_tested_again(bisect, line):
+    bisect(line, "start", "--good", "good")
+    skipped = head(line)
+    bisect(line, "skip")
+    assert state(bisect, line)["skipped"] == [skipped]
+    assert head(line) != skipped
+
+
+def test_range_of_commits_is_skipped(bisect, line):
+    bisect(line, "start", "--good", "good")
+    bisect(line, "skip", f"{line.commits[2]}..{line.commits[5]}")
+    assert sorted(state(bisect, line)["skipped"]) == sorted(line.commits[3:6])
+
+
+def test_commits_that_cannot_be_told_apart_are_listed(bisect, line):
+    bisect(line, "start", "--good", line.commits[4], "--bad", line.commits[7])
+    out = bisect(line, "skip", line.commits[5], line.commits[6], code=2).out
+    assert out.startswith("Only skipped commits are left to test. One of these 3 commits")
+    assert all(commit[:10] in out for commit in line.commits[5:8])
+
+
+def test_run_stops_when_only_skipped_commits_are_left(bisect, line):
+    bisect(line, "start", "--good", "good")
+    program = (
+        "import sys, pathlib; n = int(pathlib.Path('a.txt').read_text());"
+        " sys.exit(125 if 5 <= n < 9 else n >= 7)"
+    )
+    out = bisect(line, "run", sys.executable, "-c", program, code=2).out
+    assert "One of these 5 commits" in out
+
+
+def test_contradictory_mark_is_refused_and_not_kept(fails, bisect, line):
+    bisect(line, "start", "--good", line.commits[5])
+    sentence = fails(line, "bad", line.commits[3])
+    assert sentence.startswith(f"the bad commit {line.commits[3][:10]} is contained in the good")
+    assert state(bisect, line)["bad"] == line.commits[11]
+
+
+def test_swapped_ends_are_refused(fails, line):
+    sentence = fails(line, "start", "--good", "main", "--bad", "good")
+    assert "check if the two were mixed up" in sentence
+    assert not (line.path / ".git/BISECT_START").exists()
+
+
+# ---- exit codes
+
+
+def test_exit_code_of_a_signal_stops_the_run(bisect, line):
+    bisect(line, "start", "--good", "good")
+    tested = head(line)
+    err = bisect(line, "run", sys.executable, "-c", "import sys; sys.exit(200)", code=2).err
+    assert "exit code 200" in err
+    assert head(line) == tested
+    assert line.git("bisect", "log").count("\ngit bisect") == 2
+
+
+def test_command_that_does_not_exist_stops_the_run(bisect, line):
+    bisect(line, "start", "--good", "good")
+    tested = head(line)
+    err = bisect(line, "run", "no-such-command", code=2).err
+    assert err.startswith("tosloc: no-such-command: this command does not exist (exit code 127)")
+    assert head(line) == tested
+
+
+def test_code_127_of_bad_commits_is_bad(bisect, line):
+    bisect(line, "start", "--good", "good")
+    program = TEST.replace("sys.exit(", "sys.exit(127 * (").replace("())", "()))")
+    assert line.commits[7][:10] in bisect(line, "run", sys.executable, "-c", program).out
+
+
+def test_options_of_the_command_are_its_own(bisect, line):
+    bisect(line, "start", "--good", "good")
+    program = f"import sys; assert sys.argv[1:] == ['--json', '-h']; {TEST}"
+    out = bisect(line, "run", sys.executable, "-c", program, "--json", "-h").out
+    assert line.commits[7][:10] in out
+
+
+# ---- graphs
+
+
+def make_branches(repository):
+    """Return the fork and the ends of a maintenance branch and of the main branch."""
+    fork = repository.commit({"shop.py": "1\n"}, "Fork")
+    stable = repository.commit({"stable.txt": "1\n"}, "Stable", parents=[fork])
+    first = repository.commit({"a.txt": "1\n"}, "One", parents=[fork])
+    culprit = repository.commit({"shop.py": "fault\n"}, "Two", parents=[first])
+    last = repository.commit({"a.txt": "3\n"}, "Three", parents=[culprit])
+    return fork, stable, culprit, last
+
+
+def test_merge_base_is_tested_first(bisect, repository):
+    fork, stable, culprit, _ = make_branches(repository)
+    out = bisect(repository, "start", "--good", stable).out
+    assert "their merge base comes first" in out
+    assert head(repository) == fork
+    assert culprit[:10] in bisect(repository, "run", *TEST_COMMAND).out
+
+
+def test_bad_merge_base_means_that_the_fault_was_fixed(fails, bisect, repository):
+    fork, stable, _, _ = make_branches(repository)
+    bisect(repository, "start", "--good", stable)
+    sentence = fails(repository, "bad")
+    assert sentence.startswith(
+        f"the bad commit {fork[:10]} is contained in the good commit {stable[:10]}, so the fault"
+        " was fixed in between"
+    )
+
+
+def test_skipped_merge_base_is_noted(bisect, repository):
+    fork, stable, culprit, _ = make_branches(repository)
+    bisect(repository, "start", "--good", stable)
+    note = bisect(repository, "skip").err
+    assert note.startswith(f"tosloc: the merge base {fork[:10]} was skipped")
+    assert culprit[:10] in bisect(repository, "run", *TEST_COMMAND).out
+
+
+def make_merge(repository):
+    """Return a repository in which a merged branch brings the fault."""
+    base = repository.commit({"shop.py": "1\n"}, "Base")
+    main = repository.commit({"a.txt": "1\n"}, "Main")
+    side = repository.commit({"b.txt": "1\n"}, "Side", parents=[base])
+    culprit = repository.commit({"shop.py": "fault\n"}, "Fault", parents=[side])
+    merge = repository.commit({"shop.py": "fault\n"}, "Merge", parents=[main, culprit])
+    repository.commit({"a.txt": "2\n"}, "Later")
+    return base, culprit, merge
+
+
+def test_culprit_on_a_merged_branch_is_found(bisect, repository):
+    base, culprit, _ = make_merge(repository)
+    bisect(repository, "start", "--good", base)
+    assert culprit[:10] in bisect(repository, "run", *TEST_COMMAND).out
+
+
+def test_first_parents_end_at_the_merge(bisect, repository):
+    base, _, merge = make_merge(repository)
+    bisect(repository, "start", "--first-parent", "--good", base)
+    assert state(bisect, repository)["left"] == 3
+    assert f"  {merge[:10]}" in bisect(repository, "run", *TEST_COMMAND).out
+
+
+# ---- places
+
+
+def test_subfolder_is_kept(bisect, repository):
+    for position in range(6):
+        files = {"shop.py": "fault\n" if position >= 4 else "1\n", "x.txt": f"{position}\n"}
+        if position == 0 or position == 5:
+            files["inner/b.txt"] = f"{position}\n"
+        repository.commit(files)
+    folder = repository.path / "inner"
+    bisect(folder, "start", "--good", repository.commits[0])
+    program = TEST.replace("shop.py", "../shop.py")
+    out = bisect(folder, "run", sys.executable, "-c", program).out
+    assert repository.commits[4][:10] in out
+    bisect(folder, "reset")
+    assert (folder / "b.txt").read_text() == "5\n"
+
+
+def test_linked_work_tree_is_bisected_alone(bisect, line):
+    linked = line.path.parent / "linked"
+    line.git("worktree", "add", "-q", "-b", "other", str(linked))
+    bisect(linked, "start", "--good", "good")
+    assert line.commits[7][:10] in bisect(linked, "run", *TEST_COMMAND).out
+    assert head(line) == line.commits[11]
+    bisect(linked, "reset")
+    assert (linked / "a.txt").read_text() == "11\n"
+
+
+def test_submodule_does_not_hinder(bisect, make_repository):
+    inner = make_line(make_repository("inner"), 3, 5)
+    outer = make_repository("outer")
+    for position in range(6):
+        content = "fault\n" if position >= 3 else "1\n"
+        number = min(position, 2)
+        modules = f'[submodule "lib"]\n\tpath = lib\n\turl = {inner.path}\n'
+        outer.commit(
+            {
+                "shop.py": content,
+                "x.txt": f"{position}\n",
+                ".gitmodules": modules,
+                "lib": ("160000", inner.commits[number].encode()),
+            }
+        )
+    outer.git("-c", "protocol.file.allow=always", "submodule", "-q", "update", "--init")
+    bisect(outer, "start", "--good", outer.commits[0])
+    assert outer.commits[3][:10] in bisect(outer, "run", *TEST_COMMAND).out
+    bisect(outer, "reset")
+    assert outer.git("status", "--porcelain", "--ignore-submodules=none") == ""
+
+
+READ_BISECT_HEAD = (
+    "import subprocess, sys; sys.exit('fault' in subprocess.run(['git', 'show',"
+    " 'BISECT_HEAD:shop.py'], capture_output=True, text=True, check=True).stdout)"
+)
+
+
+def test_nothing_is_checked_out_if_not_wanted(bisect, line):
+    bisect(line, "start", "--no-checkout", "--good", "good")
+    out = bisect(line, "run", sys.executable, "-c", READ_BISECT_HEAD).out
+    assert line.commits[7][:10] in out
+    assert head(line) == line.commits[11]
+
+
+@pytest.fixture
+def bare(line):
+    """Return a bare clone of the line."""
+    clone = GitRepository(line.path.parent / "bare.git", True, line.environment, line.commits)
+    line.git("clone", "-q", "--bare", str(line.path), str(clone.path))
+    return clone
+
+
+def test_bare_repository_needs_no_checkout(fails, bare):
+    assert "a bare repository has no files to test; add --no-checkout" in fails(
+        bare, "start", "--good", "good"
+    )
+
+
+def test_bare_repository_is_bisected_without_checkout(bisect, bare):
+    bisect(bare, "start", "--no-checkout", "--good", "good")
+    out = bisect(bare, "run", sys.executable, "-c", READ_BISECT_HEAD).out
+    assert bare.commits[7][:10] in out
+    bisect(bare, "reset")
+    assert not (bare.path / "BISECT_START").exists()
+
+
+# ---- refusals
+
+
+def test_dirty_tree_is_refused(fails, line):
+    (line.path / "a.txt").write_text("mine\n")
+    sentence = fails(line, "start", "--good", "good")
+    assert sentence.startswith(f"{line.path}: a.txt has uncommitted changes; commit or stash")
+    assert (line.path / "a.txt").read_text() == "mine\n"
+
+
+def test_new_files_are_no_hindrance(bisect, line):
+    (line.path / "notes.txt").write_text("mine\n")
+    bisect(line, "start", "--good", "good")
+    bisect(line, "reset")
+    assert (line.path / "notes.txt").read_text() == "mine\n"
+
+
+def test_start_that_cannot_check_out_changes_nothing(fails, line):
+    line.commit({"a.txt": None})
+    (line.path / "a.txt").write_text("mine\n")
+    assert "would be overwritten by checkout" in fails(line, "start", "--good", "good")
+    assert (line.path / "a.txt").read_text() == "mine\n"
+    assert not (line.path / ".git/BISECT_START").exists()
+    assert line.git("symbolic-ref", "HEAD") == "refs/heads/main"
+
+
+def test_second_start_is_refused(fails, bisect, line):
+    bisect(line, "start", "--good", "good")
+    assert fails(line, "start", "--good", "good").startswith("a bisection is in progress")
+
+
+@pytest.mark.parametrize("command", ["good", "bad", "skip", "next", "status", "log", "prior"])
+def test_commands_need_a_started_bisection(fails, line, command):
+    assert fails(line, command).startswith("no bisection is in progress; begin one")
+
+
+def test_reset_without_a_bisection_changes_nothing(bisect, line):
+    bisect(line, "reset")
+    assert head(line) == line.commits[11]
+
+
+def test_unknown_revision_is_refused(fails, line):
+    assert "no commit 'v9'" in fails(line, "start", "--good", "v9")
+
+
+# ---- weights
+
+
+def test_suspect_is_tested_early(bisect, line):
+    bisect(line, "start", REPORT, "--good", "good")
+    out = bisect(line, "run", *TEST_COMMAND).out
+    assert out.splitlines()[-1].startswith("2 test runs (git bisect: about 3.5)")
+
+
+def test_weights_stay_when_git_marks(bisect, line):
+    bisect(line, "start", REPORT, "--good", "good")
+    line.git("bisect", "good", line.commits[2])
+    candidates = state(bisect, line)["candidates"]
+    assert candidates[0]["commit"] == line.commits[7]
+    assert candidates[0]["probability"] > 0.5
+
+
+def test_weights_of_an_earlier_bisection_do_not_count(bisect, line):
+    bisect(line, "start", REPORT, "--good", "good")
+    line.git("bisect", "reset")
+    line.git("bisect", "start", "main", "good")
+    assert state(bisect, line)["report"] is None
+
+
+def test_damaged_weights_do_not_count(bisect, line):
+    bisect(line, "start", REPORT, "--good", "good")
+    (line.path / ".git" / WEIGHTS_FILE).write_text("{")
+    assert state(bisect, line)["report"] is None
+
+
+def test_reset_removes_the_weights(bisect, line):
+    bisect(line, "start", REPORT, "--good", "good")
+    bisect(line, "reset")
+    assert not (line.path / ".git" / WEIGHTS_FILE).exists()
+
+
+def test_report_without_a_suspect_in_the_range_is_noted(bisect, line):
+    err = bisect(line, "start", REPORT, "--good", line.commits[8]).err
+    assert "no suspect is in the range, so every commit is equally likely" in err
+
+
+def test_priors_are_commands_of_git_bayesect(bisect, line):
+    bisect(line, "start", REPORT, "--good", "good")
+    first, *priors = bisect(line, "prior").out.splitlines()
+    assert first == f"git bayesect start --old {line.commits[0]} --new {line.commits[11]}"
+    [heaviest] = [command for command in priors if line.commits[7] in command]
+    assert heaviest.startswith(f"git bayesect prior --commit {line.commits[7]} --weight ")
+    assert float(heaviest.split()[-1]) > 10
+
+
+def test_merge_has_the_prior_of_what_it_brought(bisect, repository):
+    base, _, merge = make_merge(repository)
+    bisect(repository, "start", "--good", base)
+    priors = bisect(repository, "prior").out.splitlines()
+    assert priors[1:] == [f"git bayesect prior --commit {merge} --weight 3"]
+
+
+# ---- output
+
+
+def test_status_shows_marks_and_candidates(bisect, line):
+    bisect(line, "start", REPORT, "--good", "good")
+    out = bisect(line, "status").out
+    assert out.startswith(f"Report: {REPORT}\nBad:    {line.commits[11][:10]} (2001-09-09)")
+    assert f"%  {line.commits[7][:10]} (2001-09-09) Change 7\n" in out
+
+
+def test_status_changes_nothing(bisect, line):
+    bisect(line, "start", "--good", "good")
+    tested = head(line)
+    line.git("bisect", "good", line.commits[2])
+    checked_out = head(line)
+    bisect(line, "status")
+    assert head(line) == checked_out
+    assert tested in line.commits
+
+
+def test_next_as_json_names_the_commit_to_test(bisect, line):
+    bisect(line, "start", "--good", "good")
+    values = json.loads(bisect(line, "next", "--json").out)
+    assert values["schema"] == "tosloc.bisect/1"
+    assert values["state"] == "test"
+    assert values["commit"]["id"] == head(line)
+    assert values["expected_runs"] == pytest.approx(values["expected_runs_of_git_bisect"])
+
+
+def test_found_commit_as_json(bisect, line):
+    bisect(line, "start", "--good", "good")
+    bisect(line, "run", *TEST_COMMAND)
+    values = json.loads(bisect(line, "next", "--json").out)
+    assert values["state"] == "found"
+    assert values["commit"]["id"] == line.commits[7]
+    assert values["commit"]["files"] == ["a.txt", "shop.py"]
+
+
+# ---- interruptions
+
+
+def start_run(folder, program):
+    """Start ``tosloc bisect run`` in a process group of its own."""
+    tosloc = Path(sys.executable).with_name("tosloc")
+    return subprocess.Popen(
+        [tosloc, "bisect", "run", sys.executable, "-c", program],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ,
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "send", "code"),
+    [
+        (signal.SIGINT, os.killpg, 130),
+        pytest.param(signal.SIGTERM, os.kill, 143, marks=pytest.mark.slow),
+        pytest.param(signal.SIGKILL, os.killpg, -9, marks=pytest.mark.slow),
+    ],
+    ids=["Ctrl-C", "SIGTERM to the command", "SIGKILL"],
+)
+def test_interrupted_run_is_continued(bisect, line, number, send, code):
+    bisect(line, "start", "--good", "good")
+    tested = head(line)
+    program = "import time; print('testing', flush=True); time.sleep(60)"
+    with start_run(line.path, program) as process:
+        while process.stdout.readline() != "testing\n":
+            pass
+        send(process.pid, number)
+        assert process.wait(60) == code
+    assert head(line) == tested
+    assert line.git("bisect", "log").count("\ngit bisect") == 2
+    assert line.commits[7][:10] in bisect(line, "run", *TEST_COMMAND).out
+
+
+def test_start_that_was_killed_before_the_marks_is_reset(fails, bisect, line):
+    with Repository(line.path) as repository:
+        Bisection(repository)._git("bisect", "start")
+    assert fails(line, "next").startswith("this bisection has no bad commit; mark one")
+    bisect(line, "reset")
+    assert line.git("symbolic-ref", "HEAD") == "refs/heads/main"

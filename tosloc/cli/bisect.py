@@ -1,0 +1,487 @@
+"""``tosloc bisect``: git's bisection, which tests the most suspect commits first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from tosloc.cli.localize import read_reports
+from tosloc.cli.options import FullHelpGroup, JsonOption
+from tosloc.cli.printing import make_console, print_json, print_notes, progress_bars
+from tosloc.core.errors import ReportError, ToslocError, pluralize
+from tosloc.core.io import escape_unprintable, truncate_text
+
+if TYPE_CHECKING:
+    from tosloc.bisect.state import Bisection, Marks, Weights
+    from tosloc.bisect.steps import CommitDescription, Step
+    from tosloc.git.repository import Repository
+
+UNDECIDED: Final = 2
+"""Exit code if only skipped commits are left, as in git."""
+SCHEMA: Final = "tosloc.bisect/1"
+"""Name and version of the format of ``--json``."""
+MAX_CANDIDATES: Final = 5
+"""Most candidates that are printed."""
+MAX_JSON_CANDIDATES: Final = 1000
+"""Most candidates in JSON."""
+MAX_FILES: Final = 10
+"""Most files of a found commit that are printed."""
+MAX_SUBJECT_CHARACTERS: Final = 100
+"""Characters of a commit's subject that are printed."""
+
+NOT_FOUND: Final = 127
+"""Exit code of a test command that does not exist."""
+_MARK_WORDS: Final = {"good": "good", "bad": "bad", "skip": "skipped"}
+
+app = typer.Typer(
+    cls=FullHelpGroup,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Find the change that broke something: git bisect, testing suspect changes first.",
+)
+RevisionArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="REV", help="Commit.", show_default="the checked out commit"),
+]
+
+
+@contextmanager
+def _open_bisection(*, running: bool = True) -> Iterator[Bisection]:
+    """Yield the bisection of the repository around the current folder."""
+    from tosloc.bisect.state import Bisection
+    from tosloc.git import discovery
+    from tosloc.git.repository import Repository
+
+    with Repository(discovery.current_repository()) as repository:
+        bisection = Bisection(repository, Path.cwd())
+        if running:
+            bisection.check_running()
+        yield bisection
+
+
+@app.command(epilog="Example: tosloc bisect start bug.md --good v1.2")
+def start(
+    good: Annotated[
+        list[str],
+        typer.Option(metavar="REV", help="Commit, branch or tag that works. Repeatable."),
+    ],
+    report: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="REPORT",
+            help="Bug report, as for tosloc localize: a file, - for standard input, an issue, or"
+            " the text in quotation marks.",
+            show_default="none: every commit is equally likely, as in git bisect",
+        ),
+    ] = None,
+    bad: Annotated[
+        str, typer.Option(metavar="REV", help="Commit, branch or tag that fails.")
+    ] = "HEAD",
+    first_parent: Annotated[
+        bool,
+        typer.Option("--first-parent", help="Follow only the first parent of merges, as in git."),
+    ] = False,
+    no_checkout: Annotated[
+        bool,
+        typer.Option(
+            "--no-checkout", help="Only set BISECT_HEAD to the commit to test, as in git."
+        ),
+    ] = False,
+) -> None:
+    """Start a bisection and check out the first commit to test."""
+    from tosloc.bisect.state import EQUAL_WEIGHTS, Marks
+
+    with _open_bisection(running=False) as bisection:
+        repository = bisection.repository
+        if bisection.is_running:
+            raise ToslocError(
+                "a bisection is in progress; continue it (tosloc bisect next), or end it (tosloc"
+                " bisect reset)"
+            )
+        if repository.work_tree is None and not no_checkout:
+            raise ToslocError(
+                f"{repository.path}: a bare repository has no files to test; add --no-checkout, and"
+                " let the command read the commit that BISECT_HEAD names"
+            )
+        marks = Marks(repository.resolve(bad), tuple(map(repository.resolve, good)))
+        if not no_checkout:
+            bisection.check_clean()
+        weights = EQUAL_WEIGHTS
+        if report is not None:
+            weights = _weigh(repository, report, marks, first_parent)
+        options = []
+        if first_parent:
+            options.append("--first-parent")
+        if no_checkout:
+            options.append("--no-checkout")
+        _start(bisection, marks, weights, options)
+        print_notes(
+            [
+                "mark the commit with tosloc bisect good, bad or skip, or let a command test it:"
+                " tosloc bisect run COMMAND"
+            ]
+        )
+        if not weights.commits:
+            reason = "there is no report" if report is None else "no suspect is in the range"
+            print_notes([f"{reason}, so every commit is equally likely, as in git bisect"])
+
+
+def _weigh(
+    repository: Repository,
+    source: str,
+    marks: Marks,
+    first_parent: bool,
+) -> Weights:
+    """Return the weights of the commits of a range by a report."""
+    from tosloc.bisect.steps import weigh_graph
+    from tosloc.bisect.weights import score_suspects
+    from tosloc.localize.localizer import Localizer
+
+    reports = read_reports(source, None)
+    if len(reports) != 1:
+        raise ReportError(
+            f"{source}: there are {len(reports)} reports, and a bisection is about one of them"
+        )
+    [report] = reports
+    assert marks.bad is not None
+    with (
+        progress_bars() as callback,
+        Localizer.open(repository.path, ready=False) as localizer,
+    ):
+        scores = score_suspects(localizer, report, marks.bad, callback)
+    name = report.summary or report.id
+    return weigh_graph(repository, marks, name, scores, first_parent=first_parent)
+
+
+def _start(bisection: Bisection, marks: Marks, weights: Weights, options: Sequence[str]) -> None:
+    """Start a bisection, and end it again if its first commit cannot be checked out."""
+    from tosloc.bisect.steps import plan_step, take_step
+
+    assert marks.bad is not None
+    plan_step(bisection, marks)  # contradictory marks are refused before anything is written
+    bisection.start(marks.bad, marks.good, weights, *options)
+    step = plan_step(bisection)
+    try:
+        take_step(bisection, step)
+    except ToslocError:
+        bisection.reset()
+        raise
+    print_notes(step.notes)
+    _print_status(bisection, step)
+
+
+@app.command(epilog="Example: tosloc bisect good")
+def good(revision: RevisionArgument = None) -> None:
+    """Mark a commit as good, and check out the next one to test."""
+    _mark("good", [revision])
+
+
+@app.command(epilog="Example: tosloc bisect bad")
+def bad(revision: RevisionArgument = None) -> None:
+    """Mark a commit as bad, and check out the next one to test."""
+    _mark("bad", [revision])
+
+
+@app.command(epilog="Example: tosloc bisect skip v1.3..v1.4")
+def skip(
+    revisions: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="REV",
+            help="Commits, or ranges such as v1.3..v1.4.",
+            show_default="the checked out commit",
+        ),
+    ] = None,
+) -> None:
+    """Mark commits that cannot be tested, and check out the next one to test."""
+    _mark("skip", revisions or [None])
+
+
+def _mark(mark: str, revisions: Sequence[str | None]) -> None:
+    """Mark revisions, and go on with the next step."""
+    from tosloc.bisect.steps import add_mark
+
+    with _open_bisection() as bisection:
+        commits = []
+        for revision in revisions:
+            commits += _resolve(bisection, revision)
+        step = add_mark(bisection, mark, commits)
+        if step is None:
+            print_notes(["a bisection needs a good and a bad commit; mark the other one"])
+        else:
+            _take_and_print(bisection, step)
+            _finish(step)
+
+
+def _resolve(bisection: Bisection, revision: str | None) -> list[str]:
+    """Return the commits that a revision or a range names; None is the checked out one."""
+    repository = bisection.repository
+    if revision is None:
+        return [bisection.current]
+    if ".." not in revision:
+        return [repository.resolve(revision)]
+    first, _, last = revision.partition("..")
+    ends = [repository.resolve(last or "HEAD"), f"^{repository.resolve(first or 'HEAD')}"]
+    with repository.stream(["rev-list", "--stdin"], ends) as output:
+        return output.read().decode("ascii").split()
+
+
+def _take_and_print(bisection: Bisection, step: Step) -> None:
+    """Check out the next commit to test and print it, or print the culprit."""
+    from tosloc.bisect.steps import take_step
+
+    take_step(bisection, step)
+    print_notes(step.notes)
+    _print_step(bisection, step)
+
+
+def _finish(step: Step) -> None:
+    """Exit with git's code if only skipped commits are left."""
+    from tosloc.bisect.steps import Kind
+
+    if step.kind is Kind.undecided:
+        raise typer.Exit(UNDECIDED)
+
+
+@app.command("next", epilog="Example: tosloc bisect next --json")
+def next_command(as_json: JsonOption = False) -> None:
+    """Check out the next commit to test, for example after git bisect good."""
+    from tosloc.bisect.steps import plan_step, take_step
+
+    with _open_bisection() as bisection:
+        step = plan_step(bisection)
+        take_step(bisection, step)
+        if as_json:
+            print_json(_step_values(bisection, step))
+        else:
+            print_notes(step.notes)
+            _print_step(bisection, step)
+        _finish(step)
+
+
+@app.command(epilog="Example: tosloc bisect status")
+def status(as_json: JsonOption = False) -> None:
+    """Show the marks, the commits that are left and the most likely of them; change nothing."""
+    from tosloc.bisect.steps import plan_step
+
+    with _open_bisection() as bisection:
+        step = plan_step(bisection)
+        if as_json:
+            print_json(_step_values(bisection, step))
+            return
+        print_notes(step.notes)
+        _print_status(bisection, step)
+
+
+@app.command(
+    "run",
+    epilog="Example: tosloc bisect run pytest -q tests/test_cart.py",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+def run_command(
+    command: Annotated[
+        list[str],
+        typer.Argument(metavar="COMMAND", help="Test command with its arguments."),
+    ],
+) -> None:
+    """Let a command test commit after commit until the change is found.
+
+    Its exit code says what a commit is, as in git bisect run: 0 good, 125 cannot be tested, 128 and
+    above stop, anything else bad.
+    """
+    from tosloc.bisect.steps import NOT_RUN_CODES, add_mark, mark_for_exit_code, plan_step
+
+    with _open_bisection() as bisection:
+        step = plan_step(bisection)
+        _take_and_print(bisection, step)
+        plain_runs = step.plain_runs
+        runs = 0
+        while step.is_test:
+            code = bisection.run(command, Path.cwd())
+            if runs == 0 and code in NOT_RUN_CODES:
+                _check_command(bisection, command, step, code)
+            mark = mark_for_exit_code(code)
+            runs += 1
+            print(f"Run {runs}: {step.commit[:10]} is {_MARK_WORDS[mark]}", flush=True)
+            next_step = add_mark(bisection, mark, [step.commit])
+            assert next_step is not None  # both ends were there before the command ran
+            step = next_step
+            _take_and_print(bisection, step)
+        counted = f"{pluralize(runs, 'test run')} (git bisect: about {plain_runs:.1f})"
+        print(f"{counted}; return to where you were: tosloc bisect reset")
+        _finish(step)
+
+
+def _check_command(bisection: Bisection, command: Sequence[str], step: Step, code: int) -> None:
+    """Raise ToslocError if the command cannot be run on a good commit either, as git does."""
+    good = bisection.marks().good[0]
+    bisection.check_out(good)
+    code_of_good = bisection.run(command, Path.cwd())
+    bisection.check_out(step.commit)
+    if code_of_good == code:
+        problem = "does not exist" if code == NOT_FOUND else "cannot be run"
+        raise ToslocError(
+            f"{command[0]}: this command {problem} (exit code {code}), on the good commit"
+            f" {good[:10]} either; check its name and path"
+        )
+
+
+@app.command("log", epilog="Example: tosloc bisect log > bisection.txt")
+def log_command() -> None:
+    """Print git's log of the bisection, which git bisect replay reads."""
+    with _open_bisection() as bisection:
+        print(bisection.log(), end="")
+
+
+@app.command(epilog="Example: tosloc bisect reset")
+def reset(
+    revision: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="REV",
+            help="Commit or branch to check out.",
+            show_default="what was checked out before",
+        ),
+    ] = None,
+) -> None:
+    """End the bisection, and check out what was checked out before it."""
+    with _open_bisection(running=False) as bisection:
+        bisection.reset(*(() if revision is None else (revision,)))
+
+
+@app.command(epilog="Example: tosloc bisect prior > priors.sh")
+def prior() -> None:
+    """Print the weights as commands for git bayesect, which bisects with flaky tests."""
+    from tosloc.bisect.steps import bayesect_commands
+
+    with _open_bisection() as bisection:
+        for line in bayesect_commands(bisection):
+            print(line)
+
+
+# ---- printing
+
+
+def _print_step(bisection: Bisection, step: Step) -> None:
+    """Print the commit to test with the expected number of runs, or what was found."""
+    from tosloc.bisect.steps import Kind, describe_commit
+
+    repository = bisection.repository
+    if step.kind is Kind.found:
+        _print_culprit(describe_commit(repository, step.commit))
+    elif step.kind is Kind.undecided:
+        number = len(step.candidates)
+        print(
+            f"Only skipped commits are left to test. One of these {number:,} commits introduced the"
+            " fault:"
+        )
+        _print_candidates(repository, step, number)
+    else:
+        print(_remaining(step))
+        if step.kind is Kind.merge_base:
+            print("A good commit is no ancestor of the bad one, so their merge base comes first.")
+        print(f"Testing {_commit_line(describe_commit(repository, step.commit))}", flush=True)
+
+
+def _remaining(step: Step) -> str:
+    """Return how many commits are left, and how many test runs they are expected to take."""
+    left = pluralize(len(step.candidates), "commit")
+    return (
+        f"{left} left; about {step.runs:.1f} more test runs expected"
+        f" (git bisect: {step.plain_runs:.1f})"
+    )
+
+
+def _commit_line(description: CommitDescription) -> str:
+    """Return a commit in one line: id, author's date and subject."""
+    subject = truncate_text(escape_unprintable(description.subject), MAX_SUBJECT_CHARACTERS)
+    return f"{description.commit[:10]} ({description.authored:%Y-%m-%d}) {subject}"
+
+
+def _print_culprit(description: CommitDescription) -> None:
+    """Print the commit that introduced the fault, with its author and files."""
+    from rich.text import Text
+
+    console = make_console()
+    style = "yellow bold" if description.url is None else f"yellow bold link {description.url}"
+    console.print(Text("The first bad commit:", "bold"), soft_wrap=True)
+    heading = _commit_line(description)
+    identity, _, rest = heading.partition(" ")
+    console.print(Text("  ").append(identity, style).append(f" {rest}"), soft_wrap=True)
+    author = escape_unprintable(truncate_text(description.author, MAX_SUBJECT_CHARACTERS))
+    console.print(Text(f"  by {author}", "dim"), soft_wrap=True)
+    for path in description.files[:MAX_FILES]:
+        console.print(Text(f"    {escape_unprintable(path)}"), soft_wrap=True)
+    more = len(description.files) - MAX_FILES
+    if more > 0:
+        console.print(Text(f"    and {pluralize(more, 'more file')}", "dim"), soft_wrap=True)
+
+
+def _print_candidates(repository: Repository, step: Step, number: int) -> None:
+    """Print the most likely candidates with their probability."""
+    from tosloc.bisect.steps import describe_commit
+    from tosloc.localize.answer import percent
+
+    for commit, probability in step.candidates[:number]:
+        line = _commit_line(describe_commit(repository, commit))
+        print(f"  {percent(probability):>4}  {line}")
+
+
+def _print_status(bisection: Bisection, step: Step) -> None:
+    """Print the report, the marks, the candidates and the next step."""
+    from tosloc.bisect.steps import describe_commit
+
+    repository = bisection.repository
+    weights = bisection.weights()
+    marks = bisection.marks()
+    if weights.commits:
+        report = truncate_text(escape_unprintable(weights.report), MAX_SUBJECT_CHARACTERS)
+        print(f"Report: {report}")
+    assert marks.bad is not None
+    print(f"Bad:    {_commit_line(describe_commit(repository, marks.bad))}")
+    for commit in marks.good[:MAX_CANDIDATES]:
+        print(f"Good:   {_commit_line(describe_commit(repository, commit))}")
+    if len(marks.good) > MAX_CANDIDATES:
+        print(f"        and {len(marks.good) - MAX_CANDIDATES:,} more good commits")
+    if marks.skipped:
+        print(f"Skipped: {pluralize(len(marks.skipped), 'commit')}")
+    if step.is_test and len(step.candidates) > 1:
+        print("Most likely:")
+        _print_candidates(repository, step, MAX_CANDIDATES)
+    _print_step(bisection, step)
+
+
+def _step_values(bisection: Bisection, step: Step) -> dict[str, Any]:
+    """Return what a bisection knows and does next as JSON values."""
+    from tosloc.bisect.steps import describe_commit
+
+    marks = bisection.marks()
+    description = describe_commit(bisection.repository, step.commit)
+    candidates = []
+    for commit, probability in step.candidates[:MAX_JSON_CANDIDATES]:
+        candidates.append({"commit": commit, "probability": round(probability, 9)})
+    return {
+        "schema": SCHEMA,
+        "state": step.kind.value,
+        "commit": {
+            "id": description.commit,
+            "author": escape_unprintable(description.author),
+            "authored": description.authored.isoformat(),
+            "subject": description.subject,
+            "files": [escape_unprintable(path) for path in description.files],
+            "url": description.url,
+        },
+        "bad": marks.bad,
+        "good": list(marks.good),
+        "skipped": sorted(marks.skipped),
+        "report": bisection.weights().report or None,
+        "left": len(step.candidates),
+        "candidates": candidates,
+        "expected_runs": round(step.runs, 3),
+        "expected_runs_of_git_bisect": round(step.plain_runs, 3),
+        "notes": list(step.notes),
+    }
