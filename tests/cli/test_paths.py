@@ -48,6 +48,7 @@ COMMANDS = {
     "mcp": "",
     "mcp install": "cursor --write",
     "index": "--repo repo",
+    "lab bisect": "--projects projects.toml",
     "lab evaluate": "runs",
     "lab compare": "runs others",
     "lab baselines": "--repo repo --reports reports.jsonl --out new",

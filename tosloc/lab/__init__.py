@@ -2,7 +2,7 @@
 
 It imports train and all packages below it; only cli imports it.
 
-Modules for other packages: ablation, agreement, baseline_runs, bm25_runs, bundle, evidence,
+Modules for other packages: ablation, agreement, baseline_runs, bisect, bm25_runs, bundle, evidence,
 feature_ablation, function_weights, paper, pretraining, projects, reliability, renames,
 report_parts, suspects, truncation.
 """

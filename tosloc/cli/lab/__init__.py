@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import typer
 
+from tosloc.cli.lab.bisect import bisect
 from tosloc.cli.lab.diagnostics import calibration, reproduce_check, truncation
 from tosloc.cli.lab.history import renames
 from tosloc.cli.lab.learning import (
@@ -41,6 +42,7 @@ _COMMANDS: list[tuple[Callable[..., None], str]] = [
     (function_weights, "function-weights --projects projects.toml"),
     (pretrain, "pretrain --projects projects.toml --out weights"),
     (suspects, "suspects --projects projects.toml --unseen others.toml"),
+    (bisect, "bisect --projects projects.toml"),
     (pack, f"pack runs/tomcat {_DATA} --out tomcat.pack"),
     (train_encoder, "train-encoder tomcat.pack encoder.toml --out encoder"),
 ]

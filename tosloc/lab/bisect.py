@@ -1,0 +1,129 @@
+"""How many test runs a bisection by weights needs, simulated beside bisection by count.
+
+The culprits are the truth of suspect changes (see ``tosloc.lab.suspects``): of a report's commits
+the one that wrote most of the fixed lines. A range is a number of successive commits of the history
+that the reported version contains, in topological order, with the culprit at evenly spread places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tosloc.bisect.graph import scale_weights, split_line, sums_before
+from tosloc.bisect.weights import score_suspects, weigh_commits
+from tosloc.core.records import LongArray, Progress, ignore_progress, track
+from tosloc.git.repository import Repository
+from tosloc.lab.projects import Project
+from tosloc.lab.suspects import find_cases, find_inducing_commits
+from tosloc.localize.localizer import Localizer
+
+SIZES: Final = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+"""Numbers of commits in a range."""
+PLACES: Final = 8
+"""Places of the culprit in the ranges of one size."""
+
+
+class SimulatedReport(NamedTuple):
+    """A report with what its bisection is simulated from."""
+
+    history: Sequence[str]
+    """Full ids of the commits that its version contains, parents before children."""
+    culprit: int
+    """Position of the commit that introduced the fault."""
+    scores: Mapping[str, float]
+    """Scores of the suspects."""
+
+
+class RangeRuns(NamedTuple):
+    """Test runs in the ranges of one size."""
+
+    commits: int
+    """Number of commits in each range."""
+    reports: int
+    """Reports whose history is long enough."""
+    weighted: float
+    """Mean number of test runs by weights."""
+    plain: float
+    """Mean number of test runs by count, as git bisects."""
+    worst: int
+    """Most test runs by weights in a range."""
+    most_worse: int
+    """Most test runs by which weights were worse than counts in a range."""
+
+
+def collect_reports(
+    project: Project, progress: Progress = ignore_progress
+) -> list[SimulatedReport]:
+    """Return the reports of a project whose culprit is known."""
+    reports = []
+    with Repository(project.repo) as repository:
+        cases = find_cases(repository, project, progress)
+        with Localizer.open(project.repo, checkpoint="none", ready=False) as localizer:
+            for case in track(cases, f"{project.name}: finding suspects", progress):
+                truth = find_inducing_commits(repository, case)
+                if not truth:
+                    continue
+                culprit = max(truth, key=lambda commit: (truth[commit], commit))
+                history = _list_history(repository, case.version)
+                scores = score_suspects(localizer, case.report, case.version)
+                reports.append(SimulatedReport(history, history.index(culprit), scores))
+    return reports
+
+
+def _list_history(repository: Repository, version: str) -> list[str]:
+    """Return the ids of all commits that a version contains, parents before children."""
+    with repository.stream(["rev-list", "--topo-order", "--reverse", version]) as output:
+        return output.read().decode("ascii").split()
+
+
+def simulate(reports: Sequence[SimulatedReport], sizes: Sequence[int] = SIZES) -> list[RangeRuns]:
+    """Return the test runs by size of the range; sizes that no history has are left out."""
+    results = []
+    for size in sizes:
+        pairs: list[tuple[int, int]] = []
+        means = []
+        for report in reports:
+            if len(report.history) >= size:
+                report_pairs = _simulate_report(report, size)
+                pairs += report_pairs
+                means.append(np.mean(report_pairs, axis=0))
+        if means:
+            weighted, plain = np.mean(means, axis=0).tolist()
+            worst = max(pair[0] for pair in pairs)
+            most_worse = max(pair[0] - pair[1] for pair in pairs)
+            results.append(RangeRuns(size, len(means), weighted, plain, worst, most_worse))
+    return results
+
+
+def _simulate_report(report: SimulatedReport, size: int) -> list[tuple[int, int]]:
+    """Return the test runs by weights and by count in each range of a size with the culprit."""
+    last_start = len(report.history) - size
+    starts = set()
+    for place in np.linspace(0, size - 1, PLACES).round().astype(int).tolist():
+        starts.add(min(max(report.culprit - place, 0), last_start))
+    pairs = []
+    for start in sorted(starts):
+        commits = report.history[start : start + size]
+        culprit = report.culprit - start
+        weights = scale_weights(weigh_commits(commits, report.scores))
+        even = np.ones(size, dtype=np.int64)
+        pairs.append((count_runs(weights, culprit), count_runs(even, culprit)))
+    return pairs
+
+
+def count_runs(weights: LongArray, culprit: int) -> int:
+    """Return how many tests find the culprit in a line of commits with weights (C,)."""
+    sums = sums_before(weights)
+    first, end = 0, len(weights)
+    runs = 0
+    while end - first > 1:
+        middle = split_line(sums, first, end)
+        if culprit < middle:
+            end = middle
+        else:
+            first = middle
+        runs += 1
+    return runs
