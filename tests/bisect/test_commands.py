@@ -158,7 +158,7 @@ def test_range_of_commits_is_skipped(bisect, line):
 def test_commits_that_cannot_be_told_apart_are_listed(bisect, line):
     bisect(line, "start", "--good", line.commits[4], "--bad", line.commits[7])
     out = bisect(line, "skip", line.commits[5], line.commits[6], code=2).out
-    assert out.startswith("Only skipped commits are left to test. One of these 3 commits")
+    assert out.startswith("Only skipped commits are left. One of these 3 introduced the fault:")
     assert all(commit[:10] in out for commit in line.commits[5:8])
 
 
@@ -169,7 +169,7 @@ def test_run_stops_when_only_skipped_commits_are_left(bisect, line):
         " sys.exit(125 if 5 <= n < 9 else n >= 7)"
     )
     out = bisect(line, "run", sys.executable, "-c", program, code=2).out
-    assert "One of these 5 commits" in out
+    assert "One of these 5 introduced the fault" in out
 
 
 def test_contradictory_mark_is_refused_and_not_kept(fails, bisect, line):
@@ -254,6 +254,58 @@ def test_skipped_merge_base_is_noted(bisect, repository):
     bisect(repository, "start", "--good", stable)
     note = bisect(repository, "skip").err
     assert note.startswith(f"tosloc: the merge base {fork[:10]} was skipped")
+    assert culprit[:10] in bisect(repository, "run", *TEST_COMMAND).out
+
+
+def make_parallel_branches(repository, number=8):
+    """Return the first commit of a history in which two long branches are merged.
+
+    The last commit of the second branch introduces the fault.
+    """
+    base = repository.commit({"shop.py": "1\n"}, "Base")
+    for position in range(number):
+        first = repository.commit({"a.txt": f"{position}\n"}, f"First {position}")
+    parents = [base]
+    for position in range(number):
+        files = {"b.txt": f"{position}\n"}
+        if position == number - 1:
+            files["shop.py"] = "fault\n"
+        second = repository.commit(files, f"Second {position}", parents=parents)
+        parents = [second]
+    repository.commit({"shop.py": "fault\n", "b.txt": "7\n"}, "Merge", parents=[first, second])
+    return base, second
+
+
+def test_good_commits_of_another_branch_need_no_merge_base(bisect, repository):
+    """Only ends that a user names may be on another branch."""
+    base, culprit = make_parallel_branches(repository)
+    bisect(repository, "start", "--good", base)
+    out = bisect(repository, "run", *TEST_COMMAND).out
+    assert culprit[:10] in out
+    assert "their merge base comes first" not in out
+
+
+def test_good_merge_base_is_not_tested(bisect, repository):
+    fork, stable, _, _ = make_branches(repository)
+    bisect(repository, "start", "--good", fork)
+    bisect(repository, "good", stable)
+    assert state(bisect, repository)["state"] == "test"
+
+
+def test_new_good_end_on_another_branch_needs_its_merge_base(bisect, repository):
+    first = repository.commit({"a.txt": "0\n"}, "First")
+    fork, stable, _, _ = make_branches(repository)
+    assert repository.git("rev-parse", f"{fork}~1") == first
+    bisect(repository, "start", "--good", first)
+    bisect(repository, "good", stable)
+    assert head(repository) == fork
+
+
+def test_unrelated_good_end_is_tested_by_range_alone(bisect, repository):
+    _, _, culprit, _ = make_branches(repository)
+    tip = repository.git("rev-parse", "main")
+    unrelated = repository.commit({"shop.py": "1\n"}, "Unrelated", parents=[])
+    bisect(repository, "start", "--good", unrelated, "--bad", tip)
     assert culprit[:10] in bisect(repository, "run", *TEST_COMMAND).out
 
 
@@ -403,7 +455,9 @@ def test_commands_need_a_started_bisection(fails, line, command):
 
 
 def test_reset_without_a_bisection_changes_nothing(bisect, line):
-    bisect(line, "reset")
+    line.git("checkout", "-q", "--detach")
+    assert "there is nothing to reset" in bisect(line, "reset").err
+    assert line.git("rev-parse", "--abbrev-ref", "HEAD") == "HEAD"
     assert head(line) == line.commits[11]
 
 
@@ -417,7 +471,7 @@ def test_unknown_revision_is_refused(fails, line):
 def test_suspect_is_tested_early(bisect, line):
     bisect(line, "start", REPORT, "--good", "good")
     out = bisect(line, "run", *TEST_COMMAND).out
-    assert out.splitlines()[-1].startswith("2 test runs (git bisect: about 3.5)")
+    assert out.endswith("\n2 test runs (git bisect: about 3.5)\n")
 
 
 def test_weights_stay_when_git_marks(bisect, line):

@@ -32,6 +32,8 @@ MAX_COMMITS: Final = 200_000
 """Most commits in a range. Choosing the first of so many takes some seconds."""
 WEIGHTS_FILE: Final = "tosloc-bisect.json"
 """Name of the file with the weights, in the git directory."""
+ENDS_CHECKED_FILE: Final = "BISECT_ANCESTORS_OK"
+"""Empty file of git, which exists once merge bases need no test."""
 MAX_WEIGHTS_BYTES: Final = 64 * 2**20
 _LOG_LINE: Final = "# tosloc bisect: weights "
 NOT_RUNNING: Final = "no bisection is in progress; begin one: tosloc bisect start REPORT --good REV"
@@ -131,6 +133,11 @@ class Bisection:
         """Full id of the commit that is tested now."""
         return self.repository.resolve("HEAD" if self.checks_out else "BISECT_HEAD")
 
+    @property
+    def ends_are_checked(self) -> bool:
+        """Whether the good ends are ancestors of the bad one, or their merge bases were tested."""
+        return (self.directory / ENDS_CHECKED_FILE).is_file()
+
     def marks(self) -> Marks:
         """Return the marks of commits."""
         terms = self.terms
@@ -194,7 +201,13 @@ class Bisection:
         self.mark("good", good)
 
     def mark(self, mark: str, commits: Sequence[str]) -> None:
-        """Mark commits as "bad", "good" or "skip", as git does."""
+        """Mark commits as "bad", "good" or "skip", as git does.
+
+        A commit that was not chosen for a test is a new end, whose merge bases are not tested yet.
+        """
+        expected = self.repository.resolve_many(["BISECT_EXPECTED_REV"])["BISECT_EXPECTED_REV"]
+        if list(commits) != [expected]:
+            (self.directory / ENDS_CHECKED_FILE).unlink(missing_ok=True)
         terms = self.terms
         name = {"bad": terms.bad, "good": terms.good}.get(mark, mark)
         updates = []
@@ -206,6 +219,10 @@ class Bisection:
             lines += [f"# {name}: [{info.id}] {subject}", f"git bisect {name} {info.id}"]
         self._git("update-ref", "--stdin", lines=updates)
         self._append_to_log(lines)
+
+    def note_checked_ends(self) -> None:
+        """Write down that no merge base has to be tested any more."""
+        (self.directory / ENDS_CHECKED_FILE).touch()
 
     def note_culprit(self, commit: str) -> None:
         """Add the first bad commit to git's log, once."""
@@ -226,10 +243,14 @@ class Bisection:
             self._git("-c", "advice.detachedHead=false", "checkout", "-q", "--detach", commit)
         self._git("update-ref", "--no-deref", "BISECT_EXPECTED_REV", commit)
 
-    def reset(self, *revision: str) -> None:
-        """End the bisection and check out what was checked out before it, or a revision."""
+    def reset(self, *revision: str) -> str:
+        """End the bisection and check out what was checked out before it, or a revision.
+
+        Return the name of the branch that is checked out, or the full id of the commit.
+        """
         self._git("bisect", "reset", *revision, folder=self.repository.path)
         (self.directory / WEIGHTS_FILE).unlink(missing_ok=True)
+        return self._read("HEAD").strip().removeprefix("ref: refs/heads/")
 
     def run(self, command: Sequence[str], folder: Path) -> int:
         """Run a test command in a folder with our streams; return its exit code as shells do."""

@@ -27,8 +27,8 @@ SKIP_CODE: Final = 125
 """Exit code of a test command that cannot test a commit."""
 NOT_RUN_CODES: Final = (126, 127)
 """Exit codes of shells for commands that cannot be run, or do not exist."""
-MIN_SHOWN_PRIOR: Final = 1.005
-"""Smallest prior that is printed; a smaller one is written as 1, the prior without a command."""
+MAX_PRIORS: Final = 50
+"""Most commits for which ``git bayesect prior`` is called, because each call takes a while."""
 FIRST_ABORTING_CODE: Final = 128
 """Exit code of a test command from which on the bisection stops, as in git."""
 
@@ -119,35 +119,32 @@ def weigh_graph(
     return Weights(report, {commits[place]: float(values[place]) for place in above}, even)
 
 
-def plan_step(bisection: Bisection, marks: Marks | None = None) -> Step:
-    """Return the next step of a bisection; ``marks`` default to its own.
+def plan_step(bisection: Bisection) -> Step:
+    """Return the next step of a bisection.
 
     Raises ToslocError if an end is missing, or if the marks contradict each other.
     """
-    marks = marks or bisection.marks()
-    if marks.bad is None or not marks.good:
-        raise ToslocError(_describe_missing(marks))
     repository = bisection.repository
-    graph = read_graph(repository, marks.bad, marks.good, first_parent=bisection.first_parent)
-    if not len(graph):
-        raise ToslocError(_describe_contradiction(repository, marks.bad, marks.good))
+    marks = bisection.marks()
+    graph = _read_candidates(bisection, marks)
+    assert marks.bad is not None
     weights = scale_weights(bisection.weights().of_graph(graph))
     probabilities = weights / weights.sum()
     order = np.argsort(-probabilities, kind="stable").tolist()
     candidates = tuple((graph.commits[place], float(probabilities[place])) for place in order)
-    merge_base, notes = _find_merge_base(repository, marks)
-    if merge_base is not None:
-        kind = Kind.merge_base
-        commit = merge_base
-    else:
-        skipped = [graph.positions[name] for name in marks.skipped if name in graph.positions]
-        place = choose_commit(graph, weights, skipped)
-        if place is None:
-            kind = Kind.found if len(graph) == 1 else Kind.undecided
-            return Step(kind, marks.bad, candidates, 0.0, 0.0, notes)
-        kind = Kind.test
-        commit = graph.commits[place]
-    return Step(kind, commit, candidates, expected_runs(weights), plain_runs(len(graph)), notes)
+    runs = expected_runs(weights)
+    runs_of_git = plain_runs(len(graph))
+    notes: tuple[str, ...] = ()
+    if not bisection.ends_are_checked:
+        merge_base, notes = _find_merge_base(repository, marks)
+        if merge_base is not None:
+            return Step(Kind.merge_base, merge_base, candidates, runs + 1, runs_of_git + 1, notes)
+    skipped = [graph.positions[name] for name in marks.skipped if name in graph.positions]
+    place = choose_commit(graph, weights, skipped)
+    if place is None:
+        kind = Kind.found if len(graph) == 1 else Kind.undecided
+        return Step(kind, marks.bad, candidates, 0.0, 0.0, notes)
+    return Step(Kind.test, graph.commits[place], candidates, runs, runs_of_git, notes)
 
 
 def add_mark(bisection: Bisection, mark: str, commits: Sequence[str]) -> Step | None:
@@ -156,33 +153,48 @@ def add_mark(bisection: Bisection, mark: str, commits: Sequence[str]) -> Step | 
     Raises ToslocError, and changes nothing, if that contradicts earlier marks.
     """
     marks = bisection.marks().with_mark(mark, commits)
-    has_ends = marks.bad is not None and marks.good
-    step = plan_step(bisection, marks) if has_ends else None
+    if marks.bad is None or not marks.good:
+        bisection.mark(mark, commits)
+        return None
+    check_marks(bisection.repository, marks)
     bisection.mark(mark, commits)
-    return step
+    return plan_step(bisection)
 
 
 def take_step(bisection: Bisection, step: Step) -> None:
     """Check out the commit to test, or add the found commit to git's log."""
+    if step.kind is not Kind.merge_base:
+        bisection.note_checked_ends()
     if step.is_test:
         bisection.check_out(step.commit)
     elif step.kind is Kind.found:
         bisection.note_culprit(step.commit)
 
 
-def _describe_missing(marks: Marks) -> str:
-    """Return the sentence about marks without a bad or without a good commit."""
-    mark = "bad" if marks.bad is None else "good"
-    return f"this bisection has no {mark} commit; mark one: tosloc bisect {mark} REV"
+def check_marks(repository: Repository, marks: Marks) -> None:
+    """Raise ToslocError if an end is missing, or if a good commit contains the bad one."""
+    if marks.bad is None or not marks.good:
+        mark = "bad" if marks.bad is None else "good"
+        raise ToslocError(
+            f"this bisection has no {mark} commit; mark one: tosloc bisect {mark} REV"
+        )
+    for commit in marks.good:
+        with repository.stream(["rev-list", "-n1", marks.bad, f"^{commit}"]) as output:
+            is_contained = not output.read()
+        if is_contained:
+            raise ToslocError(
+                f"the bad commit {marks.bad[:10]} is contained in the good commit {commit[:10]}, so"
+                " the fault was fixed in between; name a good commit that is older, or check if the"
+                " two were mixed up"
+            )
 
 
-def _describe_contradiction(repository: Repository, bad: str, good: Sequence[str]) -> str:
-    """Return the sentence about a bad commit that a good one contains."""
-    containing = [commit for commit in good if not len(read_graph(repository, bad, [commit]))]
-    return (
-        f"the bad commit {bad[:10]} is contained in the good commit {containing[0][:10]}, so the"
-        " fault was fixed in between; name a good commit that is older, or check if the two were"
-        " mixed up"
+def _read_candidates(bisection: Bisection, marks: Marks) -> CommitGraph:
+    """Return the commits that may have introduced the fault. Raises as ``check_marks`` does."""
+    check_marks(bisection.repository, marks)
+    assert marks.bad is not None
+    return read_graph(
+        bisection.repository, marks.bad, marks.good, first_parent=bisection.first_parent
     )
 
 
@@ -197,9 +209,16 @@ def _find_merge_base(repository: Repository, marks: Marks) -> tuple[str | None, 
     with repository.stream(["rev-list", "-n1", "--stdin"], ends) as output:
         if not output.read():
             return None, ()
-    notes: tuple[str, ...] = ()
-    with repository.stream(["merge-base", "--all", marks.bad, *marks.good]) as output:
+    # Unlike merge-base, rev-parse does not fail if there is none.
+    pairs = [f"{marks.bad}...{commit}" for commit in marks.good]
+    with repository.stream(["rev-parse", *pairs]) as output:
+        names = output.read().decode("ascii").split()
+    common = [name[1:] for name in names if name.startswith("^")]
+    if not common:
+        return None, ()
+    with repository.stream(["merge-base", "--independent", *common]) as output:
         merge_bases = output.read().decode("ascii").split()
+    notes: tuple[str, ...] = ()
     for commit in merge_bases:
         if commit in marks.skipped:
             notes += (
@@ -263,16 +282,12 @@ def describe_commit(repository: Repository, commit: str) -> CommitDescription:
 def bayesect_commands(bisection: Bisection) -> list[str]:
     """Return commands that start ``git bayesect`` with the weights of a bisection as its priors.
 
-    It follows first parents only, so a merge gets the weights of all commits that it brought. Its
-    priors are relative to 1, the prior of every commit that is not named.
+    It follows first parents only, so a merge gets the weights of all commits that it brought. Every
+    commit that is not named has the prior 1, which stands for the mean of their weights.
     """
-    marks = bisection.marks()
-    if marks.bad is None or not marks.good:
-        raise ToslocError(_describe_missing(marks))
     repository = bisection.repository
-    graph = read_graph(repository, marks.bad, marks.good, first_parent=bisection.first_parent)
-    if not len(graph):
-        raise ToslocError(_describe_contradiction(repository, marks.bad, marks.good))
+    marks = bisection.marks()
+    graph = _read_candidates(bisection, marks)
     line, sums = graph.first_parent_line(scale_weights(bisection.weights().of_graph(graph)))
     [oldest] = repository.commits([line.commits[0]])
     if not oldest.parents:
@@ -281,7 +296,12 @@ def bayesect_commands(bisection: Bisection) -> list[str]:
             " none; start with an older good commit"
         )
     commands = [f"git bayesect start --old {oldest.parents[0]} --new {marks.bad}"]
-    for commit, value in zip(line.commits, (sums / sums.min()).tolist(), strict=True):
-        if value >= MIN_SHOWN_PRIOR:
-            commands.append(f"git bayesect prior --commit {commit} --weight {value:.3g}")
+    heaviest = np.argsort(-sums, kind="stable")
+    others = sums[heaviest[MAX_PRIORS:]]
+    unit = float(others.mean() if len(others) else sums.min())
+    for place in np.sort(heaviest[:MAX_PRIORS]).tolist():
+        prior = float(f"{sums[place] / unit:.3g}")
+        if prior > 1:
+            commit = line.commits[place]
+            commands.append(f"git bayesect prior --commit {commit} --weight {prior:.10g}")
     return commands

@@ -25,13 +25,15 @@ UNDECIDED: Final = 2
 SCHEMA: Final = "tosloc.bisect/1"
 """Name and version of the format of ``--json``."""
 MAX_CANDIDATES: Final = 5
-"""Most candidates that are printed."""
+"""Most likely candidates that are printed."""
+MIN_PROBABILITY: Final = 0.02
+"""Probability of a candidate that is printed among the most likely ones."""
 MAX_JSON_CANDIDATES: Final = 1000
 """Most candidates in JSON."""
 MAX_FILES: Final = 10
 """Most files of a found commit that are printed."""
-MAX_SUBJECT_CHARACTERS: Final = 100
-"""Characters of a commit's subject that are printed."""
+MAX_TEXT_CHARACTERS: Final = 100
+"""Characters of a subject, a name or a report's summary that are printed."""
 
 NOT_FOUND: Final = 127
 """Exit code of a test command that does not exist."""
@@ -94,6 +96,7 @@ def start(
 ) -> None:
     """Start a bisection and check out the first commit to test."""
     from tosloc.bisect.state import EQUAL_WEIGHTS, Marks
+    from tosloc.bisect.steps import check_marks
 
     with _open_bisection(running=False) as bisection:
         repository = bisection.repository
@@ -110,6 +113,7 @@ def start(
         marks = Marks(repository.resolve(bad), tuple(map(repository.resolve, good)))
         if not no_checkout:
             bisection.check_clean()
+        check_marks(repository, marks)
         weights = EQUAL_WEIGHTS
         if report is not None:
             weights = _weigh(repository, report, marks, first_parent)
@@ -141,7 +145,7 @@ def _weigh(
     from tosloc.bisect.weights import score_suspects
     from tosloc.localize.localizer import Localizer
 
-    reports = read_reports(source, None)
+    reports = read_reports(source, None, every_failure=False)
     if len(reports) != 1:
         raise ReportError(
             f"{source}: there are {len(reports)} reports, and a bisection is about one of them"
@@ -162,7 +166,6 @@ def _start(bisection: Bisection, marks: Marks, weights: Weights, options: Sequen
     from tosloc.bisect.steps import plan_step, take_step
 
     assert marks.bad is not None
-    plan_step(bisection, marks)  # contradictory marks are refused before anything is written
     bisection.start(marks.bad, marks.good, weights, *options)
     step = plan_step(bisection)
     try:
@@ -311,8 +314,9 @@ def run_command(
             assert next_step is not None  # both ends were there before the command ran
             step = next_step
             _take_and_print(bisection, step)
-        counted = f"{pluralize(runs, 'test run')} (git bisect: about {plain_runs:.1f})"
-        print(f"{counted}; return to where you were: tosloc bisect reset")
+        if runs:
+            print(f"{pluralize(runs, 'test run')} (git bisect: about {plain_runs:.1f})")
+        print_notes(["return to where you were: tosloc bisect reset"])
         _finish(step)
 
 
@@ -350,7 +354,11 @@ def reset(
 ) -> None:
     """End the bisection, and check out what was checked out before it."""
     with _open_bisection(running=False) as bisection:
-        bisection.reset(*(() if revision is None else (revision,)))
+        if not bisection.is_running:
+            print_notes(["no bisection is in progress, so there is nothing to reset"])
+            return
+        place = bisection.reset(*(() if revision is None else (revision,)))
+        print(f"The bisection has ended. {escape_unprintable(place)} is checked out.")
 
 
 @app.command(epilog="Example: tosloc bisect prior > priors.sh")
@@ -375,16 +383,13 @@ def _print_step(bisection: Bisection, step: Step) -> None:
         _print_culprit(describe_commit(repository, step.commit))
     elif step.kind is Kind.undecided:
         number = len(step.candidates)
-        print(
-            f"Only skipped commits are left to test. One of these {number:,} commits introduced the"
-            " fault:"
-        )
-        _print_candidates(repository, step, number)
+        print(f"Only skipped commits are left. One of these {number:,} introduced the fault:")
+        _print_candidates(repository, step.candidates)
     else:
         print(_remaining(step))
         if step.kind is Kind.merge_base:
-            print("A good commit is no ancestor of the bad one, so their merge base comes first.")
-        print(f"Testing {_commit_line(describe_commit(repository, step.commit))}", flush=True)
+            print("A good commit is no ancestor of the bad one: their merge base comes first.")
+        _print_line(f"Testing {_commit_line(describe_commit(repository, step.commit))}")
 
 
 def _remaining(step: Step) -> str:
@@ -396,9 +401,17 @@ def _remaining(step: Step) -> str:
     )
 
 
+def _print_line(line: str) -> None:
+    """Print a line at once, on a terminal cut to its width."""
+    console = make_console()
+    if console.is_terminal:
+        line = truncate_text(line, console.width)
+    print(line, flush=True)
+
+
 def _commit_line(description: CommitDescription) -> str:
     """Return a commit in one line: id, author's date and subject."""
-    subject = truncate_text(escape_unprintable(description.subject), MAX_SUBJECT_CHARACTERS)
+    subject = truncate_text(escape_unprintable(description.subject), MAX_TEXT_CHARACTERS)
     return f"{description.commit[:10]} ({description.authored:%Y-%m-%d}) {subject}"
 
 
@@ -412,7 +425,7 @@ def _print_culprit(description: CommitDescription) -> None:
     heading = _commit_line(description)
     identity, _, rest = heading.partition(" ")
     console.print(Text("  ").append(identity, style).append(f" {rest}"), soft_wrap=True)
-    author = escape_unprintable(truncate_text(description.author, MAX_SUBJECT_CHARACTERS))
+    author = escape_unprintable(truncate_text(description.author, MAX_TEXT_CHARACTERS))
     console.print(Text(f"  by {author}", "dim"), soft_wrap=True)
     for path in description.files[:MAX_FILES]:
         console.print(Text(f"    {escape_unprintable(path)}"), soft_wrap=True)
@@ -421,14 +434,14 @@ def _print_culprit(description: CommitDescription) -> None:
         console.print(Text(f"    and {pluralize(more, 'more file')}", "dim"), soft_wrap=True)
 
 
-def _print_candidates(repository: Repository, step: Step, number: int) -> None:
-    """Print the most likely candidates with their probability."""
+def _print_candidates(repository: Repository, candidates: Sequence[tuple[str, float]]) -> None:
+    """Print candidates with their probability."""
     from tosloc.bisect.steps import describe_commit
     from tosloc.localize.answer import percent
 
-    for commit, probability in step.candidates[:number]:
+    for commit, probability in candidates:
         line = _commit_line(describe_commit(repository, commit))
-        print(f"  {percent(probability):>4}  {line}")
+        _print_line(f"  {percent(probability):>4}  {line}")
 
 
 def _print_status(bisection: Bisection, step: Step) -> None:
@@ -439,19 +452,23 @@ def _print_status(bisection: Bisection, step: Step) -> None:
     weights = bisection.weights()
     marks = bisection.marks()
     if weights.commits:
-        report = truncate_text(escape_unprintable(weights.report), MAX_SUBJECT_CHARACTERS)
+        report = truncate_text(escape_unprintable(weights.report), MAX_TEXT_CHARACTERS)
         print(f"Report: {report}")
     assert marks.bad is not None
-    print(f"Bad:    {_commit_line(describe_commit(repository, marks.bad))}")
+    _print_line(f"Bad:    {_commit_line(describe_commit(repository, marks.bad))}")
     for commit in marks.good[:MAX_CANDIDATES]:
-        print(f"Good:   {_commit_line(describe_commit(repository, commit))}")
+        _print_line(f"Good:   {_commit_line(describe_commit(repository, commit))}")
     if len(marks.good) > MAX_CANDIDATES:
         print(f"        and {len(marks.good) - MAX_CANDIDATES:,} more good commits")
     if marks.skipped:
         print(f"Skipped: {pluralize(len(marks.skipped), 'commit')}")
-    if step.is_test and len(step.candidates) > 1:
+    likely = []
+    for candidate in step.candidates[:MAX_CANDIDATES]:
+        if candidate[1] >= MIN_PROBABILITY:
+            likely.append(candidate)
+    if step.is_test and weights.commits and likely:
         print("Most likely:")
-        _print_candidates(repository, step, MAX_CANDIDATES)
+        _print_candidates(repository, likely)
     _print_step(bisection, step)
 
 
