@@ -149,6 +149,18 @@ def test_skipped_commit_is_not_tested_again(bisect, line):
     assert head(line) != skipped
 
 
+def test_several_good_commits_are_marked(bisect, line):
+    bisect(line, "start", "--good", "good")
+    bisect(line, "good", line.commits[3], line.commits[4])
+    assert state(bisect, line)["left"] == 7
+
+
+def test_empty_range_is_refused(fails, bisect, line):
+    bisect(line, "start", "--good", "good")
+    sentence = fails(line, "skip", f"{line.commits[5]}..{line.commits[2]}")
+    assert "there is no commit in this range" in sentence
+
+
 def test_range_of_commits_is_skipped(bisect, line):
     bisect(line, "start", "--good", "good")
     bisect(line, "skip", f"{line.commits[2]}..{line.commits[5]}")
@@ -442,6 +454,11 @@ def test_start_that_cannot_check_out_changes_nothing(fails, line):
     assert (line.path / "a.txt").read_text() == "mine\n"
     assert not (line.path / ".git/BISECT_START").exists()
     assert line.git("symbolic-ref", "HEAD") == "refs/heads/main"
+
+
+def test_folder_outside_of_a_repository_is_refused(fails, tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert fails(tmp_path, "status") == f"{tmp_path}: not in a git repository; change to one"
 
 
 def test_second_start_is_refused(fails, bisect, line):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -20,6 +20,7 @@ from tosloc.bisect.graph import (
 from tosloc.bisect.state import MAX_COMMITS, Bisection, Marks, Weights
 from tosloc.bisect.weights import weigh_commits
 from tosloc.core.errors import ToslocError
+from tosloc.core.records import VALID_TIMES
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository
 
@@ -256,27 +257,37 @@ class CommitDescription(NamedTuple):
     """Full id."""
     author: str
     authored: datetime
+    """Author's time, in UTC; 1970 if it is out of range for a date."""
     subject: str
-    files: tuple[str, ...]
-    """Paths that it changes; of a merge, compared with its first parent."""
-    url: str | None
-    """Address of its page on the web, if the host is known."""
 
 
-def describe_commit(repository: Repository, commit: str) -> CommitDescription:
-    """Return a commit with its author, date, subject and files."""
-    command = ["log", "-1", "--no-show-signature", "--format=%an%x00%aI%x00%s", commit]
-    with repository.stream(command) as output:
-        author, authored, subject = output.read().decode("utf-8", "replace").split("\0")
+def describe_commits(repository: Repository, commits: Sequence[str]) -> list[CommitDescription]:
+    """Return commits with their author, date and subject, in the order of ``commits``."""
+    command = ["log", "--no-walk=unsorted", "--stdin", "--format=%H%x00%an%x00%at%x00%s"]
+    with repository.stream(command, commits) as output:
+        lines = output.read().decode("utf-8", "replace").split("\n")
+    descriptions = {}
+    for line in filter(None, lines):  # a name may contain other line separators
+        commit, author, time, subject = line.split("\0")
+        seconds = int(time) if int(time) in VALID_TIMES else 0
+        when = datetime.fromtimestamp(seconds, UTC)
+        descriptions[commit] = CommitDescription(commit, author, when, subject.strip())
+    return [descriptions[commit] for commit in commits]
+
+
+def changed_files(repository: Repository, commit: str) -> list[str]:
+    """Return the paths that a commit changes; of a merge, compared with its first parent."""
     [info] = repository.commits([commit])
     compared = f"{commit} {info.parents[0]}" if info.parents else commit
-    files = []
-    for _, _, path in repository.changes([compared]):
-        files.append(path.decode("utf-8", "surrogateescape"))
+    return [
+        path.decode("utf-8", "surrogateescape") for _, _, path in repository.changes([compared])
+    ]
+
+
+def commit_url(repository: Repository, commit: str) -> str | None:
+    """Return the address of a commit's page on the web; None if the host is not known."""
     pages = WebPages.of(repository.remote_url())
-    url = None if pages is None else pages.commit(commit)
-    when = datetime.fromisoformat(authored)
-    return CommitDescription(commit, author, when, subject.strip(), tuple(files), url)
+    return None if pages is None else pages.commit(commit)
 
 
 def bayesect_commands(bisection: Bisection) -> list[str]:

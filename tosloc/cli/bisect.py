@@ -12,7 +12,7 @@ import typer
 from tosloc.cli.localize import read_reports
 from tosloc.cli.options import FullHelpGroup, JsonOption
 from tosloc.cli.printing import make_console, print_json, print_notes, progress_bars
-from tosloc.core.errors import ReportError, ToslocError, pluralize
+from tosloc.core.errors import ReportError, RepositoryError, ToslocError, pluralize
 from tosloc.core.io import escape_unprintable, truncate_text
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ SCHEMA: Final = "tosloc.bisect/1"
 """Name and version of the format of ``--json``."""
 MAX_CANDIDATES: Final = 5
 """Most likely candidates that are printed."""
+MAX_UNDECIDED: Final = 100
+"""Most commits that are printed if only skipped ones are left."""
 MIN_PROBABILITY: Final = 0.02
 """Probability of a candidate that is printed among the most likely ones."""
 MAX_JSON_CANDIDATES: Final = 1000
@@ -45,10 +47,6 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Find the change that broke something: git bisect, testing suspect changes first.",
 )
-RevisionArgument = Annotated[
-    str | None,
-    typer.Argument(metavar="REV", help="Commit.", show_default="the checked out commit"),
-]
 
 
 @contextmanager
@@ -58,7 +56,11 @@ def _open_bisection(*, running: bool = True) -> Iterator[Bisection]:
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
 
-    with Repository(discovery.current_repository()) as repository:
+    try:
+        path = discovery.current_repository()
+    except RepositoryError as error:  # which names an option that these commands lack
+        raise RepositoryError(error.without_arguments(), hint="change to one") from None
+    with Repository(path) as repository:
         bisection = Bisection(repository, Path.cwd())
         if running:
             bisection.check_running()
@@ -178,15 +180,29 @@ def _start(bisection: Bisection, marks: Marks, weights: Weights, options: Sequen
 
 
 @app.command(epilog="Example: tosloc bisect good")
-def good(revision: RevisionArgument = None) -> None:
-    """Mark a commit as good, and check out the next one to test."""
-    _mark("good", [revision])
+def good(
+    revisions: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="REV", help="Commits.", show_default="the checked out commit"),
+    ] = None,
+) -> None:
+    """Mark commits as good, and check out the next one to test."""
+    with _open_bisection() as bisection:
+        _mark(bisection, "good", list(map(bisection.repository.resolve, revisions or ())))
 
 
 @app.command(epilog="Example: tosloc bisect bad")
-def bad(revision: RevisionArgument = None) -> None:
+def bad(
+    revision: Annotated[
+        str | None,
+        typer.Argument(metavar="REV", help="Commit.", show_default="the checked out commit"),
+    ] = None,
+) -> None:
     """Mark a commit as bad, and check out the next one to test."""
-    _mark("bad", [revision])
+    with _open_bisection() as bisection:
+        _mark(
+            bisection, "bad", [] if revision is None else [bisection.repository.resolve(revision)]
+        )
 
 
 @app.command(epilog="Example: tosloc bisect skip v1.3..v1.4")
@@ -201,36 +217,36 @@ def skip(
     ] = None,
 ) -> None:
     """Mark commits that cannot be tested, and check out the next one to test."""
-    _mark("skip", revisions or [None])
-
-
-def _mark(mark: str, revisions: Sequence[str | None]) -> None:
-    """Mark revisions, and go on with the next step."""
-    from tosloc.bisect.steps import add_mark
-
     with _open_bisection() as bisection:
         commits = []
-        for revision in revisions:
-            commits += _resolve(bisection, revision)
-        step = add_mark(bisection, mark, commits)
-        if step is None:
-            print_notes(["a bisection needs a good and a bad commit; mark the other one"])
-        else:
-            _take_and_print(bisection, step)
-            _finish(step)
+        for revision in revisions or ():
+            commits += _resolve_range(bisection.repository, revision)
+        _mark(bisection, "skip", commits)
 
 
-def _resolve(bisection: Bisection, revision: str | None) -> list[str]:
-    """Return the commits that a revision or a range names; None is the checked out one."""
-    repository = bisection.repository
-    if revision is None:
-        return [bisection.current]
+def _resolve_range(repository: Repository, revision: str) -> list[str]:
+    """Return the commits of a range such as v1.3..v1.4, or the commit that a revision names."""
     if ".." not in revision:
         return [repository.resolve(revision)]
     first, _, last = revision.partition("..")
     ends = [repository.resolve(last or "HEAD"), f"^{repository.resolve(first or 'HEAD')}"]
     with repository.stream(["rev-list", "--stdin"], ends) as output:
-        return output.read().decode("ascii").split()
+        commits = output.read().decode("ascii").split()
+    if not commits:
+        raise ToslocError(f"{revision}: there is no commit in this range; name its older end first")
+    return commits
+
+
+def _mark(bisection: Bisection, mark: str, commits: Sequence[str]) -> None:
+    """Mark commits, by default the checked out one, and go on with the next step."""
+    from tosloc.bisect.steps import add_mark
+
+    step = add_mark(bisection, mark, commits or [bisection.current])
+    if step is None:
+        print_notes(["a bisection needs a good and a bad commit; mark the other one"])
+    else:
+        _take_and_print(bisection, step)
+        _finish(step)
 
 
 def _take_and_print(bisection: Bisection, step: Step) -> None:
@@ -376,11 +392,11 @@ def prior() -> None:
 
 def _print_step(bisection: Bisection, step: Step) -> None:
     """Print the commit to test with the expected number of runs, or what was found."""
-    from tosloc.bisect.steps import Kind, describe_commit
+    from tosloc.bisect.steps import Kind
 
     repository = bisection.repository
     if step.kind is Kind.found:
-        _print_culprit(describe_commit(repository, step.commit))
+        _print_culprit(repository, step.commit)
     elif step.kind is Kind.undecided:
         number = len(step.candidates)
         print(f"Only skipped commits are left. One of these {number:,} introduced the fault:")
@@ -389,7 +405,7 @@ def _print_step(bisection: Bisection, step: Step) -> None:
         print(_remaining(step))
         if step.kind is Kind.merge_base:
             print("A good commit is no ancestor of the bad one: their merge base comes first.")
-        _print_line(f"Testing {_commit_line(describe_commit(repository, step.commit))}")
+        _print_commit("Testing ", repository, step.commit)
 
 
 def _remaining(step: Step) -> str:
@@ -415,39 +431,52 @@ def _commit_line(description: CommitDescription) -> str:
     return f"{description.commit[:10]} ({description.authored:%Y-%m-%d}) {subject}"
 
 
-def _print_culprit(description: CommitDescription) -> None:
+def _print_commit(label: str, repository: Repository, commit: str) -> None:
+    """Print a label and a commit in one line."""
+    from tosloc.bisect.steps import describe_commits
+
+    [description] = describe_commits(repository, [commit])
+    _print_line(label + _commit_line(description))
+
+
+def _print_culprit(repository: Repository, commit: str) -> None:
     """Print the commit that introduced the fault, with its author and files."""
     from rich.text import Text
 
+    from tosloc.bisect.steps import changed_files, commit_url, describe_commits
+
+    [description] = describe_commits(repository, [commit])
+    url = commit_url(repository, commit)
     console = make_console()
-    style = "yellow bold" if description.url is None else f"yellow bold link {description.url}"
+    style = "yellow bold" if url is None else f"yellow bold link {url}"
     console.print(Text("The first bad commit:", "bold"), soft_wrap=True)
-    heading = _commit_line(description)
-    identity, _, rest = heading.partition(" ")
+    identity, _, rest = _commit_line(description).partition(" ")
     console.print(Text("  ").append(identity, style).append(f" {rest}"), soft_wrap=True)
-    author = escape_unprintable(truncate_text(description.author, MAX_TEXT_CHARACTERS))
+    author = truncate_text(escape_unprintable(description.author), MAX_TEXT_CHARACTERS)
     console.print(Text(f"  by {author}", "dim"), soft_wrap=True)
-    for path in description.files[:MAX_FILES]:
+    files = changed_files(repository, commit)
+    for path in files[:MAX_FILES]:
         console.print(Text(f"    {escape_unprintable(path)}"), soft_wrap=True)
-    more = len(description.files) - MAX_FILES
+    more = len(files) - MAX_FILES
     if more > 0:
         console.print(Text(f"    and {pluralize(more, 'more file')}", "dim"), soft_wrap=True)
 
 
 def _print_candidates(repository: Repository, candidates: Sequence[tuple[str, float]]) -> None:
     """Print candidates with their probability."""
-    from tosloc.bisect.steps import describe_commit
+    from tosloc.bisect.steps import describe_commits
     from tosloc.localize.answer import percent
 
-    for commit, probability in candidates:
-        line = _commit_line(describe_commit(repository, commit))
-        _print_line(f"  {percent(probability):>4}  {line}")
+    shown = candidates[:MAX_UNDECIDED]
+    descriptions = describe_commits(repository, [commit for commit, _ in shown])
+    for description, (_, probability) in zip(descriptions, shown, strict=True):
+        _print_line(f"  {percent(probability):>4}  {_commit_line(description)}")
+    if len(candidates) > len(shown):
+        print(f"        and {len(candidates) - len(shown):,} more")
 
 
 def _print_status(bisection: Bisection, step: Step) -> None:
     """Print the report, the marks, the candidates and the next step."""
-    from tosloc.bisect.steps import describe_commit
-
     repository = bisection.repository
     weights = bisection.weights()
     marks = bisection.marks()
@@ -455,9 +484,9 @@ def _print_status(bisection: Bisection, step: Step) -> None:
         report = truncate_text(escape_unprintable(weights.report), MAX_TEXT_CHARACTERS)
         print(f"Report: {report}")
     assert marks.bad is not None
-    _print_line(f"Bad:    {_commit_line(describe_commit(repository, marks.bad))}")
+    _print_commit("Bad:    ", repository, marks.bad)
     for commit in marks.good[:MAX_CANDIDATES]:
-        _print_line(f"Good:   {_commit_line(describe_commit(repository, commit))}")
+        _print_commit("Good:   ", repository, commit)
     if len(marks.good) > MAX_CANDIDATES:
         print(f"        and {len(marks.good) - MAX_CANDIDATES:,} more good commits")
     if marks.skipped:
@@ -474,10 +503,12 @@ def _print_status(bisection: Bisection, step: Step) -> None:
 
 def _step_values(bisection: Bisection, step: Step) -> dict[str, Any]:
     """Return what a bisection knows and does next as JSON values."""
-    from tosloc.bisect.steps import describe_commit
+    from tosloc.bisect.steps import changed_files, commit_url, describe_commits
 
     marks = bisection.marks()
-    description = describe_commit(bisection.repository, step.commit)
+    repository = bisection.repository
+    [description] = describe_commits(repository, [step.commit])
+    files = changed_files(repository, step.commit)
     candidates = []
     for commit, probability in step.candidates[:MAX_JSON_CANDIDATES]:
         candidates.append({"commit": commit, "probability": round(probability, 9)})
@@ -489,8 +520,8 @@ def _step_values(bisection: Bisection, step: Step) -> dict[str, Any]:
             "author": escape_unprintable(description.author),
             "authored": description.authored.isoformat(),
             "subject": description.subject,
-            "files": [escape_unprintable(path) for path in description.files],
-            "url": description.url,
+            "files": [escape_unprintable(path) for path in files],
+            "url": commit_url(repository, step.commit),
         },
         "bad": marks.bad,
         "good": list(marks.good),
