@@ -11,6 +11,7 @@ import pytest
 
 from tests.bisect.conftest import TEST, TEST_COMMAND, make_line
 from tests.conftest import GitRepository
+from tosloc.bisect import steps
 from tosloc.bisect.state import WEIGHTS_FILE, Bisection
 from tosloc.git.repository import Repository
 
@@ -478,6 +479,12 @@ def test_reset_without_a_bisection_changes_nothing(bisect, line):
     assert head(line) == line.commits[11]
 
 
+def test_too_many_commits_are_refused(fails, line, monkeypatch):
+    monkeypatch.setattr(steps, "MAX_COMMITS", 5)
+    sentence = fails(line, "start", "--good", "good")
+    assert sentence.startswith("more than 5 commits are between the good and the bad commit")
+
+
 def test_unknown_revision_is_refused(fails, line):
     assert "no commit 'v9'" in fails(line, "start", "--good", "v9")
 
@@ -504,6 +511,13 @@ def test_weights_of_an_earlier_bisection_do_not_count(bisect, line):
     line.git("bisect", "reset")
     line.git("bisect", "start", "main", "good")
     assert state(bisect, line)["report"] is None
+
+
+def test_weights_of_an_earlier_bisection_are_removed(bisect, line):
+    bisect(line, "start", REPORT, "--good", "good")
+    line.git("bisect", "reset")
+    bisect(line, "start", "--good", "good")
+    assert not (line.path / ".git" / WEIGHTS_FILE).exists()
 
 
 def test_damaged_weights_do_not_count(bisect, line):

@@ -94,6 +94,7 @@ class Bisection:
         self.repository: Final = repository
         self.folder: Final = folder or repository.path
         self.directory: Final = discovery.find_git_directories(repository.path)[0]
+        self._weights_path: Final = self.directory / WEIGHTS_FILE
 
     # ---- reading
 
@@ -160,7 +161,7 @@ class Bisection:
     def weights(self) -> Weights:
         """Return the weights of this bisection; equal ones if it has none."""
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-            content = read_regular_file(self.directory / WEIGHTS_FILE, MAX_WEIGHTS_BYTES)
+            content = read_regular_file(self._weights_path, MAX_WEIGHTS_BYTES)
             record = parse_json(content)
             if _LOG_LINE + content_key(record) in self._read("BISECT_LOG"):
                 commits = {str(name): float(value) for name, value in record["commits"].items()}
@@ -193,9 +194,10 @@ class Bisection:
         Nothing is checked out yet.
         """
         self._git("bisect", "start", *options, folder=self.repository.path)
+        self._weights_path.unlink(missing_ok=True)  # that of a bisection which git has ended
         if weights.commits:
             record = weights._asdict()
-            write_text(self.directory / WEIGHTS_FILE, json.dumps(record, indent=1) + "\n")
+            write_text(self._weights_path, json.dumps(record, indent=1) + "\n")
             self._append_to_log([_LOG_LINE + content_key(record)])
         self.mark("bad", [bad])
         self.mark("good", good)
@@ -249,7 +251,7 @@ class Bisection:
         Return the name of the branch that is checked out, or the full id of the commit.
         """
         self._git("bisect", "reset", *revision, folder=self.repository.path)
-        (self.directory / WEIGHTS_FILE).unlink(missing_ok=True)
+        self._weights_path.unlink(missing_ok=True)
         return self._read("HEAD").strip().removeprefix("ref: refs/heads/")
 
     def run(self, command: Sequence[str], folder: Path) -> int:
