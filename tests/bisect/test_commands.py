@@ -483,6 +483,7 @@ def test_too_many_commits_are_refused(fails, line, monkeypatch):
     monkeypatch.setattr(steps, "MAX_COMMITS", 5)
     sentence = fails(line, "start", "--good", "good")
     assert sentence.startswith("more than 5 commits are between the good and the bad commit")
+    assert not (line.path / ".git/BISECT_START").exists()
 
 
 def test_unknown_revision_is_refused(fails, line):
@@ -589,6 +590,17 @@ def test_found_commit_as_json(bisect, line):
     assert values["state"] == "found"
     assert values["commit"]["id"] == line.commits[7]
     assert values["commit"]["files"] == ["a.txt", "shop.py"]
+
+
+def test_process_that_a_hook_leaves_behind_is_not_waited_for(bisect, line):
+    hook = line.path / ".git/hooks/post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nsleep 600 &\necho $! >> ../hook-processes\n")
+    hook.chmod(0o755)
+    bisect(line, "start", "--good", "good")
+    [process] = (line.path.parent / "hook-processes").read_text().split()
+    os.kill(int(process), signal.SIGKILL)  # it is still running, or this raises
+    hook.unlink()
 
 
 # ---- interruptions

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, STDOUT, Popen
+from tempfile import TemporaryFile
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -230,7 +231,7 @@ class Bisection:
         """Add the first bad commit to git's log, once."""
         subject = self.repository.subject(commit) or ""
         line = f"# first {self.terms.bad} commit: [{commit}] {subject}"
-        if line not in self.log().splitlines():
+        if line not in self.log().split("\n"):
             self._append_to_log([line])
 
     def _append_to_log(self, lines: Iterable[str]) -> None:
@@ -279,17 +280,20 @@ class Bisection:
         environment = os.environ | {"LC_ALL": "C"}
         text = "".join(f"{line}\n" for line in lines)
         source = PIPE if text else DEVNULL
-        with Popen(
-            [program, *arguments],
-            cwd=where,
-            env=environment,
-            stdin=source,
-            stdout=PIPE,
-            stderr=STDOUT,
-        ) as child:
-            # Leaving the block waits for git, also after an interruption.
-            output, _ = child.communicate(text.encode() or None)
-        message = output.decode("utf-8", "replace")
+        # A file, because a process that a hook leaves behind would keep a pipe open.
+        with TemporaryFile() as output:
+            with Popen(
+                [program, *arguments],
+                cwd=where,
+                env=environment,
+                stdin=source,
+                stdout=output,
+                stderr=STDOUT,
+            ) as child:
+                # Leaving the block waits for git, also after an interruption.
+                child.communicate(text.encode() or None)
+            output.seek(0)
+            message = output.read().decode("utf-8", "replace")
         if child.returncode:
             raise ToslocError(f"{self.repository.path}: git failed: {message.strip()}")
         return message

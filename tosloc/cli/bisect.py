@@ -164,13 +164,13 @@ def _weigh(
 
 
 def _start(bisection: Bisection, marks: Marks, weights: Weights, options: Sequence[str]) -> None:
-    """Start a bisection, and end it again if its first commit cannot be checked out."""
+    """Start a bisection, and end it again if its first commit cannot be chosen or checked out."""
     from tosloc.bisect.steps import plan_step, take_step
 
     assert marks.bad is not None
     bisection.start(marks.bad, marks.good, weights, *options)
-    step = plan_step(bisection)
     try:
+        step = plan_step(bisection)
         take_step(bisection, step)
     except ToslocError:
         bisection.reset()
@@ -200,9 +200,8 @@ def bad(
 ) -> None:
     """Mark a commit as bad, and check out the next one to test."""
     with _open_bisection() as bisection:
-        _mark(
-            bisection, "bad", [] if revision is None else [bisection.repository.resolve(revision)]
-        )
+        commits = [] if revision is None else [bisection.repository.resolve(revision)]
+        _mark(bisection, "bad", commits)
 
 
 @app.command(epilog="Example: tosloc bisect skip v1.3..v1.4")
@@ -273,12 +272,11 @@ def next_command(as_json: JsonOption = False) -> None:
 
     with _open_bisection() as bisection:
         step = plan_step(bisection)
-        take_step(bisection, step)
         if as_json:
+            take_step(bisection, step)
             print_json(_step_values(bisection, step))
         else:
-            print_notes(step.notes)
-            _print_step(bisection, step)
+            _take_and_print(bisection, step)
         _finish(step)
 
 
