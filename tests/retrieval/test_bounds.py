@@ -94,6 +94,11 @@ def test_a_statement_counts_more_than_what_the_reporter_ran(repository, commits)
     assert "v1.0 is ignored" in bounds.notes[0]
 
 
+def test_only_ends_that_bound_are_named(resolve, commits):
+    bounds = resolve([commits[0], "v1.0"], ["v1.1", commits[4]])
+    assert bounds.words == "between v1.0 and v1.1"
+
+
 def test_of_several_builds_nothing_is_later_than_the_newest(repository, commits):
     with Repository(repository.path) as opened:
         builds = [End(commit[:10], commit, is_own=True) for commit in (commits[0], commits[3])]

@@ -155,7 +155,8 @@ def _reasons_in_words(
     history = context.named_history
     yield from _named_in_report(history, commit)
     bounds = history.bounds
-    if bounds.range is not None and commit in bounds.range:
+    is_blamed = commit in history.blamed_ids
+    if not is_blamed and bounds.range is not None and commit in bounds.range:
         yield bounds.words if bounds.bad else f"{bounds.words}, which worked"
     name = file.path.rpartition("/")[2]
     written = [position for position, writer in file.writers.items() if writer == commit]

@@ -73,14 +73,18 @@ class Bounds:
         If a good end contains a bad one, the statement counts: what the reporter only ran is left
         out, otherwise the good end is, since it may be good because of a fix.
         """
-        good = _distinct(good)
-        bad = _distinct(bad)
-        good, bad, notes = _without_contradictions(repository, good, bad)
-        later: set[str] = set()
+        good, bad, notes = _without_contradictions(repository, _distinct(good), _distinct(bad))
+        good = _outermost(repository, good, newest=True)
+        stated = [end for end in bad if not end.is_own]
         # Of several builds of the reporter it need not fail in all.
         own = [end for end in bad if end.is_own]
-        for ends in [*([end] for end in bad if not end.is_own), *filter(None, [own])]:
-            later |= _lacking(repository, version, ends)
+        stated = list(_outermost(repository, stated, newest=False))
+        bad = (*stated, *own)
+        later: set[str] = set()
+        for end in stated:
+            later |= _lacking(repository, version, [end])
+        if own:
+            later |= _lacking(repository, version, own)
         commits = None
         likely: frozenset[str] = frozenset()
         if good:
@@ -166,6 +170,25 @@ def _without_contradictions(
             )
     kept_bad = [end for end in bad if end.commit not in left_out]
     return tuple(kept_good), tuple(kept_bad), tuple(notes)
+
+
+def _outermost(repository: Repository, ends: Sequence[End], *, newest: bool) -> tuple[End, ...]:
+    """Return the ends that no other one makes needless.
+
+    Of good ends those are needless that another one contains, and of bad ends (``newest`` is
+    False) those that contain another one.
+    """
+    kept = []
+    for end in ends:
+        others = [other.commit for other in ends if other != end]
+        if newest:
+            is_needed = end.commit in _list_commits(repository, [end.commit], others)
+        else:
+            lacking = _list_commits(repository, others, [end.commit])
+            is_needed = all(other in lacking for other in others)
+        if is_needed:
+            kept.append(end)
+    return tuple(kept)
 
 
 def _lacking(repository: Repository, version: str, ends: Sequence[End]) -> set[str]:
