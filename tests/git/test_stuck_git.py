@@ -5,12 +5,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
+from tests.waiting import TIMEOUT_SECONDS, has_ended, wait_until
+from tosloc.core import children
 from tosloc.core.errors import Interrupted
 from tosloc.core.processes import Worker
 from tosloc.git.repository import Repository
@@ -19,21 +19,6 @@ STUCK = """#!/bin/sh
 case " $* " in *" rev-list "*) echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600;; esac
 exec {1} "$@"
 """
-
-
-def has_ended(process_id):
-    """Return whether a process has ended; a zombie has."""
-    result = subprocess.run(
-        ["ps", "-o", "stat=", "-p", str(process_id)], capture_output=True, text=True, check=False
-    )
-    return result.stdout.strip()[:1] in ("", "Z")
-
-
-def wait_until(condition, seconds=5):
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -57,10 +42,10 @@ def test_a_signal_ends_the_command_and_its_git(repository, begun, signal_number,
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=end_at_ctrl_c
     ) as process:
-        wait_until(begun.exists, 60)
+        wait_until(begun.exists)
         os.kill(process.pid, signal_number)
         try:
-            assert process.wait(5) == code
+            assert process.wait(TIMEOUT_SECONDS) == code
         finally:
             process.kill()
     wait_until(lambda: has_ended(int(begun.read_text())))
@@ -85,15 +70,44 @@ def test_an_abandoned_call_leaves_no_git(repository, begun):
     wait_until(lambda: has_ended(int(begun.read_text())))
 
 
-def test_a_git_whose_output_is_not_read_to_its_end_is_killed(repository, tmp_path):
+@pytest.fixture
+def processes(monkeypatch):
+    """Return a list of the git processes that are started from now on."""
+    started = []
+
+    def start_child(*arguments):
+        started.append(children.start_child(*arguments))
+        return started[-1]
+
+    monkeypatch.setattr("tosloc.git.process.start_child", start_child)
+    return started
+
+
+@pytest.fixture
+def slow_repository(repository, tmp_path):
+    """Yield a repository whose git prints a line, and ends after a minute if it is not killed."""
     repository.commit({"a.py": "a\n"})
-    wrapper = tmp_path / "endless-git"
-    wrapper.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/begun\necho first\nexec sleep 600\n")
+    wrapper = tmp_path / "slow-git"
+    wrapper.write_text("#!/bin/sh\necho first\nexec sleep 60\n")
     wrapper.chmod(0o755)
     with Repository(repository.path) as opened:
         opened._command[0] = str(wrapper)
-        started = time.monotonic()
-        with pytest.raises(KeyError), opened.stream(["rev-list"]) as output:
-            raise KeyError(output.readline())
-    assert time.monotonic() - started < 5
-    assert has_ended(int(Path(tmp_path / "begun").read_text()))
+        yield opened
+
+
+def test_a_git_whose_output_is_not_read_to_its_end_is_killed(slow_repository, processes):
+    with pytest.raises(KeyError), slow_repository.stream(["rev-list"]) as output:
+        raise KeyError(output.readline())
+    assert [git.returncode for git in processes] == [-signal.SIGKILL]
+
+
+def test_a_git_is_killed_if_a_signal_comes_right_after_its_start(
+    slow_repository, processes, monkeypatch
+):
+    def interrupt(timer):
+        raise Interrupted
+
+    monkeypatch.setattr("tosloc.git.process.Timer.start", interrupt)
+    with pytest.raises(Interrupted), slow_repository.stream(["rev-list"]):
+        pass
+    assert [git.returncode for git in processes] == [-signal.SIGKILL]

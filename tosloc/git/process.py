@@ -123,13 +123,16 @@ class Git:
             command = [*self._command, *arguments]
             process = start_child(command, self._environment | environment, source, errors)
             finished = False
-            with process, self._watched(process, environment.get("GIT_WORK_TREE")):
+            with process:
                 assert process.stdout is not None
                 try:
-                    yield process.stdout
-                    finished = not process.stdout.read(1)
+                    with self._watched(process, environment.get("GIT_WORK_TREE")):
+                        yield process.stdout
+                        finished = not process.stdout.read(1)
                 finally:
-                    if not finished:  # leaving the block would wait until git ends
+                    # Leaving the block would wait until git ends, also after a signal that came
+                    # before anything was yielded.
+                    if not finished:
                         process.kill()
             errors.seek(0)
             last_messages = _last_lines(errors.read())
