@@ -6,11 +6,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+from tests.waiting import wait_until
+
 ROOT = Path(__file__).parents[1]
-TIMEOUT_SECONDS = 60
 
 
 class LocalCluster:
@@ -68,15 +68,6 @@ class LocalCluster:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)  # ends stopped processes, too
             process.wait()
-
-
-def wait_until(condition):
-    """Wait until ``condition()`` is true. Raise TimeoutError after a minute."""
-    end = time.monotonic() + TIMEOUT_SECONDS
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError
-        time.sleep(0.05)
 
 
 def differing_files(first, second):

@@ -9,6 +9,7 @@ from io import StringIO
 import pytest
 
 from tests.patterns import (
+    LOOKS,
     called_methods,
     find_slow_text,
     literal_calls,
@@ -134,6 +135,10 @@ TEXTS = {
     "brackets": ("", "[", ""),
     "quotes": ("", "> ", ""),
     "places in one line": ("", "a.go:1 b.rs:2 c.cpp:3 ", ""),
+    "closing words": ("", "fix ", ""),
+    "a long address": ("https://a", "/b", ""),
+    "a long word": ("", "a", "/"),
+    "a long list": ("", "#1,", ""),
     "escaped frames": ("", "\\n\\tat a.B.c(B.java:1)", ""),
 }
 """Name -> beginning of a text, the piece that is repeated, and its end."""
@@ -153,5 +158,11 @@ def test_reading_takes_linear_time(reader, name):
         return time.process_time() - started
 
     measure(100)  # The first call also loads modules and fills caches.
-    # Quadratic time would be 100 times as long for ten times the text; 25 leaves room for noise.
-    assert measure(20_000) < 25 * max(measure(2_000), 0.005)
+
+    def takes_linear_time():
+        # Quadratic time would be 100 times as long for ten times the text. 25 leaves room for
+        # noise.
+        return measure(20_000) < 25 * max(measure(2_000), 0.005)
+
+    # Other work on the machine may slow a reading, but not all of them.
+    assert any(takes_linear_time() for _ in range(LOOKS))

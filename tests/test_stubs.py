@@ -7,13 +7,12 @@ from urllib.request import urlopen
 import pytest
 
 from tests.stubs import NO_ANSWER, StubServer
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 
 
 def wait_for_threads(names):
-    """Wait until all threads but these have ended, for at most ten seconds."""
-    for thread in threading.enumerate():
-        if thread.name not in names:
-            thread.join(10)
+    """Wait until all threads but these have ended."""
+    wait_until(lambda: {thread.name for thread in threading.enumerate()} <= names)
 
 
 @pytest.fixture
@@ -27,7 +26,6 @@ def test_a_request_without_an_answer_ends_quietly_with_the_server(thread_names, 
         urlopen(server.url, timeout=0.1)
     server.close()
     wait_for_threads(thread_names)
-    assert {thread.name for thread in threading.enumerate()} <= thread_names
     assert capsys.readouterr().err == ""
 
 
@@ -37,7 +35,7 @@ def test_a_cut_connection_prints_no_traceback(thread_names, capsys):
 
     server = StubServer(cut_connection)
     with pytest.raises((ConnectionError, URLError)):
-        urlopen(server.url, timeout=10)
+        urlopen(server.url, timeout=TIMEOUT_SECONDS)
     server.close()
     wait_for_threads(thread_names)
     assert capsys.readouterr().err == ""
@@ -46,7 +44,7 @@ def test_a_cut_connection_prints_no_traceback(thread_names, capsys):
 def test_a_wrong_answer_prints_its_traceback(thread_names, capsys):
     server = StubServer(lambda *_: None)
     with pytest.raises((ConnectionError, URLError)):
-        urlopen(server.url, timeout=10)
+        urlopen(server.url, timeout=TIMEOUT_SECONDS)
     server.close()
     wait_for_threads(thread_names)
     assert "TypeError: cannot unpack non-iterable NoneType" in capsys.readouterr().err

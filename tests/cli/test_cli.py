@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
+import threading
 from concurrent.futures.process import BrokenProcessPool
 from datetime import UTC, datetime
 from functools import partial
@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_judging import GOOD, rows, write_split
+from tests.waiting import wait_until
 from tosloc import __version__
 from tosloc.cli import printing
 from tosloc.cli.answers import print_answer
@@ -358,20 +359,17 @@ def test_long_work_prints_progress_lines_elsewhere(monkeypatch):
     monkeypatch.setattr(printing, "SECONDS_BETWEEN_PROGRESS_LINES", 0.05)
 
     def wait_for(line):
-        until = time.monotonic() + 30
-        while f"tosloc: {line}\n" not in screen.getvalue() and time.monotonic() < until:
-            time.sleep(0.01)
-        assert f"tosloc: {line}\n" in screen.getvalue()
+        wait_until(lambda: f"tosloc: {line}\n" in screen.getvalue())
 
+    threads = threading.enumerate()
     with progress_bars() as callback:
         wait_for("still working")
         callback("analysing", 1_300, 2_600)
         wait_for("analysing, 1,300 of 2,600")
         callback("reading\x1b", 3, 0)
         wait_for("reading\\x1b, 3")
-    text = screen.getvalue()
-    time.sleep(0.2)
-    assert screen.getvalue() == text
+    # Nothing more is printed once the thread that prints has ended.
+    wait_until(lambda: threading.enumerate() == threads)
 
 
 def run_localize(folder, redirections="", **environment):

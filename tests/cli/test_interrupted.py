@@ -8,12 +8,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests import toy
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 from tosloc.cli import main
 
 BUSY_COMMAND = """
@@ -51,13 +51,6 @@ def running_commands(mark):
     return commands
 
 
-def wait_until_ended(mark):
-    """Wait up to five seconds until no process has a mark in its environment."""
-    until = time.monotonic() + 5
-    while running_commands(mark) and time.monotonic() < until:
-        time.sleep(0.05)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
 @pytest.mark.parametrize(
@@ -89,9 +82,8 @@ def test_nothing_is_left_and_the_same_command_goes_on(
         # The command, two workers with their git, and trackers of semaphores.
         assert len(running_commands(mark)) > 4
         send(process.pid, signal_number)
-        assert process.wait(20) == code
-    wait_until_ended(mark)
-    assert running_commands(mark) == []
+        assert process.wait(TIMEOUT_SECONDS) == code
+    wait_until(lambda: running_commands(mark) == [])
     assert list((tmp_path / "temporary").iterdir()) == []
     sentence = "tosloc: interrupted; run the same command again to continue\n"
     assert error_file.read_text() == sentence

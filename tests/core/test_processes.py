@@ -7,13 +7,13 @@ import sys
 import time
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from joblib import delayed
 
 from tests import stand_ins, toy
-from tests.local_cluster import differing_files, wait_until
+from tests.local_cluster import differing_files
+from tests.waiting import has_ended, wait_until
 from tosloc.core import children, processes
 from tosloc.core.errors import Interrupted
 
@@ -41,17 +41,7 @@ def start_child(number):
 """
 
 
-def has_ended(process_id):
-    """Return whether a process has ended; a zombie has."""
-    try:
-        status = Path(f"/proc/{process_id}/stat").read_text()
-    except OSError:
-        return True
-    return status.rpartition(")")[2].split()[0] == "Z"
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
 @pytest.mark.parametrize(("mode", "lines"), [("worker", 1), ("parallel", 2)])
 def test_workers_and_their_children_end_when_this_process_is_killed(mode, lines, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
@@ -154,11 +144,11 @@ def start_training(project, folder, name):
 @pytest.mark.slow
 def test_a_training_gives_the_same_bytes_after_it_was_killed(project, tmp_path):
     began = time.monotonic()
-    assert start_training(project, tmp_path, "whole").wait(120) == 0
+    assert start_training(project, tmp_path, "whole").wait(600) == 0
     seconds = time.monotonic() - began
     for part in (0.2, 0.5, 0.35, 0.8, 0.65, 0.95):
         with start_training(project, tmp_path, "killed") as process:
             time.sleep(part * seconds)
             process.send_signal(signal.SIGKILL)
-    assert start_training(project, tmp_path, "killed").wait(120) == 0
+    assert start_training(project, tmp_path, "killed").wait(600) == 0
     assert differing_files(tmp_path / "whole", tmp_path / "killed") == []

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import TIMEOUT_SECONDS
 from tosloc.cli import main
 
 pytestmark = pytest.mark.slow
@@ -90,7 +91,7 @@ def test_a_question_that_never_ends_does_not_keep_the_server(noisy_server, signa
         noisy_server.send_signal(signal_number)
     else:
         noisy_server.stdin.close()
-    assert noisy_server.wait(5) == (128 + signal_number if signal_number else 0)
+    assert noisy_server.wait(TIMEOUT_SECONDS) == (128 + signal_number if signal_number else 0)
     # Standard error ends here, so the process that answered has ended, too.
     rest = noisy_server.stderr.read()
     interrupted = "tosloc: interrupted; run the same command again to continue\n"
@@ -101,7 +102,8 @@ def test_printed_text_never_reaches_the_client(noisy_server):
     arguments = {"report": REPORT * 600}
     answer = request(noisy_server, "tools/call", 2, name="localize_bug", arguments=arguments)
     assert "1. shop/cart.py" in answer["content"][0]["text"]
-    out, err = noisy_server.communicate(timeout=120)  # A client that leaves ends the server.
+    # A client that leaves ends the server.
+    out, err = noisy_server.communicate(timeout=TIMEOUT_SECONDS)
     assert out == ""
     assert noisy_server.returncode == 0
     assert "noise\nmore noise\ngit version" in err

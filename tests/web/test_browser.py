@@ -42,7 +42,7 @@ def address(repository):
         {"src/parser.py": CODE, "src/other.py": "header = 1\n", "src/x.py": "y = 1\n"}, "Begin"
     )
     questions = Questions(repository.path, editor="vscode://file{path}:{line}")
-    with serving(questions) as port:
+    with serving(questions) as (_, port):
         yield f"http://127.0.0.1:{port}/{SECRET}/"
     questions.session.close()
 

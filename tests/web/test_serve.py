@@ -4,7 +4,6 @@ import html
 import json
 import re
 import socket
-import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,6 +17,7 @@ from starlette.testclient import TestClient
 
 from conftest import make_shop
 from tests import stand_ins
+from tests.waiting import TIMEOUT_SECONDS, wait_until
 from tosloc.core.errors import Interrupted
 from tosloc.core.records import ignore_progress
 from tosloc.reports.issues import read_report
@@ -66,15 +66,16 @@ def ask(client, text=REPORT, **fields):
 def wait_for_answer(client, number):
     """Return the HTML of a question that is answered, the whole page of one that has failed."""
     pattern = rf'<article id="question-{number}" data-state="(\w+)".*?</article>'
-    for _ in range(3000):
-        page = client.get(f"/questions/{number}").text
-        article = re.search(pattern, page, re.S)
-        if article is None:
-            return page
-        if article[1] != "waiting":
-            return article[0]
-        time.sleep(0.02)
-    raise AssertionError("no answer")
+    pages = []
+
+    def is_answered():
+        pages.append(client.get(f"/questions/{number}").text)
+        article = re.search(pattern, pages[-1], re.S)
+        return article is None or article[1] != "waiting"
+
+    wait_until(is_answered)
+    article = re.search(pattern, pages[-1], re.S)
+    return pages[-1] if article is None else article[0]
 
 
 def listed_numbers(client, address="/"):
@@ -416,22 +417,21 @@ def test_the_oldest_answered_questions_are_forgotten_for_new_ones(held, client):
 
 @contextmanager
 def serving(questions):
-    """Run a real server and yield its port."""
+    """Run a real server and yield it with its port."""
     with open_socket(0) as listener:
         server = uvicorn.Server(uvicorn_config(application(questions, SECRET)))
         thread = Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
-        while not server.started:
-            time.sleep(0.01)
+        wait_until(lambda: server.started)
         try:
-            yield listener.getsockname()[1]
+            yield server, listener.getsockname()[1]
         finally:
             server.should_exit = True
             thread.join()
 
 
 def connect(port):
-    return socket.create_connection(("127.0.0.1", port), timeout=60)
+    return socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_SECONDS)
 
 
 def is_cut(connection):
@@ -457,7 +457,7 @@ HALF_SENT = {
 @pytest.mark.parametrize("data", HALF_SENT.values(), ids=HALF_SENT)
 def test_a_request_that_does_not_arrive_is_cut(questions, monkeypatch, capfd, data):
     monkeypatch.setattr("tosloc.web.connections.REQUEST_SECONDS", 0.5)
-    with serving(questions) as port, connect(port) as connection:
+    with serving(questions) as (_, port), connect(port) as connection:
         with suppress(ConnectionError):  # a busy machine may have cut it already
             connection.sendall(data)
         assert is_cut(connection)
@@ -466,7 +466,7 @@ def test_a_request_that_does_not_arrive_is_cut(questions, monkeypatch, capfd, da
 
 def test_many_connections_do_not_keep_others_out(questions, monkeypatch, capfd):
     monkeypatch.setattr("tosloc.web.connections.REQUEST_SECONDS", 600)
-    with serving(questions) as port, ExitStack() as opened:
+    with serving(questions) as (_, port), ExitStack() as opened:
         waiting = []
         for _ in range(2 * MAX_CONNECTIONS):
             connection = opened.enter_context(connect(port))
@@ -484,11 +484,12 @@ def test_many_connections_do_not_keep_others_out(questions, monkeypatch, capfd):
 def test_a_form_that_breaks_off_leaves_no_traceback_and_no_question(questions, capfd):
     headers = "Host: localhost\r\nOrigin: http://localhost\r\nContent-Length: 9\r\n\r\n"
     with (
-        serving(questions) as port,
-        socket.create_connection(("127.0.0.1", port), timeout=10) as connection,
+        serving(questions) as (server, port),
+        socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_SECONDS) as connection,
     ):
         connection.sendall(f"POST /{SECRET}/questions HTTP/1.1\r\n{headers}text".encode())
+        wait_until(lambda: server.server_state.tasks)
         connection.close()
-        time.sleep(0.2)
+        wait_until(lambda: not server.server_state.tasks)
     assert capfd.readouterr() == ("", "")
     assert not questions.cards

@@ -9,6 +9,7 @@ import pytest
 
 from tests.rerank.llm.model_server import Server, completion
 from tests.stubs import NO_ANSWER
+from tests.waiting import TIMEOUT_SECONDS
 from tosloc import Localizer
 from tosloc.rerank.llm.reranker import LanguageModelReranker
 from tosloc.rerank.llm.settings import LanguageModelSettings
@@ -31,11 +32,15 @@ def server():
     running.stub.close()
 
 
+def settings_for(server, seconds=TIMEOUT_SECONDS):
+    """Return settings that name a local server."""
+    return LanguageModelSettings(url=f"{server.stub.url}/v1", model="qwen", seconds=seconds)
+
+
 @pytest.fixture
 def reranker(server):
     """Return a reranker that asks the local server."""
-    settings = LanguageModelSettings(url=f"{server.stub.url}/v1", model="qwen", seconds=60)
-    return LanguageModelReranker(settings)
+    return LanguageModelReranker(settings_for(server))
 
 
 @pytest.fixture
@@ -141,10 +146,9 @@ def test_usage_counts_tokens(ask, reranker):
 
 
 def test_first_question_is_announced_before_it_is_sent(shop, server):
-    settings = LanguageModelSettings(url=f"{server.stub.url}/v1", model="qwen", seconds=60)
     announced = []
     reranker = LanguageModelReranker(
-        settings, lambda note: announced.append((note, len(server.requests)))
+        settings_for(server), lambda note: announced.append((note, len(server.requests)))
     )
     with Localizer.open(shop.path, rerank=reranker) as localizer:
         localizer.localize(REPORT)
@@ -340,7 +344,7 @@ def test_report_that_asks_for_its_own_file_stays_in_the_fence(ask, server):
 
 
 def test_server_that_is_not_there_keeps_the_order(shop, own_order):
-    settings = LanguageModelSettings(url="http://127.0.0.1:9/v1", model="qwen", seconds=5)
+    settings = LanguageModelSettings(url="http://127.0.0.1:9/v1", model="qwen")
     with Localizer.open(shop.path, rerank=LanguageModelReranker(settings)) as localizer:
         answer = localizer.localize(REPORT)
     assert paths(answer) == own_order
