@@ -223,7 +223,7 @@ def test_stored_documents_are_those_of_this_history_version(repository):
         history = read_history(opened, "main", JAVA)
     index = index_commits(history.ids, commit_payloads(history), history.path_names)
     terms = "buffer crash fix größe pars parseall parser read size twice xml xmlparser".split()
-    assert HISTORY_VERSION == 8
+    assert HISTORY_VERSION == 9
     assert index.commits.vocabulary == terms
     assert index.commits.counts.tolist() == [1] * len(terms)
     [commit] = contents(index.commits, history.path_names)

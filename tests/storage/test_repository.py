@@ -13,7 +13,9 @@ import pytest
 
 from tests.conftest import HOUR, GitRepository, git_environment
 from tosloc.core.records import BugReport
-from tosloc.git import history
+from tosloc.git import history, process
+from tosloc.git import repository as git_repository
+from tosloc.git.history import HistoryLimits
 from tosloc.git.process import Git
 from tosloc.git.repository import Repository
 from tosloc.rank import features
@@ -293,6 +295,42 @@ def test_a_version_with_moved_files_is_the_same(project, grown, tmp_path):
     version = check_equal_everywhere(project, "HEAD~1", moved, tmp_path)
     assert PARSER in version.index.paths.table.paths
     assert PARSER not in version.snapshot.paths
+
+
+def test_a_version_with_large_commits_is_the_same(project, grown, tmp_path, monkeypatch):
+    """The limit on large commits is one for the version, whatever was read before."""
+    monkeypatch.setattr(history, "MANY_CHANGES", 2)
+    monkeypatch.setattr(git_repository, "MANY_CHANGES", 2)
+    monkeypatch.setattr(git_repository, "MAX_CHANGES_OF_LARGE_COMMITS", 17)
+    for number in (3, 4):
+        files = {f"new/{number}{position}.java": make_source(position) for position in range(5)}
+        grown.commit(files, f"Fix the parser {number}")
+    version = check_equal_everywhere(project, "HEAD~1", "HEAD", tmp_path)
+    assert version.limits == HistoryLimits(unlisted=1)
+
+
+def test_a_note_says_that_large_commits_were_not_read_in_full(project, monkeypatch):
+    """Also of a version that is read from its file."""
+    monkeypatch.setattr(git_repository, "MANY_CHANGES", 2)
+    monkeypatch.setattr(git_repository, "MAX_CHANGES_OF_LARGE_COMMITS", 10)
+    note = (
+        "the files that 1 large commit changed are not used, because the large commits of this"
+        " history change more than 2,000,000 files together"
+    )
+    assert note in project.prepare("HEAD").notes
+    assert note in project.prepare("HEAD").notes
+
+
+def test_a_note_says_that_messages_were_not_read_in_full(project, monkeypatch):
+    """Also of a version that is read from its file."""
+    monkeypatch.setattr(process, "LONG_MESSAGE_BYTES", 20)
+    monkeypatch.setattr(process, "MAX_LONG_MESSAGES_BYTES", 60)
+    note = (
+        "only the beginning of 3 commit messages is used, because the long messages of this"
+        " history have more than 32 MiB together"
+    )
+    assert note in project.prepare("HEAD").notes
+    assert note in project.prepare("HEAD").notes
 
 
 # Which commits are read

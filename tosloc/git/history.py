@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,20 @@ from tosloc.core.records import BoolArray, LongArray, Progress, StringTable, ign
 from tosloc.git.change_names import change_names
 from tosloc.git.process import CommitInfo
 from tosloc.git.renames import RenameCollector
-from tosloc.git.repository import Repository, suffix_matcher
+from tosloc.git.repository import MANY_CHANGES, Repository, suffix_matcher
+
+
+class HistoryLimits(NamedTuple):
+    """Numbers of commits that were not read in full, because they are too large together."""
+
+    unlisted: int = 0
+    """Commits that count as if they changed no file."""
+    shortened: int = 0
+    """Commits of whose messages only the beginning was read."""
+
+
+NO_LIMITS: Final = HistoryLimits()
+"""The limits of a history that was read in full."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +47,11 @@ class History:
     """(C,) numbers of the old and the new path of each file that each commit moves."""
     merged: Sequence[Sequence[int]] = ()
     """(C,) files that differ between a merge and its first parent, if people can name the merge."""
+    large: frozenset[str] = frozenset()
+    """Ids of the commits with a long message or many changes.
+
+    How much of them is read depends on the other commits that are read with them."""
+    limits: HistoryLimits = NO_LIMITS
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -95,8 +114,9 @@ def read_commits(
     merge whose message has a name, such as the number of a pull request, is compared with its first
     parent.
 
-    No blob is read. Parents that are not among the commits are left out. Raises RepositoryError if
-    commits or trees are missing.
+    Of large commits, changes and messages are read up to limits on all of them together; see
+    ``Repository.changes`` and ``Repository.commits``. No blob is read. Parents that are not among
+    the commits are left out. Raises RepositoryError if commits or trees are missing.
     """
     is_source = suffix_matcher(suffixes)
     path_names = repository.path_names
@@ -107,23 +127,32 @@ def read_commits(
     added: list[list[int]] = [[] for _ in infos]
     merged: list[list[int]] = [[] for _ in infos]
     collector = RenameCollector(len(infos))
-    for commit, change, path in repository.raw_changes(_to_compare(infos, shallow)):
+    large = {info.id for info in infos if info.has_long_message}
+    unlisted = 0
+    for commit, changes in repository.changes(_to_compare(infos, shallow)):
         number = numbers[commit]
         if number % 1000 == 999:
             progress("reading history", number + 1, len(infos))
-        is_regular = change.startswith(b":100") or change[8:11] == b"100"
-        if not is_regular or not is_source(path):
+        if changes is None:
+            large.add(commit)
+            unlisted += 1
             continue
-        name = path.decode("utf-8", "surrogateescape")
-        file = path_names.id(name)
-        if len(infos[number].parents) > 1:
-            merged[number].append(file)
-            continue
-        touched[number].append(file)
-        if change.endswith(b"A"):
-            added[number].append(file)
-        if not change.endswith(b"M"):
-            collector.add(number, name, change)
+        if len(changes) > MANY_CHANGES:
+            large.add(commit)
+        for change, path in changes:
+            is_regular = change.startswith(b":100") or change[8:11] == b"100"
+            if not is_regular or not is_source(path):
+                continue
+            name = path.decode("utf-8", "surrogateescape")
+            file = path_names.id(name)
+            if len(infos[number].parents) > 1:
+                merged[number].append(file)
+                continue
+            touched[number].append(file)
+            if change.endswith(b"A"):
+                added[number].append(file)
+            if not change.endswith(b"M"):
+                collector.add(number, name, change)
     progress("reading history", len(infos), len(infos))
     parents = []
     for info in infos:
@@ -138,6 +167,8 @@ def read_commits(
         added=added,
         renames=collector.numbered(path_names),
         merged=merged,
+        large=frozenset(large),
+        limits=HistoryLimits(unlisted, sum(info.is_shortened for info in infos)),
     )
 
 

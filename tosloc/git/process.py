@@ -41,6 +41,16 @@ MAX_MESSAGE_BYTES: Final = 2**20
 
 The longest message that we know, of a squashed merge, has some hundred thousand.
 """
+LONG_MESSAGE_BYTES: Final = 16 * 2**10
+"""Number of bytes from which a message counts as long."""
+MAX_LONG_MESSAGES_BYTES: Final = 32 * 2**20
+"""Number of bytes that the long messages which are read together may have.
+
+Beyond it only the first LONG_MESSAGE_BYTES of a message are kept. A pack of a few megabytes can
+stand for gigabytes of messages.
+"""
+_MAX_BATCH_BYTES: Final = 64 * 2**20
+"""Number of bytes of objects from which the rest of a batch is read later."""
 _BATCH: Final = 48
 """Number of requests that are sent before their answers are read.
 
@@ -178,13 +188,19 @@ class Git:
         uses an object. Raises RepositoryError if git is killed.
         """
         remaining = iter(names)
-        while batch := list(islice(remaining, _BATCH)):
-            yield from self._read_batch(batch, kind)
+        batch: list[str] = []
+        while batch := batch or list(islice(remaining, _BATCH)):
+            objects = self._read_batch(batch, kind)
+            yield from objects
+            batch = batch[len(objects) :]
 
     def _read_batch(self, batch: Sequence[str], kind: bytes) -> list[tuple[str, bytes | None]]:
-        """Return the objects of one batch; git is started again if it gives up at one of them."""
+        """Return the first objects of a batch, all of them unless they are large.
+
+        Git is started again if it gives up at one of them.
+        """
         objects: list[tuple[str, bytes | None]] = []
-        while len(objects) < len(batch):
+        while len(objects) < len(batch) and _total_bytes(objects) <= _MAX_BATCH_BYTES:
             try:
                 self._request(batch[len(objects) :], kind, objects)
             except (OSError, ValueError) as error:  # git ended, maybe in the middle of a line
@@ -209,6 +225,7 @@ class Git:
         requests, answers = self._reader.stdin, self._reader.stdout
         assert requests is not None
         assert answers is not None
+        total_bytes = _total_bytes(objects)
         with self._watched(self._reader):
             lines = "".join(f"{name}\n" for name in names)
             requests.write(lines.encode("utf-8", "surrogateescape"))
@@ -224,6 +241,7 @@ class Git:
                     objects.append((name, None))
                     self.close()  # which is faster than reading past the object
                     return
+                total_bytes += size
                 content = answers.read(size + 1)
                 if len(content) <= size:
                     raise ValueError("its answer is incomplete")
@@ -231,6 +249,9 @@ class Git:
                     objects.append((object_id.decode("ascii"), content[:-1]))
                 else:
                     objects.append((name, None))
+                if total_bytes > _MAX_BATCH_BYTES:
+                    self.close()  # The rest of the answers is not read.
+                    return
 
     def _failure(self, command: str, messages: Sequence[str] = ()) -> RepositoryError:
         """Return the error for a git command that failed, with git's messages."""
@@ -264,12 +285,23 @@ class CommitInfo:
     committed_at: int
     """Committer time in seconds since 1970, UTC; 0 if it is missing or out of range for a date."""
     message: str
+    message_bytes: int = 0
+    """Number of bytes of the message in git, at most MAX_MESSAGE_BYTES."""
+    is_shortened: bool = False
+    """Whether the message lacks its end, because there are too many long messages."""
 
     @classmethod
-    def of(cls, commit_id: str, content: bytes, shallow: Collection[str] = ()) -> CommitInfo | None:
+    def of(
+        cls,
+        commit_id: str,
+        content: bytes,
+        shallow: Collection[str] = (),
+        long_bytes_left: int = MAX_LONG_MESSAGES_BYTES,
+    ) -> CommitInfo | None:
         """Return the parsed commit object; None if it is damaged.
 
-        ``shallow`` are the commits at which a shallow clone was cut off: they get no parents.
+        ``shallow`` are the commits at which a shallow clone was cut off: they get no parents. A
+        long message of more than ``long_bytes_left`` bytes is shortened.
         """
         header, _, body = content.partition(b"\n\n")
         match = _TREE_AND_PARENTS.match(header)
@@ -278,19 +310,34 @@ class CommitInfo:
         parents = () if commit_id in shallow else tuple(match[2].decode("ascii").split()[1::2])
         committer_time = _COMMITTER_TIME.search(header)
         seconds = int(committer_time[1]) if committer_time else 0
+        message = body[:MAX_MESSAGE_BYTES].partition(b"\0")[0]  # git shows nothing after NUL either
+        message_bytes = len(message)
+        is_shortened = message_bytes > max(LONG_MESSAGE_BYTES, long_bytes_left)
+        if is_shortened:
+            message = message[:LONG_MESSAGE_BYTES]
         return cls(
             commit_id,
             match[1].decode("ascii"),
             parents,
             seconds if seconds in VALID_TIMES else 0,
-            _decode_message(header, body),
+            _decode_message(header, message),
+            message_bytes,
+            is_shortened,
         )
 
+    @property
+    def has_long_message(self) -> bool:
+        """Whether the message is so long that it counts towards MAX_LONG_MESSAGES_BYTES."""
+        return self.message_bytes > LONG_MESSAGE_BYTES
 
-def _decode_message(header: bytes, body: bytes) -> str:
+
+def _total_bytes(objects: Iterable[tuple[str, bytes | None]]) -> int:
+    """Return the number of bytes of some objects."""
+    return sum(len(content) for _, content in objects if content is not None)
+
+
+def _decode_message(header: bytes, message: bytes) -> str:
     """Return a commit's message in the encoding that its header declares, UTF-8 without one."""
-    message = body.partition(b"\0")[0]  # git shows nothing after a NUL byte either
-    message = message[:MAX_MESSAGE_BYTES]
     declared = _ENCODING.search(header)
     encoding = declared[1].decode("ascii") if declared else "utf-8"
     try:

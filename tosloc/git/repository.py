@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -31,6 +32,15 @@ MAX_FILES: Final = 2_000_000
 
 A few trees that contain each other ten times can stand for any number of files.
 """
+MANY_CHANGES: Final = 2_000
+"""Number of changed files from which a commit counts as large."""
+MAX_CHANGES_OF_LARGE_COMMITS: Final = 2_000_000
+"""Number of changed files that large commits may have together, beyond the first ones of each.
+
+A few commits whose trees share their folders can stand for any number of changes.
+"""
+_COMPARED_TOGETHER: Final = 1_000
+"""Number of commits that one git process compares with their parents."""
 _MAX_REMEMBERED_FILES: Final = 50_000_000
 """Number of files of all remembered versions together; they take 400 MB."""
 MAX_TAGS: Final = 20_000
@@ -307,16 +317,20 @@ class Repository(process.Git):
     def commits(self, commit_ids: Iterable[str]) -> list[process.CommitInfo]:
         """Return the commits with some full ids, in the order of the ids.
 
-        Raises UnknownCommit for the first that does not exist.
+        Long messages are shortened once they have more than MAX_LONG_MESSAGES_BYTES together.
+        Raises UnknownCommit for the first commit that does not exist.
         """
         shallow = self.shallow
+        long_bytes_left = process.MAX_LONG_MESSAGES_BYTES
         infos = []
         for commit_id, content in self.objects(commit_ids, b"commit"):
             info = None
             if content is not None:
-                info = process.CommitInfo.of(commit_id, content, shallow)
+                info = process.CommitInfo.of(commit_id, content, shallow, long_bytes_left)
             if info is None:
                 raise UnknownCommit(self._describe_unknown(commit_id.removesuffix(_COMMIT_SUFFIX)))
+            if info.has_long_message and not info.is_shortened:
+                long_bytes_left -= info.message_bytes
             infos.append(info)
         return infos
 
@@ -405,38 +419,50 @@ class Repository(process.Git):
             names[commit_id] = name
         return names
 
-    def changes(self, commits: Iterable[str]) -> Iterator[tuple[str, tuple[bytes, bytes], bytes]]:
-        """Yield each file that some commits change, in the order of the commits and of paths.
+    def changes(
+        self, commits: Iterable[str]
+    ) -> Iterator[tuple[str, Sequence[tuple[bytes, bytes]] | None]]:
+        """Yield each of some commits that changes files, and git's line and the path of each file.
 
-        Each comes as commit, kinds of the file before and after, and path. A regular file has the
-        kind b"100". A commit is a full id, or two ids with a blank between: the commit, and the one
-        to compare it with instead of its only parent. A move changes both paths, and a root commit
-        changes all its files. No blob is read.
-        """
-        for commit, change, path in self.raw_changes(commits):
-            yield commit, (change[1:4], change[8:11]), path
-
-    def raw_changes(self, commits: Iterable[str]) -> Iterator[tuple[str, bytes, bytes]]:
-        """Yield each file that some commits change, as commit, git's line of the change, and path.
+        They are in the order of the commits and of paths. A commit is a full id, or two ids with a
+        blank between: the commit, and the one to compare it with instead of its only parent. A move
+        changes both paths, and a root commit changes all its files. No blob is read.
 
         The line is ":100644 100644 BEFORE AFTER M": modes and ids of the blobs before and after,
-        and A for an added file or D for a deleted one. For the commits see ``changes``.
+        and A for an added file or D for a deleted one. It is None instead of the files for a large
+        commit, if the changes beyond the first MANY_CHANGES of each commit up to it are more than
+        MAX_CHANGES_OF_LARGE_COMMITS together.
         """
-        commit = ""
-        number = 0
-        with self.stream("diff-tree --stdin --root -r -z --no-renames".split(), commits) as output:
-            fields = process.split_at_nul(output)
-            for field in fields:
-                if not field.startswith(b":"):
+        changes_left = MAX_CHANGES_OF_LARGE_COMMITS
+        remaining = iter(commits)
+        pending: list[str] = []
+        while pending := pending or list(islice(remaining, _COMPARED_TOGETHER)):
+            commit = ""
+            changes: list[tuple[bytes, bytes]] = []
+            command = "diff-tree --stdin --root -r -z --no-renames".split()
+            with self.stream(command, pending) as output:
+                fields = process.split_at_nul(output)
+                for field in fields:
+                    if field.startswith(b":"):
+                        changes.append((field, next(fields, b"")))
+                        changes_left -= len(changes) > MANY_CHANGES
+                        if changes_left < 0:
+                            break
+                        continue
+                    if commit:
+                        yield commit, changes
                     commit = field.decode("ascii")
-                    number = 0
-                    continue
-                number += 1
-                if number > MAX_FILES:
-                    raise RepositoryError(
-                        f"{self.path}: a commit touches more than {MAX_FILES:,} files"
-                    )
-                yield commit, field, next(fields, b"")
+                    changes = []
+            if changes_left >= 0:
+                if commit:
+                    yield commit, changes
+                pending = []
+                continue
+            # Git would list the rest of its changes, so it is started again with the next commit.
+            yield commit, None
+            changes_left = 0
+            ids = [line.partition(" ")[0] for line in pending]
+            pending = pending[ids.index(commit) + 1 :]
 
     @property
     def shallow(self) -> frozenset[str]:

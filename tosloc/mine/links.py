@@ -267,12 +267,17 @@ def _read_changes(
                 changes[link.commit] = FileChanges()
     is_source = suffix_matcher(SOURCE_SUFFIXES)
     pairs = (f"{commit} {infos[commit].parents[0]}" for commit in changes)
-    for commit, kinds, path in repository.changes(pairs):
-        # 100 begins the mode of a regular file, before or after the change
-        if b"100" in kinds and is_source(path):
-            changes[commit].count += 1
-            if kinds[0] == b"100":
-                changes[commit].paths.append(path.decode("utf-8", "surrogateescape"))
+    for commit, listed in repository.changes(pairs):
+        if listed is None:
+            changes[commit].count = MAX_FIXED_FILES + 1
+            continue
+        for change, path in listed:
+            # 100 begins the mode of a regular file, before or after the change.
+            kinds = (change[1:4], change[8:11])
+            if b"100" in kinds and is_source(path):
+                changes[commit].count += 1
+                if kinds[0] == b"100":
+                    changes[commit].paths.append(path.decode("utf-8", "surrogateescape"))
     return changes
 
 

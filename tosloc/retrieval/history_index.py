@@ -43,7 +43,7 @@ from tosloc.retrieval.renames import NO_RENAMES, PathEvent, Renames, follow_rena
 
 COMMITS: Final = "commits"
 """Prefix of the analyser's name of commit facts."""
-HISTORY_VERSION: Final = 8
+HISTORY_VERSION: Final = 9
 """Version of the stored facts of commits.
 
 Raise it whenever they change: with ``commit_payloads``, or with what reads commits and analyses

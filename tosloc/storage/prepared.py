@@ -24,7 +24,9 @@ from tosloc.core.arrays import (
 from tosloc.core.errors import pluralize
 from tosloc.core.io import escape_unprintable
 from tosloc.core.records import VALID_TIMES, RoutineNote, Snapshot, StringTable
-from tosloc.git.repository import Change
+from tosloc.git.history import NO_LIMITS, HistoryLimits
+from tosloc.git.process import MAX_LONG_MESSAGES_BYTES
+from tosloc.git.repository import MAX_CHANGES_OF_LARGE_COMMITS, Change
 from tosloc.reports.shared_lines import NO_SHARED_LINES, SharedLines, check_shared_lines
 from tosloc.retrieval.context import VersionIndex
 from tosloc.retrieval.corpus import Corpus
@@ -70,6 +72,8 @@ class StoredVersion:
     """Paths of the submodules, whose files are not in the version."""
     template: Sequence[str] = ()
     """Sorted keys of the lines of the version's issue forms, see ``template_keys``."""
+    limits: HistoryLimits = NO_LIMITS
+    """What was not read of the large commits of the history."""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -141,6 +145,19 @@ class StoredVersion:
             verb = "is" if number == 1 else "are"
             names = join_names(self.submodules)
             yield f"{pluralize(number, 'submodule')} {verb} not searched: {names}"
+        if self.limits.unlisted:
+            commits = pluralize(self.limits.unlisted, "large commit")
+            yield (
+                f"the files that {commits} changed are not used, because the large commits of this"
+                f" history change more than {MAX_CHANGES_OF_LARGE_COMMITS:,} files together"
+            )
+        if self.limits.shortened:
+            commits = pluralize(self.limits.shortened, "commit message")
+            megabytes = MAX_LONG_MESSAGES_BYTES // 2**20
+            yield (
+                f"only the beginning of {commits} is used, because the long messages of this"
+                f" history have more than {megabytes} MiB together"
+            )
 
     def to_arrays(self) -> Arrays:
         """Return plain arrays, for ``from_arrays``."""
@@ -152,6 +169,7 @@ class StoredVersion:
                 "commit_ids": self.commit_ids,
                 "submodules": self.submodules,
                 "template": self.template,
+                "limits": np.array(self.limits, dtype=np.int64),
                 "blob_names": snapshot.blob_names.names,
                 "rows": snapshot.blob_ids,
                 "text": self.index.text.corpus,
@@ -193,7 +211,7 @@ class StoredVersion:
         reports = from_arrays(Documents, arrays, "reports")
         history = HistoryIndex(commits, reports)
         # A checkpoint of an older version of TosLoc lacks renames, large commits, shared lines,
-        # submodules and issue forms.
+        # submodules, issue forms and limits.
         if "renames.commits" in arrays:
             renames = from_arrays(Renames, arrays, "renames")
             merges = from_arrays(Documents, arrays, "merges")
@@ -206,12 +224,16 @@ class StoredVersion:
             history = replace(history, shared_lines=shared_lines)
         submodules = unpack_words(arrays["submodules"]) if "submodules" in arrays else ()
         template = unpack_words(arrays["template"]) if "template" in arrays else ()
+        limits = NO_LIMITS
+        if "limits" in arrays:
+            limits = HistoryLimits(*arrays["limits"].tolist())
         return cls(
             VersionIndex(corpus, snapshot, table),
             history,
             unpack_words(arrays["commit_ids"]),
             submodules=submodules,
             template=template,
+            limits=limits,
         )
 
 
@@ -283,6 +305,8 @@ def load_untrusted_version(arrays: Arrays) -> StoredVersion:
         check_documents(arrays, "large", paths)
     if "shared_lines.times" in arrays:
         check_shared_lines(arrays, "shared_lines")
+    if "limits" in arrays:
+        validate_array(arrays, "limits", np.int64, len(HistoryLimits._fields), below=np.inf)
     chunks = int(starts[-1])
     for name, rows, kind, width in (
         ("text.postings", blobs, np.uint16, (len(FIELDS),)),

@@ -22,7 +22,7 @@ from tosloc.core.arrays import read_mapped, write_mapped
 from tosloc.core.errors import CheckpointError, ToslocError, require
 from tosloc.core.io import content_key, remove
 from tosloc.core.records import Progress, Snapshot, StringTable, first_path_by_blob, ignore_progress
-from tosloc.git.history import list_parents_first, read_commits
+from tosloc.git.history import HistoryLimits, list_parents_first, read_commits
 from tosloc.git.repository import Change, Repository, WorkTreeState, suffix_matcher
 from tosloc.paths.classify import which_are_tests
 from tosloc.reports.templates import IssueTemplates
@@ -222,12 +222,12 @@ class IndexedRepository:
             commit_ids = list_parents_first(self.repo, [listed.commit])
             submodules = self.repo.submodules(listed.commit)
             template = sorted(IssueTemplates(self.repo).of_commit(listed.commit))
-        history = self._build_history(commit_ids, snapshot.path_names, progress)
+        history, limits = self._build_history(commit_ids, snapshot.path_names, progress)
         history = replace(history, releases=Releases.read(self.repo))
         table = PathTable.of(snapshot.path_names.names)
         corpus = self.load_facts(first_path_by_blob([snapshot]))
         index = VersionIndex(corpus, snapshot, table)
-        return StoredVersion(index, history, commit_ids, missing, submodules, template)
+        return StoredVersion(index, history, commit_ids, missing, submodules, template, limits)
 
     def _list_files(self, commit: str, suffixes: Iterable[str]) -> Snapshot:
         """Return the files of a commit; a branch without commits has none."""
@@ -329,10 +329,11 @@ class IndexedRepository:
 
     def _build_history(
         self, commit_ids: Sequence[str], paths: StringTable, progress: Progress
-    ) -> HistoryIndex:
+    ) -> tuple[HistoryIndex, HistoryLimits]:
         """Return the documents of all commits, by their position in ``commit_ids``.
 
-        Commits that the store lacks are read from git, and stored.
+        Commits that the store lacks are read from git, and stored unless they are large. The limits
+        say what was not read of large commits.
         """
         stemmer = metadata.version("PyStemmer")
         suffixes = content_key(sorted(self.suffixes))[:12]
@@ -342,11 +343,19 @@ class IndexedRepository:
         # What the last commits of a shallow clone touched is not known until it is complete.
         shallow = self.repo.shallow
         rows = []
+        large: dict[str, bytes] = {}
         for commit, payload in zip(new.ids, commit_payloads(new), strict=True):
-            if commit not in shallow:
+            if commit in shallow:
+                continue
+            # What is read of a large commit depends on the other commits of the version.
+            if commit in new.large:
+                large[commit] = payload
+            else:
                 rows.append((commit, analyser, payload))
         self.store.write(rows)
-        return index_commits(commit_ids, self.store.read(wanted), paths)
+        stored = zip(commit_ids, self.store.read(wanted), strict=True)
+        payloads = (large.get(commit, payload) for commit, payload in stored)
+        return index_commits(commit_ids, payloads, paths), new.limits
 
 
 def _remove_least_used(folder: Path) -> None:
