@@ -3,6 +3,7 @@
 import pytest
 
 from tests.index_fixtures import make_context, make_corpus
+from tosloc.retrieval import messages
 from tosloc.retrieval.formulas import idf
 from tosloc.retrieval.messages import MAX_VALUE_WORDS
 
@@ -89,3 +90,11 @@ def test_rarities_are_computed_once_for_all_files_of_a_report(make_context, monk
     for row in range(len(FILES)):
         messages.find(row)
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("separator", [" ", "\n"], ids=["one line", "many lines"])
+def test_words_are_looked_up_to_a_limit(make_context, monkeypatch, separator):
+    """Also within a line, because a report of megabytes may be one line."""
+    monkeypatch.setattr(messages, "MAX_WORDS", 20)
+    context = make_context(FILES, "x", separator.join(map(str, range(1000))))
+    assert len(context.messages._words) == 20

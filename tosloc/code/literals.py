@@ -7,7 +7,7 @@ which it writes values. A report that quotes the message has the same words in t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from zlib import crc32
 
@@ -89,9 +89,9 @@ def find_literal_pairs(source: bytes, spans: Sequence[Span]) -> PairKeys:
     return unique
 
 
-def find_words(text: str) -> list[re.Match[str]]:
+def find_words(text: str) -> Iterator[re.Match[str]]:
     """Return the words of a text, as pairs are made of them."""
-    return list(_WORD.finditer(text))
+    return _WORD.finditer(text)
 
 
 def hash_words(words: Sequence[str]) -> PairKeys:

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -139,7 +140,7 @@ class ReportMessages:
         position = 0
         for number, line in enumerate(lines):
             self._lines.append(line)
-            for match in find_words(line):
+            for match in islice(find_words(line), MAX_WORDS - len(words)):
                 words.append(match[0])
                 self._words[position] = (number, *match.span())
                 position += 1
