@@ -236,6 +236,9 @@ def _find_read_by_git(
             resolved = path.resolve()
         except (OSError, RuntimeError, ValueError):  # a loop of links; a NUL byte
             resolved = Path("/")
+        # From Python 3.13 on a loop of links is no error, but resolves to one of its links.
+        if resolved.is_symlink():
+            resolved = Path("/")
         yield path, resolved
         if resolved in seen or resolved == Path("/"):
             continue
