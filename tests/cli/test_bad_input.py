@@ -171,6 +171,22 @@ def test_one_report_is_ranked_only_with_split_all(fails, tosloc, checkpoint, one
     assert "reports" in out
 
 
+@pytest.mark.parametrize(
+    ("options", "is_said"), [((), True), (("--split", "test"), False), (("--split", "all"), False)]
+)
+def test_rank_says_how_many_reports_the_default_splits_leave_out(
+    tosloc, project, checkpoint, options, is_said
+):
+    reports = project.write_reports("ten.jsonl", project.records[:10])
+    named = ["--repo", str(project.git.path), "--reports", str(reports), "--out", "ten"]
+    _, err = tosloc("rank", *named, "--checkpoint", checkpoint, *options)
+    sentence = (
+        "ranked 2 of 10 reports, those of the splits validation and test; to rank all of them,"
+        " add: --split all"
+    )
+    assert (sentence in err) == is_said
+
+
 @pytest.fixture
 def training_output(tosloc, project, folder):
     """Train on two reports, none for validation, into ``out``; return standard error."""

@@ -198,8 +198,9 @@ def rank(
     parts = (Split.validation, Split.test) if split is None else (split,)
     language_model = user_language_model(rerank)
     with on_cluster(cluster, {repo: ""}, resolve_revision), progress_bars() as callback:
+        ranked = 0
         for part in parts:
-            experiment.rank_reports(
+            counts = experiment.rank_reports(
                 model,
                 repo,
                 reports,
@@ -209,6 +210,14 @@ def rank(
                 functions=functions,
                 rerank=language_model,
             )
+            ranked += counts.ranked
+    if split is None and ranked < counts.total:
+        print_notes(
+            [
+                f"ranked {ranked:,} of {counts.total:,} reports, those of the splits validation and"
+                " test; to rank all of them, add: --split all"
+            ]
+        )
     if language_model is not None:
         print_notes([language_model.usage.sentence])
     print_notes(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from hashlib import file_digest
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import tosloc
 from tosloc.code.languages import analyser_version
@@ -227,6 +227,15 @@ def write_truth(folder: Path, cases: Sequence[Case], dataset: Dataset) -> None:
     write_judgements(folder / JUDGEMENTS_FILE, judgements)
 
 
+class RankedReports(NamedTuple):
+    """Numbers of labelled reports."""
+
+    ranked: int
+    """Reports of the split that was ranked."""
+    total: int
+    """Reports of all splits."""
+
+
 def rank_reports(
     model: Model,
     repo_path: str | Path,
@@ -237,12 +246,12 @@ def rank_reports(
     *,
     functions: bool = False,
     rerank: LanguageModelReranker | None = None,
-) -> None:
+) -> RankedReports:
     """Rank the reports of a split (validation, test or all) without training.
 
-    With ``functions``, the functions of the first files are ranked too, by us and by BM25. With
-    ``rerank``, a language model orders the first files of each report. Raises ToslocError if there
-    is nothing to rank.
+    Returns how many reports were ranked. With ``functions``, the functions of the first files are
+    ranked too, by us and by BM25. With ``rerank``, a language model orders the first files of each
+    report. Raises ToslocError if there is nothing to rank.
     """
     folder = Path(out).expanduser()
     refuse_training(folder)
@@ -306,6 +315,7 @@ def rank_reports(
             }
         write_record(folder / "provenance.json", provenance)
     shutil.rmtree(work)
+    return RankedReports(len(cases), len(dataset.cases))
 
 
 def _rank_by_language_model(
