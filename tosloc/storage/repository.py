@@ -56,7 +56,7 @@ MAX_KEPT_BYTES: Final = 4 * 10**9
 """Most bytes of these files."""
 MIN_KEPT_FILES: Final = 6
 """Number of these files that are kept whatever their size."""
-PREPARED_VERSION: Final = 14
+PREPARED_VERSION: Final = 15
 """Version of the arrays in these files; raise it whenever they change."""
 MAX_OTHER_BYTES: Final = 200_000
 """Size up to which files that are no source are searched for words; larger ones are data."""
