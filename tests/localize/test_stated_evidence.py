@@ -63,6 +63,22 @@ def test_the_answer_begins_with_the_blamed_commit(project):
     assert answer.statements == (f"{NOTE} {commit[:10]} (2001-09-09): Turn keys",)
 
 
+def test_the_only_file_of_a_blamed_commit_comes_first(project):
+    answer = ask(project, f"{WRONG}\n\nThe first bad commit is {project.commits[1]}.")
+    assert answer.hits[0].path == "shop/door.py"
+
+
+def test_the_files_of_a_blamed_commit_rise(project):
+    text = "Wrong total\n\nThe total of the cart is wrong."
+    changed = {"shop/door.py": DOOR, "shop/lock.py": "lock = 1\n"}
+    commit = project.commit(changed, "Turn locks")
+    scores = []
+    for report in (text, f"{text}\nThe first bad commit is {commit}."):
+        scores.append({hit.path: hit.score for hit in ask(project, report).hits})
+    lead_of_lock = [by_path["shop/lock.py"] - by_path["shop/cart.py"] for by_path in scores]
+    assert lead_of_lock[1] > lead_of_lock[0]
+
+
 def test_a_blamed_commit_of_other_files_shows_its_file(project):
     answer = ask(project, f"{WRONG} It is caused by {project.commits[1][:9]}.", top=1)
     assert answer.suspects[0].path == "shop/door.py"

@@ -4,11 +4,11 @@ A report says in words where its fault is, and sometimes outright. A statement i
 learns to distrust it, because words suffice in most of the reports that it learns from. Statements
 are therefore applied after all that was learned, here and nowhere else. They have four ranks:
 
-1. **They bound.** A version or a build of the reporter says which history counts
-   (``tosloc.retrieval.releases``). It points at no file.
+1. **They bound.** A release or commit in which it works or fails, or the reporter's build, says
+   which history counts (``tosloc.retrieval.bounds``). It points at no file.
 2. **They accuse.** The file of such a statement comes first, whatever words suggest: a path in the
-   title, a path that a sentence blames ("Bug in src/door.py"), and the innermost own frame of a
-   report that has little but a stack trace.
+   title, a path that a sentence blames ("Bug in src/door.py"), the only file of a commit that the
+   report blames, and the innermost own frame of a report that has little but a stack trace.
 3. **They point.** The file of such a statement gets a raise. Words may still put another one first.
 4. **They say nothing** beyond their words: a path in code, in a log or in a list of files; a path
    that several files can mean; frames of libraries and tests, and a second stack trace.
@@ -80,7 +80,9 @@ KINDS: Final = {
     for kind in (
         Kind("path in the title", 0.4, accuses=True),  # 75 % of 4
         Kind("path that a sentence blames", 0.6, accuses=True),  # 1 of 1
+        Kind("only file of a blamed commit", 0.6, accuses=True),
         Kind("innermost frame, little else", 0.6, accuses=True),  # 83 % of 12
+        Kind("file of a blamed commit", 0.6),
         Kind("link", 0.6),  # 83 % of 36
         Kind("path in a sentence", 0.6),  # 74 % of 66
         Kind("quoted text", 0.6),  # 36 % of 55
@@ -97,6 +99,8 @@ frame are counted in reports with at most 8 words beside the trace, because few 
 raises were chosen on development reports of 27 projects (docs/method.md). Most are small,
 because the learned weights already follow these statements there."""
 
+MAX_FILES_OF_BLAMED: Final = 20
+"""Most files that a blamed commit points at; one of more files says too little about each."""
 _MAX_WORDS_OF_VAGUE_REPORT: Final = 6
 """Most words, everyday ones aside, that a report has beside its stack trace if that decides."""
 _WORDS_BEFORE_PATH: Final = 100
@@ -166,7 +170,8 @@ def find_statements(context: QueryContext) -> Iterator[Statement]:
     one for each file.
     """
     paths = context.version.paths
-    for kind, rows in (*_find_places(context.query, paths), *_find_quotes(context)):
+    places = _find_places(context.query, paths)
+    for kind, rows in (*places, *_find_blamed(context), *_find_quotes(context)):
         if len(rows) == 1 and not paths.table.test[rows[0]]:
             yield Statement(kind, rows[0])
 
@@ -199,6 +204,21 @@ def _find_places(query: Query, paths: VersionPaths) -> Iterator[tuple[str, Rows]
             yield "innermost frame, little else", rows
         else:
             yield "innermost frame", rows
+
+
+def _find_blamed(context: QueryContext) -> Iterator[tuple[str, Rows]]:
+    """Yield each source file of the version that the blamed commits changed, as a row of its own.
+
+    Test files do not count, because a change and its tests come together.
+    """
+    paths = context.version.paths
+    blamed = np.array(context.named_history.blamed_rows, dtype=np.int64)
+    rows = blamed[np.isin(blamed, paths.path_ids) & ~paths.table.test[blamed]].tolist()
+    if len(rows) > MAX_FILES_OF_BLAMED:
+        return
+    kind = "only file of a blamed commit" if len(rows) == 1 else "file of a blamed commit"
+    for row in rows:
+        yield kind, (row,)
 
 
 def _rows(place: Frame, paths: VersionPaths) -> Rows:
@@ -256,7 +276,7 @@ def _quoted_texts(query: Query) -> list[str]:
     written += _ROUTE.findall(told)
     texts: dict[str, None] = {}
     for quote in written[:_MAX_QUOTES]:
-        words = find_words(quote)
+        words = list(find_words(quote))
         if len(words) > 1:
             texts[quote[words[0].start() : words[-1].end()]] = None
     return list(texts)
