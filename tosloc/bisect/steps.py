@@ -275,15 +275,6 @@ def describe_commits(repository: Repository, commits: Sequence[str]) -> list[Com
     return [descriptions[commit] for commit in commits]
 
 
-def changed_files(repository: Repository, commit: str) -> list[str]:
-    """Return the paths that a commit changes; of a merge, compared with its first parent."""
-    [info] = repository.commits([commit])
-    compared = f"{commit} {info.parents[0]}" if info.parents else commit
-    return [
-        path.decode("utf-8", "surrogateescape") for _, _, path in repository.changes([compared])
-    ]
-
-
 def commit_url(repository: Repository, commit: str) -> str | None:
     """Return the address of a commit's page on the web; None if the host is not known."""
     pages = WebPages.of(repository.remote_url())

@@ -441,7 +441,8 @@ def _print_culprit(repository: Repository, commit: str) -> None:
     """Print the commit that introduced the fault, with its author and files."""
     from rich.text import Text
 
-    from tosloc.bisect.steps import changed_files, commit_url, describe_commits
+    from tosloc.bisect.steps import commit_url, describe_commits
+    from tosloc.git.history import changed_paths
 
     [description] = describe_commits(repository, [commit])
     url = commit_url(repository, commit)
@@ -452,7 +453,7 @@ def _print_culprit(repository: Repository, commit: str) -> None:
     console.print(Text("  ").append(identity, style).append(f" {rest}"), soft_wrap=True)
     author = truncate_text(escape_unprintable(description.author), MAX_TEXT_CHARACTERS)
     console.print(Text(f"  by {author}", "dim"), soft_wrap=True)
-    files = changed_files(repository, commit)
+    files = changed_paths(repository, commit)
     for path in files[:MAX_FILES]:
         console.print(Text(f"    {escape_unprintable(path)}"), soft_wrap=True)
     more = len(files) - MAX_FILES
@@ -501,12 +502,13 @@ def _print_status(bisection: Bisection, step: Step) -> None:
 
 def _step_values(bisection: Bisection, step: Step) -> dict[str, Any]:
     """Return what a bisection knows and does next as JSON values."""
-    from tosloc.bisect.steps import changed_files, commit_url, describe_commits
+    from tosloc.bisect.steps import commit_url, describe_commits
+    from tosloc.git.history import changed_paths
 
     marks = bisection.marks()
     repository = bisection.repository
     [description] = describe_commits(repository, [step.commit])
-    files = changed_files(repository, step.commit)
+    files = changed_paths(repository, step.commit)
     candidates = []
     for commit, probability in step.candidates[:MAX_JSON_CANDIDATES]:
         candidates.append({"commit": commit, "probability": round(probability, 9)})

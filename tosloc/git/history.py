@@ -181,3 +181,17 @@ def _to_compare(infos: Iterable[CommitInfo], shallow: Collection[str]) -> Iterat
             yield info.id
         elif change_names(info.message):
             yield f"{info.id} {info.parents[0]}"
+
+
+def changed_paths(repository: Repository, commit: str) -> list[str]:
+    """Return the paths that a commit changes; of a merge, compared with its first parent.
+
+    A commit with more changes than ``Repository.changes`` reads has none.
+    """
+    [info] = repository.commits([commit])
+    compared = f"{commit} {info.parents[0]}" if info.parents else commit
+    paths = []
+    for _, changes in repository.changes([compared]):
+        for _, path in changes or ():
+            paths.append(path.decode("utf-8", "surrogateescape"))
+    return paths

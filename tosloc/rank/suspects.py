@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from tosloc.core.errors import pluralize
 from tosloc.core.records import Hit, SuspectChange
+from tosloc.git.history import changed_paths
 from tosloc.git.repository import Repository
 from tosloc.rank.reasons import FileReasons, RepositoryLookups
 from tosloc.rank.suspect_candidates import collect_candidates
@@ -75,12 +76,12 @@ def _blamed_elsewhere(
     for blamed in context.named_history.blamed:
         if not blamed.is_contained or not blamed.brought.isdisjoint(candidates):
             continue
-        paths = (path for _, _, path in repository.changes([blamed.commit]))
+        [path, *_] = changed_paths(repository, blamed.commit) or [""]
         yield SuspectChange(
             blamed.commit,
             datetime.fromtimestamp(blamed.at, UTC),
             blamed.subject,
-            next(paths, b"").decode("utf-8", "surrogateescape"),
+            path,
             "",
             ("the report blames it",),
             (),
