@@ -1,6 +1,5 @@
 """Commands end although a git that they started never does, and leave no process behind."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -42,9 +41,9 @@ def test_a_signal_ends_the_command_and_its_git(repository, begun, signal_number,
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=end_at_ctrl_c
     ) as process:
-        wait_until(begun.exists)
-        os.kill(process.pid, signal_number)
         try:
+            wait_until(lambda: begun.exists() or process.poll() is not None)
+            process.send_signal(signal_number)
             assert process.wait(TIMEOUT_SECONDS) == code
         finally:
             process.kill()
