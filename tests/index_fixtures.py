@@ -132,7 +132,8 @@ def make_context(make_corpus):
         report = BugReport("r", summary, description, datetime.fromtimestamp(opened, UTC))
         context = QueryContext(Query(report), version, index.as_of(float(opened)))
         if "bounds" in named:
-            vars(context.named_history)["bounds"] = named["bounds"]
+            bounds = named["bounds"]
+            vars(context.named_history).update(bounds=bounds, range=bounds.range)
         return context
 
     return make

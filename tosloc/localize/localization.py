@@ -280,7 +280,7 @@ class Localization:
         if context.query.says_that_it_worked:
             return True
         named = context.named_history
-        if named.blamed or named.bounds.range is not None:
+        if named.blamed or named.range is not None:
             return True
         return any(change.is_change for change in named.changes)
 

@@ -369,9 +369,9 @@ class FileReasons:
         It cites the commit that is most similar to the report.
         """
         named = self.context.named_history
-        bounds = named.bounds
-        if not bounds.range or not self._range_is_narrow:
+        if not named.range or not self._range_is_narrow:
             return None
+        bounds = named.bounds
         row = self._row(file)
         history = self.context.history
         similarities = self.context.commit_similarities

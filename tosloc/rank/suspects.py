@@ -98,7 +98,7 @@ def _describe(history: NamedHistory) -> Iterator[str]:
     """Yield the statements, blamed commits first."""
     for blamed in history.blamed:
         yield _describe_blamed(blamed)
-    if history.bounds.sentence:
+    if history.range is not None and history.bounds.sentence:
         yield history.bounds.sentence
 
 

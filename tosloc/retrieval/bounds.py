@@ -16,6 +16,8 @@ from tosloc.git.repository import Repository
 
 MAX_ENDS: Final = 20
 """Good ends, and bad ends, that are looked at."""
+MAX_COMMITS: Final = 100_000
+"""Commits between two ends that are read."""
 
 
 class End(NamedTuple):
@@ -208,12 +210,16 @@ def _lacking(repository: Repository, version: str, ends: Sequence[End]) -> set[s
 def _list_commits(
     repository: Repository, tips: Sequence[str], excluded: Sequence[str]
 ) -> Mapping[str, str]:
-    """Return the commits that tips contain and excluded ones lack, with what copies keep."""
+    """Return the commits that tips contain and excluded ones lack, with what copies keep.
+
+    Of more than ``MAX_COMMITS`` only the newest are returned.
+    """
     if not tips:
         return {}
     lines = [*tips, *(f"^{commit}" for commit in excluded)]
+    command = ["log", "--stdin", f"--max-count={MAX_COMMITS}", "--format=%H %at %ae %s"]
     origins: dict[str, str] = {}
-    with repository.stream(["log", "--stdin", "--format=%H %at %ae %s"], lines) as output:
+    with repository.stream(command, lines) as output:
         lines_of_log = output.read().decode("utf-8", "replace").split("\n")
     for line in filter(None, lines_of_log):  # a subject may contain other line separators
         commit, _, origin = line.partition(" ")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -72,6 +72,15 @@ class BlamedCommit:
     """Full ids of the commits that it stands for: itself, or what a merge brought."""
     is_contained: bool
     """Whether the searched version contains it."""
+
+
+class _Ends(NamedTuple):
+    """Commits in which something works or fails, by a report."""
+
+    good: list[End]
+    bad: list[End]
+    implied: End | None
+    """The release before the first with which it began to fail."""
 
 
 class NamedHistory:
@@ -239,14 +248,11 @@ class NamedHistory:
         return tuple(sorted(rows))
 
     @cached_property
-    def bounds(self) -> Bounds:
-        """Where the cause can be by what the report says about releases and commits.
-
-        Nothing is known without a repository.
-        """
+    def _ends(self) -> _Ends:
+        """Good and bad ends that the report states; none without a repository."""
         repository = self._repository
         if repository is None:
-            return NO_BOUNDS
+            return _Ends([], [], None)
         releases = self._history.releases.find(self._own_claims, self._history.opened)
         good = self._ends_of_releases(repository, releases.good)
         bad = self._ends_of_releases(repository, releases.bad)
@@ -255,9 +261,24 @@ class NamedHistory:
         implied_ends = self._ends_of_releases(repository, implied)
         for end, role in self._ends_of_commits(repository):
             (good if role is Role.GOOD else bad).append(end)
-        if not (good or bad):
+        return _Ends(good, bad, next(iter(implied_ends), None))
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """Where the cause can be by what the report says about releases and commits."""
+        good, bad, implied = self._ends
+        if self._repository is None or not (good or bad):
             return NO_BOUNDS
-        return Bounds.between(repository, self._version, good, bad, next(iter(implied_ends), None))
+        return Bounds.between(self._repository, self._version, good, bad, implied)
+
+    @cached_property
+    def range(self) -> frozenset[str] | None:
+        """The commits between the ends that the report states; None if it tells no start.
+
+        Most reports only tell which version was used. Then git need not be asked.
+        """
+        good, _, implied = self._ends
+        return self.bounds.range if good or implied is not None else None
 
     @staticmethod
     def _ends_of_releases(
@@ -302,7 +323,7 @@ class NamedHistory:
 
     def in_range(self, view: DocumentsView) -> LongArray:
         """Return the known documents between the good and bad ends, in order of time."""
-        between = self.bounds.range
+        between = self.range
         if not between:
             return np.zeros(0, dtype=np.int64)
         commit_ids = view.documents.commit_ids
