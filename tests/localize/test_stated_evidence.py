@@ -6,8 +6,10 @@ import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
 from tests.rank.test_suspects import CART, DISCOUNT
+from tosloc.cli.answers import print_answer
 from tosloc.core.records import BugReport
 from tosloc.localize.localizer import Localizer
+from tosloc.mcp.answers import ToolAnswer
 
 WRONG = "The total of the cart is wrong: Cart.total subtracts the discount twice."
 DAY = 24 * HOUR
@@ -105,9 +107,10 @@ def test_a_commit_after_the_opening_is_not_blamed(project):
 
 
 def test_the_answer_says_if_the_version_lacks_a_blamed_commit(project):
-    answer = ask(project, f"{WRONG} Since {project.commits[4]}", version=project.commits[3])
-    [statement] = answer.statements or [""]
-    assert statement == "" or "does not contain it" in statement
+    opened = datetime.fromtimestamp(FIRST_TIME + DAY, UTC)
+    report = BugReport("1", WRONG, f"Since {project.commits[4]}", opened)
+    [statement] = ask(project, report, version=project.commits[3]).statements
+    assert statement.endswith("the searched version does not contain it")
 
 
 def test_a_blamed_merge_stands_for_what_it_brought(project):
@@ -122,6 +125,54 @@ def test_a_blamed_merge_stands_for_what_it_brought(project):
     assert suspects(answer) == [side]
     assert answer.suspects[0].reasons[0].startswith("brought by merge")
     assert "a merge of 1 commit" in answer.statements[0]
+
+
+def blamed_paths(project, text, version="HEAD"):
+    """Return the present paths of the files that blamed commits changed, by a report."""
+    with Localizer.open(project.path, commit=version) as localizer:
+        opened_version = localizer.version(version)
+        opened = opened_version.newest
+        report = BugReport("1", WRONG, text, opened)
+        context = localizer.localization(report, opened_version).stage_one.context
+        table = context.version.paths.table
+        return [table.paths[row] for row in context.named_history.blamed_rows]
+
+
+def test_blamed_rows_are_those_of_the_blamed_commit(project):
+    assert blamed_paths(project, f"Since {project.commits[1]}") == ["shop/door.py"]
+
+
+def test_blamed_rows_follow_renames(project):
+    text = project.git("show", "HEAD:shop/door.py") + "\n"
+    project.commit({"shop/door.py": None, "shop/gate.py": text}, "Rename the door")
+    assert blamed_paths(project, f"Since {project.commits[1]}") == ["shop/gate.py"]
+
+
+def test_blamed_rows_of_a_merge_are_those_that_it_brought(project):
+    main = project.commits[-1]
+    side = project.commit({"shop/door.py": DOOR + "b = 2\n"}, "Side", parents=[project.commits[1]])
+    files = {"shop/door.py": DOOR + "b = 2\n"}
+    merge = project.commit(files, "Merge branch 'side'", parents=[main, side])
+    assert blamed_paths(project, f"git bisect ended at {merge}") == ["shop/door.py"]
+
+
+@pytest.mark.parametrize("text", ["Works at {}", "Git commit: {}", "See {}"])
+def test_other_commits_have_no_blamed_rows(project, text):
+    assert blamed_paths(project, text.format(project.commits[1])) == []
+
+
+def test_the_statements_are_printed_above_the_files(project, capsys):
+    answer = ask(project, f"{WRONG} Since {project.commits[1]}")
+    print_answer(answer)
+    lines = capsys.readouterr().out.splitlines()
+    statement = next(place for place, line in enumerate(lines) if line.startswith(NOTE))
+    first_file = next(place for place, line in enumerate(lines) if answer.hits[0].path in line)
+    assert statement < first_file
+
+
+def test_the_statements_are_in_the_answer_for_agents(project):
+    answer = ask(project, f"{WRONG} Since {project.commits[1]}")
+    assert NOTE in ToolAnswer.from_answer(answer, {}).as_text().splitlines()[1]
 
 
 # The reporter's own build
