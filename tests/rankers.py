@@ -34,7 +34,7 @@ WEIGHTED_SUM = StageOne(features.NAMES, np.linspace(0.2, 1.5, len(features.NAMES
 STAGES_ONE = {
     "weighted sum": WEIGHTED_SUM,
     "paper": StageOne(features.PAPER_NAMES, np.array([0.9, 0.4, 0.3, 0.1])),
-    "constant": StageOne(("test",), np.array([0.0])),
+    "constant": StageOne(features.PAPER_NAMES[:1], np.array([0.0])),  # it knows no statements
 }
 BOTH_STAGES = {f"both stages, {name}": name for name in RERANKERS}
 """Name of a ranker of two stages -> name of its reranker."""
