@@ -39,6 +39,7 @@ from tosloc.rank.background import collect_background, find_other_files
 from tosloc.rank.calibration import CALIBRATED_FILES, shares
 from tosloc.rank.functions import score_functions
 from tosloc.rank.later_fixes import find_later_fix
+from tosloc.rank.presence import LOW_PRESENCE, presence_signals, shipped_presence
 from tosloc.rank.stage_one import StageOne, StageOneResult, splice_head_above_rest
 from tosloc.rank.suspect_candidates import MAX_FILES
 from tosloc.rank.suspects import SuspectSearch, describe_statements, find_suspects
@@ -62,6 +63,10 @@ NO_SHARED_WORD: Final = (
     f" change; {_WHAT_TO_ADD}"
 )
 TOO_GENERAL: Final = f"the report is too general for a confidence score; {_WHAT_TO_ADD}"
+NOT_HERE: Final = (
+    "nothing in this repository fits this report well; check that the report is about this project,"
+    f" or {_WHAT_TO_ADD}"
+)
 MAX_FUNCTIONS_OF_CARD: Final = 5
 """Functions of a file that a language model gets to know."""
 FUNCTIONS_OF_SUSPECTS: Final = 3
@@ -122,12 +127,20 @@ class Localization:
                     self.notes += (RoutineNote(reranker.note),)
         if not context.distinguishes_files:
             self.notes += (_describe_gap(context),)
+        elif self.presence < LOW_PRESENCE:
+            self.notes += (NOT_HERE,)
         if not np.isfinite(self.scores).all():
             raise CheckpointError("the weights give scores that are not numbers; train again")
         self.scores_by_stages = self.scores
         """(F,) scores before a language model changed the order, for shares and reasons."""
         self._moved_up: dict[int, int] | None = None
         """Files that a language model moved up, with their old ranks; None if none was asked."""
+
+    @cached_property
+    def presence(self) -> float:
+        """The probability that the report is about this project."""
+        signals = presence_signals(self.stage_one.context)
+        return float(shipped_presence().probabilities(signals[None, :])[0])
 
     @cached_property
     def ranking(self) -> Ranking:
@@ -415,7 +428,8 @@ class Localization:
         if self.stage_one.context.distinguishes_files:
             scores = np.where(selection.sharing, self.scores_by_stages, -np.inf)
             first = top_k(scores, CALIBRATED_FILES)
-            result[first] = shares(scores[first], self.temperature)
+            temperature = self.temperature * shipped_presence().temperature_factor
+            result[first] = self.presence * shares(scores[first], temperature)
         return result
 
     def _lifted(self, files: Sequence[int]) -> dict[int, Reason]:

@@ -6,6 +6,9 @@ should be right, so that "name nothing under .3" has a meaning. Shares of one li
 fix may change several files. The shares below the first one are therefore no probabilities: they
 divide the chance that the first file is wrong.
 
+``tosloc.rank.presence`` multiplies all shares by the probability that the report is about the
+searched project.
+
 Temperature scaling: Guo et al., On Calibration of Modern Neural Networks, ICML 2017.
 """
 

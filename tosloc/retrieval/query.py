@@ -119,6 +119,15 @@ class Query:
         return self._condensed.text.removeprefix(f"{self._summary}\n")
 
     @cached_property
+    def names_project(self) -> bool:
+        """Whether the report writes the project's name, also in longer names."""
+        for project in self.projects:
+            pattern = rf"(?i)(?<![a-z])(?:{_name_pattern(project)})(?![a-z])"
+            if re.search(pattern, self.own_text):
+                return True
+        return False
+
+    @cached_property
     def frames(self) -> tuple[traces.Frame, ...]:
         """Stack frames of ``description``, in order."""
         return tuple(traces.frames(self.description))
@@ -178,8 +187,7 @@ class Query:
         continue, such as modules and paths, stay.
         """
         for project in self.projects:
-            words = _SEPARATORS.split(project.rpartition("/")[2].removesuffix(".git"))
-            name = "[-_. ]?".join(map(re.escape, words))
+            name = _name_pattern(project)
             source = re.sub(rf"(?i)(?<![\w/.$@:-]){name}(?![\w/(]|[-.:]\w|::)", " ", source)
         return source
 
@@ -427,6 +435,12 @@ def _project_name(project: str) -> str:
     'flask'
     """
     return normalize_name(project.rpartition("/")[2])
+
+
+def _name_pattern(project: str) -> str:
+    """Return a pattern of a project's name, with or without separators between its words."""
+    words = _SEPARATORS.split(project.rpartition("/")[2].removesuffix(".git"))
+    return "[-_. ]?".join(map(re.escape, words))
 
 
 def _log_weights(*parts: tuple[Mapping[str, float], float]) -> dict[str, float]:

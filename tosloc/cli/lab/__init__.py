@@ -13,6 +13,7 @@ from tosloc.cli.lab.learning import (
     feature_ablation,
     function_weights,
     pack,
+    presence,
     pretrain,
     train_encoder,
 )
@@ -41,6 +42,7 @@ _COMMANDS: list[tuple[Callable[..., None], str]] = [
     (feature_ablation, "feature-ablation --projects projects.toml"),
     (function_weights, "function-weights --projects projects.toml"),
     (pretrain, "pretrain --projects projects.toml --out weights"),
+    (presence, "presence --projects projects.toml --out presence.json"),
     (suspects, "suspects --projects projects.toml --unseen others.toml"),
     (bisect, "bisect --projects projects.toml"),
     (pack, f"pack runs/tomcat {_DATA} --out tomcat.pack"),

@@ -1,6 +1,6 @@
-"""Commands that learn: ``pretrain`` and ``function-weights``, ``pack`` and ``train-encoder``.
+"""Commands that learn, such as ``pretrain``, ``function-weights``, ``presence`` and ``pack``.
 
-The first two, and ``feature-ablation``, learn from many projects. The others train an encoder on
+The first three, and ``feature-ablation``, learn from many projects. The others train an encoder on
 another machine:
 
 tosloc lab pack runs/tomcat --repo tomcat.git --reports Tomcat.xlsx --out tomcat.pack
@@ -10,6 +10,7 @@ accelerate launch --multi_gpu -m tosloc lab train-encoder tomcat.pack two.toml -
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,6 +28,7 @@ from tosloc.core.errors import pluralize, require
 from tosloc.git.repository import resolve_revision
 from tosloc.lab.feature_ablation import feature_ablation as ablate_features
 from tosloc.lab.function_weights import learn_function_weights
+from tosloc.lab.presence import learn_presence
 from tosloc.lab.pretraining import LEFT_OUT_FOLDER, Pretraining
 from tosloc.lab.pretraining import pretrain as run_pretraining
 from tosloc.lab.projects import project_means, read_projects
@@ -205,6 +207,46 @@ def function_weights(
     reports = pluralize(learned["reports"], "report")
     print_notes([f"learned from {reports} of {pluralize(learned['projects'], 'project')}"])
     print_notes(f"{project} is left out: {message}" for project, message in failed.items())
+
+
+def presence(
+    projects: ProjectsOption,
+    config: ConfigOption = None,
+    work: WorkOption = Path("presence"),
+    every: Annotated[
+        int,
+        typer.Option("--every", min=1, help="Ask every N-th report in another project, too."),
+    ] = 10,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", dir_okay=False, help="JSON file to write the model to."),
+    ] = None,
+    as_json: JsonOption = False,
+    as_markdown: MarkdownOption = False,
+) -> None:
+    """Learn how likely a report is about the searched project.
+
+    Asks reports in their own repository and in others of the same language and of like size.
+    Prints how well the confidence of the first file tells them apart, without the model and with
+    it, on projects left out. WORK keeps the answers.
+    """
+    form = output_form(as_json, as_markdown)
+    project_list = read_projects(projects)
+    with results_folder(work), progress_bars() as callback:
+        result = learn_presence(project_list, work, read_settings(config), every, callback)
+    columns = {
+        "without the model": result.before,
+        "with it, left out": result.after,
+        "with it, names unknown": result.nameless,
+    }
+    rows = [
+        [measure, *(f"{values[measure]:.3f}" for values in columns.values())]
+        for measure in result.before
+    ]
+    print_results(form, dataclasses.asdict(result), [Table(["measure", *columns], rows)])
+    if out is not None:
+        result.model.write(out)
+        print_notes([f"wrote {out}"])
 
 
 def pack(

@@ -1,0 +1,329 @@
+"""Reports asked in their own repository and in another one, and the model that tells them apart.
+
+Every few reports of a project are asked in other projects of the same language and of like size, at
+the opening of one of these projects' own reports. The answers give the signals of
+``tosloc.rank.presence``, and whether the first file is right; abroad it never is. The model is
+measured on projects that it was not fitted to.
+
+Letters in shapes: N answers, S signals.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from tosloc.code.languages import SOURCE_SUFFIXES, language_name
+from tosloc.core.config import Config
+from tosloc.core.errors import ToslocError
+from tosloc.core.io import parse_json, read_regular_file, write_text
+from tosloc.core.records import (
+    BoolArray,
+    BugReport,
+    Case,
+    FloatArray,
+    Progress,
+    first_path_by_blob,
+    ignore_progress,
+)
+from tosloc.git.repository import Repository
+from tosloc.lab.projects import Project, spread_evenly
+from tosloc.lab.reliability import Reliability
+from tosloc.paths.classify import is_hidden_class
+from tosloc.rank.calibration import CALIBRATED_FILES, shares
+from tosloc.rank.presence import SIGNALS, PresenceModel, fit_presence, presence_signals
+from tosloc.rank.stage_one import StageOneResult
+from tosloc.reports.labelled import load_dataset
+from tosloc.reports.templates import IssueTemplates
+from tosloc.retrieval.context import QueryContext, VersionIndex
+from tosloc.retrieval.paths import PathTable
+from tosloc.retrieval.postings import top_k
+from tosloc.retrieval.query import Query
+from tosloc.storage.facts import read_facts
+from tosloc.storage.store import FactStore
+from tosloc.train.experiment import ExperimentContext
+
+BLOCK_REPORTS: Final = 24
+"""Number of reports whose versions are loaded together."""
+HOSTS: Final = 3
+"""Number of projects, the most alike, among which the reports of a project are asked."""
+HOME_WEIGHT: Final = 0.9
+"""Share of the answers at home, by weight, in the fit: most users ask in the right repository."""
+TEMPERATURE_FACTORS: Final = np.linspace(1.0, 0.5, 101)
+"""Factors of the temperature that are tried."""
+Visitor: TypeAlias = tuple[str, BugReport]
+"""The project of a report that is asked abroad, and the report."""
+
+
+class Answer(NamedTuple):
+    """The answer to a report, at home or abroad."""
+
+    project: str
+    """Project of the report."""
+    host: str
+    """Project that was searched."""
+    signals: Sequence[float]
+    """The signals (S,)."""
+    scores: Sequence[float]
+    """Scores of the first files; none if the report distinguishes no files."""
+    temperature: float
+    right: bool
+    """Whether the fix changed the first file."""
+
+    def first_share(self, factor: float = 1.0) -> float:
+        """Return the share of the first file, with a factor of the temperature."""
+        if not self.scores:
+            return 0.0
+        return float(shares(np.array(self.scores), self.temperature * factor)[0])
+
+
+class _Kind(NamedTuple):
+    """What projects are alike in."""
+
+    language: str
+    """The most common language of its files."""
+    files: int
+    """Number of its source files."""
+
+
+def _project_kind(project: Project) -> _Kind:
+    """Return the most common language of a project and the number of its source files."""
+    with Repository(project.repo) as repo:
+        snapshot = repo.snapshot("HEAD", SOURCE_SUFFIXES)
+        names = Counter(language_name(path) for path in snapshot.paths)
+    language = min(names, key=lambda name: (-names[name], name)) if names else ""
+    return _Kind(language, sum(names.values()))
+
+
+def choose_hosts(kinds: Mapping[str, _Kind]) -> dict[str, list[str]]:
+    """Return for each project the other projects that are most like it, the nearest first.
+
+    Projects of the same language come first, then those of like size.
+    """
+    hosts: dict[str, list[str]] = {}
+    for name, kind in kinds.items():
+
+        def distance(other: str, kind: _Kind = kind) -> tuple[bool, float, str]:
+            size = abs(math.log1p(kinds[other].files) - math.log1p(kind.files))
+            return kinds[other].language != kind.language, size, other
+
+        others = sorted((other for other in kinds if other != name), key=distance)
+        alike = [other for other in others if kinds[other].language == kind.language]
+        hosts[name] = (alike or others[:1])[:HOSTS]
+    return hosts
+
+
+def ask_reports(
+    project: Project,
+    visitors: Sequence[Visitor],
+    config: Config,
+    file: Path,
+    progress: Progress = ignore_progress,
+) -> list[Answer]:
+    """Ask a project's own reports and visitors, and keep the answers in a file.
+
+    Each visitor is asked at the opening of one of the own reports. Answers that the file contains
+    are returned. Raises ToslocError.
+    """
+    if file.exists():
+        return [Answer(*row) for row in parse_json(read_regular_file(file))]
+    answers: list[Answer] = []
+    settings = config.model_copy(update={"data": project.config.data})
+    with (
+        Repository(project.repo) as repo,
+        ExperimentContext(settings, repo, project.reports) as experiment,
+    ):
+        host = _Host(project.name, experiment)
+        cases = spread_evenly(experiment.dataset.cases, project.at_most)
+        visitors_by_case: defaultdict[int, list[Visitor]] = defaultdict(list)
+        for number, visitor in enumerate(visitors):
+            visitors_by_case[number % len(cases)].append(visitor)
+        for number, (case, version) in enumerate(_read_versions(experiment, cases)):
+            answers.append(host.ask(case, version, (project.name, case.report)))
+            for visitor in visitors_by_case[number]:
+                answers.append(host.ask(case, version, visitor))
+            progress(f"asking reports in {project.name}", number + 1, len(cases))
+    write_text(file, json.dumps(answers) + "\n")
+    return answers
+
+
+def _read_versions(
+    experiment: ExperimentContext, cases: Sequence[Case]
+) -> Iterator[tuple[Case, VersionIndex]]:
+    """Yield each case with the index of its before-fix version."""
+    indexed = experiment.indexed
+    repo = experiment.repo
+    table = PathTable.of(repo.path_names.names)
+    with FactStore(indexed.store_path) as store:
+        for start in range(0, len(cases), BLOCK_REPORTS):
+            block = cases[start : start + BLOCK_REPORTS]
+            snapshots = [repo.snapshot(case.version, indexed.suffixes) for case in block]
+            corpus = read_facts(store, first_path_by_blob(snapshots), lizard=indexed.lizard)
+            for case, snapshot in zip(block, snapshots, strict=True):
+                yield case, VersionIndex(corpus, snapshot, table)
+
+
+class _Host:
+    """A project that answers reports of its own and of others."""
+
+    def __init__(self, name: str, experiment: ExperimentContext) -> None:
+        self._name = name
+        self._experiment = experiment
+        self._templates = IssueTemplates(experiment.repo)
+
+    def ask(self, case: Case, version: VersionIndex, visitor: Visitor) -> Answer:
+        """Return the answer to a report, asked at the opening of a case in its version."""
+        project, report = visitor
+        report = replace(report, opened=case.report.opened)
+        experiment = self._experiment
+        commits = experiment.history.ancestors(case.version)
+        history = experiment.history_index.as_of(report.opened_seconds, commits)
+        form_lines = self._templates.of_commit(case.version) | history.shared_lines
+        query = Query(report, form_lines, history.releases.projects, version.has_term)
+        context = QueryContext(query, version, history)
+        stage_one, temperature = experiment.shipped(case)
+        paths = version.paths
+        hidden = paths.table.test[paths.path_ids] | is_hidden_class(version.file_class)
+        scores = np.where(hidden, -np.inf, StageOneResult.of(context, stage_one).scores)
+        first = top_k(scores, CALIBRATED_FILES)
+        first = first[np.isfinite(scores[first])]
+        is_right = False
+        if project == self._name and len(first):
+            is_right = paths.table.paths[paths.path_ids[first[0]]] in case.fixed
+        first_scores = scores[first].tolist() if context.distinguishes_files else []
+        signals = presence_signals(context).tolist()
+        return Answer(project, self._name, signals, first_scores, temperature, is_right)
+
+
+@dataclass(frozen=True)
+class Presence:
+    """The fitted model, and what it does to reports of projects that it was not fitted to."""
+
+    model: PresenceModel
+    before: Mapping[str, float]
+    """Measures of first shares without the model, see ``_measure``."""
+    after: Mapping[str, float]
+    """Measures of first shares with it, each project left out."""
+    nameless: Mapping[str, float]
+    """Those with it, as if the names of the projects were not known."""
+
+
+def learn_presence(
+    projects: Sequence[Project],
+    work: Path,
+    config: Config,
+    every: int = 10,
+    progress: Progress = ignore_progress,
+) -> Presence:
+    """Ask reports at home and abroad, fit the model, and measure it on projects left out.
+
+    Of the reports of a project every ``every``-th is asked abroad. Answers in the folder ``work``
+    are used again. Raises ToslocError.
+    """
+    if len(projects) < 3:
+        raise ToslocError(
+            "to leave out a project and the one that its reports were asked in, at least three are"
+            " needed",
+            hint="name more {projects}",
+        )
+    kinds = {project.name: _project_kind(project) for project in projects}
+    hosts = choose_hosts(kinds)
+    visitors: defaultdict[str, list[Visitor]] = defaultdict(list)
+    for project in projects:
+        with Repository(project.repo) as repo:
+            zone = project.config.data.zone
+            dataset = load_dataset(repo, project.reports, zone=zone, suffixes=SOURCE_SUFFIXES)
+            cases = dataset.cases
+        for number, case in enumerate(spread_evenly(cases, project.at_most)[::every]):
+            own_hosts = hosts[project.name]
+            visitors[own_hosts[number % len(own_hosts)]].append((project.name, case.report))
+    answers: list[Answer] = []
+    for project in projects:
+        file = work / f"{project.name}.json"
+        answers += ask_reports(project, visitors[project.name], config, file, progress)
+    return measure_presence(answers)
+
+
+def measure_presence(answers: Sequence[Answer]) -> Presence:
+    """Fit the model to answers, and measure it on projects left out.
+
+    A project is left out with all its reports and all that was asked in it.
+    """
+    signals = np.array([answer.signals for answer in answers])
+    nameless = signals.copy()
+    nameless[:, SIGNALS.index("own_name")] = 0.5
+    before = np.array([answer.first_share() for answer in answers])
+    after = np.zeros(len(answers))
+    after_nameless = np.zeros(len(answers))
+    for project in dict.fromkeys(answer.project for answer in answers):
+        own = np.array([answer.project == project for answer in answers])
+        left_out = np.array([project in (answer.project, answer.host) for answer in answers])
+        learned = [answer for answer in answers if project not in (answer.project, answer.host)]
+        model = _fit(learned, signals[~left_out])
+        first_shares = [
+            answer.first_share(model.temperature_factor)
+            for answer in answers
+            if answer.project == project
+        ]
+        after[own] = model.probabilities(signals[own]) * first_shares
+        after_nameless[own] = model.probabilities(nameless[own]) * first_shares
+    return Presence(
+        _fit(answers, signals),
+        _measure(answers, before),
+        _measure(answers, after),
+        _measure(answers, after_nameless),
+    )
+
+
+def _at_home(answers: Sequence[Answer]) -> BoolArray:
+    """Return (N,) whether each report was asked in its own repository."""
+    return np.array([answer.project == answer.host for answer in answers], dtype=np.bool_)
+
+
+def _fit(answers: Sequence[Answer], signals: FloatArray) -> PresenceModel:
+    """Return the model of answers with its factor of the temperature."""
+    at_home = _at_home(answers)
+    home_count = max(int(at_home.sum()), 1)
+    abroad_count = max(int((~at_home).sum()), 1)
+    counts = np.where(at_home, HOME_WEIGHT / home_count, (1 - HOME_WEIGHT) / abroad_count)
+    model = fit_presence(signals, at_home, counts)
+    own_answers = [answer for answer in answers if answer.project == answer.host]
+    probabilities = model.probabilities(signals[at_home])
+    wanted = np.mean([answer.first_share() for answer in own_answers])
+    for factor in TEMPERATURE_FACTORS.tolist():
+        first_shares = [answer.first_share(factor) for answer in own_answers]
+        if np.mean(probabilities * first_shares) >= wanted:
+            break
+    return replace(model, temperature_factor=round(factor, 3))
+
+
+def _measure(answers: Sequence[Answer], first_shares: FloatArray) -> dict[str, float]:
+    """Return how well first shares (N,) tell home from abroad, and what they are at home."""
+    from scipy.stats import rankdata
+
+    at_home = _at_home(answers)
+    right = np.array([answer.right for answer in answers], dtype=np.bool_)
+    home_count = int(at_home.sum())
+    abroad_count = int((~at_home).sum())
+    rank_sum = float(rankdata(first_shares)[at_home].sum())
+    above = rank_sum - home_count * (home_count + 1) / 2
+    reliability = Reliability.of_shares(first_shares[at_home], right[at_home])
+    return {
+        "home": home_count,
+        "abroad": abroad_count,
+        "auc": above / max(home_count * abroad_count, 1),
+        "abroad from .5": float((first_shares[~at_home] >= 0.5).mean()),
+        "abroad from .3": float((first_shares[~at_home] >= 0.3).mean()),
+        "right from .5": float((first_shares[right] >= 0.5).mean()),
+        "mean share": reliability.share,
+        "right": reliability.right,
+        "error": reliability.error,
+        "error by chance": reliability.error_by_chance,
+    }
