@@ -456,7 +456,7 @@ def test_a_general_report_has_a_note_and_no_shares(project, localize):
 @pytest.mark.usefixtures("project")
 def test_a_name_in_a_text_of_another_language_counts(localize):
     out, err = localize("Das Feld `header` fehlt nach dem Klick", "--no-background", "--top", "1")
-    assert err == []
+    assert not any("too general" in line for line in err)
     assert re.match(r"1 +\d+%  src/", out[2])
 
 

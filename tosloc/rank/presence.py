@@ -117,7 +117,11 @@ def _match_words(context: QueryContext) -> tuple[float, float]:
     frequency = context.version.text.frequency[numbers]
     known = float(weights @ (idf(context.files, frequency) * (frequency > 0)))
     is_known = dict(zip(context.known_words, (frequency > 0).tolist(), strict=True))
-    absent = sum(weight for word, weight in context.query.weights.items() if not is_known.get(word))
+    absent = 0.0
+    for word, weight in context.query.weights.items():
+        # Words of another script say nothing about the project, whose code is mostly English.
+        if word.isascii() and not is_known.get(word):
+            absent += weight
     rarest = float(idf(context.files, np.zeros(1, dtype=np.int64))[0])
     total = known + absent * rarest
     if not total:
