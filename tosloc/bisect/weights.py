@@ -14,8 +14,8 @@ from tosloc.core.records import BugReport, FloatArray, Progress, ignore_progress
 from tosloc.localize.localizer import Localizer
 from tosloc.rank.suspect_candidates import Candidates, collect_candidates
 
-TEMPERATURE: Final = 0.5
-"""Divisor of the scores of suspects before their softmax."""
+TEMPERATURE: Final = 0.7
+"""Divisor of the scores of suspects before their softmax, chosen on the projects of Denchmark."""
 EVEN_SHARE: Final = 0.2
 """Part of the weight that all commits of a range share evenly, because a suspect may be wrong."""
 
