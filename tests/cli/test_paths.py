@@ -32,7 +32,7 @@ KINDS = {
     "figure": NAME_PREFIX,
 }
 """Parameter of a command -> what its path leads to."""
-NEW_FILES = ("mine", "lab pack")
+NEW_FILES = ("lab presence", "mine", "lab pack")
 """Commands whose --out is a file."""
 COMMANDS = {
     "localize": "bug.md --repo repo",
@@ -64,6 +64,7 @@ COMMANDS = {
     "lab function-weights": "--projects projects.toml",
     "lab report-parts": "reports.jsonl",
     "lab evidence": "--projects projects.toml",
+    "lab presence": "--projects projects.toml",
     "lab pretrain": "--projects projects.toml",
     "lab pack": "run --repo repo --reports reports.jsonl --out new",
     "lab suspects": "--projects projects.toml --work new",

@@ -25,6 +25,7 @@ from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
 from tosloc.rank.calibration import fit_temperature, shares
 from tosloc.rank.extraction import SAMPLED_FILES
+from tosloc.rank.presence import shipped_presence
 from tosloc.rank.tables import list_blocks, read_blocks
 from tosloc.storage.cache import default_store
 from tosloc.train import experiment, training
@@ -152,10 +153,13 @@ def test_the_header_of_a_run_has_the_temperature(out):
 
 
 def test_shares_of_an_answer_follow_from_the_temperature(out):
-    answer = Localizer.load(out).localize(NEW_REPORT, tests=True)
+    localizer = Localizer.load(out)
+    answer = localizer.localize(NEW_REPORT, tests=True)
     scores = np.array([hit.score for hit in answer.hits])
-    expected = shares(scores, read_weights(out)["temperature"]).tolist()
-    assert [hit.share for hit in answer.hits] == pytest.approx(expected, abs=1e-5)
+    temperature = read_weights(out)["temperature"] * shipped_presence().temperature_factor
+    presence = localizer.localization(answer.report).presence
+    expected = presence * shares(scores, temperature)
+    assert [hit.share for hit in answer.hits] == pytest.approx(expected.tolist(), abs=1e-5)
 
 
 def mean_first_share(out, temperature=None):
