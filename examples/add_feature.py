@@ -15,9 +15,8 @@ import numpy as np
 
 from tosloc import Localizer, read_reports
 from tosloc.code.text import terms
-from tosloc.core.records import BoolArray, FloatArray
-from tosloc.rank.features import scale_by_largest
-from tosloc.retrieval.context import QueryContext
+from tosloc.core.arrays import BoolArray, FloatArray
+from tosloc.rank.features import QueryContext, scale_by_largest
 
 REPOSITORY = sys.argv[1] if len(sys.argv) > 1 else ".venv/flask.git"
 REPORTS = Path(__file__).with_name("reports.jsonl")

@@ -19,7 +19,7 @@ import numpy as np
 
 from tosloc import Localizer, Repository
 from tosloc.core.config import Config
-from tosloc.core.records import Progress, ignore_progress
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.localize.model import Model
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet
 from tosloc.storage.repository import IndexedRepository

@@ -76,10 +76,16 @@ from tosloc.cli.printing import Table, print_table
 from tosloc.core.config import Config, load_config
 from tosloc.core.errors import ToslocError, require
 from tosloc.core.io import write_text
-from tosloc.core.records import Ranking
-from tosloc.evaluate.judgements import Judgement, to_qrels, write_judgements
-from tosloc.evaluate.runs import read_run, write_run
-from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
+from tosloc.core.rankings import Ranking
+from tosloc.evaluate.runs import (
+    Judgement,
+    read_run,
+    to_qrels,
+    write_judgements,
+    write_run,
+    write_trec_qrels,
+    write_trec_run,
+)
 
 PARTS = ("stage one", "questions", "throughput", "first index", "memory", "stage two", "evaluation")
 QUICK = tuple(part for part in PARTS if part != "stage two")

@@ -30,16 +30,17 @@ from tosloc.code.text import words
 from tosloc.code.trees import parser
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError
-from tosloc.core.records import BugReport, first_path_by_blob
+from tosloc.core.reports import BugReport
+from tosloc.core.versions import first_path_by_blob
 from tosloc.git.fixes import is_fix_message
 from tosloc.git.history import read_history
 from tosloc.git.repository import decode_text
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
-from tosloc.localize.searchable_version import texts_of
 from tosloc.rank import features
-from tosloc.rank.stage_one import StageOne
-from tosloc.retrieval.history_index import strip_trailers
+from tosloc.rank.model import StageOne
+from tosloc.rerank.base import texts_of
+from tosloc.retrieval.history import strip_trailers
 from tosloc.retrieval.query import Query
 from tosloc.storage.build import build
 from tosloc.storage.repository import IndexedRepository

@@ -22,7 +22,7 @@ from transformers import RobertaConfig
 
 from scripts.random_encoders import write_encoder
 from tosloc.core.config import Config
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.rerank.base import Candidates, RerankingContext
 from tosloc.rerank.encoder.encoders import process_state
 from tosloc.rerank.encoder.precision import Precision, choose_precision

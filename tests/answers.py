@@ -7,7 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 from tosloc import Localizer
-from tosloc.core.records import ignore_progress
+from tosloc.core.progress import ignore_progress
 from tosloc.mcp import answers as mcp
 from tosloc.reports.issues import read_report
 from tosloc.web import render as web

@@ -12,16 +12,18 @@ from tosloc.code.facts import Facts
 from tosloc.code.languages import FIELDS
 from tosloc.code.literals import find_literal_pairs
 from tosloc.code.parse import lex
-from tosloc.core.records import BugReport, Snapshot
+from tosloc.core.reports import BugReport
+from tosloc.core.versions import Snapshot
 from tosloc.git.repository import Tag
-from tosloc.retrieval.context import QueryContext, VersionIndex
-from tosloc.retrieval.corpus import Corpus, pack_facts
-from tosloc.retrieval.documents import Document, Documents
-from tosloc.retrieval.history_index import HistoryIndex
-from tosloc.retrieval.paths import PathTable
-from tosloc.retrieval.postings import group_starts
+from tosloc.rank.features.query_context import QueryContext
+from tosloc.retrieval.history.history_index import HistoryIndex
+from tosloc.retrieval.history.releases import Releases
+from tosloc.retrieval.paths.path_index import PathTable
 from tosloc.retrieval.query import Query
-from tosloc.retrieval.releases import Releases
+from tosloc.retrieval.texts.corpus import Corpus, pack_facts
+from tosloc.retrieval.texts.documents import Document, Documents
+from tosloc.retrieval.texts.postings import group_starts
+from tosloc.retrieval.version_index import VersionIndex
 
 # Trees on tables this small gain nothing from a second thread, and wait for it on a busy machine.
 os.environ.setdefault("OMP_THREAD_LIMIT", "1")

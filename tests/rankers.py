@@ -17,24 +17,24 @@ from tests import toy
 from tests.lab.baselines.techniques import SMALL_TECHNIQUES
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc.core.config import Config
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.git.repository import Repository
 from tosloc.lab.baseline_runs import SYSTEMS, context_for
 from tosloc.lab.baselines.context import Baseline
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
-from tosloc.rank import features
-from tosloc.rank.stage_one import StageOne
-from tosloc.rank.tables import FeatureTable, read_blocks
+from tosloc.rank.features import registry
+from tosloc.rank.features.tables import FeatureTable, read_blocks
+from tosloc.rank.model.stage_one import StageOne
 from tosloc.rerank.base import RERANKERS, reranker_class
 from tosloc.train.experiment import ExperimentContext
 from tosloc.train.training import known_reports
 
-WEIGHTED_SUM = StageOne(features.NAMES, np.linspace(0.2, 1.5, len(features.NAMES)))
+WEIGHTED_SUM = StageOne(registry.NAMES, np.linspace(0.2, 1.5, len(registry.NAMES)))
 STAGES_ONE = {
     "weighted sum": WEIGHTED_SUM,
-    "paper": StageOne(features.PAPER_NAMES, np.array([0.9, 0.4, 0.3, 0.1])),
-    "constant": StageOne(features.PAPER_NAMES[:1], np.array([0.0])),  # it knows no statements
+    "paper": StageOne(registry.PAPER_NAMES, np.array([0.9, 0.4, 0.3, 0.1])),
+    "constant": StageOne(registry.PAPER_NAMES[:1], np.array([0.0])),  # it knows no statements
 }
 BOTH_STAGES = {f"both stages, {name}": name for name in RERANKERS}
 """Name of a ranker of two stages -> name of its reranker."""

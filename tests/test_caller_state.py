@@ -14,7 +14,7 @@ from tests.caller_state import caller_state, changed_names
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc.core import cluster, processes
 from tosloc.core.config import Config
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.localize.localizer import Localizer
 from tosloc.train import training
 

@@ -11,7 +11,7 @@ from typer.main import get_command
 import tosloc
 from tests.test_layers import LAYERS
 from tosloc.cli.app import app
-from tosloc.rank.features import NAMES as FEATURES
+from tosloc.rank.features.registry import NAMES as FEATURES
 
 ROOT = Path(__file__).parents[1]
 PAGE_NAMES = (

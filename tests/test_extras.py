@@ -259,7 +259,7 @@ def test_training_without_openmp_names_its_package_before_any_work(
     train, tmp_path, capsys, monkeypatch
 ):
     # The first long part of a training would fail.
-    monkeypatch.setattr("tosloc.rank.extraction.Extraction.run", None)
+    monkeypatch.setattr("tosloc.rank.features.extraction.Extraction.run", None)
     assert train(RANKER_SETTINGS.replace("[run]", "shipped = false\n[run]")) == 2
     error = capsys.readouterr().err
     assert "does not load here (libgomp.so.1: cannot open shared object file" in error
@@ -293,7 +293,7 @@ NOT_FOR_SECOND_QUESTION = {
     "tosloc.storage.build",
     "tosloc.code.facts",
     "tosloc.code.parse",
-    "tosloc.rank.fitting",
+    "tosloc.rank.model.fitting",
 }
 """Modules without which a version and functions that are ready can be searched."""
 RUN_COMMAND = "import sys; from tosloc.cli import main; assert main(sys.argv[1:]) == 0"

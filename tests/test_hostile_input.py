@@ -16,9 +16,10 @@ from starlette.testclient import TestClient
 
 from conftest import make_shop
 from tests.web.test_page import check_harmless
+from tosloc.core.answers import Background, EarlierChange, Function, Hit, Person, Reason
 from tosloc.core.errors import ReportError, RepositoryError
 from tosloc.core.io import escape_unprintable
-from tosloc.core.records import Background, BugReport, EarlierChange, Function, Hit, Person, Reason
+from tosloc.core.reports import BugReport
 from tosloc.localize.answer import Answer, SearchScope
 from tosloc.mcp.answers import choose_repository
 from tosloc.reports.formats import read_reports

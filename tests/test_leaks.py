@@ -17,10 +17,10 @@ from tests import toy
 from tests.toy import INSIDE_VERSION, PLANT_KINDS, PLANTED_TEXT, plant_evidence
 from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.git.repository import Repository
-from tosloc.rank import features
-from tosloc.rank.tables import read_blocks
-from tosloc.reports.shared_lines import MIN_REPORTS
-from tosloc.retrieval.history_index import HistoryIndex
+from tosloc.rank.features import registry
+from tosloc.rank.features.tables import read_blocks
+from tosloc.reports.text.shared_lines import MIN_REPORTS
+from tosloc.retrieval.history.history_index import HistoryIndex
 from tosloc.train import training
 from tosloc.train.experiment import ExperimentContext
 
@@ -50,7 +50,7 @@ def extract_features(project, records):
         Repository(project.git.path) as repo,
         ExperimentContext(CONFIG, repo, reports) as experiment,
     ):
-        extraction = experiment.extraction(folder, features.ALL)
+        extraction = experiment.extraction(folder, registry.ALL)
         cases = [case for case in experiment.dataset.cases if case.report.id == identity]
         [table] = read_blocks(extraction.run(cases, jobs=1))
         paths = [repo.path_names.names[path_id] for path_id in table.path_ids.tolist()]
@@ -75,7 +75,7 @@ def changed_features(before, after):
     names = set()
     for path, values in before.items():
         for position in np.flatnonzero(np.subtract(values, after[path])):
-            names.add(features.ALL[position])
+            names.add(registry.ALL[position])
     return names
 
 
@@ -163,7 +163,7 @@ def test_the_fix_of_a_late_report_does_not_count(project, clean_features):
     [fixed] = project.records[ASKED]["fixed"]
     late = extract_features(project, relabel(project, opened=OPENED_LATE))
     for name in ("near_reports", "file_documents", "near_commits", "text", "code"):
-        position = features.ALL.index(name)
+        position = registry.ALL.index(name)
         expected = pytest.approx(clean_features[fixed][position], abs=0.02)
         assert late[fixed][position] == expected, name
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests import toy
 from tests.test_leaks import ASKED, FIXED_AT, changed_features, check_same, extract_features
-from tosloc.retrieval.history_index import HistoryIndex
+from tosloc.retrieval.history.history_index import HistoryIndex
 
 OPENED = FIXED_AT - toy.DAY
 """When the asked report was opened, in seconds since 1970."""

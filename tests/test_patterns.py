@@ -16,19 +16,18 @@ from tests.patterns import (
     module_patterns,
     used_methods,
 )
-from tosloc.core.records import BugReport
-from tosloc.git.change_names import change_names
-from tosloc.git.fixes import bug_ids, first_issue, is_fix_message
+from tosloc.core.reports import BugReport
+from tosloc.git.fixes import bug_ids, change_names, first_issue, is_fix_message
 from tosloc.mine.links import _FILLER
 from tosloc.paths.classify import which_are_tests
-from tosloc.reports import traces
 from tosloc.reports.issues import read_report
-from tosloc.reports.markup import without_addresses
 from tosloc.reports.mentions import find_mentions
-from tosloc.reports.named_changes import find_named_changes
-from tosloc.reports.named_versions import find_version_claims
-from tosloc.reports.names import find_names
-from tosloc.reports.parts import split_report_text
+from tosloc.reports.text.markup import without_addresses
+from tosloc.reports.text.named_changes import find_named_changes
+from tosloc.reports.text.named_versions import find_version_claims
+from tosloc.reports.text.names import find_names
+from tosloc.reports.text.parts import split_report_text
+from tosloc.reports.traces import parser
 from tosloc.retrieval.query import Query
 
 FOLDED_TRACE = "at org.x.Door.open(Door.java:12) "
@@ -60,7 +59,7 @@ def test_every_pattern_is_used_in_a_known_way(patterns):
 
 @pytest.mark.parametrize(
     "module",
-    ["tosloc.reports.builds", "tosloc.mine.links", "tosloc.code.parse", "tosloc.git.fixes"],
+    ["tosloc.reports.text.builds", "tosloc.mine.links", "tosloc.code.parse", "tosloc.git.fixes"],
 )
 def test_modules_are_searched_for_patterns(patterns, module):
     assert module in {name.rpartition(".")[0] for name in patterns}
@@ -112,8 +111,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "report": lambda said: read_report(StringIO(f"Crash\n\nIt crashes.\n{said}")),
     "summary": lambda said: read_report(StringIO(f"Crash {said}\n\nIt crashes.")),
     "query": make_query,
-    "frames": traces.frames,
-    "locations": traces.locations,
+    "frames": parser.frames,
+    "locations": parser.locations,
     "is_fix_message": is_fix_message,
     "bug_ids": bug_ids,
     "first_issue": first_issue,

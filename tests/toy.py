@@ -13,8 +13,8 @@ import numpy as np
 
 from tests.conftest import GitRepository
 from tosloc.core.config import Config
-from tosloc.core.records import StringTable
-from tosloc.evaluate.runs import Order, Run
+from tosloc.core.versions import StringTable
+from tosloc.evaluate.runs.run import Order, Run
 from tosloc.storage.repository import IndexedRepository
 
 # Trees on tables this small gain nothing from a second thread, and wait for it on a busy machine.

@@ -6,11 +6,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tosloc.core.records import BugReport as BugReport
-    from tosloc.core.records import Case as Case
-    from tosloc.core.records import Hit as Hit
-    from tosloc.core.records import Ranking as Ranking
-    from tosloc.core.records import Snapshot as Snapshot
+    from tosloc.core.answers import Hit as Hit
+    from tosloc.core.rankings import Ranking as Ranking
+    from tosloc.core.reports import BugReport as BugReport
+    from tosloc.core.reports import Case as Case
+    from tosloc.core.versions import Snapshot as Snapshot
     from tosloc.git.repository import Repository as Repository
     from tosloc.localize.answer import Answer as Answer
     from tosloc.localize.localizer import Localizer as Localizer
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = dict.fromkeys(
-    ("BugReport", "Case", "Hit", "Ranking", "Snapshot"), "tosloc.core.records"
-) | {
+_HOMES = {
+    "BugReport": "tosloc.core.reports",
+    "Case": "tosloc.core.reports",
+    "Hit": "tosloc.core.answers",
+    "Ranking": "tosloc.core.rankings",
+    "Snapshot": "tosloc.core.versions",
     "Answer": "tosloc.localize.answer",
     "Localizer": "tosloc.localize.localizer",
     "Repository": "tosloc.git.repository",

@@ -10,8 +10,8 @@ import pytest
 from tests import toy
 from tosloc.git.repository import Repository
 from tosloc.localize.model import Model
-from tosloc.rank import features
-from tosloc.rank.stage_one import StageOne
+from tosloc.rank.features import registry
+from tosloc.rank.model.stage_one import StageOne
 from tosloc.storage.repository import IndexedRepository
 
 RECORD = {
@@ -26,7 +26,7 @@ RECORD = {
 @pytest.fixture(scope="module")
 def checkpoint(project):
     """Save a checkpoint of hand-written weights that contains a version; return its folder."""
-    stage_one = StageOne(features.NAMES, np.ones(len(features.NAMES)))
+    stage_one = StageOne(registry.NAMES, np.ones(len(registry.NAMES)))
     model = Model(stage_one, configuration=toy.small_config())
     with Repository(project.git.path) as repository:
         indexed = IndexedRepository.configured(repository, model.config)

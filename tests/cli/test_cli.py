@@ -23,8 +23,10 @@ from tosloc.cli import printing
 from tosloc.cli.answers import print_answer
 from tosloc.cli.guard import INTERRUPTED_SENTENCE, run_guarded
 from tosloc.cli.printing import MAX_LINE_WIDTH, make_console, progress_bars
+from tosloc.core.answers import EarlierChange, Hit, Reason, SuspectChange
 from tosloc.core.errors import Interrupted, ToslocError
-from tosloc.core.records import BugReport, EarlierChange, Hit, Reason, SuspectChange, announce
+from tosloc.core.progress import announce
+from tosloc.core.reports import BugReport
 from tosloc.localize.answer import Answer, SearchScope
 
 DISK_FULL = (

@@ -7,11 +7,12 @@ import pytest
 
 from tests.published_toy import PUBLISHED_RANKS, WIDGET_PATH, commit_fixes, write_spreadsheet
 from tosloc.cli import main
-from tosloc.core.records import Ranking, ReportAttributes
-from tosloc.evaluate.judgements import Judgement, write_judgements
+from tosloc.core.rankings import Ranking
+from tosloc.core.reports import ReportAttributes
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import read_scored_run
-from tosloc.evaluate.runs import read_run, write_run
+from tosloc.evaluate.runs.judgements import Judgement, write_judgements
+from tosloc.evaluate.runs.run import read_run, write_run
 
 RUN = "7 Q0 a%20b.java 1 2 bm25\n7 Q0 c.java 2 1 bm25\n8 Q0 c.java 1 0.5 bm25\n"
 QRELS = "7 0 c.java 1\n8 0 c.java 1\n"
@@ -216,7 +217,7 @@ def test_an_import_that_was_cut_short_is_made_again(trec, tmp_path, monkeypatch)
     out = tmp_path / "out"
     words = ["import-run", str(trec), "--qrels", str(tmp_path / "qrels.txt"), "--out", str(out)]
     with monkeypatch.context() as patch:
-        patch.setattr("tosloc.evaluate.judgements.write_judgements", fail)
+        patch.setattr("tosloc.evaluate.runs.write_judgements", fail)
         with pytest.raises(ZeroDivisionError):
             main(words)
     assert (out / "run.jsonl.gz").is_file()

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from tosloc.cli.printing import ranks_cell
-from tosloc.core.records import Ranking, ReportAttributes
-from tosloc.evaluate.judgements import Judgement, write_judgements
+from tosloc.core.rankings import Ranking
+from tosloc.core.reports import ReportAttributes
 from tosloc.evaluate.measures import ReportScores
-from tosloc.evaluate.runs import write_run
+from tosloc.evaluate.runs.judgements import Judgement, write_judgements
+from tosloc.evaluate.runs.run import write_run
 
 TRUTH = {"1": ("A.java",), "2": ("B.java", "test/T.java"), "3": ("C.java",)}
 GOOD = {"1": "ABC", "2": "BAC", "3": "CBA"}

@@ -13,12 +13,13 @@ from tosloc.code.facts import analyse
 from tosloc.code.functions import find_functions
 from tosloc.code.languages import LANGUAGE_BY_SUFFIX, SOURCE_SUFFIXES, get_language
 from tosloc.code.trees import find_captures, syntax_tree
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.git import fixes
-from tosloc.reports import formats, traces
+from tosloc.reports import formats
 from tosloc.reports.issues import read_report
 from tosloc.reports.labelled import attributes_of
-from tosloc.retrieval.history_index import report_terms, strip_trailers
+from tosloc.reports.traces import parser
+from tosloc.retrieval.history.history_index import report_terms, strip_trailers
 from tosloc.retrieval.query import Query
 
 SMALL, FACTOR = 1_000, 16
@@ -92,7 +93,7 @@ def report_reader(text):
     query = Query(report)
     for name in QUERIED.split():
         getattr(query, name)
-    traces.frames(f"at a.b(C.java:1) {text}")
+    parser.frames(f"at a.b(C.java:1) {text}")
     attributes_of(report, ["a/C.java"])
     report_terms(report)
     formats.split_paths(text, SOURCE_SUFFIXES)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.core.metrics import fixed_ranks, rr_and_ap
-from tosloc.core.records import Ranking
+from tosloc.core.rankings import Ranking
 
 
 def test_files_of_equal_scores_are_ranked_in_path_order():

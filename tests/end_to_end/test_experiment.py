@@ -14,19 +14,19 @@ from tests.conftest import open_files, with_proc
 from tests.local_cluster import differing_files
 from tosloc.cli import main
 from tosloc.core.errors import ToslocError
-from tosloc.core.records import BugReport, Case
+from tosloc.core.reports import BugReport, Case
 from tosloc.evaluate.run_paths import read_scored_run
-from tosloc.evaluate.runs import TRAINED_ON, read_run
+from tosloc.evaluate.runs.run import TRAINED_ON, read_run
 from tosloc.git.repository import Repository
 from tosloc.lab.reliability import judged_answers
 from tosloc.localize.answer import Weights
 from tosloc.localize.checkpoint import shipped
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
-from tosloc.rank.calibration import fit_temperature, shares
-from tosloc.rank.extraction import SAMPLED_FILES
-from tosloc.rank.presence import shipped_presence
-from tosloc.rank.tables import list_blocks, read_blocks
+from tosloc.rank.features.extraction import SAMPLED_FILES
+from tosloc.rank.features.tables import list_blocks, read_blocks
+from tosloc.rank.model.calibration import fit_temperature, shares
+from tosloc.rank.model.presence import shipped_presence
 from tosloc.storage.cache import default_store
 from tosloc.train import experiment, training
 from tosloc.train.experiment import ExperimentContext

@@ -14,9 +14,10 @@ import torch
 from tests import toy
 from tests.rerank.encoder.tiny import Epochs, write_encoder
 from tosloc.core.config import Config
-from tosloc.core.records import BugReport, ignore_progress
+from tosloc.core.progress import ignore_progress
+from tosloc.core.reports import BugReport
 from tosloc.evaluate.run_paths import read_scored_run
-from tosloc.evaluate.runs import read_run
+from tosloc.evaluate.runs.run import read_run
 from tosloc.git.repository import Repository
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
@@ -357,7 +358,7 @@ def test_ranking_leaves_reports_older_than_the_training_to_stage_one(out, kind, 
 ANSWER_BY_TERMS = """
 import sys
 from datetime import UTC, datetime
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.localize.localizer import Localizer
 
 report = BugReport("n", "Violin", "openViolin", datetime.now(UTC))

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.toy import make_run
-from tosloc.core.records import Ranking
+from tosloc.core.rankings import Ranking
 from tosloc.evaluate.compare import compare, compare_all
-from tosloc.evaluate.judgements import Judgement, to_qrels
 from tosloc.evaluate.measures import AP, RR, Measure, evaluate
+from tosloc.evaluate.runs.judgements import Judgement, to_qrels
 
 FIXED = {"1": ("A",), "2": ("A", "B"), "3": ("D",), "4": ()}
 ACC = Measure("Acc", 1)

@@ -7,11 +7,12 @@ import pytest
 
 from tests.toy import make_run
 from tosloc.core.errors import RunError
-from tosloc.core.records import Ranking, ReportAttributes
-from tosloc.evaluate.judgements import Judgement, to_qrels
+from tosloc.core.rankings import Ranking
+from tosloc.core.reports import ReportAttributes
 from tosloc.evaluate.measures import evaluate
 from tosloc.evaluate.run_paths import ScoredRun, drop_test_files
-from tosloc.evaluate.runs import Order
+from tosloc.evaluate.runs.judgements import Judgement, to_qrels
+from tosloc.evaluate.runs.run import Order
 from tosloc.evaluate.tables import Results, report_strata
 
 FILES = tuple(f"F{i:03}" for i in range(1, 401))

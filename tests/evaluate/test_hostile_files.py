@@ -7,11 +7,11 @@ import os
 import pytest
 
 from tosloc.core.errors import RunError
-from tosloc.evaluate import jsonl
-from tosloc.evaluate.judgements import read_judgements
 from tosloc.evaluate.run_paths import RUN_FILE, read_function_runs, read_scored_run
-from tosloc.evaluate.runs import read_run, write_run
-from tosloc.evaluate.trec import read_trec_qrels, read_trec_run
+from tosloc.evaluate.runs import jsonl
+from tosloc.evaluate.runs.judgements import read_judgements
+from tosloc.evaluate.runs.run import read_run, write_run
+from tosloc.evaluate.runs.trec import read_trec_qrels, read_trec_run
 
 HEAD = '{"format": "tosloc-run/2"}\n{"first": 0, "paths": ["a", "b"]}\n'
 TREC_RUN = "1 Q0 a 1 9 t\n1 Q0 b 2 8 t\n"

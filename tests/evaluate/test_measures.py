@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tosloc.core.errors import RunError
 from tosloc.core.metrics import average_precision
-from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import Measure, ReportScores
+from tosloc.evaluate.runs.judgements import Judgement
 
 
 def make_scores(ranks, relevant, ranked=20, searched=20):

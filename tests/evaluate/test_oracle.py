@@ -9,10 +9,15 @@ from hypothesis import strategies as st
 from ir_measures import AP, RR, P, R, nDCG
 
 from tests.toy import make_run
-from tosloc.core.records import Ranking
-from tosloc.evaluate.judgements import Judgement, to_qrels
+from tosloc.core.rankings import Ranking
 from tosloc.evaluate.measures import Measure, evaluate
-from tosloc.evaluate.trec import read_trec_qrels, read_trec_run, write_trec_qrels, write_trec_run
+from tosloc.evaluate.runs.judgements import Judgement, to_qrels
+from tosloc.evaluate.runs.trec import (
+    read_trec_qrels,
+    read_trec_run,
+    write_trec_qrels,
+    write_trec_run,
+)
 
 FILES = [f"src/org/x/F{number:02}.java" for number in range(24)]
 TREC_EVAL_NAMES = {

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from tosloc.core.records import BugReport, Case, Ranking, ReportAttributes
-from tosloc.evaluate.judgements import Judgement, read_judgements, write_judgements
-from tosloc.evaluate.runs import Order, read_run, write_run
+from tosloc.core.rankings import Ranking
+from tosloc.core.reports import BugReport, Case, ReportAttributes
+from tosloc.evaluate.runs.judgements import Judgement, read_judgements, write_judgements
+from tosloc.evaluate.runs.run import Order, read_run, write_run
 
 RANKINGS = [
     Ranking("7", ("a b/X.java", "Y.java"), np.array([0.123456789, -1e-9])),

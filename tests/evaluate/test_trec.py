@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from tests.toy import make_run
 from tosloc.core.errors import RunError
-from tosloc.core.records import Ranking
+from tosloc.core.rankings import Ranking
 from tosloc.evaluate.measures import evaluate
-from tosloc.evaluate.trec import (
+from tosloc.evaluate.runs.trec import (
     percent_decode,
     percent_encode,
     read_trec_qrels,

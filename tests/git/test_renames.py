@@ -2,7 +2,7 @@
 
 import pytest
 
-from tosloc.git.change_names import change_names
+from tosloc.git.fixes import change_names
 from tosloc.git.history import read_history
 from tosloc.git.renames import find_renames
 from tosloc.git.repository import Repository

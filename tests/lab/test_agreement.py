@@ -14,10 +14,10 @@ from scipy import stats
 from tests.toy import make_run
 from tosloc.cli import main
 from tosloc.core.errors import RunError
-from tosloc.core.records import Ranking
-from tosloc.evaluate.judgements import Judgement, to_qrels, write_judgements
+from tosloc.core.rankings import Ranking
 from tosloc.evaluate.measures import AP, RR, evaluate
-from tosloc.evaluate.runs import Run, write_run
+from tosloc.evaluate.runs.judgements import Judgement, to_qrels, write_judgements
+from tosloc.evaluate.runs.run import Run, write_run
 from tosloc.lab.agreement import (
     ANOTHER_PROJECT,
     RANKS_ONLY,

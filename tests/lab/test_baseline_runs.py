@@ -10,7 +10,7 @@ import pytest
 from tests import toy
 from tosloc.cli import main
 from tosloc.evaluate.run_paths import read_scored_run
-from tosloc.evaluate.runs import read_run
+from tosloc.evaluate.runs.run import read_run
 from tosloc.lab import baseline_runs
 from tosloc.lab.baselines.context import Baseline
 

@@ -7,7 +7,7 @@ import pytest
 from Stemmer import Stemmer
 
 from tosloc.cli import main
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.git.repository import Repository
 from tosloc.lab.bm25_runs import WholeFiles

@@ -9,7 +9,7 @@ from tests import toy
 from tosloc.cli import main
 from tosloc.core.errors import ToslocError
 from tosloc.lab.function_weights import FunctionTable, fit_signs, judge_functions
-from tosloc.rank.functions import SIGN_WEIGHTS
+from tosloc.rank.explain.functions import SIGN_WEIGHTS
 
 
 def make_table(values, changed, name_ids=None, missing=0):

@@ -8,7 +8,7 @@ from tosloc.core.errors import ToslocError
 from tosloc.lab import presence as module
 from tosloc.lab.presence import Answer, choose_hosts, learn_presence, measure_presence
 from tosloc.lab.projects import Project
-from tosloc.rank.presence import SIGNALS
+from tosloc.rank.model.presence import SIGNALS
 
 ONE_PROCESS = Config.of({"run": {"jobs": 1}}, "test")
 

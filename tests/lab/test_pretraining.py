@@ -14,7 +14,7 @@ from tests import toy
 from tosloc.cli import main
 from tosloc.core.config import Config
 from tosloc.core.errors import MissingExtra, ToslocError
-from tosloc.core.records import ignore_progress
+from tosloc.core.progress import ignore_progress
 from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.lab import feature_ablation
 from tosloc.lab import pretraining as module
@@ -27,9 +27,9 @@ from tosloc.lab.pretraining import (
 )
 from tosloc.lab.projects import Project
 from tosloc.localize.checkpoint import read_record, read_stage_one
-from tosloc.rank.calibration import fit_temperature
-from tosloc.rank.fitting import fit_listwise, judge
-from tosloc.rank.ranking_lists import RankingLists
+from tosloc.rank.model.calibration import fit_temperature
+from tosloc.rank.model.fitting import fit_listwise, judge
+from tosloc.rank.model.ranking_lists import RankingLists
 
 NAMES = ("one", "two")
 LINEAR = Config.of({"stage_one": {"ranker": False}}, "test")

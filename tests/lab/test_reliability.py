@@ -8,10 +8,10 @@ import pytest
 
 from tosloc.cli import main
 from tosloc.core.errors import RunError
-from tosloc.core.records import Ranking
-from tosloc.evaluate.judgements import Judgement, write_judgements
+from tosloc.core.rankings import Ranking
 from tosloc.evaluate.run_paths import read_scored_run
-from tosloc.evaluate.runs import write_known_ranks, write_run
+from tosloc.evaluate.runs.judgements import Judgement, write_judgements
+from tosloc.evaluate.runs.run import write_known_ranks, write_run
 from tosloc.lab.reliability import Reliability, judged_answers
 
 FILES = ("A.java", "B.java", "C.java")

@@ -6,7 +6,7 @@ import pytest
 
 from tests import toy
 from tosloc.cli import main
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.lab.report_parts import PARTS, count_words, measure_parts
 
 DESCRIPTION = "It hangs\n### Environment\n- OS: Linux\n```\nrun(3)\n```\n"

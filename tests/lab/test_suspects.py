@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import FIRST_TIME, HOUR
 from tosloc.cli import main
 from tosloc.core.errors import ToslocError
-from tosloc.core.records import BugReport, Case
+from tosloc.core.reports import BugReport, Case
 from tosloc.git.repository import Repository
 from tosloc.lab.suspects import (
     BM25,
@@ -25,7 +25,7 @@ from tosloc.lab.suspects import (
     rank_by_bm25,
     summarize,
 )
-from tosloc.rank.suspect_features import FEATURES, WEIGHTS
+from tosloc.rank.suspects.features import FEATURES, WEIGHTS
 
 SHOP = """\
 class Cart:

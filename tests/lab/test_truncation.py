@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.cli import main
-from tosloc.core.records import Ranking
-from tosloc.evaluate.judgements import Judgement, write_judgements
+from tosloc.core.rankings import Ranking
 from tosloc.evaluate.measures import Evaluation, ReportScores
-from tosloc.evaluate.runs import write_known_ranks, write_run
+from tosloc.evaluate.runs.judgements import Judgement, write_judgements
+from tosloc.evaluate.runs.run import write_known_ranks, write_run
 from tosloc.lab.truncation import TRUTHS, truncation
 
 

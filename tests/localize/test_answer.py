@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 import tosloc
-from tosloc.core.records import (
+from tosloc.core.answers import (
     Background,
-    BugReport,
     CodeLine,
     EarlierChange,
     Function,
@@ -19,6 +18,7 @@ from tosloc.core.records import (
     Reason,
     SuspectChange,
 )
+from tosloc.core.reports import BugReport
 from tosloc.localize.answer import (
     SCHEMA,
     Answer,

@@ -17,16 +17,16 @@ from tests import toy
 from tosloc.core.arrays import load_arrays, pack_words, save_arrays
 from tosloc.core.errors import CheckpointError, ToslocError
 from tosloc.core.io import escape_unprintable
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.git.repository import Repository
 from tosloc.localize.answer import Weights
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
-from tosloc.rank import features
-from tosloc.rank.fitting import AS_SHIPPED
-from tosloc.rank.stage_one import StageOne
-from tosloc.reports.shared_lines import SharedLines
-from tosloc.retrieval.documents import Document, Documents
+from tosloc.rank.features import registry
+from tosloc.rank.model.fitting import AS_SHIPPED
+from tosloc.rank.model.stage_one import StageOne
+from tosloc.reports.text.shared_lines import SharedLines
+from tosloc.retrieval.texts.documents import Document, Documents
 from tosloc.storage.prepared import KnownReports
 from tosloc.storage.repository import IndexedRepository
 
@@ -52,7 +52,7 @@ def checkpoint(project, tmp_path_factory):
         classes=("a.B",),
     )
     model = Model(
-        StageOne(features.NAMES, np.ones(len(features.NAMES))),
+        StageOne(registry.NAMES, np.ones(len(registry.NAMES))),
         known_reports=KnownReports(
             Documents.collect([document]),
             ("a.java", "b.java", "c.java"),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.localize.localizer import Localizer
 
 CART = "class Cart:\n    def total(self):\n        return sum(self.prices){}\n"

@@ -6,20 +6,21 @@ import numpy as np
 import pytest
 
 from tests import toy
-from tosloc.core.records import Case, Ranking
+from tosloc.core.rankings import Ranking
+from tosloc.core.reports import Case
 from tosloc.git.repository import Repository
 from tosloc.localize.localization import candidates_of_answer
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
-from tosloc.rank import features
-from tosloc.rank.stage_one import StageOne
-from tosloc.rank.tables import read_blocks
+from tosloc.rank.features import registry
+from tosloc.rank.features.tables import read_blocks
+from tosloc.rank.model.stage_one import StageOne
 from tosloc.rerank.base import Candidates, Reranked, RerankingContext
 from tosloc.train.experiment import ExperimentContext
 from tosloc.train.training import known_reports
 
-SIGNS = np.where(np.arange(len(features.ALL)) % 7 == 3, -1, 1)
-STAGE_ONE = StageOne(features.ALL, np.linspace(0.5, 1.5, len(features.ALL)) * SIGNS)
+SIGNS = np.where(np.arange(len(registry.ALL)) % 7 == 3, -1, 1)
+STAGE_ONE = StageOne(registry.ALL, np.linspace(0.5, 1.5, len(registry.ALL)) * SIGNS)
 SMALL_CONFIG = toy.small_config(0.5, 0.2)
 CONFIG = SMALL_CONFIG.model_copy(
     update={"data": SMALL_CONFIG.data.model_copy(update={"suffixes": (".java", ".js")})}
@@ -108,7 +109,7 @@ def localizer(experiment):
 @pytest.fixture(scope="module")
 def tables(experiment, tmp_path_factory):
     """Return the extracted feature table, with all files and features, of each report."""
-    extraction = experiment.extraction(tmp_path_factory.mktemp("work"), features.ALL)
+    extraction = experiment.extraction(tmp_path_factory.mktemp("work"), registry.ALL)
     blocks = extraction.run(experiment.dataset.cases, jobs=1)
     return {table.report: table for table in read_blocks(blocks)}
 
@@ -147,7 +148,7 @@ def test_a_table_has_the_files_of_the_version(experiment, compared_localization,
 
 
 def test_localizing_computes_the_features_of_training(compared_localization, table):
-    for position, name in enumerate(features.ALL):
+    for position, name in enumerate(registry.ALL):
         expected = pytest.approx(table.rows[:, position], rel=1e-5, abs=1e-6)
         assert compared_localization.stage_one.columns[name] == expected, name
 
@@ -184,7 +185,7 @@ def test_every_feature_of_files_differs_in_a_compared_report(tables):
     """A comparison of features means something only if they differ between files."""
     ranges = [np.ptp(tables[identity].rows, axis=0) for identity in COMPARED_REPORTS]
     constant = set()
-    for name, largest in zip(features.ALL, np.max(ranges, axis=0), strict=True):
+    for name, largest in zip(registry.ALL, np.max(ranges, axis=0), strict=True):
         if largest == 0:
             constant.add(name)
     of_versions_or_reports = {"files", "known_reports", "known_commits", "report_terms"}

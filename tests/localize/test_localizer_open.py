@@ -13,7 +13,7 @@ from tests import toy
 from tests.conftest import GitRepository, git_environment, open_files, with_proc
 from tosloc import Localizer
 from tosloc.core.errors import RepositoryError, ToslocError, UnknownCommit
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.git import discovery
 from tosloc.git.repository import Repository
 from tosloc.localize.localizer import OTHER_TRAINING

@@ -6,11 +6,11 @@ import pytest
 
 from tests import toy
 from tests.conftest import GitRepository
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.git.repository import Repository
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
-from tosloc.reports.shared_lines import MIN_REPORTS, NO_SHARED_LINES
+from tosloc.reports.text.shared_lines import MIN_REPORTS, NO_SHARED_LINES
 from tosloc.train.experiment import ExperimentContext
 from tosloc.train.training import known_reports
 

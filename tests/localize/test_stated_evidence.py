@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import FIRST_TIME, HOUR
 from tests.rank.test_suspects import CART, DISCOUNT
 from tosloc.cli.answers import print_answer
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.localize.localizer import Localizer
 from tosloc.mcp.answers import ToolAnswer
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
 from tests.rank.test_suspects import CART, DISCOUNT
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.localize.localizer import Localizer
-from tosloc.rank.suspects import MAX_SUSPECTS, SuspectSearch
+from tosloc.rank.suspects.search import MAX_SUSPECTS, SuspectSearch
 
 WRONG = "The total of the cart is wrong: Cart.total subtracts the discount twice."
 REGRESSION = f"{WRONG} It used to work."

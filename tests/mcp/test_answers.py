@@ -7,18 +7,18 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from tosloc.core.errors import ToslocError
-from tosloc.core.records import (
+from tosloc.core.answers import (
     Background,
-    BugReport,
     EarlierChange,
     Function,
     Hit,
     Reason,
     RoutineNote,
     SuspectChange,
-    ignore_progress,
 )
+from tosloc.core.errors import ToslocError
+from tosloc.core.progress import ignore_progress
+from tosloc.core.reports import BugReport
 from tosloc.localize.answer import Answer, SearchScope, Weights
 from tosloc.localize.localizer import Localizer
 from tosloc.mcp.answers import MAX_SOURCE_LINES, ToolAnswer, answer_call, source_lines

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import Evaluation, ReportScores
+from tosloc.evaluate.runs.judgements import Judgement
 from tosloc.plots.figures import coverage_figure, first_hit_figure, save_figure, svg
 
 

@@ -8,11 +8,12 @@ import pytest
 
 from tests.pages import ParsedPage
 from tests.toy import make_run
-from tosloc.core.records import Ranking, ReportAttributes
-from tosloc.evaluate.judgements import Judgement, to_qrels
+from tosloc.core.rankings import Ranking
+from tosloc.core.reports import ReportAttributes
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import ScoredRun
-from tosloc.evaluate.runs import Order, Run
+from tosloc.evaluate.runs.judgements import Judgement, to_qrels
+from tosloc.evaluate.runs.run import Order, Run
 from tosloc.evaluate.tables import Results
 from tosloc.plots.page import page
 

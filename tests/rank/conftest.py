@@ -1,7 +1,7 @@
 import pytest
 
 from tests.index_fixtures import make_context, make_corpus
-from tosloc.rank import stage_one
+from tosloc.rank.model import stage_one
 
 __all__ = ["make_context", "make_corpus", "small_trees"]
 

@@ -6,7 +6,8 @@ import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
 from tosloc import Localizer
-from tosloc.core.records import Background, BugReport, Person
+from tosloc.core.answers import Background, Person
+from tosloc.core.reports import BugReport
 from tosloc.storage.repository import MAX_OTHER_BYTES
 
 CART = "def add_item(cart, item):\n    cart.append(item)\n"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from tosloc.lab.reliability import Reliability
-from tosloc.rank.calibration import (
+from tosloc.rank.model.calibration import (
     CALIBRATED_FILES,
     DEFAULT_TEMPERATURE,
     MAX_TEMPERATURE,

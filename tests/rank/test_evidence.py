@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tosloc import BugReport, Localizer
-from tosloc.rank import features
-from tosloc.rank.evidence import (
+from tosloc.rank.explain.reasons import RepositoryLookups
+from tosloc.rank.features import registry
+from tosloc.rank.features.evidence import (
     ACCUSES,
     KINDS,
     LEAD,
@@ -15,8 +16,7 @@ from tosloc.rank.evidence import (
     find_statements,
     raise_asserted,
 )
-from tosloc.rank.reasons import RepositoryLookups
-from tosloc.rank.stage_one import StageOne, StageOneResult
+from tosloc.rank.model.stage_one import StageOne, StageOneResult
 
 FILES = ["src/cart.py", "src/door.py", "src/lock.py", "tests/test_door.py"]
 TRACE = """Traceback (most recent call last):
@@ -166,7 +166,7 @@ def test_accused_files_keep_their_order():
 
 def test_accusing_comes_before_pointing(make_context):
     context = make_context(FILES, "Error in lock.py", f"{LONG_TEXT}\n{TRACE}")
-    cart, door, lock, test = find_asserted(context, features.NAMES)
+    cart, door, lock, test = find_asserted(context, registry.NAMES)
     assert lock == KINDS["path in the title"].value
     assert door == KINDS["innermost frame"].value
     assert cart == KINDS["further frame"].value
@@ -175,12 +175,12 @@ def test_accusing_comes_before_pointing(make_context):
 
 def test_strongest_statement_about_a_file_counts(make_context):
     context = make_context(FILES, "Error in door.py", f"{LONG_TEXT}\n{TRACE}")
-    assert find_asserted(context, features.NAMES)[1] == KINDS["path in the title"].value
+    assert find_asserted(context, registry.NAMES)[1] == KINDS["path in the title"].value
 
 
 def test_paper_knows_no_statements(make_context):
     context = make_context(FILES, "Error in lock.py")
-    assert not find_asserted(context, features.PAPER_NAMES).any()
+    assert not find_asserted(context, registry.PAPER_NAMES).any()
 
 
 def test_raised_file_has_the_frame_as_its_reason(make_context):

@@ -2,13 +2,8 @@
 
 import pytest
 
-from tosloc.core.records import Function
-from tosloc.rank.excerpts import (
-    MAX_LINES,
-    choose_lines,
-    find_message_line,
-    frame_lines,
-)
+from tosloc.core.answers import Function
+from tosloc.rank.explain.excerpts import MAX_LINES, choose_lines, find_message_line, frame_lines
 
 CODE = [
     "import http",

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from tosloc.rank import features
+from tosloc.rank.features import registry
 
 ROOT2 = math.sqrt(2)
 IDF_1_OF_2 = math.log(1 + 1.5 / 1.5)
@@ -32,7 +32,7 @@ def compute(make_context):
             files = tuple(files)
         context = make_context(files, *report.split("|"), **history)
         prior = [] if shares is None else [np.array(shares)]
-        return features.FEATURES[name].values(context, *prior)
+        return registry.FEATURES[name].values(context, *prior)
 
     return values_of
 
@@ -147,8 +147,8 @@ def test_a_word_of_earlier_reports_or_commits_counts_less(make_context, name, ki
     with_history = make_context(files, "crash version", **history)
     without_history = make_context(files, "crash version")
     factors = np.array([1.0, math.log(12 / 3) / math.log(12)])
-    values = features.FEATURES[f"rare_{name}"].values(with_history)
-    assert values == pytest.approx(features.FEATURES[name].values(without_history) * factors)
+    values = registry.FEATURES[f"rare_{name}"].values(with_history)
+    assert values == pytest.approx(registry.FEATURES[name].values(without_history) * factors)
 
 
 def test_rarities_in_reports_and_in_commits_multiply(make_context):
@@ -161,8 +161,8 @@ def test_rarities_in_reports_and_in_commits_multiply(make_context):
     with_history = make_context(files, "version", **history)
     without_history = make_context(files, "version")
     factor = math.log(11 / 2) / math.log(11) * math.log(12 / 2) / math.log(12)
-    values = features.FEATURES["rare_bm25f"].values(with_history)
-    assert values == pytest.approx(features.FEATURES["bm25f"].values(without_history) * factor)
+    values = registry.FEATURES["rare_bm25f"].values(with_history)
+    assert values == pytest.approx(registry.FEATURES["bm25f"].values(without_history) * factor)
 
 
 # Words of paths. A path that is "gone" is known from the history, but not part of the version.
@@ -549,7 +549,7 @@ def test_complexity_is_scaled_from_0_to_1(compute):
 def test_length_is_the_logarithm_of_one_more_than_the_lines(make_context):
     context = make_context(["a.c", "b.c"])
     context.version.text.corpus.lines[:] = [0, 99]
-    values = features.FEATURES["length"].values(context)
+    values = registry.FEATURES["length"].values(context)
     assert values == pytest.approx([0, math.log(100)])
 
 
@@ -749,24 +749,24 @@ def test_prior_weights_are_those_of_the_shipped_weights():
 
     Whoever changes a weight here has to train the shipped weights again.
     """
-    assert dict(features.PRIOR_WEIGHTS) == PRIOR_WEIGHTS
+    assert dict(registry.PRIOR_WEIGHTS) == PRIOR_WEIGHTS
 
 
 def test_the_prior_is_the_softmax_of_the_weighted_sum_of_all_columns():
     """The first file has 1 in every column, the second 0: 16.1 against 0."""
-    columns = {name: np.array([1.0, 0.0]) for name in features.NAMES}
+    columns = {name: np.array([1.0, 0.0]) for name in registry.NAMES}
     share = 1 / (1 + math.exp(-16.1))
-    assert features.prior(columns) == pytest.approx([share, 1 - share], rel=1e-9)
+    assert registry.prior(columns) == pytest.approx([share, 1 - share], rel=1e-9)
 
 
 def test_a_column_with_a_negative_prior_weight_lowers_the_file():
     """The first file gets 1 x 1, the second -.6 x 1."""
-    shares = features.prior({"code": np.array([1.0, 0.0]), "test": np.array([0.0, 1.0])})
+    shares = registry.prior({"code": np.array([1.0, 0.0]), "test": np.array([0.0, 1.0])})
     assert shares == pytest.approx([1 / (1 + math.exp(-1.6)), 1 / (1 + math.exp(1.6))])
 
 
 def test_the_prior_of_large_values_does_not_overflow():
-    assert features.prior({"code": np.array([900.0, 1.0])}) == pytest.approx([1, 0])
+    assert registry.prior({"code": np.array([900.0, 1.0])}) == pytest.approx([1, 0])
 
 
 # All features together
@@ -783,28 +783,28 @@ NOT_SCALED = {
 
 def test_unscaled_features_are_those_of_the_shipped_weights():
     """Whoever changes this has to train the shipped weights again."""
-    not_scaled = {name for name, feature in features.FEATURES.items() if not feature.scaled}
+    not_scaled = {name for name, feature in registry.FEATURES.items() if not feature.scaled}
     assert not_scaled == NOT_SCALED
 
 
 def test_a_scaled_column_has_1_as_its_largest_value(make_context):
     context = make_context({"a": {"code": "tree"}, "b": {"code": "leaf"}}, "tree")
-    assert features.columns(context, ["code"])["code"].tolist() == [1.0, 0.0]
+    assert registry.columns(context, ["code"])["code"].tolist() == [1.0, 0.0]
 
 
 def test_a_column_is_scaled_by_what_people_wrote(make_context):
     """vendor/c.js has the largest value of all, b.js half of a.js's."""
     files = {name: {"code": "tree " * number} for name, number in (("a.js", 2), ("b.js", 1))}
-    alone = features.columns(make_context(files, "tree"), ["identifiers", "code"])["code"]
+    alone = registry.columns(make_context(files, "tree"), ["identifiers", "code"])["code"]
     files["vendor/c.js"] = {"code": "tree " * 9}
-    beside = features.columns(make_context(files, "tree"), ["code"])["code"]
+    beside = registry.columns(make_context(files, "tree"), ["code"])["code"]
     assert alone[0] == beside[0] == beside[2] == 1.0
 
 
 def test_a_column_that_is_not_scaled_keeps_its_values(make_context):
     """Two known reports: ln 3."""
     context = make_context("ab", "tree", reports=[(5, "x", "a"), (4, "x", "a")])
-    columns = features.columns(context, ["code", "known_reports"])
+    columns = registry.columns(context, ["code", "known_reports"])
     assert columns["known_reports"] == pytest.approx([math.log(3), math.log(3)])
 
 
@@ -833,17 +833,17 @@ HISTORY = {
 )
 def test_all_columns_are_finite_and_comparable(make_context, files, report, history):
     context = make_context(files, *report, **history)
-    columns = features.columns(context, features.ALL)
-    assert tuple(columns) == features.ALL
+    columns = registry.columns(context, registry.ALL)
+    assert tuple(columns) == registry.ALL
     for name, values in columns.items():
         assert values.shape == (context.files,), name
         assert np.isfinite(values).all(), name
-        if features.FEATURES[name].scaled and context.files:
+        if registry.FEATURES[name].scaled and context.files:
             assert values.max() in (0.0, 1.0), name
 
 
-@pytest.mark.parametrize("name", features.ALL)
+@pytest.mark.parametrize("name", registry.ALL)
 def test_a_column_does_not_depend_on_what_else_is_wanted(make_context, name):
-    together = features.columns(make_context(TEXTS, *REPORT, **HISTORY), features.ALL)
-    alone = features.columns(make_context(TEXTS, *REPORT, **HISTORY), [name])
+    together = registry.columns(make_context(TEXTS, *REPORT, **HISTORY), registry.ALL)
+    alone = registry.columns(make_context(TEXTS, *REPORT, **HISTORY), [name])
     assert alone[name].tolist() == together[name].tolist()

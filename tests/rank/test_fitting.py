@@ -11,9 +11,10 @@ from tosloc.core.arrays import load_arrays, save_arrays
 from tosloc.core.config import Config, EvolutionSettings
 from tosloc.core.errors import CheckpointError, ToslocError
 from tosloc.git.repository import Repository
-from tosloc.rank import fitting, stage_one
-from tosloc.rank.extraction import sample_table
-from tosloc.rank.fitting import (
+from tosloc.rank.features.extraction import sample_table
+from tosloc.rank.features.tables import FeatureTable, encode_block, list_blocks, read_blocks
+from tosloc.rank.model import fitting, stage_one
+from tosloc.rank.model.fitting import (
     AS_SHIPPED,
     MIN_LEAD,
     choose_candidate,
@@ -23,9 +24,8 @@ from tosloc.rank.fitting import (
     list_quality,
     listwise_loss,
 )
-from tosloc.rank.ranking_lists import ranking_lists
-from tosloc.rank.stage_one import HeadRanker, StageOne, Trees
-from tosloc.rank.tables import FeatureTable, encode_block, list_blocks, read_blocks
+from tosloc.rank.model.ranking_lists import ranking_lists
+from tosloc.rank.model.stage_one import HeadRanker, StageOne, Trees
 from tosloc.train.experiment import ExperimentContext
 
 NAMES = ("good", "bad")

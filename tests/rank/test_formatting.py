@@ -2,8 +2,8 @@
 
 import pytest
 
-from tosloc.rank.formatting import is_formatting
-from tosloc.retrieval.history_index import MAX_FILES
+from tosloc.rank.suspects.formatting import is_formatting
+from tosloc.retrieval.history.history_index import MAX_FILES
 
 
 @pytest.mark.parametrize(

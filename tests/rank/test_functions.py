@@ -8,9 +8,9 @@ import pytest
 
 from tosloc.code.functions import NO_FUNCTIONS, find_functions
 from tosloc.code.text import terms
-from tosloc.core.records import BugReport
-from tosloc.rank import functions
-from tosloc.rank.functions import SIGN_WEIGHTS, function_bm25, score_functions
+from tosloc.core.reports import BugReport
+from tosloc.rank.explain import functions
+from tosloc.rank.explain.functions import SIGN_WEIGHTS, function_bm25, score_functions
 
 NO_SIGNS = dict.fromkeys(SIGN_WEIGHTS, 0.0)
 SHAPES = '''\

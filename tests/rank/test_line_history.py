@@ -2,9 +2,9 @@
 
 import pytest
 
-from tosloc.core.records import Function, Hit
+from tosloc.core.answers import Function, Hit
 from tosloc.git.patches import FilePatch, Hunk
-from tosloc.rank.line_history import FileLines, without_moves
+from tosloc.rank.suspects.line_history import FileLines, without_moves
 
 
 def make_patch(*lines, commit="c", path="a.py"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tosloc.rank.presence import SIGNALS, fit_presence, shipped_presence
+from tosloc.rank.model.presence import SIGNALS, fit_presence, shipped_presence
 
 
 @pytest.fixture

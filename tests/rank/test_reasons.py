@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from tosloc.code.functions import find_functions
-from tosloc.core.records import Function, Reason
-from tosloc.rank import features, reasons
-from tosloc.rank.reasons import FileReasons, RepositoryLookups
-from tosloc.rank.stage_one import MAX_REASONS, StageOne, StageOneResult
-from tosloc.retrieval.bounds import Bounds, End
+from tosloc.core.answers import Function, Reason
+from tosloc.rank.explain import reasons
+from tosloc.rank.explain.reasons import FileReasons, RepositoryLookups
+from tosloc.rank.features import registry
+from tosloc.rank.model.stage_one import MAX_REASONS, StageOne, StageOneResult
+from tosloc.retrieval.history.bounds import Bounds, End
 
 LEAF, TREE, TREE_TEST = range(3)
 """Numbers of the first files."""
@@ -32,7 +33,7 @@ HISTORY = {
     "reports": [(40, "tree grow", PATHS[1:2]), (7, "leaf", PATHS[:1])],
 }
 NO_LOOKUPS = RepositoryLookups()
-ALL_FEATURES = dict.fromkeys(features.ALL, 1.0)
+ALL_FEATURES = dict.fromkeys(registry.ALL, 1.0)
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def reasons_for(make_context):
         **shown,
     ):
         context = make_context(files, summary, description, **history)
-        columns = features.columns(context, features.ALL)
+        columns = registry.columns(context, registry.ALL)
         stage = StageOne(tuple(weights), np.array([*weights.values()]))
         answer = StageOneResult(
             context, stage, columns, np.zeros(context.files), columns["bm25f"], columns["bm25f"]
@@ -192,7 +193,7 @@ def test_a_definition_has_the_name_exactly_as_written(reasons_for, name, is_reas
 
 
 def test_weights_without_definitions_give_no_definition_as_reason(reasons_for):
-    weights = {name: 1.0 for name in features.NAMES if name != "defined_names"}
+    weights = {name: 1.0 for name in registry.NAMES if name != "defined_names"}
     chosen = reasons_for(0, "parse_args() fails", files=DEFINING, weights=weights, history={})
     assert "name" not in kinds(chosen)
 

@@ -6,11 +6,11 @@ import lightgbm
 import numpy as np
 import pytest
 
-from tosloc.core.records import Float32Array
+from tosloc.core.arrays import Float32Array
 from tosloc.localize.checkpoint import shipped
-from tosloc.rank import stage_one
-from tosloc.rank.ranking_lists import RankingLists
-from tosloc.rank.stage_one import HeadRanker, StageOne, Trees, fit_trees, head_rows
+from tosloc.rank.model import stage_one
+from tosloc.rank.model.ranking_lists import RankingLists
+from tosloc.rank.model.stage_one import HeadRanker, StageOne, Trees, fit_trees, head_rows
 
 pytestmark = pytest.mark.usefixtures("small_trees")
 

@@ -6,11 +6,12 @@ import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
 from tosloc import Localizer
-from tosloc.core.records import BugReport, Hit
-from tosloc.rank.suspect_candidates import MAX_FILES, collect_candidates, file_shares
-from tosloc.rank.suspect_descriptions import DIFF_LINES
-from tosloc.rank.suspects import MAX_SUSPECTS, MISSING_BLOBS, find_suspects
-from tosloc.retrieval.history_index import MAX_FILES as MAX_COMMIT_FILES
+from tosloc.core.answers import Hit
+from tosloc.core.reports import BugReport
+from tosloc.rank.suspects.candidates import MAX_FILES, collect_candidates, file_shares
+from tosloc.rank.suspects.descriptions import DIFF_LINES
+from tosloc.rank.suspects.search import MAX_SUSPECTS, MISSING_BLOBS, find_suspects
+from tosloc.retrieval.history.history_index import MAX_FILES as MAX_COMMIT_FILES
 
 CART = '''\
 class Cart:

@@ -1,6 +1,6 @@
 """Which parts of a report a line of its description is in."""
 
-from tosloc.reports.parts import split_report_text
+from tosloc.reports.text.parts import split_report_text
 
 
 def kind_of(line, description=None, template=()):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.reports.kinds import kind_of
-from tosloc.reports.parts import split_report_text
+from tosloc.reports.text.parts import split_report_text
 
 
 def test_failed_object_is_an_error_with_the_path_of_its_source():

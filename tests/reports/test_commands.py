@@ -2,7 +2,7 @@
 
 import pytest
 
-from tosloc.reports.commands import Command, find_commands
+from tosloc.reports.text.commands import Command, find_commands
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.reports.kinds import kind_of
-from tosloc.reports.parts import split_report_text
+from tosloc.reports.text.parts import split_report_text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tosloc.reports.failures.failure import MAX_BODY_LINES, MAX_FAILURES, own_li
 from tosloc.reports.failures.log import Log
 from tosloc.reports.failures.table import FORMATS, read_failures
 from tosloc.reports.issues import read_new_reports, read_report
-from tosloc.reports.traces import locations
+from tosloc.reports.traces.parser import locations
 
 
 def read(text):

@@ -11,7 +11,8 @@ import openpyxl
 import pytest
 
 from tosloc.core.errors import ConfigError, ReportError
-from tosloc.core.records import BugReport
+from tosloc.core.inputs import LARGEST_FILE, MOST_TAGS
+from tosloc.core.reports import BugReport
 from tosloc.reports import formats
 from tosloc.reports.formats import (
     ChangedFunction,
@@ -21,7 +22,6 @@ from tosloc.reports.formats import (
     split_ranks,
 )
 from tosloc.reports.issues import read_report
-from tosloc.reports.source import LARGEST_FILE, MOST_TAGS
 
 FILES = ("b/Eclipse SWT/gtk/Widget.java", "b/Eclipse SWT Custom Widgets/common/StyledText.java")
 ROW = (

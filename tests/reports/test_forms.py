@@ -3,8 +3,8 @@
 import pytest
 
 from tests.reports.kinds import kind_of
-from tosloc.reports.forms import is_issue_template, template_keys
-from tosloc.reports.parts import split_report_text
+from tosloc.reports.text.forms import is_issue_template, template_keys
+from tosloc.reports.text.parts import split_report_text
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from tests.trackers import BUGZILLA, GITHUB_CLI, GITHUB_REST, GITLAB, JIRA, JIRA_FIELDS
 from tosloc.core.errors import ConfigError, ReportError
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.reports.issues import (
     LARGEST_REPORT,
     is_unfilled,
@@ -187,6 +187,6 @@ def test_standard_input_streams_and_what_a_shell_hands_over(monkeypatch):
     os.close(writing)
     with os.fdopen(reading):
         assert read_report(Path(f"/dev/fd/{reading}")).summary == "Cookie lost"
-    monkeypatch.setattr("tosloc.reports.source.LARGEST_FILE", 8)
+    monkeypatch.setattr("tosloc.core.inputs.LARGEST_FILE", 8)
     with pytest.raises(ReportError, match="is larger than"):
         read_report(io.StringIO("123456789"))

@@ -8,7 +8,7 @@ import pytest
 from tests.published_toy import PUBLISHED_RANKS, WIDGET_PATH, commit_fixes, write_spreadsheet
 from tosloc.core.config import Config
 from tosloc.core.errors import ReportError, RepositoryError
-from tosloc.core.records import BugReport, Case
+from tosloc.core.reports import BugReport, Case
 from tosloc.git.repository import Repository
 from tosloc.reports.labelled import (
     Dataset,

@@ -3,13 +3,8 @@
 import pytest
 
 from tests.reports.kinds import kind_of
-from tosloc.reports.logs import (
-    MAX_ERROR_LINES,
-    MAX_QUIET_LINES,
-    condense_logs,
-    expand_escapes,
-)
-from tosloc.reports.parts import split_report_text
+from tosloc.reports.text.logs import MAX_ERROR_LINES, MAX_QUIET_LINES, condense_logs, expand_escapes
+from tosloc.reports.text.parts import split_report_text
 
 
 def test_errors_of_a_log_and_the_lines_beside_them():

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tosloc.reports.commit_roles import Role
-from tosloc.reports.named_changes import MAX_NAMES, find_named_changes
-from tosloc.reports.named_versions import MAX_VERSIONS, find_version_claims
-from tosloc.reports.version_fields import find_version_fields
+from tosloc.reports.text.commit_roles import Role
+from tosloc.reports.text.named_changes import MAX_NAMES, find_named_changes
+from tosloc.reports.text.named_versions import MAX_VERSIONS, find_version_claims
+from tosloc.reports.text.version_fields import find_version_fields
 
 FULL_ID = "0123456789abcdef0123456789abcdef01234567"
 

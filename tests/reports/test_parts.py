@@ -2,7 +2,7 @@
 
 import pytest
 
-from tosloc.reports.parts import split_report_text
+from tosloc.reports.text.parts import split_report_text
 
 
 def test_an_indented_first_line_is_prose():

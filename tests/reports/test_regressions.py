@@ -2,7 +2,7 @@
 
 import pytest
 
-from tosloc.reports.regressions import says_that_it_worked
+from tosloc.reports.text.regressions import says_that_it_worked
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from tosloc.core.records import BugReport
-from tosloc.reports.forms import template_key
-from tosloc.reports.shared_lines import (
+from tosloc.core.reports import BugReport
+from tosloc.reports.text.forms import template_key
+from tosloc.reports.text.shared_lines import (
     MIN_REPORTS,
     NO_SHARED_LINES,
     WINDOW,

@@ -3,8 +3,8 @@
 import pytest
 
 from tosloc.git.repository import Repository
-from tosloc.reports import templates
-from tosloc.reports.templates import IssueTemplates
+from tosloc.reports.text import templates
+from tosloc.reports.text.templates import IssueTemplates
 
 
 @pytest.fixture

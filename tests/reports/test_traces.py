@@ -2,13 +2,7 @@
 
 import pytest
 
-from tosloc.reports.traces import (
-    Frame,
-    frames,
-    locations,
-    qualified_names,
-    without_frames,
-)
+from tosloc.reports.traces.parser import Frame, frames, locations, qualified_names, without_frames
 
 FOLDED = (
     "It fails on start: Mar 3, 2021 4:05:06 PM org.example.core.BasicShop openDoor SEVERE: "

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.rerank.base import Candidates
 
 

@@ -12,9 +12,9 @@ from scipy import sparse
 
 from tests.rerank.by_hand import candidates, report
 from tosloc.code.facts import analyse
+from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import CheckpointError
-from tosloc.core.records import FloatArray
-from tosloc.reports.shared_lines import SharedLines
+from tosloc.reports.text.shared_lines import SharedLines
 from tosloc.rerank.base import RerankingContext
 from tosloc.rerank.terms import sparse_vectors, training
 from tosloc.rerank.terms.reranker import TermReranker
@@ -29,9 +29,9 @@ from tosloc.rerank.terms.sparse_vectors import (
     report_counts,
     stack_vectors,
 )
-from tosloc.retrieval.corpus import Corpus, pack_facts
-from tosloc.retrieval.documents import Document, Documents
-from tosloc.retrieval.history_index import HistoryIndex
+from tosloc.retrieval.history.history_index import HistoryIndex
+from tosloc.retrieval.texts.corpus import Corpus, pack_facts
+from tosloc.retrieval.texts.documents import Document, Documents
 
 torch.set_num_threads(1)
 

@@ -5,7 +5,7 @@ import pytest
 from tests.conftest import FIRST_TIME, HOUR
 from tosloc.core.errors import UnknownCommit
 from tosloc.git.repository import Repository
-from tosloc.retrieval.bounds import Bounds, End, list_brought
+from tosloc.retrieval.history.bounds import Bounds, End, list_brought
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tosloc.retrieval.documents import Document, Documents, DocumentsView
+from tosloc.retrieval.texts.documents import Document, Documents, DocumentsView
 
 
 def make_documents(texts):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tosloc.core.arrays import to_arrays
-from tosloc.core.records import BugReport, Case, StringTable
+from tosloc.core.reports import BugReport, Case
+from tosloc.core.versions import StringTable
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
-from tosloc.retrieval.documents import DAY, Document, Documents
-from tosloc.retrieval.history_index import (
+from tosloc.retrieval.history.history_index import (
     HISTORY_VERSION,
     MAX_FILES,
     MAX_LARGE_FILES,
@@ -22,6 +22,7 @@ from tosloc.retrieval.history_index import (
     index_commits,
     strip_trailers,
 )
+from tosloc.retrieval.texts.documents import DAY, Document, Documents
 
 NOW = 1000 * DAY
 

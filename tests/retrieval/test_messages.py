@@ -3,9 +3,9 @@
 import pytest
 
 from tests.index_fixtures import make_context, make_corpus
-from tosloc.retrieval import messages
-from tosloc.retrieval.formulas import idf
-from tosloc.retrieval.messages import MAX_VALUE_WORDS
+from tosloc.retrieval.history import messages
+from tosloc.retrieval.history.messages import MAX_VALUE_WORDS
+from tosloc.retrieval.texts.formulas import idf
 
 __all__ = ["make_context", "make_corpus"]
 
@@ -86,7 +86,7 @@ def test_rarities_are_computed_once_for_all_files_of_a_report(make_context, monk
         calls.append(documents)
         return idf(documents, frequency)
 
-    monkeypatch.setattr("tosloc.retrieval.messages.idf", count_calls)
+    monkeypatch.setattr("tosloc.retrieval.history.messages.idf", count_calls)
     for row in range(len(FILES)):
         messages.find(row)
     assert len(calls) == 1

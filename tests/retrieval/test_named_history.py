@@ -3,7 +3,7 @@
 import pytest
 
 from tests.index_fixtures import make_context, make_corpus
-from tosloc.retrieval.named_history import MIN_ISSUES_OF_TRACKER
+from tosloc.rank.features.named_history import MIN_ISSUES_OF_TRACKER
 
 __all__ = ["make_context", "make_corpus"]
 

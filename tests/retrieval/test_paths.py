@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tosloc.retrieval.paths import PathTable, VersionPaths
+from tosloc.retrieval.paths.path_index import PathTable, VersionPaths
 
 PATHS = (
     "java/org/apache/Tomcat.java",

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tosloc.core.records import BugReport
-from tosloc.reports.forms import template_keys
-from tosloc.reports.logs import MAX_QUIET_LINES
-from tosloc.reports.parts import ReportText
+from tosloc.core.reports import BugReport
+from tosloc.reports.text.forms import template_keys
+from tosloc.reports.text.logs import MAX_QUIET_LINES
+from tosloc.reports.text.parts import ReportText
 from tosloc.retrieval.query import PART_WEIGHTS, TOLD_PARTS, Query
 
 

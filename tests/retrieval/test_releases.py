@@ -6,9 +6,9 @@ import pytest
 from tosloc.core.arrays import to_arrays
 from tosloc.git import repository as module
 from tosloc.git.repository import Repository, Tag
-from tosloc.reports.named_versions import find_version_claims
-from tosloc.reports.version_fields import find_version_fields
-from tosloc.retrieval.releases import Releases, check_releases, parse_version
+from tosloc.reports.text.named_versions import find_version_claims
+from tosloc.reports.text.version_fields import find_version_fields
+from tosloc.retrieval.history.releases import Releases, check_releases, parse_version
 
 DAY = 86_400
 TAGS = {

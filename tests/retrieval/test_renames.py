@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tosloc.core.arrays import to_arrays
-from tosloc.retrieval.documents import Document, Documents
-from tosloc.retrieval.history_index import HistoryIndex
-from tosloc.retrieval.renames import PathEvent, Renames, check_renames
+from tosloc.retrieval.history.history_index import HistoryIndex
+from tosloc.retrieval.history.renames import PathEvent, Renames, check_renames
+from tosloc.retrieval.texts.documents import Document, Documents
 
 A, B, C, D = range(4)
 

@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from tosloc.core.records import BugReport, Snapshot
-from tosloc.retrieval.bm25 import RevisedVectors
-from tosloc.retrieval.corpus import ALL_TEXT, CODE, VersionTexts
-from tosloc.retrieval.paths import PathTable
+from tosloc.core.reports import BugReport
+from tosloc.core.versions import Snapshot
+from tosloc.retrieval.paths.path_index import PathTable
 from tosloc.retrieval.query import Query
+from tosloc.retrieval.texts.bm25 import RevisedVectors
+from tosloc.retrieval.texts.corpus import ALL_TEXT, CODE, VersionTexts
 
 # rVSM
 

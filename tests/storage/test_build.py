@@ -13,7 +13,7 @@ from tosloc.code.facts import analyse
 from tosloc.core.arrays import to_arrays
 from tosloc.git.repository import Repository
 from tosloc.paths.classify import FileClass
-from tosloc.retrieval.corpus import Corpus, pack_facts
+from tosloc.retrieval.texts.corpus import Corpus, pack_facts
 from tosloc.storage import build as module
 from tosloc.storage.build import BuildReport, build
 from tosloc.storage.facts import FunctionReader, read_facts

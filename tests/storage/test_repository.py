@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 from tests.conftest import HOUR, GitRepository, git_environment
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.git import history, process
 from tosloc.git import repository as git_repository
 from tosloc.git.history import HistoryLimits
 from tosloc.git.process import Git
 from tosloc.git.repository import Repository
-from tosloc.rank import features
-from tosloc.rank.stage_one import StageOne, StageOneResult
-from tosloc.reports.shared_lines import SharedLines
-from tosloc.retrieval.context import QueryContext
-from tosloc.retrieval.documents import Document, Documents
+from tosloc.rank.features import registry
+from tosloc.rank.features.query_context import QueryContext
+from tosloc.rank.model.stage_one import StageOne, StageOneResult
+from tosloc.reports.text.shared_lines import SharedLines
 from tosloc.retrieval.query import Query
+from tosloc.retrieval.texts.documents import Document, Documents
 from tosloc.storage import repository as module
 from tosloc.storage.cache import PLACE_FILE, default_store, note_use
 from tosloc.storage.prepared import KnownReports
@@ -33,7 +33,7 @@ WORDS = (
     "parser socket ledger reader writer widget cookie planet rocket violin"
     " first byte loses open close"
 ).split()
-STAGE = StageOne(features.ALL, np.linspace(0.5, 1.5, len(features.ALL)))
+STAGE = StageOne(registry.ALL, np.linspace(0.5, 1.5, len(registry.ALL)))
 REPORT = BugReport(
     "r",
     "Parser loses the first byte of a socket",

@@ -12,8 +12,8 @@ from tests.conftest import open_files, with_proc
 from tosloc.code.facts import analyse
 from tosloc.core.errors import StoreError
 from tosloc.git.repository import Repository
-from tosloc.retrieval.corpus import Corpus, pack_facts
-from tosloc.retrieval.payloads import pack, unpack
+from tosloc.retrieval.texts.corpus import Corpus, pack_facts
+from tosloc.retrieval.texts.payloads import pack, unpack
 from tosloc.storage.facts import FunctionReader
 from tosloc.storage.store import FactStore
 

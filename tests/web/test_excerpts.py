@@ -13,8 +13,8 @@ from pygments.scanner import EndOfText
 from pygments.util import ClassNotFound
 
 from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES
-from tosloc.core.records import Function
-from tosloc.rank.excerpts import LINES, choose_excerpts
+from tosloc.core.answers import Function
+from tosloc.rank.explain.excerpts import LINES, choose_excerpts
 from tosloc.web import excerpts as web_excerpts
 from tosloc.web.excerpts import (
     MAX_COLOURED_CHARACTERS,

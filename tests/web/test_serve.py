@@ -19,7 +19,7 @@ from conftest import make_shop
 from tests import stand_ins
 from tests.waiting import TIMEOUT_SECONDS, wait_until
 from tosloc.core.errors import Interrupted
-from tosloc.core.records import ignore_progress
+from tosloc.core.progress import ignore_progress
 from tosloc.reports.issues import read_report
 from tosloc.web.connections import MAX_CONNECTIONS
 from tosloc.web.render import FormState, localize_and_render

@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.core.records import FloatArray, LongArray
+from tosloc.core.arrays import FloatArray, LongArray
 
 TOTAL_WEIGHT: Final = 2**40
 """Sum to which the weights of a range are scaled before they are rounded."""

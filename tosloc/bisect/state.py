@@ -23,9 +23,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tosloc.bisect.graph import CommitGraph
+from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import ToslocError
 from tosloc.core.io import content_key, parse_json, read_regular_file, write_text
-from tosloc.core.records import FloatArray
 from tosloc.git import discovery, process
 from tosloc.git.repository import Repository
 

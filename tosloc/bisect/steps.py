@@ -20,7 +20,7 @@ from tosloc.bisect.graph import (
 from tosloc.bisect.state import MAX_COMMITS, Bisection, Marks, Weights
 from tosloc.bisect.weights import weigh_commits
 from tosloc.core.errors import ToslocError
-from tosloc.core.records import VALID_TIMES
+from tosloc.core.reports import VALID_TIMES
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository
 

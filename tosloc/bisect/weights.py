@@ -10,9 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.core.records import BugReport, FloatArray, Progress, ignore_progress
+from tosloc.core.arrays import FloatArray
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.reports import BugReport
 from tosloc.localize.localizer import Localizer
-from tosloc.rank.suspect_candidates import Candidates, collect_candidates
+from tosloc.rank.suspects import Candidates, collect_candidates
 
 TEMPERATURE: Final = 0.7
 """Divisor of the scores of suspects before their softmax, chosen on the projects of Denchmark."""

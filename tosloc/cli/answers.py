@@ -27,7 +27,7 @@ from tosloc.localize.answer import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tosloc.core.records import Hit, SuspectChange
+    from tosloc.core.answers import Hit, SuspectChange
     from tosloc.git.repository import Repository
 
 BAR_CELLS: Final = 8

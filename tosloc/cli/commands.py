@@ -351,7 +351,7 @@ def export_run(
     every tool ranks the files alike.
     """
     from tosloc.evaluate.run_paths import read_scored_run
-    from tosloc.evaluate.trec import write_trec_qrels, write_trec_run
+    from tosloc.evaluate.runs import write_trec_qrels, write_trec_run
     from tosloc.train.experiment import command_folder, refuse_training
 
     refuse_training(out)
@@ -372,11 +372,9 @@ def export_run(
 
 def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     """Import a run in TREC's format, with its judgements if they are given."""
-    from tosloc.evaluate.judgements import write_judgements
     from tosloc.evaluate.measures import evaluate
     from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_any_judgements
-    from tosloc.evaluate.runs import write_run
-    from tosloc.evaluate.trec import read_trec_run
+    from tosloc.evaluate.runs import read_trec_run, write_judgements, write_run
     from tosloc.train.experiment import file_provenance
 
     run = read_trec_run(file)

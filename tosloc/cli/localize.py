@@ -32,7 +32,8 @@ from tosloc.core.errors import ReportError, RepositoryError, ToslocError, plural
 from tosloc.core.io import truncate_text, write_text
 
 if TYPE_CHECKING:
-    from tosloc.core.records import BugReport, Progress
+    from tosloc.core.progress import Progress
+    from tosloc.core.reports import BugReport
     from tosloc.git.repository import Repository
     from tosloc.localize.answer import Answer
     from tosloc.localize.localizer import Localizer
@@ -168,7 +169,7 @@ def localize(
 ) -> None:
     """Rank the files and functions most likely to contain the bug."""
     from tosloc.cli.answers import open_first
-    from tosloc.reports.source import time_of
+    from tosloc.core.inputs import time_of
 
     output = _choose_output(form, as_json, as_lines)
     opening_time = None if opened is None else time_of(opened, UTC, "--opened")

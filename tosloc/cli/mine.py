@@ -14,7 +14,7 @@ from tosloc.cli.options import CommitOption, JsonOption, NamedRepositoryOption
 from tosloc.core.errors import ReportError, ToslocError, pluralize
 
 if TYPE_CHECKING:
-    from tosloc.core.records import Progress
+    from tosloc.core.progress import Progress
     from tosloc.git.repository import Repository
     from tosloc.mine.issues import Exports
     from tosloc.mine.links import MiningResult
@@ -124,9 +124,9 @@ def _read_issues(
 
     Raises ReportError if a file is missing or cannot be read.
     """
+    from tosloc.core.inputs import read_text
     from tosloc.mine.github import fetch_issues, read_token
     from tosloc.mine.issues import GITHUB_ISSUES
-    from tosloc.reports.source import read_text
 
     for export in exports:
         if str(export) == "-":

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tosloc.core.errors import RunError, pluralize
 from tosloc.core.io import escape_unprintable
-from tosloc.core.records import ANNOUNCEMENT
+from tosloc.core.progress import ANNOUNCEMENT
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tosloc.core.records import Progress
+    from tosloc.core.progress import Progress
     from tosloc.evaluate.compare import Comparison, ReportPair
     from tosloc.evaluate.measures import Measure, ReportScores
     from tosloc.evaluate.statistics import Difference, Interval

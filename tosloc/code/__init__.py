@@ -2,6 +2,5 @@
 
 It imports core.
 
-Modules for other packages: complexity, facts, functions, languages, literals, names, parse, text,
-trees.
+Modules for other packages: facts, functions, languages, literals, text.
 """

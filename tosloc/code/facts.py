@@ -25,7 +25,7 @@ from tosloc.code.languages import FIELDS, get_language, language_name
 from tosloc.code.literals import PairKeys, find_literal_pairs
 from tosloc.code.parse import MAX_PARSED_BYTES, Captures, Outline, Span, capture_nodes, lex
 from tosloc.code.text import identifier_terms
-from tosloc.core.records import IntArray, LongArray
+from tosloc.core.arrays import IntArray, LongArray
 
 CHUNK_LINES: Final = 50
 CHUNK_OVERLAP: Final = 10

@@ -21,9 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.code.languages import get_language, language_name
+from tosloc.code.names import dotted_name as dotted_name  # for other packages
 from tosloc.code.text import identifier_terms
 from tosloc.code.text import terms as terms_of
-from tosloc.core.records import FloatArray, IntArray, LongArray
+from tosloc.core.arrays import FloatArray, IntArray, LongArray
 
 if TYPE_CHECKING:
     from tosloc.code.parse import Captures

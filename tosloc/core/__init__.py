@@ -2,6 +2,7 @@
 
 It imports no other package.
 
-Modules for other packages: arrays, children, closing_cache, cluster, config, errors, io, memo,
-metrics, processes, proxies, records, resources, settings.
+Modules for other packages: answers, arrays, children, closing_cache, cluster, config, errors,
+inputs, io, memo, metrics, processes, progress, proxies, rankings, reports, resources, settings,
+versions.
 """

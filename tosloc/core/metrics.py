@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tosloc.core.records import BoolArray, FloatArray, LongArray
+from tosloc.core.arrays import BoolArray, FloatArray, LongArray
 
 Over: TypeAlias = Literal["relevant", "reachable", "found"]
 """Denominator of average precision.

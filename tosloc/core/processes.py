@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from multiprocessing.connection import Connection
 
-    from tosloc.core.records import Progress
+    from tosloc.core.progress import Progress
 
 Executor: TypeAlias = Callable[[Iterable[Any], bool], Generator[Any, None, None]]
 """Function that lets other machines perform calls made by ``joblib.delayed``.

@@ -2,6 +2,5 @@
 
 It imports core, git, code, paths and reports.
 
-Modules for other packages: compare, judgements, measures, run_paths, runs, statistics, tables,
-trec.
+Modules for other packages: compare, measures, run_paths, runs, statistics, tables.
 """

@@ -14,11 +14,11 @@ from typing import Any, Final, Literal, NamedTuple, Self
 
 import numpy as np
 
+from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import RunError
 from tosloc.core.metrics import average_precision, bpref, count_within, ndcg, reciprocal_rank
-from tosloc.core.records import FloatArray
-from tosloc.evaluate.judgements import Judgement, Qrels
-from tosloc.evaluate.runs import Run
+from tosloc.evaluate.runs.judgements import Judgement, Qrels
+from tosloc.evaluate.runs.run import Run
 from tosloc.evaluate.statistics import exact_mean
 
 

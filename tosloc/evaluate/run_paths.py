@@ -12,13 +12,13 @@ from itertools import compress
 from pathlib import Path
 from typing import Final
 
+from tosloc.core.arrays import BoolArray
 from tosloc.core.errors import RunError
-from tosloc.core.records import BoolArray
-from tosloc.evaluate.jsonl import is_json
-from tosloc.evaluate.judgements import Judgement, Qrels, read_judgements, to_qrels
 from tosloc.evaluate.measures import Evaluation, ReportScores, evaluate
-from tosloc.evaluate.runs import Order, Run, read_run
-from tosloc.evaluate.trec import read_trec_qrels, read_trec_run
+from tosloc.evaluate.runs.jsonl import is_json
+from tosloc.evaluate.runs.judgements import Judgement, Qrels, read_judgements, to_qrels
+from tosloc.evaluate.runs.run import Order, Run, read_run
+from tosloc.evaluate.runs.trec import read_trec_qrels, read_trec_run
 from tosloc.paths.classify import which_are_tests
 
 RUN_FILE: Final = "run.jsonl.gz"

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tosloc.core.records import FloatArray
+from tosloc.core.arrays import FloatArray
 
 CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 10_000

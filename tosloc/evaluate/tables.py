@@ -15,14 +15,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import pluralize
 from tosloc.core.metrics import count_within
-from tosloc.core.records import FloatArray
 from tosloc.evaluate.compare import Comparison, compare, difference_values
-from tosloc.evaluate.judgements import Judgement
 from tosloc.evaluate.measures import AP, MEASURES, RR, Evaluation, Measure
 from tosloc.evaluate.run_paths import SHIPPED, ScoredRun
-from tosloc.evaluate.runs import TRAINED_ON, UNJUDGED_REPORTS, WEAK_REPORTS
+from tosloc.evaluate.runs.judgements import Judgement
+from tosloc.evaluate.runs.run import TRAINED_ON, UNJUDGED_REPORTS, WEAK_REPORTS
 from tosloc.evaluate.statistics import Interval, percentile_interval, resampled_sums
 from tosloc.paths.classify import which_are_tests
 

@@ -2,5 +2,5 @@
 
 It imports core.
 
-Modules for other packages: change_names, discovery, fixes, history, patches, process, repository.
+Modules for other packages: discovery, fixes, history, patches, process, repository.
 """

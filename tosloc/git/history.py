@@ -9,8 +9,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tosloc.core.records import BoolArray, LongArray, Progress, StringTable, ignore_progress
-from tosloc.git.change_names import change_names
+from tosloc.core.arrays import BoolArray, LongArray
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.versions import StringTable
+from tosloc.git.fixes import change_names
 from tosloc.git.process import CommitInfo
 from tosloc.git.renames import RenameCollector
 from tosloc.git.repository import MANY_CHANGES, Repository, suffix_matcher

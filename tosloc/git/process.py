@@ -18,7 +18,7 @@ from typing import IO, Final, Self
 from tosloc.core.children import start_child
 from tosloc.core.errors import RepositoryError
 from tosloc.core.io import escape_unprintable
-from tosloc.core.records import VALID_TIMES
+from tosloc.core.reports import VALID_TIMES
 from tosloc.git.discovery import check_no_endless_file
 
 _SETTINGS: Final = (

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
-from tosloc.core.records import StringTable
+from tosloc.core.versions import StringTable
 
 MIN_MOVED_SHARE: Final = 0.5
 """Least share of the deleted files of a folder that must be moved alike, for an edited file."""

@@ -21,9 +21,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from tosloc.core.arrays import IntArray
 from tosloc.core.errors import RepositoryError, UnknownCommit
 from tosloc.core.io import read_inside
-from tosloc.core.records import VALID_TIMES, IntArray, Snapshot, StringTable
+from tosloc.core.reports import VALID_TIMES
+from tosloc.core.versions import Snapshot, StringTable
 from tosloc.git import process
 from tosloc.git.discovery import find_git_directories, read_git_file
 

@@ -21,9 +21,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.core.config import Config
 from tosloc.core.io import write_text
-from tosloc.core.records import FloatArray, LongArray, Progress, ignore_progress, track
+from tosloc.core.progress import Progress, ignore_progress, track
 from tosloc.core.resources import peak_gibibytes
 from tosloc.evaluate.statistics import difference
 from tosloc.lab.bundle import CandidateBundle, read_bundle

@@ -20,8 +20,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import RunError
-from tosloc.core.records import FloatArray
 from tosloc.evaluate.measures import Evaluation, Measure
 from tosloc.evaluate.runs import Run
 from tosloc.evaluate.statistics import (

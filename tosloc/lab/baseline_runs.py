@@ -12,7 +12,9 @@ from typing import Final
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError
 from tosloc.core.io import write_text
-from tosloc.core.records import Case, Progress, Ranking, ignore_progress, track
+from tosloc.core.progress import Progress, ignore_progress, track
+from tosloc.core.rankings import Ranking
+from tosloc.core.reports import Case
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
 from tosloc.git.repository import Repository
 from tosloc.lab.baselines.context import Baseline, BaselineContext, FixHistory, ParsedFiles

@@ -16,17 +16,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from tosloc.core.arrays import FloatArray
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError, pluralize
-from tosloc.core.records import (
-    BugReport,
-    FloatArray,
-    Progress,
-    Ranking,
-    Snapshot,
-    ignore_progress,
-    track,
-)
+from tosloc.core.progress import Progress, ignore_progress, track
+from tosloc.core.rankings import Ranking
+from tosloc.core.reports import BugReport
+from tosloc.core.versions import Snapshot
 from tosloc.git.repository import Repository, decode_text
 from tosloc.train.experiment import ExperimentContext, command_folder, refuse_training
 

@@ -21,14 +21,14 @@ from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.core.arrays import load_arrays, unpack_words
 from tosloc.core.errors import ToslocError
 from tosloc.core.io import atomic_write, content_key
-from tosloc.core.records import BugReport, Progress, ignore_progress
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.reports import BugReport
 from tosloc.git.repository import Repository
 from tosloc.localize.model import Model
-from tosloc.localize.searchable_version import texts_of
-from tosloc.rank.extraction import HISTORY_FILE
-from tosloc.rank.tables import PARTS, WORK_FOLDER, list_blocks, read_blocks
+from tosloc.rank.features import PARTS, WORK_FOLDER, list_blocks, read_blocks
+from tosloc.rank.features.extraction import HISTORY_FILE
 from tosloc.reports.labelled import load_dataset
-from tosloc.rerank.base import Candidates, RerankingContext
+from tosloc.rerank.base import Candidates, RerankingContext, texts_of
 from tosloc.train.candidates import LabelledCandidates
 from tosloc.train.experiment import fingerprint
 

@@ -15,18 +15,21 @@ from typing import NamedTuple
 import numpy as np
 
 from tosloc.code.languages import language_name
+from tosloc.core.arrays import BoolArray
 from tosloc.core.metrics import fixed_ranks, rr_and_ap
-from tosloc.core.records import BoolArray, Case, Progress, first_path_by_blob, ignore_progress
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.reports import Case
+from tosloc.core.versions import first_path_by_blob
 from tosloc.git.repository import Repository
 from tosloc.lab.projects import Project, spread_evenly
 from tosloc.localize.checkpoint import shipped
-from tosloc.rank.evidence import KINDS, find_statements, own_frames
-from tosloc.rank.extraction import BLOCK_REPORTS
-from tosloc.rank.stage_one import StageOneResult
-from tosloc.reports.templates import IssueTemplates
-from tosloc.retrieval.context import QueryContext, VersionIndex
+from tosloc.rank.features import KINDS, QueryContext, find_statements, own_frames
+from tosloc.rank.features.extraction import BLOCK_REPORTS
+from tosloc.rank.model import StageOneResult
+from tosloc.reports.text import IssueTemplates
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
+from tosloc.retrieval.version_index import VersionIndex
 from tosloc.train.experiment import ExperimentContext
 
 ALL_REPORTS = "all reports"

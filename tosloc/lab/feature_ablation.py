@@ -15,9 +15,10 @@ from typing import Any
 import joblib
 import numpy as np
 
+from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import ConfigError
 from tosloc.core.metrics import fixed_ranks, rr_and_ap
-from tosloc.core.records import FloatArray, Progress, ignore_progress
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.evaluate.statistics import difference
 from tosloc.lab.pretraining import (
     Pretraining,
@@ -27,9 +28,9 @@ from tosloc.lab.pretraining import (
     split_folds,
 )
 from tosloc.lab.projects import Project
-from tosloc.rank.fitting import fit_listwise
-from tosloc.rank.stage_one import weighted_sums
-from tosloc.rank.tables import FeatureTable
+from tosloc.rank.features import FeatureTable
+from tosloc.rank.model import weighted_sums
+from tosloc.rank.model.fitting import fit_listwise
 from tosloc.train.training import feature_names
 
 

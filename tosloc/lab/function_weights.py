@@ -16,28 +16,22 @@ from typing import Any, Final
 import joblib
 import numpy as np
 
+from tosloc.core.arrays import BoolArray, Float32Array, FloatArray, LongArray
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError
-from tosloc.core.records import (
-    BoolArray,
-    Float32Array,
-    FloatArray,
-    LongArray,
-    Progress,
-    ignore_progress,
-)
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.evaluate.run_paths import RUN_FILE
 from tosloc.evaluate.runs import read_run
 from tosloc.git.repository import Repository
 from tosloc.lab.pretraining import LEFT_OUT_FOLDER, run_calls
 from tosloc.lab.projects import Project, spread_evenly
-from tosloc.rank.fitting import fit_listwise
-from tosloc.rank.functions import SIGN_WEIGHTS, function_signs
-from tosloc.rank.ranking_lists import RankingLists
-from tosloc.reports.templates import IssueTemplates
-from tosloc.retrieval.context import VersionIndex
+from tosloc.rank.explain import SIGN_WEIGHTS, function_signs
+from tosloc.rank.model.fitting import fit_listwise
+from tosloc.rank.model.ranking_lists import RankingLists
+from tosloc.reports.text import IssueTemplates
+from tosloc.retrieval.history import Releases
 from tosloc.retrieval.query import Query
-from tosloc.retrieval.releases import Releases
+from tosloc.retrieval.version_index import VersionIndex
 from tosloc.train.experiment import ExperimentContext
 from tosloc.train.function_runs import (
     FirstFiles,

@@ -2,8 +2,8 @@
 
 Every few reports of a project are asked in other projects of the same language and of like size, at
 the opening of one of these projects' own reports. The answers give the signals of
-``tosloc.rank.presence``, and whether the first file is right; abroad it never is. The model is
-measured on projects that it was not fitted to.
+``tosloc.rank.model.presence``, and whether the first file is right; abroad it never is. The model
+is measured on projects that it was not fitted to.
 
 Letters in shapes: N answers, S signals.
 """
@@ -21,31 +21,33 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from tosloc.code.languages import SOURCE_SUFFIXES, language_name
+from tosloc.core.arrays import BoolArray, FloatArray
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError
 from tosloc.core.io import parse_json, read_regular_file, write_text
-from tosloc.core.records import (
-    BoolArray,
-    BugReport,
-    Case,
-    FloatArray,
-    Progress,
-    first_path_by_blob,
-    ignore_progress,
-)
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.reports import BugReport, Case
+from tosloc.core.versions import first_path_by_blob
 from tosloc.git.repository import Repository
 from tosloc.lab.projects import Project, spread_evenly
 from tosloc.lab.reliability import Reliability
 from tosloc.paths.classify import is_hidden_class
-from tosloc.rank.calibration import CALIBRATED_FILES, shares
-from tosloc.rank.presence import SIGNALS, PresenceModel, fit_presence, presence_signals
-from tosloc.rank.stage_one import StageOneResult
+from tosloc.rank.features import QueryContext
+from tosloc.rank.model import (
+    CALIBRATED_FILES,
+    SIGNALS,
+    PresenceModel,
+    StageOneResult,
+    fit_presence,
+    presence_signals,
+    shares,
+)
 from tosloc.reports.labelled import load_dataset
-from tosloc.reports.templates import IssueTemplates
-from tosloc.retrieval.context import QueryContext, VersionIndex
+from tosloc.reports.text import IssueTemplates
 from tosloc.retrieval.paths import PathTable
-from tosloc.retrieval.postings import top_k
 from tosloc.retrieval.query import Query
+from tosloc.retrieval.texts import top_k
+from tosloc.retrieval.version_index import VersionIndex
 from tosloc.storage.facts import read_facts
 from tosloc.storage.store import FactStore
 from tosloc.train.experiment import ExperimentContext

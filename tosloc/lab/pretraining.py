@@ -19,25 +19,33 @@ import joblib
 import numpy as np
 
 from tosloc.code.languages import analyser_version
-from tosloc.core.arrays import load_arrays, save_arrays, unpack_words
+from tosloc.core.arrays import FloatArray, load_arrays, save_arrays, unpack_words
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError, UnknownCommit, pluralize
 from tosloc.core.io import content_key, parse_json, read_regular_file, write_text
 from tosloc.core.processes import run_in_parallel
-from tosloc.core.records import Case, FloatArray, Progress, ignore_progress
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.reports import Case
 from tosloc.evaluate.measures import Evaluation
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored_run
 from tosloc.evaluate.runs import write_run
 from tosloc.git.repository import Repository
 from tosloc.lab.projects import Project, spread_evenly
 from tosloc.localize.checkpoint import LEARNED_ON, write_stage_one
-from tosloc.rank.calibration import CALIBRATED_FILES, TEMPERATURE_KEY, JudgedAnswer, fit_temperature
-from tosloc.rank.extraction import HISTORY_FILE, SAMPLED_FILES, sample_table
-from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS
-from tosloc.rank.fitting import fit_listwise, head_lists
-from tosloc.rank.ranking_lists import RankingLists, ranking_lists
-from tosloc.rank.stage_one import HeadRanker, StageOne, fit_trees, load_lightgbm
-from tosloc.rank.tables import FeatureTable, read_blocks
+from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, FeatureTable, read_blocks
+from tosloc.rank.features.extraction import HISTORY_FILE, SAMPLED_FILES, sample_table
+from tosloc.rank.model import (
+    CALIBRATED_FILES,
+    TEMPERATURE_KEY,
+    HeadRanker,
+    JudgedAnswer,
+    StageOne,
+    fit_temperature,
+    fit_trees,
+    load_lightgbm,
+)
+from tosloc.rank.model.fitting import fit_listwise, head_lists
+from tosloc.rank.model.ranking_lists import RankingLists, ranking_lists
 from tosloc.train.experiment import ExperimentContext, fingerprint, write_truth
 from tosloc.train.training import feature_names
 

@@ -16,9 +16,9 @@ import numpy as np
 from pydantic import Field, Strict
 
 from tosloc.code.languages import language_name
+from tosloc.core.arrays import FloatArray
 from tosloc.core.config import Config, Section, find_config, load_config, read_toml
 from tosloc.core.errors import ConfigError, RepositoryError, RunError
-from tosloc.core.records import FloatArray
 from tosloc.evaluate.compare import Comparison, ReportPair, compare_pairs
 from tosloc.evaluate.measures import AP, RR, Evaluation, Measure
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE

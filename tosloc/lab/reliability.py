@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
+from tosloc.core.arrays import BoolArray, FloatArray
 from tosloc.core.errors import RunError
-from tosloc.core.records import BoolArray, FloatArray
-from tosloc.evaluate.judgements import Qrels
-from tosloc.evaluate.runs import Run
-from tosloc.rank.calibration import JudgedAnswer, shares
+from tosloc.evaluate.runs import Qrels, Run
+from tosloc.rank.model import JudgedAnswer, shares
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

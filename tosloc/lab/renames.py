@@ -14,11 +14,12 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tosloc.core.records import LongArray, Progress, ignore_progress
+from tosloc.core.arrays import LongArray
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
-from tosloc.retrieval.documents import Documents
-from tosloc.retrieval.history_index import HistoryIndex, build_history
+from tosloc.retrieval.history import HistoryIndex, build_history
+from tosloc.retrieval.texts import Documents
 from tosloc.storage.repository import IndexedRepository
 
 _LOG: Final = "log -z --follow --name-status -M --no-merges -l20000 --format=@%H".split()

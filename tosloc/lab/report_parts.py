@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tosloc.code import text
-from tosloc.core.records import BugReport, Progress, ignore_progress
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.reports import BugReport
 from tosloc.reports.formats import read_reports
-from tosloc.reports.parts import ReportText
-from tosloc.reports.shared_lines import SharedLines
+from tosloc.reports.text import ReportText, SharedLines
 from tosloc.retrieval.query import Query
 
 TITLE = "title"

@@ -28,33 +28,31 @@ import numpy as np
 from tosloc.bisect.weights import find_candidates
 from tosloc.code import text
 from tosloc.code.languages import SOURCE_SUFFIXES
+from tosloc.core.arrays import BoolArray, Float32Array, FloatArray
 from tosloc.core.errors import RepositoryError, ToslocError
 from tosloc.core.io import content_key, parse_json, read_regular_file, write_text
-from tosloc.core.records import (
-    BoolArray,
-    Case,
-    Float32Array,
-    FloatArray,
-    Progress,
-    ignore_progress,
-    track,
-)
+from tosloc.core.progress import Progress, ignore_progress, track
+from tosloc.core.reports import Case
 from tosloc.evaluate.statistics import Interval, mean_interval
 from tosloc.git.patches import FilePatch, read_patches
 from tosloc.git.repository import Repository, suffix_matcher
 from tosloc.lab.projects import Project, spread_evenly
 from tosloc.localize.localizer import Localizer
 from tosloc.paths.classify import which_are_tests
-from tosloc.rank.fitting import fit_listwise
-from tosloc.rank.line_history import is_comment
-from tosloc.rank.ranking_lists import RankingLists
-from tosloc.rank.suspect_candidates import Candidates
-from tosloc.rank.suspect_features import FEATURES, WEIGHTS
+from tosloc.rank.model.fitting import fit_listwise
+from tosloc.rank.model.ranking_lists import RankingLists
+from tosloc.rank.suspects import FEATURES, WEIGHTS, Candidates, is_comment
 from tosloc.reports.labelled import load_dataset
-from tosloc.retrieval.documents import Document, Documents, DocumentsView
-from tosloc.retrieval.formulas import length_norm, saturate_tf
-from tosloc.retrieval.history_index import report_terms, strip_trailers
-from tosloc.retrieval.postings import group_sum, row_sums
+from tosloc.retrieval.history import report_terms, strip_trailers
+from tosloc.retrieval.texts import (
+    Document,
+    Documents,
+    DocumentsView,
+    group_sum,
+    length_norm,
+    row_sums,
+    saturate_tf,
+)
 
 OURS: Final = "suspect changes"
 NEWEST: Final = "newest commits of the first file"

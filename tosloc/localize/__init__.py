@@ -2,6 +2,5 @@
 
 It imports the packages of both stages and all below them, but not evaluate.
 
-Modules for other packages: answer, checkpoint, localization, localizer, model, options,
-searchable_version, session.
+Modules for other packages: answer, checkpoint, localizer, model, options, session.
 """

@@ -10,16 +10,9 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 import tosloc
+from tosloc.core.answers import Background, EarlierChange, Hit, Reason, RoutineNote, SuspectChange
 from tosloc.core.errors import pluralize
-from tosloc.core.records import (
-    Background,
-    BugReport,
-    EarlierChange,
-    Hit,
-    Reason,
-    RoutineNote,
-    SuspectChange,
-)
+from tosloc.core.reports import BugReport
 
 SCHEMA: Final = "tosloc.answer/1"
 FAILURE_SCHEMA: Final = "tosloc.error/1"

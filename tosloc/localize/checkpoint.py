@@ -18,15 +18,21 @@ from tosloc.core.errors import CheckpointError
 from tosloc.core.io import parse_json, read_regular_file, write_text
 from tosloc.localize.answer import Weights
 from tosloc.rank import features
-from tosloc.rank.calibration import DEFAULT_TEMPERATURE, MAX_TEMPERATURE, MIN_TEMPERATURE
-from tosloc.rank.stage_one import HeadRanker, StageOne, Trees
-from tosloc.reports.shared_lines import SharedLines, check_shared_lines
+from tosloc.rank.model import (
+    DEFAULT_TEMPERATURE,
+    MAX_TEMPERATURE,
+    MIN_TEMPERATURE,
+    HeadRanker,
+    StageOne,
+    Trees,
+)
+from tosloc.reports.text import SharedLines, check_shared_lines
 from tosloc.rerank.base import RERANKERS, reranker_class
-from tosloc.retrieval.documents import Documents, check_documents
+from tosloc.retrieval.texts import Documents, check_documents
 from tosloc.storage.prepared import KnownReports, StoredVersion, load_untrusted_version
 
 if TYPE_CHECKING:
-    from tosloc.rank.fitting import Choice
+    from tosloc.rank.model.fitting import Choice
     from tosloc.rerank.base import Reranker
 
 _SHIPPED: Final = Path(__file__).parents[1] / "defaults"
@@ -159,7 +165,7 @@ def read_weights(record: Mapping[str, Any], provenance: Mapping[str, Any], folde
     # These are imported here because the shipped weights, the usual case, don't need them.
     from pydantic import TypeAdapter, ValidationError
 
-    from tosloc.rank.fitting import AS_SHIPPED
+    from tosloc.rank.model.fitting import AS_SHIPPED
 
     training = record.get(TRAINING)
     if training is None:

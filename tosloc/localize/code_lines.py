@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from tosloc.core.records import CodeLine, Function, Hit
+from tosloc.core.answers import CodeLine, Function, Hit
 from tosloc.git.repository import decode_text
 from tosloc.localize.searchable_version import SearchableVersion
-from tosloc.rank.excerpts import (
+from tosloc.rank.explain import (
     FrameLine,
     choose_excerpts,
     choose_lines,
@@ -20,7 +20,7 @@ from tosloc.rank.excerpts import (
     frame_lines,
     pointed_lines,
 )
-from tosloc.retrieval.context import QueryContext
+from tosloc.rank.features import QueryContext
 
 FILES_WITH_CODE: Final = 5
 """First files of an answer that have lines of code."""

@@ -17,36 +17,36 @@ import numpy as np
 
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
 from tosloc.code.languages import has_grammar, language_name
+from tosloc.core.answers import EarlierChange, Hit, Reason, RoutineNote, SuspectChange
+from tosloc.core.arrays import BoolArray, FloatArray
 from tosloc.core.errors import CheckpointError
-from tosloc.core.records import (
-    BoolArray,
-    BugReport,
-    EarlierChange,
-    FloatArray,
-    Hit,
-    Progress,
-    Ranking,
-    Reason,
-    RoutineNote,
-    SuspectChange,
-    ignore_progress,
-)
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.rankings import Ranking
+from tosloc.core.reports import BugReport
 from tosloc.localize.answer import Answer, SearchScope, suspect_heading
 from tosloc.localize.code_lines import add_code_lines, choose_card_lines
 from tosloc.localize.searchable_version import SearchableVersion
 from tosloc.paths.globs import FileSelection
-from tosloc.rank.background import collect_background, find_other_files
-from tosloc.rank.calibration import CALIBRATED_FILES, shares
-from tosloc.rank.functions import score_functions
-from tosloc.rank.later_fixes import find_later_fix
-from tosloc.rank.presence import LOW_PRESENCE, presence_signals, shipped_presence
-from tosloc.rank.stage_one import StageOne, StageOneResult, splice_head_above_rest
-from tosloc.rank.suspect_candidates import MAX_FILES
-from tosloc.rank.suspects import SuspectSearch, describe_statements, find_suspects
-from tosloc.rerank.base import Candidates, Reranked, Reranker
-from tosloc.retrieval.context import QueryContext
-from tosloc.retrieval.postings import top_k
+from tosloc.rank.explain import (
+    collect_background,
+    find_later_fix,
+    find_other_files,
+    score_functions,
+)
+from tosloc.rank.features import QueryContext
+from tosloc.rank.model import (
+    CALIBRATED_FILES,
+    LOW_PRESENCE,
+    StageOne,
+    StageOneResult,
+    presence_signals,
+    shares,
+    shipped_presence,
+)
+from tosloc.rank.suspects import MAX_FILES, SuspectSearch, describe_statements, find_suspects
+from tosloc.rerank.base import Candidates, Reranked, Reranker, final_scores
 from tosloc.retrieval.query import Query
+from tosloc.retrieval.texts import top_k
 from tosloc.storage.cache import KEPT_ANSWERS
 
 if TYPE_CHECKING:
@@ -496,9 +496,3 @@ def candidates_of_answer(answer: StageOneResult, depth: int) -> Candidates:
         answer.scores[rows],
         np.zeros(len(rows), dtype=np.bool_),
     )
-
-
-def final_scores(scores: FloatArray, reranked: Reranked) -> FloatArray:
-    """Return (F,) final scores: reranked files first, then the rest in the order of stage one."""
-    order = np.argsort(-scores, kind="stable")[: len(reranked.scores)]
-    return splice_head_above_rest(scores, order, reranked.scores)

@@ -14,7 +14,8 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from tosloc.core.errors import ToslocError
-from tosloc.core.records import BugReport, Progress, ignore_progress
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.reports import BugReport
 from tosloc.core.settings import read_answer_settings
 from tosloc.git import discovery
 from tosloc.git.repository import Change, Repository, WorkTreeState

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from tosloc.core.arrays import save_arrays
 from tosloc.localize import checkpoint
 from tosloc.localize.answer import Weights
-from tosloc.rank.calibration import DEFAULT_TEMPERATURE
-from tosloc.rank.stage_one import StageOne
+from tosloc.rank.model import DEFAULT_TEMPERATURE, StageOne
 from tosloc.rerank.base import Reranker, reranker_class
 from tosloc.storage.prepared import KnownReports, StoredVersion
 
 if TYPE_CHECKING:
     from tosloc.core.config import Config
-    from tosloc.rank.fitting import Choice
+    from tosloc.rank.model.fitting import Choice
 
 NO_CHECKPOINT: Final = "none"
 """In place of a checkpoint's folder: use the shipped weights, whatever was trained."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
+from tosloc.core.answers import RoutineNote
 from tosloc.core.errors import pluralize
 from tosloc.core.io import escape_unprintable
-from tosloc.core.records import RoutineNote
 from tosloc.git.repository import Repository, Tags, WorkTreeState, suffix_matcher
 from tosloc.storage.prepared import join_names
 

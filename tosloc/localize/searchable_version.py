@@ -11,19 +11,16 @@ from typing import Final, Self
 
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
 from tosloc.git.discovery import WebPages
-from tosloc.git.repository import Repository, decode_text
 from tosloc.localize.checkpoint import shipped
 from tosloc.localize.repository_notes import describe_gaps, describe_tags
 from tosloc.paths.classify import is_hidden_class
 from tosloc.paths.code_owners import owners_of
 from tosloc.paths.globs import FileSelection, match_globs, select_files
-from tosloc.rank.background import read_code_owners
-from tosloc.rank.reasons import RepositoryLookups
-from tosloc.rank.stage_one import StageOne
-from tosloc.reports.forms import is_issue_template
-from tosloc.reports.templates import IssueTemplates
-from tosloc.rerank.base import Reranker, RerankingContext, TextSource
-from tosloc.retrieval.releases import Releases
+from tosloc.rank.explain import RepositoryLookups, read_code_owners
+from tosloc.rank.model import StageOne
+from tosloc.reports.text import IssueTemplates, is_issue_template
+from tosloc.rerank.base import Reranker, RerankingContext, texts_of
+from tosloc.retrieval.history import Releases
 from tosloc.storage.prepared import KnownReports, StoredVersion
 from tosloc.storage.repository import IndexedRepository
 
@@ -179,10 +176,3 @@ class SearchableVersion:
             vectors=vectors,
             template=lambda version: self.template,
         )
-
-
-def texts_of(repo: Repository) -> TextSource:
-    """Return a function that reads the texts of a repository's blobs."""
-    return lambda blobs: (
-        (blob, None if data is None else decode_text(data)) for blob, data in repo.texts(blobs)
-    )

@@ -13,16 +13,18 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tosloc.core.answers import Hit
 from tosloc.core.closing_cache import closing_cache
 from tosloc.core.errors import Interrupted, ReportError
 from tosloc.core.processes import Worker
-from tosloc.core.records import BugReport, Hit, Progress, ignore_progress
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.reports import BugReport
 
 if TYPE_CHECKING:
     from tosloc.localize.answer import Answer
     from tosloc.localize.localizer import Localizer
-    from tosloc.retrieval.context import VersionIndex
     from tosloc.retrieval.query import Query
+    from tosloc.retrieval.version_index import VersionIndex
 
 
 SECONDS_TO_READ: Final = 30
@@ -200,8 +202,8 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     The localizer has an open repository.
     """
     from tosloc.git.repository import decode_text
-    from tosloc.rank.excerpts import distinctive_terms, frame_lines, pointed_lines
-    from tosloc.retrieval.messages import ReportMessages
+    from tosloc.rank.explain import distinctive_terms, frame_lines, pointed_lines
+    from tosloc.retrieval.history import ReportMessages
     from tosloc.retrieval.query import Query
 
     version = localizer.version(None if answer.searched.uncommitted else answer.commit)

@@ -11,9 +11,11 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from tosloc.core.answers import Function, SuspectChange
 from tosloc.core.errors import RepositoryError, pluralize
 from tosloc.core.io import escape_unprintable
-from tosloc.core.records import BugReport, Function, Progress, SuspectChange
+from tosloc.core.progress import Progress
+from tosloc.core.reports import BugReport
 from tosloc.git import discovery
 from tosloc.localize.answer import (
     Answer,
@@ -26,7 +28,7 @@ from tosloc.localize.answer import (
 )
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.session import details_of, opened
-from tosloc.rank.excerpts import choose_excerpts
+from tosloc.rank.explain import choose_excerpts
 
 DETAILED_FILES: Final = 3
 """Number of files, from the first, that have functions, reasons and source beside their path."""

@@ -30,11 +30,11 @@ from pydantic import Field
 
 import tosloc
 from tosloc.core.errors import RepositoryError, ToslocError, user_sentence
+from tosloc.core.inputs import clean
 from tosloc.core.io import escape_unprintable, parse_json
 from tosloc.git import discovery
 from tosloc.localize.session import Session
 from tosloc.mcp.answers import ToolAnswer, answer_call
-from tosloc.reports.source import clean
 
 MAX_REPORT_CHARACTERS: Final = 2_000_000
 """Characters of a report. Log files of this size do not help to find a bug."""

@@ -17,8 +17,8 @@ from urllib.request import ProxyHandler, Request, build_opener, urlopen
 
 from tosloc.core.errors import ReportError, ToslocError
 from tosloc.core.io import parse_json
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.proxies import is_loopback
-from tosloc.core.records import Progress, ignore_progress
 
 MAX_TRIES: Final = 5
 """Requests of a page of issues while the server fails or is silent, each after a longer pause."""

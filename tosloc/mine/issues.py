@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from tosloc.core.errors import ReportError
-from tosloc.core.records import BugReport
+from tosloc.core.inputs import Json, time_of
+from tosloc.core.reports import BugReport
 from tosloc.reports.issues import (
     Tracker,
     is_unfilled,
@@ -24,7 +25,6 @@ from tosloc.reports.issues import (
     tracker_of,
     value_at,
 )
-from tosloc.reports.source import Json, time_of
 
 GITHUB_ISSUES: Final = (
     "gh issue list --state closed --limit 10000 "

@@ -15,21 +15,14 @@ from typing import Any, Final, NamedTuple
 
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.core.errors import ReportError
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.git.fixes import is_fix_message, reverted_commits
 from tosloc.git.history import list_parents_first
 from tosloc.git.process import CommitInfo
 from tosloc.git.repository import Repository, suffix_matcher
 from tosloc.mine.issues import GITHUB_ISSUES, Exports, Issue
 from tosloc.paths.classify import which_are_tests
-from tosloc.reports.mentions import (
-    BODY,
-    CLOSES,
-    MAX_TEXT_LENGTH,
-    NAMES,
-    NUMBER,
-    find_mentions,
-)
+from tosloc.reports.mentions import BODY, CLOSES, MAX_TEXT_LENGTH, NAMES, NUMBER, find_mentions
 
 CLOSED_BY_PULL: Final = "closing pull request"
 CLOSED_BY_COMMIT: Final = "closing commit"

@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.core.records import BoolArray
+from tosloc.core.arrays import BoolArray
 
 
 class FileClass(IntEnum):

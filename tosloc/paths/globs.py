@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tosloc.core.answers import RoutineNote
+from tosloc.core.arrays import BoolArray
 from tosloc.core.errors import ToslocError
-from tosloc.core.records import BoolArray, RoutineNote
 
 LONGEST_GLOB = 4096
 """Characters of a glob: as many as a path can have."""

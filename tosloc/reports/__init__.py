@@ -2,7 +2,5 @@
 
 It imports core, git, code and paths.
 
-Modules for other packages: builds, commands, commit_roles, formats, forms, issues, labelled, logs,
-markup, mentions, named_changes, named_versions, names, parts, regressions, shared_lines, source,
-templates, traces, version_fields.
+Modules for other packages: formats, issues, labelled, mentions, text, traces.
 """

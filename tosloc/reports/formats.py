@@ -22,17 +22,9 @@ from xml.etree.ElementTree import Element, ParseError
 import defusedxml.ElementTree
 
 from tosloc.core.errors import ReportError
-from tosloc.core.records import BugReport
+from tosloc.core.inputs import MOST_TAGS, Json, clean, decoded, read_bytes, time_of, zone_of
+from tosloc.core.reports import BugReport
 from tosloc.reports.issues import OUR_LINES, records_of, report_of, text_at
-from tosloc.reports.source import (
-    MOST_TAGS,
-    Json,
-    clean,
-    decoded,
-    read_bytes,
-    time_of,
-    zone_of,
-)
 
 _MAX_UNPACKED_BYTES: Final = 200_000_000
 """Bytes to which a spreadsheet may unpack."""

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, TextIO
 
 from tosloc.core.errors import ReportError, pluralize
-from tosloc.core.records import BugReport
+from tosloc.core.inputs import Json, clean, read_text, time_of, zone_of
+from tosloc.core.reports import BugReport
 from tosloc.reports.failures.table import read_failures
-from tosloc.reports.forms import bare_title
-from tosloc.reports.markup import COMMENT
-from tosloc.reports.parts import split_report_text
-from tosloc.reports.source import Json, clean, read_text, time_of, zone_of
+from tosloc.reports.text.forms import bare_title
+from tosloc.reports.text.markup import COMMENT
+from tosloc.reports.text.parts import split_report_text
 
 LARGEST_REPORT: Final = 10_000_000
 """Characters from which on a report is refused: it is a log or a dump, not a description."""

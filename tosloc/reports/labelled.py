@@ -19,19 +19,14 @@ from typing import Final
 from tosloc.code.languages import SOURCE_SUFFIXES, language_name
 from tosloc.core.config import Config
 from tosloc.core.errors import ReportError, RepositoryError, pluralize
-from tosloc.core.records import (
-    BugReport,
-    Case,
-    Progress,
-    ReportAttributes,
-    Snapshot,
-    ignore_progress,
-)
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.reports import BugReport, Case, ReportAttributes
+from tosloc.core.versions import Snapshot
 from tosloc.git.fixes import bug_ids
 from tosloc.git.history import list_parents_first
 from tosloc.git.repository import Repository
 from tosloc.reports.formats import LabelledReport, read_reports
-from tosloc.reports.traces import frames
+from tosloc.reports.traces.parser import frames
 
 _DAY: Final = 86_400
 """Seconds of a day."""

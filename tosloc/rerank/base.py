@@ -15,20 +15,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlia
 
 import numpy as np
 
+from tosloc.core.arrays import BoolArray, FloatArray, IntArray, LongArray
 from tosloc.core.errors import CheckpointError, require
 from tosloc.core.io import parse_json, read_regular_file, truncate_text
 from tosloc.core.metrics import fixed_ranks, rr_and_ap
-from tosloc.core.records import (
-    BoolArray,
-    BugReport,
-    FloatArray,
-    IntArray,
-    LongArray,
-    Progress,
-    ignore_progress,
-)
-from tosloc.retrieval.corpus import Corpus
-from tosloc.retrieval.history_index import HistoryAsOf, HistoryIndex
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.rankings import splice_head_above_rest
+from tosloc.core.reports import BugReport
+from tosloc.git.repository import Repository, decode_text
+from tosloc.retrieval.history import HistoryAsOf, HistoryIndex
+from tosloc.retrieval.texts import Corpus
 
 if TYPE_CHECKING:
     from tosloc.core.config import Config
@@ -210,6 +206,19 @@ class Reranked:
     """(C,) new scores; the candidates are sorted by them."""
     matches: Matches = lambda position: ()
     """Function from a candidate's position to the terms that add most to its score."""
+
+
+def final_scores(scores: FloatArray, reranked: Reranked) -> FloatArray:
+    """Return (F,) final scores: reranked files first, then the rest in the order of stage one."""
+    order = np.argsort(-scores, kind="stable")[: len(reranked.scores)]
+    return splice_head_above_rest(scores, order, reranked.scores)
+
+
+def texts_of(repo: Repository) -> TextSource:
+    """Return a function that reads the texts of a repository's blobs."""
+    return lambda blobs: (
+        (blob, None if data is None else decode_text(data)) for blob, data in repo.texts(blobs)
+    )
 
 
 class Reranker(ABC):

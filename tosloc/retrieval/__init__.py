@@ -2,6 +2,5 @@
 
 It imports core, git, code, paths and reports.
 
-Modules for other packages: bm25, context, corpus, documents, formulas, history_index, messages,
-named_history, paths, payloads, postings, query, releases, renames.
+Modules for other packages: history, paths, query, texts, texts.bm25, version_index.
 """

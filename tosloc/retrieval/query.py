@@ -12,20 +12,32 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from tosloc.code import text
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.reports import traces
-from tosloc.reports.builds import shows_failed_build
-from tosloc.reports.commands import Command, find_commands
-from tosloc.reports.forms import bare_title, is_pointer, template_key
-from tosloc.reports.logs import CondensedText, condense_logs, expand_escapes
-from tosloc.reports.markup import without_addresses, without_markup
-from tosloc.reports.named_changes import NamedChange, find_named_changes
-from tosloc.reports.named_versions import VersionClaim, find_version_claims
-from tosloc.reports.names import Name, find_names
-from tosloc.reports.parts import ReportText, split_report_text
-from tosloc.reports.regressions import says_that_it_worked
-from tosloc.reports.version_fields import find_version_fields
-from tosloc.retrieval.releases import normalize_name
+from tosloc.reports.text import (
+    Command,
+    CondensedText,
+    Name,
+    NamedChange,
+    ReportText,
+    VersionClaim,
+    bare_title,
+    condense_logs,
+    expand_escapes,
+    find_commands,
+    find_named_changes,
+    find_names,
+    find_version_claims,
+    find_version_fields,
+    is_pointer,
+    says_that_it_worked,
+    shows_failed_build,
+    split_report_text,
+    template_key,
+    without_addresses,
+    without_markup,
+)
+from tosloc.retrieval.history.releases import normalize_name
 
 SUMMARY_WEIGHT = 3.0
 """How many times a term of the summary counts.
@@ -83,19 +95,15 @@ class CompoundName(NamedTuple):
     """Whether it is a command, an option or a key, with hyphens or dots."""
 
 
-def frame_name(frame: traces.Frame) -> str:
-    """Return the outermost class of a stack frame, or its file if it has no class."""
-    return frame.type or frame.path or frame.file
-
-
 @dataclass(frozen=True, eq=False)
 class Query:
     """One report, analysed once; everything is derived from its text and the project's forms."""
 
     report: BugReport
     form_lines: frozenset[str] = frozenset()
-    """Lines of the project's issue forms, each as ``tosloc.reports.forms.template_key`` returns it:
-    those of its templates (``IssueTemplates``) and those that earlier reports share
+    """Lines of the project's issue forms, each as ``tosloc.reports.text.template_key`` returns it.
+
+    They are those of its templates (``IssueTemplates``), and those that earlier reports share
     (``SharedLines``)."""
     projects: Sequence[str] = ()
     """Paths of the project on the web, such as pallets/flask; none if they are not known."""

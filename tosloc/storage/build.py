@@ -18,11 +18,11 @@ from joblib import delayed, effective_n_jobs
 from tosloc.code.facts import analyse
 from tosloc.core.errors import ToslocError
 from tosloc.core.processes import Worker, current_executor, run_in_parallel
-from tosloc.core.records import Progress, ignore_progress
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.git.process import MAX_SOURCE_BYTES
 from tosloc.git.repository import Repository, decode_text
 from tosloc.paths.classify import FileClass
-from tosloc.retrieval.corpus import NO_FACTS, pack_facts
+from tosloc.retrieval.texts import NO_FACTS, pack_facts
 from tosloc.storage.facts import analysers_by_blob, classify_text
 from tosloc.storage.store import FactStore
 

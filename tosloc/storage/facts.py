@@ -18,8 +18,7 @@ from tosloc.code.languages import (
 from tosloc.core.errors import StoreError
 from tosloc.git.repository import Repository, decode_text
 from tosloc.paths.classify import FileClass, classify_content
-from tosloc.retrieval.corpus import Corpus
-from tosloc.retrieval.payloads import pack, unpack
+from tosloc.retrieval.texts import Corpus, pack, unpack
 from tosloc.storage.store import FactStore
 
 CACHED_FILES = 1_000

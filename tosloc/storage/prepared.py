@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tosloc.code.languages import FIELDS, has_grammar, language_name
+from tosloc.core.answers import RoutineNote
 from tosloc.core.arrays import (
     Arrays,
     from_arrays,
@@ -23,19 +24,16 @@ from tosloc.core.arrays import (
 )
 from tosloc.core.errors import pluralize
 from tosloc.core.io import escape_unprintable
-from tosloc.core.records import VALID_TIMES, RoutineNote, Snapshot, StringTable
+from tosloc.core.reports import VALID_TIMES
+from tosloc.core.versions import Snapshot, StringTable
 from tosloc.git.history import NO_LIMITS, HistoryLimits
 from tosloc.git.process import MAX_LONG_MESSAGES_BYTES
 from tosloc.git.repository import MAX_CHANGES_OF_LARGE_COMMITS, Change
-from tosloc.reports.shared_lines import NO_SHARED_LINES, SharedLines, check_shared_lines
-from tosloc.retrieval.context import VersionIndex
-from tosloc.retrieval.corpus import Corpus
-from tosloc.retrieval.documents import Documents, check_documents
-from tosloc.retrieval.history_index import HistoryIndex
+from tosloc.reports.text import NO_SHARED_LINES, SharedLines, check_shared_lines
+from tosloc.retrieval.history import HistoryIndex, Releases, Renames, check_releases, check_renames
 from tosloc.retrieval.paths import PathTable
-from tosloc.retrieval.postings import positions_by_name
-from tosloc.retrieval.releases import Releases, check_releases
-from tosloc.retrieval.renames import Renames, check_renames
+from tosloc.retrieval.texts import Corpus, Documents, check_documents, positions_by_name
+from tosloc.retrieval.version_index import VersionIndex
 
 MAX_NAMES: Final = 5
 """Most paths that a note names; more are counted."""

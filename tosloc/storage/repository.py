@@ -21,23 +21,23 @@ from tosloc.code.languages import (
 from tosloc.core.arrays import read_mapped, write_mapped
 from tosloc.core.errors import CheckpointError, ToslocError, require
 from tosloc.core.io import content_key, remove
-from tosloc.core.records import Progress, Snapshot, StringTable, first_path_by_blob, ignore_progress
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.versions import Snapshot, StringTable, first_path_by_blob
 from tosloc.git.history import HistoryLimits, list_parents_first, read_commits
 from tosloc.git.repository import Change, Repository, WorkTreeState, suffix_matcher
 from tosloc.paths.classify import which_are_tests
-from tosloc.reports.templates import IssueTemplates
-from tosloc.retrieval.context import VersionIndex
-from tosloc.retrieval.corpus import Corpus
-from tosloc.retrieval.documents import Documents
-from tosloc.retrieval.history_index import (
+from tosloc.reports.text import IssueTemplates
+from tosloc.retrieval.history import (
     COMMITS,
     HISTORY_VERSION,
     HistoryIndex,
+    Releases,
     commit_payloads,
     index_commits,
 )
 from tosloc.retrieval.paths import PathTable
-from tosloc.retrieval.releases import Releases
+from tosloc.retrieval.texts import Corpus, Documents
+from tosloc.retrieval.version_index import VersionIndex
 from tosloc.storage.cache import create_folder, default_store, note_use
 from tosloc.storage.facts import FunctionReader, analysers_by_blob, read_facts
 from tosloc.storage.prepared import StoredVersion

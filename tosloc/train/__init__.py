@@ -2,5 +2,5 @@
 
 It imports localize, evaluate and all packages below them.
 
-Modules for other packages: candidates, experiment, function_runs, training.
+Modules for other packages: experiment, training.
 """

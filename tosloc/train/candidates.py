@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tosloc.core.records import Case, FloatArray, Progress, Ranking, ignore_progress
+from tosloc.core.arrays import FloatArray
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.rankings import Ranking
+from tosloc.core.reports import Case
 from tosloc.git.repository import Repository
-from tosloc.localize.localization import final_scores
-from tosloc.rank.stage_one import StageOne
-from tosloc.rank.tables import FeatureTable
-from tosloc.rerank.base import Candidates, Reranker, RerankingContext
+from tosloc.rank.features import FeatureTable
+from tosloc.rank.model import StageOne
+from tosloc.rerank.base import Candidates, Reranker, RerankingContext, final_scores
 
 
 @dataclass(frozen=True, eq=False)

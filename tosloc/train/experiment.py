@@ -18,20 +18,19 @@ from tosloc.core.arrays import save_arrays, to_arrays
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError, pluralize
 from tosloc.core.io import remove_unfinished
-from tosloc.core.records import Case, Progress, Ranking, ignore_progress
-from tosloc.evaluate.judgements import Judgement, write_judgements
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.rankings import Ranking
+from tosloc.core.reports import Case
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
-from tosloc.evaluate.runs import TRAINED_ON, write_run
+from tosloc.evaluate.runs import TRAINED_ON, Judgement, write_judgements, write_run
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
 from tosloc.localize.checkpoint import WEIGHTS_FILE, shipped, write_record
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
-from tosloc.localize.searchable_version import texts_of
-from tosloc.rank.calibration import TEMPERATURE_KEY
-from tosloc.rank.extraction import HISTORY_FILE, Extraction
-from tosloc.rank.stage_one import StageOne
-from tosloc.rank.tables import WORK_FOLDER, FeatureTable, read_blocks
+from tosloc.rank.features import WORK_FOLDER, FeatureTable, read_blocks
+from tosloc.rank.features.extraction import HISTORY_FILE, Extraction
+from tosloc.rank.model import TEMPERATURE_KEY, StageOne
 from tosloc.reports.labelled import (
     Dataset,
     attributes_of,
@@ -39,11 +38,10 @@ from tosloc.reports.labelled import (
     load_dataset,
     resolve_suffixes,
 )
-from tosloc.reports.templates import IssueTemplates
-from tosloc.rerank.base import RerankingContext
+from tosloc.reports.text import IssueTemplates
+from tosloc.rerank.base import RerankingContext, texts_of
 from tosloc.rerank.llm.reranker import LanguageModelReranker
-from tosloc.retrieval.history_index import build_history
-from tosloc.retrieval.releases import Releases
+from tosloc.retrieval.history import Releases, build_history
 from tosloc.storage.build import BuildReport
 from tosloc.storage.cache import create_folder
 from tosloc.storage.repository import IndexedRepository

@@ -13,28 +13,22 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tosloc.code.functions import FUNCTION_KINDS, FunctionFacts
-from tosloc.code.names import dotted_name
-from tosloc.core.records import (
-    Case,
-    FloatArray,
-    Progress,
-    Ranking,
-    first_path_by_blob,
-    ignore_progress,
-)
-from tosloc.evaluate.judgements import Judgement, write_judgements
+from tosloc.code.functions import FUNCTION_KINDS, FunctionFacts, dotted_name
+from tosloc.core.arrays import FloatArray
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.rankings import Ranking
+from tosloc.core.reports import Case
+from tosloc.core.versions import first_path_by_blob
 from tosloc.evaluate.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE
-from tosloc.evaluate.runs import UNJUDGED_REPORTS, read_run, write_run
-from tosloc.rank.functions import FUNCTION_DEPTH, function_bm25, score_functions
+from tosloc.evaluate.runs import UNJUDGED_REPORTS, Judgement, read_run, write_judgements, write_run
+from tosloc.rank.explain import FUNCTION_DEPTH, function_bm25, score_functions
 from tosloc.reports.formats import ChangedFunction
 from tosloc.reports.labelled import Dataset, attributes_of
-from tosloc.reports.shared_lines import SharedLines
-from tosloc.reports.templates import IssueTemplates
-from tosloc.retrieval.context import VersionIndex
+from tosloc.reports.text import IssueTemplates, SharedLines
+from tosloc.retrieval.history import Releases
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
-from tosloc.retrieval.releases import Releases
+from tosloc.retrieval.version_index import VersionIndex
 from tosloc.storage.repository import IndexedRepository
 
 MAX_RANKED: Final = 1_000

@@ -15,7 +15,9 @@ from typing import Final
 
 from tosloc.core.config import Config, did_you_mean
 from tosloc.core.errors import ConfigError, ToslocError
-from tosloc.core.records import Case, Progress, Ranking, announce, ignore_progress
+from tosloc.core.progress import Progress, announce, ignore_progress
+from tosloc.core.rankings import Ranking
+from tosloc.core.reports import Case
 from tosloc.core.resources import format_duration, peak_gibibytes
 from tosloc.evaluate.run_paths import SHIPPED
 from tosloc.evaluate.runs import WEAK_REPORTS
@@ -24,20 +26,21 @@ from tosloc.localize.answer import Weights
 from tosloc.localize.checkpoint import write_record
 from tosloc.localize.model import Model
 from tosloc.rank import features
-from tosloc.rank.calibration import (
+from tosloc.rank.features import PARTS, WORK_FOLDER, FeatureTable, read_blocks, write_listing
+from tosloc.rank.features.extraction import SAMPLED_FILES
+from tosloc.rank.model import (
     CALIBRATED_FILES,
     DEFAULT_TEMPERATURE,
     TEMPERATURE_KEY,
     JudgedAnswer,
+    StageOne,
     fit_temperature,
+    load_lightgbm,
     match_temperature,
 )
-from tosloc.rank.extraction import SAMPLED_FILES
-from tosloc.rank.fitting import AS_SHIPPED, MIN_REPORTS, fit_stage_one, learns_ranker
-from tosloc.rank.stage_one import StageOne, load_lightgbm
-from tosloc.rank.tables import PARTS, WORK_FOLDER, FeatureTable, read_blocks, write_listing
+from tosloc.rank.model.fitting import AS_SHIPPED, MIN_REPORTS, fit_stage_one, learns_ranker
 from tosloc.rerank.base import Reranker, reranker_class
-from tosloc.retrieval.history_index import report_documents
+from tosloc.retrieval.history import report_documents
 from tosloc.storage.prepared import KnownReports
 from tosloc.train.candidates import LabelledCandidates
 from tosloc.train.experiment import ExperimentContext, results_folder

@@ -19,10 +19,10 @@ from pygments.lexers import get_lexer_for_filename
 from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 
 from tosloc.code.text import identifier_terms
+from tosloc.core.answers import Function
 from tosloc.core.io import truncate_text
-from tosloc.core.records import Function
 from tosloc.localize.session import AnswerDetails
-from tosloc.rank.excerpts import choose_excerpts
+from tosloc.rank.explain import choose_excerpts
 
 MAX_LINE_CHARACTERS: Final = 240
 """Characters of a line of source, a title or a name that are shown."""
@@ -76,7 +76,7 @@ def file_excerpts(
 ) -> list[Excerpt]:
     """Return the excerpts of a file that say most about a report, with their marks.
 
-    The arguments are those of ``tosloc.rank.excerpts.choose_excerpts``, which chooses the lines;
+    The arguments are those of ``tosloc.rank.explain.choose_excerpts``, which chooses the lines;
     ``path`` decides the language of the colours.
 
     >>> code = ["a", "b", "def f():", "  return cookie"]

@@ -15,7 +15,8 @@ from markupsafe import Markup
 
 import tosloc
 from tosloc.core.io import escape_unprintable, truncate_text
-from tosloc.core.records import BugReport, Progress
+from tosloc.core.progress import Progress
+from tosloc.core.reports import BugReport
 from tosloc.git.discovery import WebPages
 from tosloc.localize.answer import (
     Answer,

@@ -25,7 +25,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Mount, Route
 
 from tosloc.core.errors import Interrupted, ReportError, ToslocError, user_sentence
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.localize.session import Session
 from tosloc.web.connections import MAX_CONNECTIONS, LimitedConnection
 from tosloc.web.excerpts import MAX_LINE_CHARACTERS

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from tosloc.code.languages import language_name
-from tosloc.core.records import BugReport, Case, Snapshot, StringTable
+from tosloc.core.reports import BugReport, Case
+from tosloc.core.versions import Snapshot, StringTable
 from tosloc.git.history import History
 from tosloc.lab.baselines.context import BaselineContext, FixHistory, ParsedFiles
 from tosloc.lab.baselines.texts import parse_source
-from tosloc.retrieval.paths import PathTable
+from tosloc.retrieval.paths.path_index import PathTable
 
 
 @dataclass(frozen=True)

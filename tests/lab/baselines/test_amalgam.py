@@ -13,7 +13,7 @@ from tests.lab.baselines.leaks import COLOR, COOKIE, FILES, SOCKET, TABLE, TREE,
 from tosloc.lab.baselines.amalgam import AmaLgam, FixCommits
 from tosloc.lab.baselines.bluir import BLUiR
 from tosloc.lab.baselines.buglocator import SimilarReports
-from tosloc.retrieval.bm25 import min_max
+from tosloc.retrieval.texts.bm25 import min_max
 
 
 def commit_score(days):

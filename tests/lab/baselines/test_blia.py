@@ -10,7 +10,7 @@ from tests.lab.baselines.by_hand import Bug, make_context, make_query
 from tests.lab.baselines.leaks import ASKED, COLOR, COMMITS, COOKIE, FILES, OLD, SOCKET, TABLE, TREE
 from tosloc.lab.baselines.blia import BLIA
 from tosloc.lab.baselines.vsm import step_length_score
-from tosloc.retrieval.bm25 import min_max
+from tosloc.retrieval.texts.bm25 import min_max
 
 SMALL_FILES = {
     "A.java": """/** Shows trees.

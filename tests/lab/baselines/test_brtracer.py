@@ -14,7 +14,7 @@ from tosloc.lab.baselines.brtracer import (
 )
 from tosloc.lab.baselines.buglocator import code_terms, name_terms
 from tosloc.lab.baselines.vsm import VectorSpace, count_terms
-from tosloc.retrieval.bm25 import min_max
+from tosloc.retrieval.texts.bm25 import min_max
 
 A = "src/p/Alpha.java"
 B = "src/p/Beta.java"

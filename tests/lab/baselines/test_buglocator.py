@@ -9,7 +9,7 @@ from tests.lab.baselines.by_hand import Bug, bug_report, make_context, make_quer
 from tosloc.lab.baselines.buglocator import BugLocator, SimilarReports, code_terms, report_stems
 from tosloc.lab.baselines.texts import parse_source
 from tosloc.lab.baselines.vsm import step_length_score
-from tosloc.retrieval.bm25 import min_max
+from tosloc.retrieval.texts.bm25 import min_max
 
 A, B, C = "src/A.java", "src/B.java", "src/C.java"
 FILES = {

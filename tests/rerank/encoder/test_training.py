@@ -12,7 +12,7 @@ from tests.rerank.by_hand import candidates, report
 from tests.rerank.encoder.tiny import Epochs
 from tosloc.core.config import StageTwoSettings
 from tosloc.core.errors import ToslocError
-from tosloc.core.records import ANNOUNCEMENT
+from tosloc.core.progress import ANNOUNCEMENT
 from tosloc.rerank.encoder.encoders import Encoder
 from tosloc.rerank.encoder.reranker import PATIENCE, STATE, Trainer
 from tosloc.rerank.encoder.scoring import (

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tosloc.core.records import BugReport, Function
+from tosloc.core.answers import Function
+from tosloc.core.reports import BugReport
 from tosloc.rerank.llm.prompt import FileCard, build_messages, estimate_tokens, parse_order
 
 REPORT = BugReport("1", "Cart loses items", "It forgets an item that is equal to another.", None)

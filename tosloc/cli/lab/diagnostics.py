@@ -23,8 +23,8 @@ from tosloc.cli.printing import (
     print_results,
     share_cell,
 )
+from tosloc.core.arrays import BoolArray, FloatArray
 from tosloc.core.errors import RunError, ToslocError
-from tosloc.core.records import BoolArray, FloatArray
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import ScoredRun, read_scored_run
 from tosloc.lab.agreement import Pair, compare_published, compare_reproduction
@@ -36,7 +36,7 @@ from tosloc.lab.reliability import (
 )
 from tosloc.lab.truncation import COLUMNS
 from tosloc.lab.truncation import truncation as truncate_rankings
-from tosloc.rank.calibration import MAX_TEMPERATURE, MIN_TEMPERATURE, TEMPERATURE_KEY
+from tosloc.rank.model import MAX_TEMPERATURE, MIN_TEMPERATURE, TEMPERATURE_KEY
 
 RunArgument = Annotated[
     Path,

@@ -32,7 +32,7 @@ from tosloc.lab.presence import learn_presence
 from tosloc.lab.pretraining import LEFT_OUT_FOLDER, Pretraining
 from tosloc.lab.pretraining import pretrain as run_pretraining
 from tosloc.lab.projects import project_means, read_projects
-from tosloc.rank.functions import SIGN_WEIGHTS
+from tosloc.rank.explain import SIGN_WEIGHTS
 from tosloc.train.experiment import command_folder, results_folder
 
 ProjectsOption = Annotated[Path, typer.Option("--projects", help="TOML file of projects.")]

@@ -28,7 +28,7 @@ from tosloc.lab.suspects import (
     judge_unseen,
     learn_weights,
 )
-from tosloc.rank.suspect_features import FEATURES
+from tosloc.rank.suspects import FEATURES
 from tosloc.train.experiment import results_folder
 
 LEFT_OUT: Final = "Projects left out in turn"

@@ -21,11 +21,11 @@ from typing import ClassVar, Final
 import numpy as np
 from scipy import sparse
 
-from tosloc.core.records import FloatArray
+from tosloc.core.arrays import FloatArray
 from tosloc.lab.baselines.bluir import BLUiR
 from tosloc.lab.baselines.buglocator import SimilarReports
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, FixHistory
-from tosloc.retrieval.bm25 import min_max
+from tosloc.retrieval.texts import min_max
 
 SIMILAR_SHARE: Final = 0.2
 """Share of similar bugs in the score of the text, a: paper, section B.6.3."""

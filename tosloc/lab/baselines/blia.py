@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from scipy import sparse
 
-from tosloc.core.records import BugReport, FloatArray
+from tosloc.core.arrays import FloatArray
+from tosloc.core.reports import BugReport
 from tosloc.lab.baselines.amalgam import FixCommits
 from tosloc.lab.baselines.brtracer import trace_boost
 from tosloc.lab.baselines.buglocator import SimilarReports
@@ -43,7 +44,7 @@ from tosloc.lab.baselines.vsm import (
     step_length_score,
 )
 from tosloc.reports.traces import Frame, frames
-from tosloc.retrieval.bm25 import min_max
+from tosloc.retrieval.texts import min_max
 
 SIMILAR_SHARE: Final = 0.2
 """Share of similar bugs, alpha: Bench4BL's launcher, section B.7.5. The authors tuned it on test

@@ -17,7 +17,8 @@ from typing import ClassVar, Final
 import numpy as np
 from scipy import sparse
 
-from tosloc.core.records import BugReport, FloatArray, LongArray
+from tosloc.core.arrays import FloatArray, LongArray
+from tosloc.core.reports import BugReport
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery
 from tosloc.lab.baselines.texts import (
     KEYWORDS,

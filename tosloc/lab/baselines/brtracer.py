@@ -13,12 +13,12 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from tosloc.core.records import FloatArray
+from tosloc.core.arrays import FloatArray
 from tosloc.lab.baselines.buglocator import SimilarReports, code_terms, name_terms, report_stems
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, ParsedVersion
 from tosloc.lab.baselines.vsm import VectorSpace, count_terms
 from tosloc.reports.traces import frames
-from tosloc.retrieval.bm25 import min_max
+from tosloc.retrieval.texts import min_max
 
 SIMILAR_SHARE: Final = 0.3
 """Share of similar bugs in the score, alpha: public code, section B.4.3."""

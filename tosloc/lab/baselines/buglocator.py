@@ -13,7 +13,8 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from tosloc.core.records import BugReport, FloatArray
+from tosloc.core.arrays import FloatArray
+from tosloc.core.reports import BugReport
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, FixHistory
 from tosloc.lab.baselines.texts import (
     KEYWORDS,
@@ -32,7 +33,7 @@ from tosloc.lab.baselines.vsm import (
     step_length_score,
     textbook_idf,
 )
-from tosloc.retrieval.bm25 import min_max
+from tosloc.retrieval.texts import min_max
 
 SIMILAR_SHARE: Final = 0.2
 """Share of similar bugs in the score, alpha: paper (.3 for AspectJ) and Bench4BL's scripts,

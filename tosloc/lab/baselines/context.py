@@ -22,21 +22,13 @@ import numpy as np
 from scipy import sparse
 
 from tosloc.code.languages import language_name
+from tosloc.core.arrays import BoolArray, FloatArray, IntArray, LongArray
 from tosloc.core.errors import ToslocError
 from tosloc.core.processes import run_in_parallel
-from tosloc.core.records import (
-    BoolArray,
-    BugReport,
-    Case,
-    FloatArray,
-    IntArray,
-    LongArray,
-    Progress,
-    Ranking,
-    Snapshot,
-    first_path_by_blob,
-    ignore_progress,
-)
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.rankings import Ranking
+from tosloc.core.reports import BugReport, Case
+from tosloc.core.versions import Snapshot, first_path_by_blob
 from tosloc.git.history import History
 from tosloc.git.repository import Repository, decode_text
 from tosloc.lab.baselines.texts import ParsedSource, parse_source

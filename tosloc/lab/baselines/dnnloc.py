@@ -23,16 +23,9 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from tosloc.core.records import (
-    Case,
-    Float32Array,
-    FloatArray,
-    IntArray,
-    LongArray,
-    Progress,
-    ignore_progress,
-    track,
-)
+from tosloc.core.arrays import Float32Array, FloatArray, IntArray, LongArray
+from tosloc.core.progress import Progress, ignore_progress, track
+from tosloc.core.reports import Case
 from tosloc.lab.baselines import training
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dnnloc_features import DnnlocFeatures, TermWeighting, report_terms

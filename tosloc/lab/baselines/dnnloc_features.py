@@ -13,7 +13,8 @@ from functools import cache
 import numpy as np
 from scipy import sparse
 
-from tosloc.core.records import BugReport, FloatArray, LongArray
+from tosloc.core.arrays import FloatArray, LongArray
+from tosloc.core.reports import BugReport
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.texts import (
     ParsedSource,

@@ -22,8 +22,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.core.errors import ToslocError
-from tosloc.core.records import Case, FloatArray, LongArray, Progress, ignore_progress, track
+from tosloc.core.progress import Progress, ignore_progress, track
+from tosloc.core.reports import Case
 from tosloc.lab.baselines import dreamloc_inputs as inputs
 from tosloc.lab.baselines import training
 from tosloc.lab.baselines.context import BaselineQuery

@@ -21,8 +21,9 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from tosloc.core.arrays import Float32Array, FloatArray, LongArray
 from tosloc.core.errors import require
-from tosloc.core.records import BugReport, Float32Array, FloatArray, LongArray
+from tosloc.core.reports import BugReport
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.texts import (
     ParsedSource,

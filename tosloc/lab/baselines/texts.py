@@ -22,7 +22,7 @@ from tosloc.code.complexity import lizard_complexity
 from tosloc.code.facts import captured_spans, captured_texts, outline_source
 from tosloc.code.languages import get_language
 from tosloc.code.parse import MAX_PARSED_BYTES, Captures, Outline, Span, capture_nodes
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 
 PieceKind: TypeAlias = Literal["head", "code", "string", "javadoc", "comment"]
 """The kind of a piece of a file. A ``head`` is a comment before the package or the last import,

@@ -13,9 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.core.errors import ToslocError
 from tosloc.core.metrics import average_precision, fixed_ranks
-from tosloc.core.records import Case, FloatArray, LongArray, Progress
+from tosloc.core.progress import Progress
+from tosloc.core.reports import Case
 from tosloc.lab.baselines.context import Baseline, BaselineQuery
 from tosloc.reports.labelled import fix_order
 

@@ -14,9 +14,8 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from tosloc.core.records import FloatArray, LongArray
-from tosloc.retrieval.bm25 import min_max
-from tosloc.retrieval.postings import group_sum
+from tosloc.core.arrays import FloatArray, LongArray
+from tosloc.retrieval.texts import group_sum, min_max
 
 
 @dataclass(eq=False)

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tosloc.core.records import Progress, Snapshot
+from tosloc.core.progress import Progress
+from tosloc.core.versions import Snapshot
 from tosloc.git.repository import Repository, decode_text
 from tosloc.lab.paper.workspace import Cell, PaperResult, PaperTable, Workspace, table_rows
 from tosloc.lab.projects import Project

@@ -28,7 +28,7 @@ from tosloc.lab.paper.workspace import (
     table_rows,
 )
 from tosloc.lab.projects import Project
-from tosloc.rank.tables import has_tables
+from tosloc.rank.features import has_tables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,7 +21,8 @@ from typing import Final
 import numpy as np
 
 from tosloc.core.io import content_key, write_text
-from tosloc.core.records import BugReport, Case, Progress, track
+from tosloc.core.progress import Progress, track
+from tosloc.core.reports import BugReport, Case
 from tosloc.evaluate.compare import compare_all
 from tosloc.evaluate.measures import AP, RR, Evaluation, Measure
 from tosloc.git.repository import Repository

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from tosloc.core.config import Section, Words, read_toml, shipped_configs_folder
 from tosloc.core.errors import RunError, ToslocError
-from tosloc.core.records import Progress, track
+from tosloc.core.progress import Progress, track
 from tosloc.evaluate.measures import Evaluation
 from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, read_scored_run
 from tosloc.lab import baseline_runs

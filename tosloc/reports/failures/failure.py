@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, tzinfo
 from typing import Final, NamedTuple
 
-from tosloc.core.records import BugReport
-from tosloc.reports.logs import without_digits
-from tosloc.reports.source import time_of
-from tosloc.reports.traces import locations
+from tosloc.core.inputs import time_of
+from tosloc.core.reports import BugReport
+from tosloc.reports.text.logs import without_digits
+from tosloc.reports.traces.parser import locations
 
 MAX_FAILURES: Final = 5_000
 """Failures of a run that are read."""

@@ -8,7 +8,7 @@ from datetime import tzinfo
 from typing import Final, NamedTuple
 
 from tosloc.core.errors import ReportError
-from tosloc.core.records import BugReport
+from tosloc.core.reports import BugReport
 from tosloc.reports.failures.compilers import read_compiler
 from tosloc.reports.failures.failure import Failure, to_reports
 from tosloc.reports.failures.javascript import read_jest, read_mocha, read_vitest

@@ -19,9 +19,11 @@ import torch
 from accelerate import PartialState
 from torch import Tensor, nn
 
+from tosloc.core.arrays import Float16Array
 from tosloc.core.errors import CheckpointError, ToslocError
 from tosloc.core.io import truncate_text
-from tosloc.core.records import BugReport, Float16Array, Progress, ignore_progress
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.reports import BugReport
 from tosloc.reports.traces import without_frames
 from tosloc.rerank.base import TextSource
 from tosloc.rerank.encoder.loading import (

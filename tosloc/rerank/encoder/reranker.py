@@ -22,10 +22,11 @@ from torch import Tensor
 from torch.amp import GradScaler
 from torch.optim import AdamW, Optimizer
 
+from tosloc.core.arrays import FloatArray
 from tosloc.core.config import Config, StageTwoSettings
 from tosloc.core.errors import CheckpointError, ToslocError, pluralize
 from tosloc.core.io import atomic_write, content_key, read_regular_file, write_text
-from tosloc.core.records import FloatArray, Progress, announce, ignore_progress
+from tosloc.core.progress import Progress, announce, ignore_progress
 from tosloc.core.resources import format_duration
 from tosloc.rerank.base import (
     Candidates,

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tosloc.core.answers import Function
 from tosloc.core.io import escape_unprintable, truncate_text
-from tosloc.core.records import BugReport, Function
+from tosloc.core.reports import BugReport
 
 BYTES_PER_TOKEN: Final = 3
 """Tokens are estimated as bytes of UTF-8 / 3; code has 3 to 4 bytes per token in common models."""

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple, Self
 
 from tosloc.core.errors import pluralize
 from tosloc.core.io import parse_json, read_regular_file, write_text
-from tosloc.core.records import BugReport, Progress, ignore_progress
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.reports import BugReport
 from tosloc.rerank.llm.client import NoAnswer, complete
 from tosloc.rerank.llm.prompt import FileCard, build_messages, estimate_tokens, parse_order
 from tosloc.rerank.llm.settings import LanguageModelSettings, read_settings

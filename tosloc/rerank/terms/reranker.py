@@ -13,10 +13,11 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 import safetensors.numpy
 
+from tosloc.core.arrays import FloatArray
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError, require
 from tosloc.core.io import atomic_write, read_regular_file, write_text
-from tosloc.core.records import FloatArray, Progress, ignore_progress
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.rerank.base import (
     Candidates,
     Matches,

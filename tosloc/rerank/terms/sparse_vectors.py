@@ -21,13 +21,12 @@ from scipy import sparse
 
 from tosloc.code import text
 from tosloc.code.languages import FIELDS
-from tosloc.core.records import BugReport, Float32Array, FloatArray, IntArray
+from tosloc.core.arrays import Float32Array, FloatArray, IntArray
+from tosloc.core.reports import BugReport
 from tosloc.rerank.base import Candidates, RerankingContext
-from tosloc.retrieval.documents import DAY, Documents
-from tosloc.retrieval.formulas import idf
 from tosloc.retrieval.paths import file_stem
-from tosloc.retrieval.postings import group_starts, top_k
 from tosloc.retrieval.query import Query
+from tosloc.retrieval.texts import DAY, Documents, group_starts, idf, top_k
 
 # All numbers of this package were chosen on the validation parts of the four Java projects of
 # docs/results.md.

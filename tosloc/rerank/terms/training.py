@@ -17,7 +17,8 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 from torch.nn import functional
 
-from tosloc.core.records import Float32Array, LongArray, Progress, ignore_progress
+from tosloc.core.arrays import Float32Array, LongArray
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.rerank.base import Candidates
 from tosloc.rerank.terms.sparse_vectors import (
     FILE_SIDES,
@@ -26,7 +27,7 @@ from tosloc.rerank.terms.sparse_vectors import (
     Vector,
     stack_vectors,
 )
-from tosloc.retrieval.postings import group_starts
+from tosloc.retrieval.texts import group_starts
 
 WIDTH: Final = 64
 """Numbers of a term's vector."""

@@ -1,0 +1,141 @@
+"""What an answer consists of: files, functions, lines, reasons and changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One piece of evidence for a file, in words that people can check."""
+
+    kind: str
+    """Kind of evidence, see docs/formats.md."""
+    text: str
+    """The evidence in words."""
+    commit: str | None = None
+    """Full id of the commit that is the evidence."""
+    issue: str | None = None
+    """Issue that the commit names, as written there: #123, JDK-8001234."""
+    lines: tuple[int, int] | None = None
+    """First and last line of the file that are the evidence, from 1.
+
+    The line of a stack frame is that of the report.
+    """
+    url: str | None = None
+    """Address of the evidence on the web."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function or class of a file, scored for a report."""
+
+    name: str
+    """Name, qualified within its file: ``Class.method``."""
+    start: int
+    """First line in the searched version, from 1."""
+    end: int
+    """Last line, included."""
+    score: float
+    """Score, comparable among the functions of one answer."""
+
+
+class RoutineNote(str):
+    """A note that needs no action from the reader and does not change what the answer means."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLine:
+    """A line of a file that shows why the file is listed."""
+
+    line: int
+    """Its number, from 1."""
+    text: str
+    """The line as it is in the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One file of an answer, with its rank and the evidence for it."""
+
+    rank: int
+    """Rank among the files that could be listed, from 1."""
+    path: str
+    """Path from the root of the repository."""
+    score: float
+    """Score of the file; only differences between files of one answer have a meaning."""
+    share: float
+    """Confidence from 0 to 1 that the file contains the bug; see tosloc.rank.model.calibration."""
+    functions: tuple[Function, ...] = ()
+    """The most suspicious functions of the file, most suspicious first."""
+    why: tuple[Reason, ...] = ()
+    """Why the file is listed, the strongest reason first."""
+    code: tuple[CodeLine, ...] = ()
+    """Lines that say most about the report; only the first files have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierChange:
+    """A past change of the project that is about the report, or about something similar."""
+
+    commit: str
+    """Full id."""
+    date: str
+    """Date of the commit, in UTC: ``2021-05-21``."""
+    issue: str | None
+    """Report that the change fixed or names, if one is known."""
+    title: str
+    """First line of the commit's message; empty if that cannot be read."""
+    files: tuple[str, ...]
+    """Source files that the commit changed."""
+    url: str | None = None
+    """Address of the commit on the web."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectChange:
+    """A past commit that may have introduced the fault."""
+
+    commit: str
+    """Full id."""
+    committed: datetime
+    """Committer time, in UTC."""
+    subject: str
+    """First line of the commit's message; empty if that cannot be read."""
+    path: str
+    """File of the answer that the commit changed, where it stands in the searched version."""
+    function: str = ""
+    """Qualified name of the function that it changed; empty if it changed none that is listed."""
+    reasons: tuple[str, ...] = ()
+    """Why it is suspect, in words; the strongest reason first."""
+    diff: tuple[str, ...] = ()
+    """Up to six lines of the hunk that says most, each with its sign "+", "-" or " "."""
+    url: str | None = None
+    """Address of the commit on the web."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Someone who changed a file, and the date of their last change to it."""
+
+    name: str
+    """Name of the author."""
+    date: str
+    """Date of the last change, in UTC: ``2021-05-21``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What the project's history adds to an answer. All but ``earlier`` is about its first file."""
+
+    earlier: tuple[EarlierChange, ...] = ()
+    """Past changes, the most similar first."""
+    people: tuple[Person, ...] = ()
+    """People who changed the first file last."""
+    owners: tuple[str, ...] = ()
+    """Owners of the first file by CODEOWNERS."""
+    tests: tuple[str, ...] = ()
+    """Tests with a name like the first file's, then those that changed together with it."""

@@ -1,0 +1,74 @@
+"""Bug reports, and labelled reports with their fixes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+VALID_TIMES: Final = range(-62_135_596_800, 253_402_214_400)
+"""Seconds since 1970 for which there is a date, of the years 1 to 9999."""
+
+
+@dataclass(frozen=True, slots=True)
+class BugReport:
+    """All that is known of a bug when it is reported; nothing of its fix.
+
+    Raises ValueError if ``opened`` has no time zone.
+    """
+
+    id: str
+    """Number or name of the report in its tracker."""
+    summary: str
+    """The title, one line."""
+    description: str
+    """The text below the title; may be empty."""
+    opened: datetime | None
+    """Time of opening; None if the report has none, then the caller decides on one."""
+    notes: tuple[str, ...] = ()
+    """Sentences for the user about how the report was read; no ranker sees them."""
+
+    def __post_init__(self) -> None:
+        if self.opened is not None and self.opened.tzinfo is None:
+            raise ValueError(f"report {self.id}: the opening time needs a time zone")
+
+    @property
+    def opened_seconds(self) -> float:
+        """Time of opening in seconds since 1970, UTC. Raises ValueError if it is not known."""
+        if self.opened is None:
+            raise ValueError(f"report {self.id}: its opening time is unknown; add one")
+        return self.opened.timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A labelled bug report, with the commit that fixed it and the files that the fix changed.
+
+    Only training, evaluation and the laboratory use cases.
+    """
+
+    report: BugReport
+    """The report, which is all that a ranker sees of the case."""
+    fix_commit: str
+    """Full id of the fixing commit; "" if the data names only the version."""
+    version: str
+    """Full id of the before-fix version: the fix's first parent, unless the data names another."""
+    fixed_at: int
+    """Committer time of the fix (of the version if the fix is not known): seconds since 1970."""
+    listed: tuple[str, ...]
+    """Source files that the data lists as fixed, sorted."""
+    fixed: tuple[str, ...]
+    """The listed files that exist in the version: the ground truth."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportAttributes:
+    """Properties of a report that results are broken down by. A ranker never sees them."""
+
+    description: bool
+    stack_trace: bool
+    named: int
+    """Number of fixed files whose class the text mentions.
+
+    A report with any is "already localized" (Kochhar et al. 2014).
+    """

@@ -1,0 +1,246 @@
+"""Runs and judgements in TREC's format, which evaluation tools share; gzip is read as well.
+
+A line of a run is ``report Q0 path rank score tag``, a line of judgements ``report 0 path
+relevance``, with columns separated by white space. Report ids and paths are percent-encoded when
+written and decoded when read: ``%`` itself, and every character that is not printable ASCII. The
+path ``-`` means that there is none: it keeps a report that would otherwise have no line.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote, unquote_to_bytes
+
+import numpy as np
+
+from tosloc.core.arrays import IntArray, LongArray
+from tosloc.core.errors import RunError
+from tosloc.core.io import atomic_write, escape_unprintable
+from tosloc.core.versions import StringTable
+from tosloc.evaluate.runs.jsonl import (numbered_lines)
+from tosloc.evaluate.runs.judgements import (Judgement, Qrels, to_qrels)
+from tosloc.evaluate.runs.run import (Order, Run)
+
+NO_PATH: Final = "-"
+_SAFE_CHARACTERS: Final = "!\"#$&'()*+,/:;<=>?@[\\]^`{|}"
+"""Characters that are not encoded, beside letters, digits and those that ``quote`` never encodes.
+"""
+
+
+@dataclass(frozen=True)
+class _Format:
+    """The lines of one kind of file: their columns, and which of them are read."""
+
+    description: str
+    columns: int
+    value_column: int
+    is_valid: Callable[[float], bool]
+    """Whether the value column can have this number."""
+
+
+_PATH_COLUMN: Final = 2
+_RUN: Final = _Format(
+    "'report Q0 path rank score tag' with a number as score",
+    6,
+    value_column=4,
+    is_valid=math.isfinite,
+)
+_QRELS: Final = _Format(
+    "'report 0 path relevance' with a relevance of 1 (fixed) or 0",
+    4,
+    value_column=3,
+    is_valid=lambda value: value <= 1 and value.is_integer(),
+)
+
+
+def read_trec_run(path: str | Path) -> Run:
+    """Read the run of a file, whose lines may be in any order.
+
+    Files are ordered by score, descending, then by path as git orders them: by bytes. The column of
+    ranks is not read. The header contains the ``tag`` of the last line. Raises RunError with the
+    line or the report for a line of another format, a score that is not a finite number, and a file
+    that a report ranks twice.
+    """
+    return _read(Path(path), _RUN)
+
+
+def write_trec_run(path: str | Path, run: Run, tag: str = "tosloc") -> None:
+    """Write a run, by report id. The file appears only when it is complete.
+
+    Scores are whole numbers that count down to 1, so that every tool ranks alike, whatever it does
+    with equal scores and even in single precision; the run's own scores are lost. Raises RunError
+    for a run of which only some ranks are known.
+    """
+    rankings = run.rankings()
+    encode_cached = cache(percent_encode)
+    encoded_tag = percent_encode(tag)
+    with (
+        atomic_write(Path(path)) as temporary,
+        temporary.open("w", encoding="utf-8", newline="\n") as file,
+    ):
+        for ranking in rankings:
+            report = percent_encode(ranking.report)
+            paths = list(map(encode_cached, ranking.paths)) or [NO_PATH]
+            file.writelines(
+                f"{report} Q0 {name} {rank} {len(paths) - rank + 1} {encoded_tag}\n"
+                for rank, name in enumerate(paths, start=1)
+            )
+
+
+def read_trec_qrels(path: str | Path) -> Qrels:
+    """Read the judgements of a file, whose lines may be in any order.
+
+    Relevance is 1 for a fixed file, and 0 or less for a file that is not fixed, as are all files
+    without a line. Raises RunError with the line or the report for a line of another format, for
+    another relevance, and for a file that is judged twice.
+    """
+    run = _read(Path(path), _QRELS)
+    judgements = []
+    for report, order in run.orders.items():
+        # files are ordered by relevance, so that the fixed ones come first
+        fixed = run.paths(report, int((order.scores == 1).sum()))
+        judgements.append(Judgement(report, fixed, fixed))
+    return to_qrels(judgements)
+
+
+def write_trec_qrels(path: str | Path, qrels: Qrels, others: Run | None = None) -> None:
+    """Write judgements, by report id and path. The file appears only when it is complete.
+
+    ``others`` is a run that ranks every searched file: those that are not fixed get the relevance
+    0, so that bpref is the same in every tool. A report without any file gets the path ``-`` with
+    relevance 0, so that no tool leaves it out of a mean.
+    """
+    encode_cached = cache(percent_encode)
+    with (
+        atomic_write(Path(path)) as temporary,
+        temporary.open("w", encoding="utf-8", newline="\n") as file,
+    ):
+        for report, judgement in sorted(qrels.items()):
+            cell = percent_encode(report)
+            fixed = set(judgement.fixed)
+            paths = fixed if others is None else fixed | set(others.paths(report))
+            if not paths:
+                file.write(f"{cell} 0 {NO_PATH} 0\n")
+            file.writelines(
+                f"{cell} 0 {encode_cached(name)} {int(name in fixed)}\n"
+                for name in sorted(paths, key=_path_bytes)
+            )
+
+
+@dataclass(slots=True)
+class _ValuedFiles:
+    """The files of one report as numbers, and for each its score or relevance."""
+
+    numbers: array[int] = field(default_factory=lambda: array("i"))
+    values: array[float] = field(default_factory=lambda: array("d"))
+
+
+def _read(path: Path, form: _Format) -> Run:
+    """Read the files of each report, ordered by their value, descending, then by path."""
+    names = StringTable()
+    files_by_report: dict[str, _ValuedFiles] = {}
+    no_path = NO_PATH.encode()
+    last_cell = b""
+
+    @cache
+    def number(cell: bytes) -> int:
+        return names.id(percent_decode(cell))
+
+    @cache
+    def files_of_report(cell: bytes) -> _ValuedFiles:
+        return files_by_report.setdefault(percent_decode(cell), _ValuedFiles())
+
+    for line_number, line in numbered_lines(path):
+        cells = line.split()
+        if not cells:
+            continue
+        value = _value(cells, form)
+        if value is None:
+            excerpt = escape_unprintable(line[:60].decode(errors="replace").strip())
+            raise RunError(
+                f"{path} line {line_number}: {excerpt!r} is not of the form {form.description}"
+                " (write a space in a name as %20)"
+            )
+        files = files_of_report(cells[0])
+        if cells[_PATH_COLUMN] != no_path:
+            files.numbers.append(number(cells[_PATH_COLUMN]))
+            files.values.append(value)
+        last_cell = cells[-1]
+    if not files_by_report:
+        raise RunError(f"{path}: the file is empty")
+    positions = _positions_in_git_order(names.names)
+    orders = {}
+    for report, files in files_by_report.items():
+        orders[report] = _rank_files(files, positions, f"{path}: report {report}")
+    header = {"form": "TREC run", "tag": percent_decode(last_cell)}
+    return Run(header, names.names, orders, str(path))
+
+
+def _value(cells: list[bytes], form: _Format) -> float | None:
+    """Return the value of a line's cells, None if the line is not of this format."""
+    if len(cells) != form.columns:
+        return None
+    try:
+        value = float(cells[form.value_column])
+    except ValueError:
+        return None
+    return value if form.is_valid(value) else None
+
+
+def _positions_in_git_order(names: list[str]) -> LongArray:
+    """Return for each path its position when the paths are sorted as git does."""
+    in_order = sorted(range(len(names)), key=lambda number: _path_bytes(names[number]))
+    return np.argsort(in_order)
+
+
+def _rank_files(files: _ValuedFiles, positions: LongArray, where: str) -> Order:
+    """Return the files by value, descending, then by path. Raises RunError for one there twice."""
+    numbers: IntArray = np.asarray(files.numbers, dtype=np.int32)
+    values = np.asarray(files.values)
+    if len(np.unique(numbers)) < len(numbers):
+        raise RunError(f"{where}: a file is listed twice")
+    best_first = np.lexsort((positions[numbers], -values))
+    return Order(numbers[best_first], values[best_first])
+
+
+def _path_bytes(name: str) -> bytes:
+    """Return a path's bytes, by which git orders paths."""
+    return name.encode("utf-8", "surrogateescape")
+
+
+def percent_encode(text: str) -> str:
+    r"""Return text without white space, from which ``percent_decode`` makes the same again.
+
+    Raises RunError for text that is empty or cannot be a file's name.
+
+    >>> percent_encode("Eclipse SWT/100%/caf\udce9.java"), percent_encode("é\u3000")
+    ('Eclipse%20SWT/100%25/caf%E9.java', '%C3%A9%E3%80%80')
+    >>> percent_encode("-")
+    '%2D'
+    """
+    if text == NO_PATH:
+        return "%2D"
+    try:
+        cell = quote(text, safe=_SAFE_CHARACTERS, errors="surrogateescape")
+    except UnicodeEncodeError:  # half a character
+        cell = ""
+    if not cell:
+        raise RunError(f"{text!r} cannot be written in TREC format, because it is not a valid name")
+    return cell
+
+
+def percent_decode(cell: bytes) -> str:
+    r"""Return the text of a cell.
+
+    A ``%`` without two hexadecimal digits is itself; bytes that are not UTF-8 become surrogates.
+
+    >>> percent_decode(b"Eclipse%20SWT/100%25/caf%E9.java"), percent_decode(b"100%.java")
+    ('Eclipse SWT/100%/caf\udce9.java', '100%.java')
+    """
+    return unquote_to_bytes(cell).decode("utf-8", "surrogateescape")

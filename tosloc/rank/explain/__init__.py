@@ -1,0 +1,39 @@
+"""Why a file is listed: reasons, functions, lines of code, background."""
+
+from tosloc.rank.explain.background import collect_background, find_other_files, read_code_owners
+from tosloc.rank.explain.excerpts import (
+    FrameLine,
+    choose_excerpts,
+    choose_lines,
+    distinctive_terms,
+    frame_lines,
+    pointed_lines,
+)
+from tosloc.rank.explain.functions import (
+    FUNCTION_DEPTH,
+    SIGN_WEIGHTS,
+    function_bm25,
+    function_signs,
+    score_functions,
+)
+from tosloc.rank.explain.later_fixes import find_later_fix
+from tosloc.rank.explain.reasons import RepositoryLookups
+
+__all__ = [
+    "FUNCTION_DEPTH",
+    "SIGN_WEIGHTS",
+    "FrameLine",
+    "RepositoryLookups",
+    "choose_excerpts",
+    "choose_lines",
+    "collect_background",
+    "distinctive_terms",
+    "find_later_fix",
+    "find_other_files",
+    "frame_lines",
+    "function_bm25",
+    "function_signs",
+    "pointed_lines",
+    "read_code_owners",
+    "score_functions",
+]

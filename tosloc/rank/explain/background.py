@@ -1,0 +1,237 @@
+"""Collect what an answer shows beside its ranking.
+
+That is: earlier changes like the report, the people who changed the first file, its owners and
+tests, and files that are no source code but match the report. None of it changes the ranking, and
+nothing is later than the report's opening.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+import numpy as np
+
+from tosloc.core.answers import Background, EarlierChange, Hit, Person, Reason
+from tosloc.core.arrays import BoolArray, FloatArray
+from tosloc.git.fixes import first_issue
+from tosloc.git.repository import Repository, decode_text
+from tosloc.paths.classify import is_hidden_class
+from tosloc.rank.explain.reasons import FileReasons, PastChange, RepositoryLookups, day
+from tosloc.rank.features.query_context import QueryContext
+from tosloc.reports.text import is_issue_template, without_addresses
+from tosloc.retrieval.texts import bm25, top_k
+
+MAX_ITEMS: Final = 3
+"""Most earlier changes, most tests, and most files that are no source code."""
+MAX_PEOPLE: Final = 2
+"""Most people who changed the first file."""
+_MAX_CHANGES: Final = 50
+"""Newest changes of the first file whose authors are looked up."""
+_CODE_OWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+"""Paths at which GitHub and GitLab look for owners, in their order."""
+_WORD_CANDIDATES: Final = 10
+"""Best files by words that are examined for a word that distinguishes files."""
+_MAX_NAMESAKES: Final = 3
+"""A written name that more files match is taken to mean none of them."""
+_WRITTEN_PATH: Final = re.compile(r"[\w@+.-]+(?:/[\w@+.-]+)*")
+
+
+def collect_background(
+    reasons: FileReasons, first: int | None, lookups: RepositoryLookups
+) -> Background:
+    """Return the background of an answered query.
+
+    ``first`` is the answer's first file, whose people, owners and tests are included; if it is
+    None, only the earlier changes are.
+    """
+    earlier = []
+    for change in reasons.past():
+        # One shared word is chance.
+        if len(change.words) > 1:
+            earlier.append(change)
+    changes = tuple(_earlier_change(reasons, change, lookups) for change in earlier[:MAX_ITEMS])
+    if first is None:
+        return Background(changes)
+    row = int(reasons.paths.path_ids[first])
+    return Background(
+        changes,
+        _recent_authors(reasons, row, lookups),
+        tuple(lookups.owners(reasons.paths.table.paths[row])),
+        _related_tests(reasons, row),
+    )
+
+
+def _earlier_change(
+    reasons: FileReasons, change: PastChange, lookups: RepositoryLookups
+) -> EarlierChange:
+    """Return a past change as the answer shows it."""
+    subject = lookups.subject(change.commit) or ""
+    paths = reasons.paths.table.paths
+    # Files that are gone matter to the reader only if none is left.
+    rows = [row for row in change.rows if reasons.paths.present[row]] or change.rows
+    return EarlierChange(
+        change.commit,
+        day(change.at),
+        change.bug or first_issue(subject),
+        subject,
+        tuple(paths[row] for row in rows),
+        lookups.commit_url(change.commit),
+    )
+
+
+def _recent_authors(
+    reasons: FileReasons, row: int, lookups: RepositoryLookups
+) -> tuple[Person, ...]:
+    """Return the last people who changed the file with a path row; bots are left out."""
+    view = reasons.context.history.commits
+    documents = view.documents
+    touching = documents.find_by_file(row)
+    newest_first = touching[view.known[touching]][::-1]
+    dates: dict[str, str] = {}
+    for number in newest_first[:_MAX_CHANGES].tolist():
+        dates[documents.commit_ids[number]] = day(int(documents.times[number]))
+    names = lookups.authors(list(dates))
+    people: dict[str, Person] = {}
+    for commit, date in dates.items():
+        name = names.get(commit, "")
+        if name and not name.endswith("[bot]"):
+            people.setdefault(name, Person(name, date))
+    return tuple(people.values())[:MAX_PEOPLE]
+
+
+def _related_tests(reasons: FileReasons, row: int) -> tuple[str, ...]:
+    """Return the tests of a file: those named like it, then those that changed with it most."""
+    table = reasons.paths.table
+    view = reasons.context.history.commits
+    if table.test[row]:
+        return ()
+    tests = reasons.paths.present & table.test
+    same_group = table.counterpart_group == table.counterpart_group[row]
+    named_alike = np.flatnonzero(tests & same_group).tolist()
+    touching = view.documents.find_by_file(row)
+    commits = touching[view.known[touching]]
+    commit_weights = 1 / view.documents.sizes[commits]
+    weights = view.scatter_to_files(commits, commit_weights, len(table)) * tests
+    rows = dict.fromkeys(named_alike)
+    for test in top_k(weights, len(named_alike) + MAX_ITEMS).tolist():
+        if weights[test]:
+            rows[test] = None
+    return tuple(table.paths[test] for test in rows)[:MAX_ITEMS]
+
+
+def read_code_owners(repo: Repository, commit: str) -> str:
+    """Return the text of a version's CODEOWNERS file; empty if there is none."""
+    contents = repo.objects([f"{commit}:{path}" for path in _CODE_OWNERS], b"blob")
+    return decode_text(next((content for _, content in contents if content is not None), b""))
+
+
+def find_other_files(
+    context: QueryContext,
+    common: frozenset[str] = frozenset(),
+    kept: BoolArray | None = None,
+    first: str | None = None,
+) -> list[Hit]:
+    """Return the files that a report names or shares words with, each with a reason.
+
+    The context's version must contain the files that are no source code. Named files come first. A
+    file matches by words if it shares two of them that are not ``common`` in the source files, or
+    one and its name contains one, too. Before these come the files beside the ``first`` source file
+    that have its name and another suffix, such as a component's template. Only files that are
+    ``kept`` (F,) are returned, by default all.
+    """
+    paths = context.version.text.snapshot.paths
+    if kept is None:
+        kept = np.ones(len(paths), dtype=np.bool_)
+    by_text = context.score_files(bm25.WHOLE, context.text_terms[1])
+    scores = by_text + context.version.paths.bm25(context.query.weights)
+    reasons: dict[int, Reason] = {}
+    for file, written in mentioned_files(context).items():
+        if kept[file]:
+            reasons[file] = Reason("name", f"The report names {written}")
+    for file in _siblings(paths, first):
+        if kept[file]:
+            name = PurePosixPath(str(first)).name
+            reasons.setdefault(
+                file, Reason("path", f"In the same folder as {name}, with the same name")
+            )
+    for file, reason in _matches_by_words(context, scores, common, kept):
+        reasons.setdefault(file, reason)
+    hits = []
+    for rank, (file, reason) in enumerate(list(reasons.items())[:MAX_ITEMS], start=1):
+        hits.append(Hit(rank, paths[file], round(float(scores[file]), 6), 0.0, why=(reason,)))
+    return hits
+
+
+def _siblings(paths: Sequence[str], first: str | None) -> list[int]:
+    """Return the files in the folder of a path that differ from it in the suffix alone."""
+    if first is None:
+        return []
+    folder, _, name = first.rpartition("/")
+    start = f"{folder}/" if folder else ""
+    stem = name.partition(".")[0]
+    siblings = []
+    for file, path in enumerate(paths):
+        rest = path[len(start) :] if path.startswith(start) else ""
+        if "/" not in rest and rest.partition(".")[0] == stem and stem:
+            siblings.append(file)
+    return siblings
+
+
+def _matches_by_words(
+    context: QueryContext, scores: FloatArray, common: frozenset[str], kept: BoolArray
+) -> Iterator[tuple[int, Reason]]:
+    """Yield the best files that share enough words with the report, and the words."""
+    reasons = FileReasons(context)
+    paths = context.version.text.snapshot.paths
+    are_templates = np.fromiter(map(is_issue_template, paths), dtype=np.bool_, count=len(paths))
+    kept = kept & ~is_hidden_class(context.version.file_class) & ~are_templates
+    best = top_k(np.where(kept, scores, -np.inf), _WORD_CANDIDATES)
+    for file in best[kept[best]].tolist():
+        words, _ = reasons.words(file)
+        rare = [word for word in words if word not in common]
+        if len(rare) > 1 or (rare and reasons.name_words(file)):
+            yield file, Reason("words", f"Matching words: {reasons.join_words([*rare, *words])}")
+
+
+def mentioned_files(context: QueryContext) -> dict[int, str]:
+    """Return the files that a report mentions, each with how the report writes it.
+
+    They come in the report's order; lines of the project's issue form do not count. A file is
+    mentioned by the end of its path, or by its whole name if at most three files match or one of
+    them is at the root. A name in capitals (README) may lack its suffix.
+    """
+    paths = context.version.text.snapshot.paths
+    files_by_name = _files_by_name(paths)
+    mentions: dict[int, str] = {}
+    text = without_addresses(context.query.own_text)
+    for match in _WRITTEN_PATH.findall(text):
+        written = match.removeprefix("./").rstrip(".")
+        folder, _, name = written.rpartition("/")
+        is_file_name = folder or "." in name or name[:1].isupper()
+        if not is_file_name:
+            continue
+        files = files_by_name.get(name, [])
+        if folder:
+            files = [file for file in files if f"/{paths[file]}".endswith(f"/{written}")]
+        in_folder = [file for file in files if paths[file].rpartition("/")[0] == folder]
+        files = in_folder or files
+        if len(files) <= _MAX_NAMESAKES:
+            for file in files:
+                mentions.setdefault(file, written)
+    return mentions
+
+
+def _files_by_name(paths: Sequence[str]) -> dict[str, list[int]]:
+    """Return file name -> files; a name in capitals is listed without its suffix, too."""
+    files_by_name: defaultdict[str, list[int]] = defaultdict(list)
+    for file, path in enumerate(paths):
+        name = path.rpartition("/")[2]
+        stem = name.partition(".")[0]
+        files_by_name[name].append(file)
+        if stem != name and len(stem) > 3 and stem.isupper():
+            files_by_name[stem].append(file)
+    return files_by_name

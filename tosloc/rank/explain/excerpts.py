@@ -1,0 +1,341 @@
+"""Choose the lines of a file that show a reader why it answers the report.
+
+Letters in shapes: L lines of a file, T terms of the report.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
+
+from tosloc.code.literals import find_words
+from tosloc.code.text import terms as terms_of
+from tosloc.core.answers import Function
+from tosloc.core.arrays import BoolArray
+from tosloc.rank.features.text_features import rarities
+from tosloc.retrieval.history import ReportMessages
+from tosloc.retrieval.query import Query
+from tosloc.retrieval.version_index import VersionIndex
+
+EXCERPTS: Final = 3
+"""Most excerpts of a file."""
+LINES: Final = 9
+"""Lines of an excerpt; excerpts that touch become one."""
+LINES_BEFORE_FRAME: Final = 3
+"""Lines shown before, and after, a line that a stack frame names."""
+FRAMES: Final = 2
+"""Most lines of a file that are shown because stack frames name them."""
+MIN_GAIN: Final = 0.35
+"""An excerpt that is worth less than this share of the best one is left out."""
+REPEATED_WORD: Final = 0.3
+"""Weight of a word that another excerpt has shown already."""
+IN_FUNCTION: Final = 1.5
+"""Weight of a line within a function that the answer lists."""
+IN_REASON: Final = 3.0
+"""Weight of a line within the function that a reason names, so that the reason can be checked."""
+IN_IMPORT: Final = 0.3
+"""Weight of a line that imports: it names other files."""
+MAX_TERMS: Final = 16
+"""Most words of a report that are marked."""
+MAX_FREQUENCY: Final = 0.25
+"""Words that a larger share of the files contains are not marked."""
+MAX_FREQUENCY_OF_SUMMARY: Final = 0.5
+"""The same bound for words of the summary."""
+EVIDENCE_LINES: Final = 3
+"""Most single lines that are shown as evidence for a file."""
+MIN_GAIN_OF_LINE: Final = 0.6
+"""A single line that is worth less than this share of the best one is left out."""
+_LINE_END: Final = re.compile("\n")
+_QUOTE: Final = re.compile("[\"'`]")
+_WORD: Final = re.compile(r"\w")
+_IMPORT: Final = re.compile(
+    r"""(?x) \s*+ (?:
+      (?:import\s|@import\s|\#\s?include\s?)["'<\w.{*] | from\s[\w.]{1,200}\simport\s
+    | package\s[\w.]{1,200};?$ | (?:using|use|extern\scrate)\s[^;]{1,200};$
+    | (?:(?:const|let|var)\s[^=]{1,200}=\s?)?require(?:_relative|_once)?[\s(]{1,2}["']
+    | (?:[\w.]{1,60}\s)?"[\w.\-]{1,100}(?:/[\w.\-]{1,100}){1,20}"$
+    )"""
+)
+"""A line that imports, in Go also one of a list of paths."""
+MAX_LINES: Final = 50_000
+"""Lines of a file that are searched. A longer file was made by a program."""
+
+
+def distinctive_terms(query: Query, version: VersionIndex) -> dict[str, float]:
+    """Return the report's terms that distinguish files, with their weights, the best first.
+
+    If no term does, all are candidates.
+    """
+    weights = query.text_weights(query.told)
+    rarity_of = rarities(version, weights)
+    rare: list[str] = []
+    for term, rarity in rarity_of.items():
+        in_summary = term in query.summary_counts
+        bound = MAX_FREQUENCY_OF_SUMMARY if in_summary else MAX_FREQUENCY
+        if rarity >= np.log(1 / bound):
+            rare.append(term)
+    gains = {term: weights[term] * rarity_of[term] for term in rare or rarity_of}
+    # Reasons prefer words of the summary and compound names, too.
+    strong = query.summary_counts.keys() | query.compounds
+    best = sorted(gains, key=lambda term: (term not in strong, -gains[term], term))
+    return {term: gains[term] for term in best[:MAX_TERMS]}
+
+
+class FrameLine(NamedTuple):
+    """A line that a stack frame or a link names."""
+
+    line: int
+    """From 1, in the report's version."""
+    method: str
+    """Name of the frame's function without its class; "" if it is not known."""
+
+
+def frame_lines(
+    query: Query, version: VersionIndex, files: Sequence[int]
+) -> dict[int, tuple[FrameLine, ...]]:
+    """Return the lines of each file that stack frames and links name, the innermost frame first."""
+    lines: defaultdict[int, dict[int, FrameLine]] = defaultdict(dict)
+    for location in chain(*query.locations.traces, query.locations.links):
+        if location.line <= 0:
+            continue
+        frame_line = FrameLine(location.line, location.method)
+        for path_id in version.paths.find_by_location(location.place, location.qualified):
+            lines[path_id].setdefault(location.line, frame_line)
+    path_ids = version.paths.path_ids
+    return {file: tuple(lines[int(path_ids[file])].values()) for file in files}
+
+
+def find_current_line(
+    frame_line: FrameLine, functions: Iterable[Function], lines: Sequence[str]
+) -> int:
+    """Return the line that a frame means in the searched version.
+
+    It is the line itself, unless the frame's function is among the listed ``functions`` and lies
+    elsewhere: then it is the first line of the function that has its name.
+
+    >>> code = ["", "@Override", "void open() {", "  turn();", "}"]
+    >>> function = Function("Door.open", 2, 5, 1.0)
+    >>> find_current_line(FrameLine(4, "open"), [function], code)
+    4
+    >>> find_current_line(FrameLine(12, "open"), [function], code)
+    3
+    >>> find_current_line(FrameLine(12, "shut"), [function], code)
+    12
+    """
+    line = frame_line.line
+    namesakes = [item for item in functions if item.name.rpartition(".")[2] == frame_line.method]
+    if not namesakes or any(item.start <= line <= item.end for item in namesakes):
+        return line
+    function = namesakes[0]
+    for number, text in enumerate(lines[function.start - 1 : function.end], start=function.start):
+        if frame_line.method in text:
+            return number
+    return function.start
+
+
+def find_message_line(lines: Sequence[str], message: str) -> int | None:
+    """Return the line, from 1, with most of the neighbouring words of a message; None without one.
+
+    Of equal lines the first one with a quotation mark wins.
+
+    >>> find_message_line(["# no file", "x = 1", "fail('no such file')"], "No such file")
+    3
+    """
+    words = [re.escape(match[0].lower()) for match in find_words(message)]
+    if len(words) < 2:
+        return None
+    pairs = [rf"{word}(?=[^\w\n]+{after}\b)" for word, after in pairwise(words)]
+    pattern = re.compile(rf"\b(?:{'|'.join(pairs)})")
+    text = "\n".join(lines[:MAX_LINES]).lower()
+    line_ends = [match.start() for match in _LINE_END.finditer(text)]
+    matches: Counter[int] = Counter()
+    for match in pattern.finditer(text):
+        matches[bisect_left(line_ends, match.start())] += 1
+    if not matches:
+        return None
+
+    def worth(line: int) -> tuple[int, bool, int]:
+        return matches[line], _QUOTE.search(lines[line]) is not None, -line
+
+    return max(matches, key=worth) + 1
+
+
+def pointed_lines(
+    frame_lines_of_file: Sequence[FrameLine],
+    functions: Sequence[Function],
+    messages: ReportMessages,
+    row: int,
+    lines: Sequence[str],
+) -> list[int]:
+    """Return the lines, from 1, that frames mean, then the one with a message of the report.
+
+    ``row`` is the blob of a file with these ``lines``, and ``functions`` are those that the answer
+    lists.
+    """
+    current = [find_current_line(item, functions, lines) for item in frame_lines_of_file]
+    pointed = list(dict.fromkeys(current))
+    message = messages.find(row)
+    if message is not None and message.is_distinctive:
+        line = find_message_line(lines, message.text)
+        if line is not None and line not in pointed:
+            pointed.append(line)
+    return pointed
+
+
+def choose_excerpts(
+    lines: Sequence[str],
+    terms: Mapping[str, float],
+    functions: Sequence[Function] = (),
+    framed: Sequence[int] = (),
+    spans: Sequence[tuple[int, int]] = (),
+    excerpts: int = EXCERPTS,
+    length: int = LINES,
+) -> Iterator[list[int]]:
+    """Yield the excerpts of a file that say most about a report, in the order of the file.
+
+    An excerpt is a list of positions in ``lines``, from 0. ``terms`` are the report's, with their
+    weights; ``functions`` are the file's functions that the answer lists, ``framed`` the lines that
+    stack frames name, and ``spans`` the first and last lines that reasons are about.
+
+    >>> code = ["a", "b", "def f():", "    return cookie"]
+    >>> list(choose_excerpts(code, {"cooki": 1.0}, [Function("f", 3, 4, 1.0)]))
+    [[2, 3]]
+    """
+    lines = lines[:MAX_LINES]
+    contained = contained_terms(lines, terms)
+    shown = np.zeros(len(lines), dtype=np.bool_)
+    in_file = [number for number in framed[:FRAMES] if 1 <= number <= len(lines)]
+    frames = in_file[:excerpts]
+    for number in frames:
+        start = max(0, number - 1 - LINES_BEFORE_FRAME)
+        shown[start : start + min(2 * LINES_BEFORE_FRAME + 1, length)] = True
+    weighted = contained * _line_weights(lines, contained, functions, spans)
+    gains = np.array([*terms.values()])
+    _add_best_excerpts(shown, contained, weighted, gains, excerpts - len(frames), length)
+    if functions and not shown.any():
+        shown[functions[0].start - 1 : functions[0].end][:length] = True
+    # A single line between two excerpts is shown, too.
+    shown[1:-1] |= shown[:-2] & shown[2:]
+    positions = np.flatnonzero(shown)
+    for run in np.split(positions, np.flatnonzero(np.diff(positions) > 1) + 1):
+        written = [position for position in run.tolist() if lines[position].strip()]
+        if written:
+            yield list(range(written[0], written[-1] + 1))
+
+
+def choose_lines(
+    lines: Sequence[str],
+    terms: Mapping[str, float],
+    functions: Sequence[Function] = (),
+    framed: Sequence[int] = (),
+    spans: Sequence[tuple[int, int]] = (),
+    number: int = EVIDENCE_LINES,
+) -> list[int]:
+    """Return the positions of up to ``number`` lines that say most about a report, in file order.
+
+    The arguments are those of ``choose_excerpts``. Lines that stack frames name come first, unless
+    they have no word, then those with the report's rarest words, in any spelling of these words.
+
+    >>> code = ["import http", "def health_headers(self):", "    return self.headers"]
+    >>> choose_lines(code, {"health": 2.0, "header": 1.5})
+    [1]
+    """
+    lines = lines[:MAX_LINES]
+    in_file = [line - 1 for line in framed if 1 <= line <= len(lines)]
+    chosen = [position for position in in_file if _WORD.search(lines[position])][:number]
+    if terms and lines:
+        contained = contained_terms(lines, terms)
+        gains = np.array([*terms.values()])
+        worth_of_term = contained * _line_weights(lines, contained, functions, spans) * gains
+        worth_of_term[chosen] = 0.0
+        most = 0.0
+        while len(chosen) < number:
+            worth = worth_of_term.sum(axis=1).round(9)  # of equal lines the first wins
+            best = int(worth.argmax())
+            if not worth[best] or worth[best] < MIN_GAIN_OF_LINE * most:
+                break
+            most = most or float(worth[best])
+            chosen.append(best)
+            worth_of_term[:, contained[best]] *= REPEATED_WORD
+            worth_of_term[best] = 0.0
+    return sorted(set(chosen))
+
+
+def contained_terms(lines: Sequence[str], terms: Mapping[str, float]) -> Any:
+    """Return (L, T) whether each line contains each term.
+
+    Most lines contain none, so they are only split into terms if the beginning of a term occurs in
+    them. A stem may differ from its words in its last letter, and a compound has no separators.
+    """
+    contained = np.zeros((len(lines), len(terms)), dtype=np.bool_)
+    if not terms or not lines:
+        return contained
+    beginnings = re.compile("|".join(re.escape(term[:-1]) for term in terms))
+    text = "\n".join(lines).lower().replace("_", "").replace("$", "")
+    line_ends = [match.start() for match in _LINE_END.finditer(text)]
+    numbers = {bisect_left(line_ends, match.start()) for match in beginnings.finditer(text)}
+    for number in numbers:
+        in_line = frozenset(terms_of(lines[number]))
+        contained[number] = [term in in_line for term in terms]
+    return contained
+
+
+def _line_weights(
+    lines: Sequence[str],
+    contained: Any,
+    functions: Sequence[Function],
+    spans: Sequence[tuple[int, int]],
+) -> npt.NDArray[np.float64]:
+    """Return (L, 1) the weight of each line.
+
+    Only lines that contain a term, by ``contained`` (L, T), are looked at for imports.
+    """
+    weights = np.ones((len(lines), 1))
+    for function in functions:
+        weights[function.start - 1 : function.end] = IN_FUNCTION
+    for start, end in spans:
+        weights[start - 1 : end] = IN_REASON
+    for position in np.flatnonzero(contained.any(axis=1)).tolist():
+        if _IMPORT.match(lines[position]):
+            weights[position] = IN_IMPORT
+    return weights
+
+
+def _add_best_excerpts(
+    shown: BoolArray, contained: Any, weighted: Any, gains: Any, number: int, length: int
+) -> None:
+    """Mark in ``shown`` (L,) up to ``number`` excerpts, greedily by what each adds.
+
+    ``contained`` and ``weighted`` are (L, T), ``gains`` (T,).
+    """
+    best_of_excerpt = _highest_ahead(weighted, length)
+    # An excerpt begins one line before a line that contains a word.
+    begins = np.append(contained.any(axis=1)[1:], False)
+    begins[0] |= contained[0].any()
+    seen = np.zeros(len(gains), dtype=np.bool_)
+    most = 0.0
+    for _ in range(number):
+        allowed = begins & ~_highest_ahead(shown, length)
+        worth = best_of_excerpt @ (gains * np.where(seen, REPEATED_WORD, 1.0)) * allowed
+        worth = worth.round(9)  # so that of equal excerpts the first wins, however sums round
+        start = int(worth.argmax())
+        if not worth[start] or worth[start] < MIN_GAIN * most:
+            break
+        most = most or float(worth[start])
+        shown[start : start + length] = True
+        seen |= contained[start : start + length].any(axis=0)
+
+
+def _highest_ahead(values: npt.NDArray[Any], length: int) -> Any:
+    """(L, ...) largest value of the ``length`` lines from each line on."""
+    padding = np.zeros((length - 1, *values.shape[1:]), values.dtype)
+    padded = np.concatenate((values, padding))
+    return sliding_window_view(padded, length, axis=0).max(axis=-1)

@@ -1,0 +1,47 @@
+"""Features of stage one, the query context that they read, and tables of features."""
+
+from tosloc.rank.features.evidence import KINDS, find_statements, own_frames
+from tosloc.rank.features.query_context import QueryContext
+from tosloc.rank.features.registry import (
+    ALL,
+    FEATURES,
+    FEATURES_VERSION,
+    NAMES,
+    PAPER,
+    PAPER_NAMES,
+    PRIOR_WEIGHTS,
+    columns,
+    scale_by_largest,
+)
+from tosloc.rank.features.tables import (
+    PARTS,
+    WORK_FOLDER,
+    FeatureTable,
+    has_tables,
+    list_blocks,
+    read_blocks,
+    write_listing,
+)
+
+__all__ = [
+    "ALL",
+    "FEATURES",
+    "FEATURES_VERSION",
+    "KINDS",
+    "NAMES",
+    "PAPER",
+    "PAPER_NAMES",
+    "PARTS",
+    "PRIOR_WEIGHTS",
+    "WORK_FOLDER",
+    "FeatureTable",
+    "QueryContext",
+    "columns",
+    "find_statements",
+    "has_tables",
+    "list_blocks",
+    "own_frames",
+    "read_blocks",
+    "scale_by_largest",
+    "write_listing",
+]

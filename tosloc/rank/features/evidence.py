@@ -1,0 +1,291 @@
+"""The ranks of evidence: what a report states outright, and what each statement is worth.
+
+A report says in words where its fault is, and sometimes outright. A statement is no feature: a fit
+learns to distrust it, because words suffice in most of the reports that it learns from. Statements
+are therefore applied after all that was learned, here and nowhere else. They have four ranks:
+
+1. **They bound.** A release or commit in which it works or fails, or the reporter's build, says
+   which history counts (``tosloc.retrieval.history.bounds``). It points at no file.
+2. **They accuse.** The file of such a statement comes first, whatever words suggest: a path in the
+   title, a path that a sentence blames ("Bug in src/door.py"), the only file of a commit that the
+   report blames, and the innermost own frame of a report that has little but a stack trace.
+3. **They point.** The file of such a statement gets a raise. Words may still put another one first.
+4. **They say nothing** beyond their words: a path in code, in a log or in a list of files; a path
+   that several files can mean; frames of libraries and tests, and a second stack trace.
+
+``KINDS`` lists the statements of ranks 2 and 3 with their raises, and how often their files were
+fixed ones. ``tosloc lab evidence`` counts that; docs/method.md has its table.
+
+If statements contradict each other, accusing ones come before those that point. Files of the same
+rank keep the order of their scores, which the strongest statement about each file has raised.
+Statements never add up, because they often repeat each other.
+
+A new kind of statement is a row of ``KINDS``, and a line that yields it in ``find_statements``.
+
+Letters in shapes: F files of the version, N paths.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tosloc.code import text
+from tosloc.code.literals import find_words
+from tosloc.core.arrays import Float32Array, FloatArray
+from tosloc.rank.features.query_context import EVERYDAY, QueryContext, Rows
+from tosloc.rank.features.registry import PAPER_NAMES
+from tosloc.reports.traces import Frame, Locations, locations
+from tosloc.retrieval.history import ReportMessages
+from tosloc.retrieval.paths import VersionPaths
+from tosloc.retrieval.query import Query
+from tosloc.retrieval.texts import top_k
+
+ACCUSES: Final = 100.0
+"""What the value of an accusing statement has in addition to its raise."""
+LEAD: Final = 1.0
+"""Least lead in score of an accused file over all other files."""
+
+
+class Kind(NamedTuple):
+    """A kind of statement that points at a file."""
+
+    name: str
+    raised: float
+    """How much the score of the file is raised: the logarithm of odds, as scores are."""
+    accuses: bool = False
+    """Whether the file comes before all files that no statement accuses."""
+
+    @property
+    def value(self) -> float:
+        """The value of a file that the statement points at, in ``find_asserted``."""
+        return self.raised + (ACCUSES if self.accuses else 0.0)
+
+
+class Statement(NamedTuple):
+    """A statement of a report that points at one file."""
+
+    kind: str
+    """Name of its kind."""
+    row: int
+    """Path row of the file."""
+
+
+KINDS: Final = {
+    kind.name: kind
+    for kind in (
+        Kind("path in the title", 0.4, accuses=True),  # 75 % of 4
+        Kind("path that a sentence blames", 0.6, accuses=True),  # 1 of 1
+        Kind("only file of a blamed commit", 0.6, accuses=True),
+        Kind("innermost frame, little else", 0.6, accuses=True),  # 83 % of 12
+        Kind("file of a blamed commit", 0.6),
+        Kind("link", 0.6),  # 83 % of 36
+        Kind("path in a sentence", 0.6),  # 74 % of 66
+        Kind("quoted text", 0.6),  # 36 % of 55
+        Kind("innermost frame", 0.4),  # 65 % of 83
+        Kind("further frame", 0.3),  # 16 % of 140
+        Kind("place with a line", 0.3),  # 81 % of 21
+        Kind("path elsewhere", 0.0),  # 12 % of 76
+    )
+}
+"""The kinds of statements by name, strongest first.
+
+The comments say how many files of the kind were fixed ones; those of a vague report's innermost
+frame are counted in reports with at most 8 words beside the trace, because few have less. The
+raises were chosen on development reports of 27 projects (docs/method.md). Most are small,
+because the learned weights already follow these statements there."""
+
+MAX_FILES_OF_BLAMED: Final = 20
+"""Most files that a blamed commit points at; one of more files says too little about each."""
+_MAX_WORDS_OF_VAGUE_REPORT: Final = 6
+"""Most words, everyday ones aside, that a report has beside its stack trace if that decides."""
+_WORDS_BEFORE_PATH: Final = 100
+"""Characters before a path in which a sentence may blame it."""
+_BLAMES: Final = re.compile(
+    r"""(?ix)
+    (?: \b(?:bugs?|errors?|defects?|faults?|flaws?|issues?|leaks?|mistakes?|problems?|regressions?
+          |typos?|broken|wrong) \s (?:[^.!?;\n]{0,30}\s)? (?:at|from|in|inside|of|with)
+      | \b(?:because\ of|caused\ by|culprit\ is|due\ to)
+    ) \s (?:(?:the|file|module|script)\s){0,2} [`'"(\[*]{0,3} \Z"""
+)
+"""What precedes a path that a sentence blames."""
+_QUOTE: Final = re.compile(
+    r"""`{1,3}([^`\n]{3,200})`|["\u201c]([^"\u201c\u201d\n]{3,200})["\u201d]"""
+)
+"""A text in back-ticks or in double quotes."""
+_ROUTE: Final = re.compile(r"(?<![\w/.:\\-])/?[\w-]{1,60}(?:/[\w-]{1,60}){1,10}/?(?![\w/.:\\-])")
+"""A route of a service, such as ``api/ws/status``; a path of a file has a suffix."""
+_MAX_QUOTES: Final = 50
+"""Quoted texts of a report that are looked up, the first ones."""
+_MAX_BLOBS_WITH_QUOTES: Final = 30
+"""Blobs that are compared with quoted texts: those with the rarest words of them."""
+_THROWN: Final = re.compile(
+    r'\A\s{0,20}(?:Caused by: |Exception in thread "[^"\n]{0,100}" )?'
+    r"[\w.$]{1,200}(?:Error|Exception|Throwable)(?::|\s{0,5}\Z)"
+)
+"""The beginning of a line with an exception and its message, which belong to a stack trace."""
+
+
+def find_asserted(context: QueryContext, names: Sequence[str]) -> FloatArray:
+    """Return (F,) the value of the strongest statement that points at each file; 0 without one.
+
+    ``names`` are the features of stage one. The paper's method knows no statements.
+    """
+    asserted = np.zeros(context.all_paths)
+    if set(names) <= set(PAPER_NAMES):
+        return context.to_files(asserted)
+    for statement in find_statements(context):
+        value = KINDS[statement.kind].value
+        asserted[statement.row] = max(asserted[statement.row], value)
+    return context.to_files(asserted)
+
+
+def raise_asserted(scores: FloatArray, asserted: FloatArray | Float32Array) -> FloatArray:
+    """Return scores (F,) raised by the values (F,) of ``find_asserted``.
+
+    Accused files keep the order of their raised scores, and lead all others by ``LEAD`` at least.
+    """
+    if not asserted.any():
+        return scores
+    accused = asserted >= ACCUSES
+    raised = scores + np.where(accused, asserted - ACCUSES, asserted)
+    if not accused.any() or accused.all():
+        return raised
+    least = float(raised[~accused].max()) + LEAD
+    for file in np.flatnonzero(accused)[np.argsort(raised[accused], kind="stable")].tolist():
+        raised[file] = max(float(raised[file]), least)
+        least = float(np.nextafter(raised[file], np.inf))
+    return raised
+
+
+def find_statements(context: QueryContext) -> Iterator[Statement]:
+    """Yield the statements of a report that point at one file of the version each.
+
+    Test files are left out, because reports name the tests that fail. So is a place that several
+    files can mean. Statements about the history, which accuse many files at once, are yielded here,
+    one for each file.
+    """
+    paths = context.version.paths
+    places = _find_places(context.query, paths)
+    for kind, rows in (*places, *_find_blamed(context), *_find_quotes(context)):
+        if len(rows) == 1 and not paths.table.test[rows[0]]:
+            yield Statement(kind, rows[0])
+
+
+def _find_places(query: Query, paths: VersionPaths) -> Iterator[tuple[str, Rows]]:
+    """Yield the kind of each statement about a place, with the rows of the files it can mean."""
+    in_title = _written_places(locations(query.title))
+    for place in in_title:
+        yield "path in the title", _rows(place, paths)
+    prose = query.parts.prose
+    in_prose = _written_places(locations(prose))
+    for place in in_prose:
+        before = prose[max(place.offset - _WORDS_BEFORE_PATH, 0) : place.offset]
+        blamed = _BLAMES.search(before) is not None
+        kind = "path that a sentence blames" if blamed else "path in a sentence"
+        yield kind, _rows(place, paths)
+    counted = {place.path for place in (*in_title, *in_prose)}
+    for place in query.locations.paths:
+        if place.path not in counted:
+            yield "path elsewhere", _rows(place, paths)
+    for place in query.locations.links:
+        yield "link", _rows(place, paths)
+    for trace in query.locations.traces:
+        if len(trace) == 1:
+            yield "place with a line", _rows(trace[0], paths)
+    for position, rows in enumerate(own_frames(query, paths)):
+        if position:
+            yield "further frame", rows
+        elif _is_vague(query):
+            yield "innermost frame, little else", rows
+        else:
+            yield "innermost frame", rows
+
+
+def _find_blamed(context: QueryContext) -> Iterator[tuple[str, Rows]]:
+    """Yield each source file of the version that the blamed commits changed, as a row of its own.
+
+    Test files do not count, because a change and its tests come together.
+    """
+    paths = context.version.paths
+    blamed = np.array(context.named_history.blamed_rows, dtype=np.int64)
+    rows = blamed[np.isin(blamed, paths.path_ids) & ~paths.table.test[blamed]].tolist()
+    if len(rows) > MAX_FILES_OF_BLAMED:
+        return
+    kind = "only file of a blamed commit" if len(rows) == 1 else "file of a blamed commit"
+    for row in rows:
+        yield kind, (row,)
+
+
+def _rows(place: Frame, paths: VersionPaths) -> Rows:
+    """Return the path rows of the project's own files that a place can mean."""
+    return tuple(paths.find_by_location(place.place, place.qualified))
+
+
+def _written_places(found: Locations) -> list[Frame]:
+    """Return the paths of a text, and its places with a line that are no stack trace."""
+    alone = [trace[0] for trace in found.traces if len(trace) == 1]
+    return [*found.paths, *alone]
+
+
+def own_frames(query: Query, paths: VersionPaths) -> list[Rows]:
+    """Return the project's own files in the first stack trace that has any, innermost first.
+
+    Each file is there once. After "Caused by" come the frames of what failed first, so they lead:
+    in 29 reports with causes the innermost own frame of the last one was in a fixed file 15 times,
+    that of the whole trace 9 times.
+    """
+    for trace in query.locations.traces:
+        if len(trace) == 1:
+            continue
+        by_cause = sorted(trace, key=lambda frame: -frame.cause)
+        own = []
+        for rows in dict.fromkeys(_rows(frame, paths) for frame in by_cause):
+            if rows and not paths.table.test[list(rows)].any():
+                own.append(rows)
+        if own:
+            return own
+    return []
+
+
+def _find_quotes(context: QueryContext) -> Iterator[tuple[str, Rows]]:
+    """Yield each quoted text or route that is in string literals, with the rows of its files."""
+    quotes = _quoted_texts(context.query)
+    if not quotes:
+        return
+    texts = context.version.text
+    messages = ReportMessages(quotes, texts)
+    blobs_by_quote: defaultdict[str, list[int]] = defaultdict(list)
+    for blob in top_k(messages.rarity, _MAX_BLOBS_WITH_QUOTES).tolist():
+        message = messages.find(blob)
+        if message is not None:
+            blobs_by_quote[message.text].append(blob)
+    for quote in quotes:
+        files = np.flatnonzero(np.isin(texts.rows, blobs_by_quote[quote]))
+        yield "quoted text", tuple(context.version.paths.path_ids[files].tolist())
+
+
+def _quoted_texts(query: Query) -> list[str]:
+    """Return the quoted texts and the routes of two words or more, without marks around them."""
+    told = f"{query.title}\n{query.parts.prose}\n{query.parts.errors}"
+    written = [match[match.lastindex or 0] for match in _QUOTE.finditer(told)]
+    written += _ROUTE.findall(told)
+    texts: dict[str, None] = {}
+    for quote in written[:_MAX_QUOTES]:
+        words = list(find_words(quote))
+        if len(words) > 1:
+            texts[quote[words[0].start() : words[-1].end()]] = None
+    return list(texts)
+
+
+def _is_vague(query: Query) -> bool:
+    """Return whether a report says little beside its stack trace."""
+    words = set(text.terms(query.title))
+    for line in query.parts.prose.splitlines():
+        if not _THROWN.match(line):
+            words.update(text.terms(line))
+    return len(words - EVERYDAY) <= _MAX_WORDS_OF_VAGUE_REPORT

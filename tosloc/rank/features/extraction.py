@@ -1,0 +1,249 @@
+"""Compute the feature tables of labelled reports, in blocks, in parallel, resumable.
+
+The blobs of a block of consecutive versions are loaded and inverted once for all of its versions.
+Each finished block is a file; a second run goes on after the last one.
+
+Letters in shapes: F files of a version, K features.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from tosloc.code.languages import analyser_version
+from tosloc.core.arrays import BoolArray, FloatArray, from_arrays, load_arrays, unpack_words
+from tosloc.core.closing_cache import closing_cache
+from tosloc.core.io import atomic_write, content_key
+from tosloc.core.processes import current_executor, run_in_parallel
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.reports import Case
+from tosloc.core.versions import first_path_by_blob
+from tosloc.git.repository import Repository
+from tosloc.rank.features.evidence import find_asserted
+from tosloc.rank.features.query_context import QueryContext
+from tosloc.rank.features.registry import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
+from tosloc.rank.features.tables import FeatureTable, encode_block
+from tosloc.reports.text import IssueTemplates
+from tosloc.retrieval.history import HistoryIndex
+from tosloc.retrieval.paths import PathTable
+from tosloc.retrieval.query import Query
+from tosloc.retrieval.version_index import VersionIndex
+from tosloc.storage.facts import read_facts
+from tosloc.storage.store import FactStore
+
+HISTORY_FILE: Final = "history.npz"
+"""File of an extraction's folder with the history that its workers read."""
+BLOCK_REPORTS = 48
+"""Number of reports of a block: enough to share the loading, few enough for memory."""
+SAMPLED_FILES: Final = 400
+"""Number of wrong files kept of each training report of the listwise fit; more gained nothing on
+four projects."""
+HARD_SHARE: Final = 0.75
+"""Share of the sampled files that are the best wrong files by the prior; the others are drawn at
+random."""
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """The feature tables of one project, kept in a folder."""
+
+    folder: Path
+    repo_path: Path
+    store_path: Path
+    suffixes: frozenset[str]
+    names: tuple[str, ...]
+    """Names of the features."""
+    history_digest: str
+    """Digest of the history that the workers read, ``HISTORY_FILE`` of the folder."""
+    ancestors: Callable[[str], BoolArray] | None
+    """Tell which commits of the history a version contains; None in workers."""
+    lizard: bool = False
+    """Whether complexity is measured, by lizard."""
+    shared: bool = False
+    """Whether workers read over a network, and the store from a copy that nobody writes."""
+
+    def _block_path(self, cases: Sequence[Case], sampled: int) -> Path:
+        """Return the file of a block; its name depends on everything that its tables depend on."""
+        reports = []
+        labels = []
+        for case in cases:
+            reports.append((case.report.id, case.report.summary, case.report.description))
+            labels.append((case.report.opened_seconds, case.version, case.fixed))
+        made_with = [
+            FEATURES_VERSION,
+            analyser_version(self.lizard),
+            PRIOR_WEIGHTS,
+            self.history_digest,
+            sorted(self.suffixes),
+        ]
+        key = content_key(self.names, reports, labels, sampled, made_with)
+        return self.folder / f"block-{key[:24]}.npz"
+
+    def run(
+        self,
+        cases: Sequence[Case],
+        sampled: int = 0,
+        *,
+        jobs: int = -1,
+        what: str = "features",
+        progress: Progress = ignore_progress,
+    ) -> list[Path]:
+        """Compute the blocks that are missing; return the files of all blocks, in order.
+
+        ``sampled`` is the number of wrong files that are kept of each report; 0 keeps all.
+        """
+        import joblib  # Imported here because answers do not need it.
+
+        assert self.ancestors is not None
+        missing: list[tuple[Sequence[Case], Path]] = []
+        paths: list[Path] = []
+        done = 0
+        for start in range(0, len(cases), BLOCK_REPORTS):
+            block = cases[start : start + BLOCK_REPORTS]
+            path = self._block_path(block, sampled)
+            paths.append(path)
+            if path.exists():
+                done += len(block)
+            else:
+                missing.append((block, path))
+        progress(what, done, len(cases))
+        if not missing:
+            return paths
+        with self._for_workers() as extraction:
+            calls = []
+            for block, path in missing:
+                contained = [self.ancestors(case.version) for case in block]
+                calls.append(joblib.delayed(_extract)(extraction, block, contained, sampled, path))
+            workers = jobs if extraction.shared else min(joblib.effective_n_jobs(jobs), len(calls))
+            with run_in_parallel(calls, workers, ordered=False) as results:
+                for path, content, finished in results:
+                    with atomic_write(path) as temporary:
+                        temporary.write_bytes(content)
+                    done += finished
+                    progress(what, done, len(cases))
+        return paths
+
+    @contextmanager
+    def _for_workers(self) -> Iterator[Extraction]:
+        """Yield this extraction as workers get it.
+
+        Workers of other machines read a copy of the facts that nobody writes, because SQLite's
+        files are not safe over a network while anyone writes them.
+        """
+        if current_executor() is None:
+            yield replace(self, ancestors=None)
+            return
+        folder = self.folder.absolute()
+        copy = folder / "facts.sqlite"
+        with atomic_write(copy) as new, FactStore(self.store_path) as store:
+            store.copy_to(new)
+        try:
+            yield replace(
+                self,
+                folder=folder,
+                repo_path=self.repo_path.absolute(),
+                store_path=copy,
+                ancestors=None,
+                shared=True,
+            )
+        finally:
+            copy.unlink()
+
+
+class _OpenExtraction:
+    """The repository, facts and history that a process needs for every block. Close it."""
+
+    def __init__(self, extraction: Extraction) -> None:
+        arrays = load_arrays(extraction.folder / HISTORY_FILE)
+        paths = unpack_words(arrays["paths"])
+        self.history = from_arrays(HistoryIndex, arrays, "history")
+        self.paths = PathTable.of(paths)
+        self.repo = Repository(extraction.repo_path)
+        for path in paths:
+            # The numbers of paths then mean the same as in the history.
+            self.repo.path_names.id(path)
+        self.templates = IssueTemplates(self.repo)
+        self.store = FactStore(extraction.store_path, unchanging=extraction.shared)
+
+    def close(self) -> None:
+        """Close the facts store and end the repository's git process."""
+        self.store.close()
+        self.repo.close()
+
+
+_open_extraction = closing_cache(1)(_OpenExtraction)
+
+
+def _extract(
+    extraction: Extraction,
+    cases: Sequence[Case],
+    contained: Sequence[BoolArray],
+    sampled: int,
+    path: Path,
+) -> tuple[Path, bytes, int]:
+    """Compute one block; return its path, its bytes and the number of its reports.
+
+    ``contained`` are the commits of the history that each report's version contains.
+    """
+    opened = _open_extraction(extraction)
+    repo = opened.repo
+    snapshots = [repo.snapshot(case.version, extraction.suffixes) for case in cases]
+    corpus = read_facts(opened.store, first_path_by_blob(snapshots), lizard=extraction.lizard)
+    tables = []
+    for case, snapshot, commits in zip(cases, snapshots, contained, strict=True):
+        version = VersionIndex(corpus, snapshot, opened.paths)
+        known = opened.history.as_of(case.report.opened_seconds, commits)
+        template = opened.templates.of_commit(case.version)
+        form_lines = template | known.shared_lines
+        query = Query(case.report, form_lines, known.releases.projects, version.has_term)
+        context = QueryContext(query, version, known, repo)
+        values = columns(context, extraction.names)
+        rows = np.column_stack([*values.values()]).astype(np.float32)
+        fixed_ids = [repo.path_names.ids[name] for name in case.fixed]
+        table = FeatureTable(
+            report=case.report.id,
+            rows=rows,
+            fixed=np.isin(snapshot.path_ids, fixed_ids),
+            weights=np.ones(len(rows), dtype=np.float32),
+            path_ids=snapshot.path_ids,
+            asserted=find_asserted(context, extraction.names).astype(np.float32),
+        )
+        tables.append(sample_table(table, values, sampled, case.version))
+    return path, encode_block(tables), len(cases)
+
+
+def sample_table(
+    table: FeatureTable, values: Mapping[str, FloatArray], number: int, version: str
+) -> FeatureTable:
+    """Keep the fixed files of a whole table and ``number`` others; 0 keeps all.
+
+    ``values`` are the features (F,) by name. The others are the best wrong files by the prior, and
+    some drawn at random, each of which stands for many. The draw depends on the report and the
+    version alone.
+    """
+    if not number or len(table.rows) <= number + int(table.fixed.sum()):
+        return table
+    digest = hashlib.sha256(f"{table.report} {version}".encode()).digest()
+    seed = int.from_bytes(digest[:8], "big")
+    order = np.argsort(-prior(values), kind="stable")
+    wrong = order[~table.fixed[order]]
+    hard, rest = np.split(wrong, [int(number * HARD_SHARE)])
+    drawn = np.random.default_rng(seed).choice(rest, size=number - len(hard), replace=False)
+    weights = np.ones(len(table.rows), dtype=np.float32)
+    weights[drawn] = len(rest) / len(drawn)
+    kept = np.sort(np.concatenate((np.flatnonzero(table.fixed), hard, drawn)))
+    return FeatureTable(
+        table.report,
+        table.rows[kept],
+        table.fixed[kept],
+        weights[kept],
+        table.path_ids[kept],
+        table.asserted[kept],
+    )

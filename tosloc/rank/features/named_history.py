@@ -1,0 +1,389 @@
+"""The part of the history that a report names: earlier changes, and the bounds of a cause."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from tosloc.core.arrays import FloatArray, LongArray
+from tosloc.git.repository import Repository
+from tosloc.reports.text import NamedChange, Role, VersionClaim
+from tosloc.retrieval.history import (
+    NO_BOUNDS,
+    Bounds,
+    End,
+    Release,
+    list_beside,
+    list_brought,
+    normalize_name,
+)
+from tosloc.retrieval.texts import Documents, DocumentsView
+
+if TYPE_CHECKING:
+    from tosloc.rank.features.query_context import QueryContext
+
+MAX_DOCUMENTS: Final = 20
+"""Commits that one name may mean; a name of more, such as that of a long task, tells nothing."""
+MIN_ISSUES_OF_TRACKER: Final = 5
+"""Fewest issues such as PROJ-7 that commits name, if PROJ is a tracker's project.
+
+CIFAR-10 is none."""
+
+
+LENGTH_OF_ID: Final = 40
+"""Characters of a whole commit id, at least."""
+MAX_BLAMED: Final = 10
+"""Blamed commits that are looked at."""
+_ROLES_OF_ENDS: Final = (Role.BUILD, Role.GOOD, Role.BAD)
+
+
+@dataclass(frozen=True)
+class FoundChange:
+    """An earlier change that a report names, as the history has it."""
+
+    written: str
+    """The name as people write it: #6322 or 321d7e5."""
+    name: str
+    """The number as ``tosloc.git.change_names`` has it, "#6322" or "!45"; "" for a commit."""
+    commit: str
+    """Full id of its newest commit; of a merge only if no other commit is known."""
+    at: int
+    """Committer time of that commit, in seconds since 1970."""
+    is_change: bool
+    """Whether the report names a change for certain, not maybe an issue."""
+    rows: tuple[int, ...]
+    """Path rows of the files that it changed, under their present paths."""
+
+
+@dataclass(frozen=True)
+class BlamedCommit:
+    """A commit that, by the report, broke something."""
+
+    written: str
+    """The name as people write it: #6322 or 321d7e5."""
+    commit: str
+    """Full id."""
+    at: int
+    """Committer time, in seconds since 1970; 0 if it is not known."""
+    subject: str
+    """First line of its message; "" if it is not known."""
+    brought: frozenset[str]
+    """Full ids of the commits that it stands for: itself, or what a merge brought."""
+    is_contained: bool
+    """Whether the searched version contains it."""
+
+
+class _Ends(NamedTuple):
+    """Commits in which something works or fails, by a report."""
+
+    good: list[End]
+    bad: list[End]
+    implied: End | None
+    """The release before the first with which it began to fail."""
+
+
+class NamedHistory:
+    """Earlier changes and releases that a query names, as far as they were known."""
+
+    def __init__(self, context: QueryContext) -> None:
+        self._context = context
+        self._history = context.history
+        self._version = context.version.text.snapshot.commit
+        self._repository = context.repository if self._version.strip("0") else None
+
+    @cached_property
+    def _folders(self) -> frozenset[str]:
+        """Normalized names of the version's folders, and of its top-level files."""
+        folders: set[str] = set()
+        for path in self._context.version.text.snapshot.paths:
+            folders.update(path.split("/")[:-1])
+        return frozenset(map(normalize_name, folders))
+
+    def _is_own(self, project: str) -> bool:
+        """Return whether a name means the searched project."""
+        return self._history.releases.is_own(project, self._folders)
+
+    @cached_property
+    def changes(self) -> tuple[FoundChange, ...]:
+        """The earlier changes that the report names as evidence; each changed a source file.
+
+        They are in the report's order. A commit that is a build, or a good or bad end, is no
+        evidence, even if the report names it once more.
+        """
+        found = []
+        surest: dict[str, Role] = {}
+        for named in self._context.query.named_changes:
+            if not self._concerns_project(named):
+                continue
+            change = self._find(named)
+            if change is not None:
+                found.append(change)
+                if named.commit:
+                    surest[change.commit] = max(named.role, surest.get(change.commit, named.role))
+        ends = {commit for commit, role in surest.items() if role in _ROLES_OF_ENDS}
+        return tuple(change for change in found if change.commit not in ends)
+
+    def _concerns_project(self, named: NamedChange) -> bool:
+        """Return whether a name is not that of another project.
+
+        A whole id that the repository contains is this project's, whatever its remote is called.
+        """
+        is_whole = len(named.commit) >= LENGTH_OF_ID
+        return is_whole or not named.project or self._is_own(named.project)
+
+    @cached_property
+    def _tracker_projects(self) -> frozenset[str]:
+        """Projects of issues that the report names, PROJ of PROJ-7, that several commits name."""
+        projects = set()
+        for named in self._context.query.named_changes:
+            if _names_tracker(named):
+                projects.add(_tracker_project(named.name))
+        if not projects:
+            return frozenset()
+        view = self._history.commits
+        issues: Counter[str] = Counter()
+        for name, numbers in view.documents.by_name.items():
+            project = _tracker_project(name)
+            if project in projects and view.known[numbers].any():
+                issues[project] += 1
+        return frozenset(
+            project for project, number in issues.items() if number >= MIN_ISSUES_OF_TRACKER
+        )
+
+    def _find(self, named: NamedChange) -> FoundChange | None:
+        """Return a named change as the history has it; None if it is not known."""
+        history = self._history
+        if _names_tracker(named) and _tracker_project(named.name) not in self._tracker_projects:
+            return None
+        commits = _known_documents(history.commits, named)
+        merges = _known_documents(history.merges, named)
+        reports: list[int] = []
+        if named.name.startswith("#"):
+            by_number = NamedChange(named.written, name=named.name[1:])
+            reports = _known_documents(history.reports, by_number)
+        if not 0 < len(commits) + len(merges) + len(reports) <= MAX_DOCUMENTS:
+            return None
+        sources = [(history.commits, commits), (history.reports, reports), (history.merges, merges)]
+        rows: set[int] = set()
+        for view, numbers in sources:
+            for number in numbers:
+                rows.update(touched_rows(view.documents, number))
+        view, numbers = next(source for source in sources if source[1])
+        newest = max(numbers)
+        documents = view.documents
+        return FoundChange(
+            named.written,
+            named.name,
+            documents.commit_ids[newest],
+            int(documents.times[newest]),
+            named.is_change,
+            tuple(sorted(rows)),
+        )
+
+    @cached_property
+    def blamed(self) -> tuple[BlamedCommit, ...]:
+        """The commits that the report blames, in its order, if the repository contains them.
+
+        Without a repository they are those of the version's history, and a merge stands for itself.
+        """
+        blamed: dict[str, BlamedCommit] = {}
+        for named in self._context.query.named_changes:
+            if named.role is not Role.BLAMED or not self._concerns_project(named):
+                continue
+            for commit in self._commits_of(named)[:MAX_BLAMED]:
+                found = self._describe_blamed(commit, named.written)
+                if found is not None:
+                    blamed.setdefault(commit, found)
+        return tuple(blamed.values())[:MAX_BLAMED]
+
+    def _commits_of(self, named: NamedChange) -> list[str]:
+        """Return the full ids of the commits that a name means, of one commit or of a number."""
+        repository = self._repository
+        if named.commit and repository is not None:
+            resolved = repository.resolve_many([named.commit])[named.commit]
+            return [] if resolved is None else [resolved]
+        commits = []
+        for view in (self._history.merges, self._history.large, self._history.commits):
+            numbers = _known_documents(view, named)
+            if len(numbers) <= MAX_DOCUMENTS:
+                commits += [view.documents.commit_ids[number] for number in numbers]
+        return commits
+
+    def _describe_blamed(self, commit: str, written: str) -> BlamedCommit | None:
+        """Return a blamed commit with what it brought; None for one after the opening."""
+        repository = self._repository
+        if repository is None:
+            return BlamedCommit(written, commit, 0, "", frozenset([commit]), is_contained=True)
+        [info] = repository.commits([commit])
+        if info.committed_at >= self._history.opened:
+            return None
+        brought = frozenset([commit])
+        if len(info.parents) > 1:
+            brought = list_brought(repository, commit, info.parents[0])
+        is_contained = not list_beside(repository, [commit], self._version)
+        subject = info.message.strip().partition("\n")[0].strip()
+        return BlamedCommit(
+            written, commit, info.committed_at, subject, brought, is_contained=is_contained
+        )
+
+    @cached_property
+    def blamed_ids(self) -> frozenset[str]:
+        """Full ids of the commits that the report blames, and of what blamed merges brought."""
+        return frozenset().union(*(blamed.brought for blamed in self.blamed))
+
+    @cached_property
+    def blamed_rows(self) -> tuple[int, ...]:
+        """Path rows of the files that blamed commits changed, under their present paths.
+
+        A merge changed what it brought.
+        """
+        rows: set[int] = set()
+        for blamed in self.blamed:
+            for view in (self._history.commits, self._history.large, self._history.merges):
+                for commit in (blamed.commit, *blamed.brought):
+                    for number in _by_commit(view.documents, commit):
+                        if view.known[number]:
+                            rows.update(touched_rows(view.documents, number))
+        return tuple(sorted(rows))
+
+    @cached_property
+    def _ends(self) -> _Ends:
+        """Good and bad ends that the report states; none without a repository."""
+        repository = self._repository
+        if repository is None:
+            return _Ends([], [], None)
+        releases = self._history.releases.find(self._own_claims, self._history.opened)
+        good = self._ends_of_releases(repository, releases.good)
+        bad = self._ends_of_releases(repository, releases.bad)
+        bad += self._ends_of_releases(repository, releases.used, is_own=True)
+        implied = () if releases.implied is None else (releases.implied,)
+        implied_ends = self._ends_of_releases(repository, implied)
+        for end, role in self._ends_of_commits(repository):
+            (good if role is Role.GOOD else bad).append(end)
+        return _Ends(good, bad, next(iter(implied_ends), None))
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """Where the cause can be by what the report says about releases and commits."""
+        good, bad, implied = self._ends
+        if self._repository is None or not (good or bad):
+            return NO_BOUNDS
+        return Bounds.between(self._repository, self._version, good, bad, implied)
+
+    @cached_property
+    def range(self) -> frozenset[str] | None:
+        """The commits between the ends that the report states; None if it tells no start.
+
+        Most reports only tell which version was used. Then git need not be asked.
+        """
+        good, _, implied = self._ends
+        return self.bounds.range if good or implied is not None else None
+
+    @staticmethod
+    def _ends_of_releases(
+        repository: Repository, releases: Iterable[Release], *, is_own: bool = False
+    ) -> list[End]:
+        """Return the commits of releases."""
+        names = {f"refs/tags/{release.name}": release.name for release in releases}
+        ends = []
+        for tag, commit in (repository.resolve_many(names) if names else {}).items():
+            if commit is not None:
+                ends.append(End(names[tag], commit, is_own))
+        return ends
+
+    def _ends_of_commits(self, repository: Repository) -> list[tuple[End, Role]]:
+        """Return the commits with a role, if they were committed before the opening."""
+        roles: dict[str, Role] = {}
+        for named in self._context.query.named_changes:
+            if named.commit and named.role is not Role.NAMED and self._concerns_project(named):
+                roles[named.commit] = max(named.role, roles.get(named.commit, named.role))
+        ids = repository.resolve_many(roles) if roles else {}
+        ends = []
+        for written, commit in ids.items():
+            if commit is None:
+                continue
+            [info] = repository.commits([commit])
+            if info.committed_at < self._history.opened:
+                role = roles[written]
+                ends.append((End(commit[:10], commit, role is Role.BUILD), role))
+        return ends
+
+    @cached_property
+    def _own_claims(self) -> list[VersionClaim]:
+        """What the report says about versions of this project."""
+        claims = []
+        for claim in self._context.query.version_claims:
+            # A key such as "Python" may also be the name of a folder.
+            folders = frozenset() if claim.state == "used" else self._folders
+            is_own = partial(self._history.releases.is_own, folders=folders)
+            if not claim.products or any(map(is_own, claim.products)):
+                claims.append(claim)
+        return claims
+
+    def in_range(self, view: DocumentsView) -> LongArray:
+        """Return the known documents between the good and bad ends, in order of time."""
+        between = self.range
+        if not between:
+            return np.zeros(0, dtype=np.int64)
+        commit_ids = view.documents.commit_ids
+        numbers = [number for number, commit in enumerate(commit_ids) if commit in between]
+        candidates = np.array(numbers, dtype=np.int64)
+        return candidates[view.known[candidates]]
+
+    @cached_property
+    def range_weights(self) -> FloatArray:
+        """(N,) sum of 1/sqrt(k) over the commits and merges in the range that touched a file."""
+        total = np.zeros(self._context.all_paths)
+        for view in (self._history.commits, self._history.merges):
+            documents = self.in_range(view)
+            weights = 1 / np.sqrt(view.documents.sizes[documents])
+            total += view.scatter_to_files(documents, weights, self._context.all_paths)
+        return total
+
+
+def touched_rows(documents: Documents, number: int) -> Sequence[int]:
+    """Return the path rows of the files that a document touched."""
+    first, last = documents.file_starts[number : number + 2].tolist()
+    rows: list[int] = documents.files[first:last].tolist()
+    return rows
+
+
+def _known_documents(view: DocumentsView, named: NamedChange) -> list[int]:
+    """Return the known documents with a name, or the one with an id."""
+    documents = view.documents
+    if named.commit:
+        numbers: Iterable[int] = _by_commit(documents, named.commit)
+    else:
+        numbers = documents.by_name.get(named.name, ())
+    return [number for number in numbers if view.known[number]]
+
+
+def _names_tracker(named: NamedChange) -> bool:
+    """Return whether a change is named by an issue such as PROJ-7, not by a bare number."""
+    return named.name[:1].isalpha()
+
+
+def _tracker_project(name: str) -> str:
+    """Return the project of an issue, PROJ of PROJ-7; "" for a name without a hyphen."""
+    project, hyphen, _ = name.partition("-")
+    return project if hyphen else ""
+
+
+def _by_commit(documents: Documents, beginning: str) -> Iterator[int]:
+    """Yield the document of a commit by the beginning of its id, if that of one alone."""
+    ids = documents.remember(_sorted_ids)
+    position = bisect_left(ids, (beginning, 0))
+    matching = [item for item in ids[position : position + 2] if item[0].startswith(beginning)]
+    if len(matching) == 1:
+        yield matching[0][1]
+
+
+def _sorted_ids(documents: Documents) -> list[tuple[str, int]]:
+    """Return the commit id of each document with its number, sorted."""
+    return sorted((commit, number) for number, commit in enumerate(documents.commit_ids))

@@ -1,0 +1,450 @@
+"""The features of stage one: functions from a query context to one value for each file.
+
+The paper's four features are ``text``, ``trace``, ``history`` and ``complexity``. docs/features.md
+describes all others and what each is worth, docs/method.md on which reports they were chosen.
+
+This module contains the functions of the files that a report names and of kinds of files, and the
+table of all features. ``text_features.py`` contains the functions of words and of the history.
+
+A value that is the same for every file changes no weighted sum. Trees use such a value to decide
+how much another feature is worth: in a repository of 30 files size and folders mean little, and
+without fixed reports the history means less.
+
+Letters in shapes: F files of the version, N paths.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tosloc.core.arrays import BoolArray, FloatArray
+from tosloc.paths.classify import FileClass, is_hidden_class
+from tosloc.rank.features import text_features
+from tosloc.rank.features.query_context import QueryContext
+from tosloc.rank.features.text_features import weigh_by_rarity
+from tosloc.reports.traces import Frame
+from tosloc.retrieval.paths import PathTable
+from tosloc.retrieval.query import Query
+from tosloc.retrieval.texts import bm25, group_sum, top_k
+
+Formula: TypeAlias = Callable[[QueryContext], FloatArray]
+"""Function from a query context to values (F,)."""
+FEATURES_VERSION = "features21"
+"""Version of the formulas in the names of stored tables; raise it when any value changes."""
+BODY_NAME_WEIGHT: Final = 0.5
+"""Weight of a name of several words outside the title.
+
+If a report writes the whole name of a file in its title, the file was fixed in 50 % of the cases,
+and if elsewhere, in 20 % (20 projects)."""
+NAME_SHARE_POWER: Final = 6
+"""Power of the share of a file name's words that a name has.
+
+If a report writes the whole name of a file, the file was fixed in 24 % of the cases, and if it
+writes a part of the name, in 5 % (20 projects)."""
+COUNTERPART_SOURCES: Final = 100
+"""First files by the prior that lend their share to their tests, and to what they test."""
+
+
+def trace(context: QueryContext) -> FloatArray:
+    """Return 1 / rank of each file among the qualified class names of the stack traces.
+
+    The rank is the order of first appearance; other files have 0.
+    """
+    scores = np.zeros(context.all_paths)
+    rank = 0
+    for name in context.query.qualified_names:
+        rows = [row for row in context.version.paths.find_by_class(name) if scores[row] == 0]
+        if rows:
+            rank += 1
+            scores[rows] = 1.0 / rank
+    return context.to_files(scores)
+
+
+def mention(context: QueryContext) -> FloatArray:
+    """Return 1 for a file whose name the report writes, .5 if it is a plain capitalised word.
+
+    A file that a command, an option or a key names has the share of its name's words that this has.
+    """
+    scores = np.zeros(context.all_paths)
+    for rows in context.mentioned_rows:
+        scores[rows] = np.where(context.version.paths.table.compound_stem[rows], 1.0, 0.5)
+    for name, command_rows, share in context.files_by_name:
+        if name.is_command:
+            scores[[*command_rows]] = np.maximum(scores[[*command_rows]], share)
+    return context.to_files(scores)
+
+
+def rare_frame(context: QueryContext) -> FloatArray:
+    """Return how rare each file's class is in earlier traces, divided by the root of its rank."""
+    return _frame_rarity(context, context.frame_files)
+
+
+def cause_frame(context: QueryContext) -> FloatArray:
+    """Return ``rare_frame`` with ranks that are counted from the last "Caused by" on."""
+    last = max((frame.cause for frame in context.query.frames), default=0)
+    return _frame_rarity(context, [frame for frame in context.frame_files if frame[1] == last])
+
+
+def _frame_rarity(
+    context: QueryContext, frames: Sequence[tuple[str, int, tuple[int, ...]]]
+) -> FloatArray:
+    """Return (F,) the largest rarity / sqrt(rank) among the frames of each file."""
+    scores = np.zeros(context.all_paths)
+    seen: set[str] = set()
+    for name, _, rows in frames:
+        if name in seen:
+            continue
+        seen.add(name)
+        value = context.history.frame_rarity(name) / math.sqrt(len(seen))
+        for row in rows:
+            scores[row] = max(scores[row], value)
+    return context.to_files(scores)
+
+
+def own_frame(context: QueryContext) -> FloatArray:
+    """Return 1 / rank of each file among the project's own frames of a trace, innermost first."""
+    return _rank_scores(context, context.project_frames, 1.0)
+
+
+def named_change(context: QueryContext, *, certain: bool = False) -> FloatArray:
+    """Return (F,) 1/sqrt(k) of each file that an earlier change has touched that the report names.
+
+    k is the number of files of the change. Of several changes the one with fewest files counts.
+    With ``certain`` only names of commits and pull requests count, not those of issues.
+    """
+    scores = np.zeros(context.all_paths)
+    for change in context.named_history.changes:
+        if certain and not change.is_change:
+            continue
+        value = 1 / math.sqrt(len(change.rows))
+        rows = [*change.rows]
+        scores[rows] = np.maximum(scores[rows], value)
+    return context.to_files(scores)
+
+
+def linked(context: QueryContext) -> FloatArray:
+    """Return 1 / sqrt(rank) of each file among those that the report links to.
+
+    The k files of a commit or pull request that the report names have 1 / sqrt(k) at least.
+    """
+    links = _location_scores(context, context.query.locations.links, 0.5)
+    return np.maximum(links, named_change(context, certain=True))
+
+
+def written_path(context: QueryContext) -> FloatArray:
+    """Return 1 / rank of each file among the paths that the report writes.
+
+    A file that a name of several words means has the value of ``_named_file_scores`` at least.
+    """
+    paths = _location_scores(context, context.query.locations.paths, 1.0)
+    return np.maximum(paths, _named_file_scores(context))
+
+
+def _named_file_scores(context: QueryContext) -> FloatArray:
+    """Return (F,) a value of each of the k files that a name of several words means.
+
+    It is s / sqrt(k) for a command, and w s^6 / sqrt(k) for another name. s is the share of the
+    words of the file's name that the name has, w is 1 for a name in the title and .5 elsewhere.
+    """
+    scores = np.zeros(context.all_paths)
+    for name, rows, share in context.files_by_name:
+        if name.is_command:
+            value = share / math.sqrt(len(rows))
+        else:
+            weight = 1.0 if name.in_title else BODY_NAME_WEIGHT
+            value = weight * share**NAME_SHARE_POWER / math.sqrt(len(rows))
+        scores[[*rows]] = np.maximum(scores[[*rows]], value)
+    return context.to_files(scores)
+
+
+def _rank_scores(
+    context: QueryContext, traces: Iterable[Iterable[tuple[int, ...]]], power: float
+) -> FloatArray:
+    """Return (F,) the best 1 / rank^power of each file in the traces.
+
+    A trace is a sequence of locations, a location the rows of the paths that it can mean. The
+    value is divided by the root of the trace's number, from 1, and among the paths of a location.
+    """
+    scores = np.zeros(context.all_paths)
+    for number, locations in enumerate(traces, start=1):
+        for rank, rows in enumerate(locations, start=1):
+            value = 1 / (rank**power * math.sqrt(number)) / len(rows)
+            scores[[*rows]] = np.maximum(scores[[*rows]], value)
+    return context.to_files(scores)
+
+
+def _location_scores(context: QueryContext, locations: Iterable[Frame], power: float) -> FloatArray:
+    """Return ``_rank_scores`` of locations that are no stack frames, each file once."""
+    rows = [context.frame_rows(location) for location in locations]
+    return _rank_scores(context, [dict.fromkeys(filter(None, rows))], power)
+
+
+def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
+    """Return the summed share of the other files in each file's folder.
+
+    The sum is divided by the root of their number; ``shares`` (F,) are those of the prior.
+    """
+    folder = context.version.paths.table.directory[context.version.paths.path_ids]
+    others = np.maximum(np.bincount(folder)[folder] - 1, 1)
+    total = group_sum(folder, shares, 0)
+    return np.asarray(np.maximum(total[folder] - shares, 0.0) / np.sqrt(others))
+
+
+def best_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
+    """Return the largest share among each file's tests, or among the files that it tests.
+
+    Only the first files by ``shares`` (F,), those of the prior, count.
+    """
+    groups = context.version.paths.table.counterpart_group[context.version.paths.path_ids]
+    first = top_k(shares, COUNTERPART_SOURCES)
+    best_of_group: defaultdict[int, list[int]] = defaultdict(list)
+    for file in first.tolist():
+        best_of_group[groups[file]].append(file)
+    scores = np.zeros(len(shares))
+    for file in np.flatnonzero(np.isin(groups, groups[first])).tolist():
+        for other in best_of_group[groups[file]]:
+            if other != file:
+                scores[file] = shares[other]
+                break
+    return scores
+
+
+def language_share(context: QueryContext) -> FloatArray:
+    """Return the share of the version's files that are in each file's language.
+
+    A build script has the largest share, because its language says nothing.
+    """
+    language = context.version.paths.table.language[context.version.paths.path_ids]
+    shares = np.bincount(language)[language] / context.files
+    return np.where(context.version.file_class == FileClass.BUILD, shares.max(), shares)
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A feature: its formula, its reasons, its weight in the prior and its scaling."""
+
+    name: str
+    """Name, which is also its key in weights.json."""
+    values: Callable[..., FloatArray]
+    """Function from a query context to values (F,); a related feature also gets the prior (F,)."""
+    reason: str | None = None
+    """Kind of the reasons for a file that the feature lifts; None if nobody could check one."""
+    prior: float = 0.0
+    """Weight in the prior, which is never fitted."""
+    scaled: bool = True
+    """Whether values are divided by the largest one among the version's files."""
+
+
+def _words(formula: bm25.Formula, weights: Callable[[Query], Mapping[str, float]]) -> Formula:
+    """Return the formula of BM25 for terms of the report that ``weights`` chooses and weighs."""
+    return lambda c: c.score_files(formula, c.hit_weights(weights(c.query)))
+
+
+def _field(formula: bm25.Formula) -> Formula:
+    """Return BM25 of one field of the text."""
+    return lambda c: c.score_files(formula, c.text_terms[1])
+
+
+def _kind(of_paths: Callable[[PathTable], npt.NDArray[Any]]) -> Formula:
+    """Return 1 for the files of a kind that their path shows."""
+    return lambda c: c.to_files(of_paths(c.version.paths.table)).astype(np.float64)
+
+
+def _file_class(file_class: FileClass) -> Formula:
+    """Return 1 for the files of a class, by their path and their text."""
+    return lambda c: (c.version.file_class == file_class).astype(np.float64)
+
+
+def _constant(number: Callable[[QueryContext], int]) -> Formula:
+    """Return ln(1 + number), the same for every file."""
+    return lambda c: np.full(c.files, math.log1p(number(c)))
+
+
+def _compound_weights(query: Query) -> dict[str, float]:
+    """Return the weights of the report's compound names."""
+    return {term: query.weights[term] for term in query.weights.keys() & query.compounds}
+
+
+def _summary_words(query: Query) -> dict[str, float]:
+    """Return weight 1 for each word of the summary."""
+    return dict.fromkeys(query.summary_weights, 1.0)
+
+
+def _text(context: QueryContext) -> FloatArray:
+    """Return the paper's text similarity: rVSM."""
+    return context.version.revised.similarity(context.query.plain_weights)
+
+
+def _chunk(context: QueryContext) -> FloatArray:
+    """Return BM25 of the best chunk of each file."""
+    return context.best_chunk_scores(context.text_terms[1])
+
+
+def _rare_bm25f(context: QueryContext) -> FloatArray:
+    """Return BM25F with weights by rarity in the history."""
+    weights = weigh_by_rarity(context, context.query.fielded_weights)
+    return context.score_files(bm25.bm25f, context.hit_weights(weights))
+
+
+def _rare_chunk(context: QueryContext) -> FloatArray:
+    """Return BM25 of the best chunk of each file with weights by rarity in the history."""
+    weights = weigh_by_rarity(context, context.query.weights)
+    return context.best_chunk_scores(context.hit_weights(weights))
+
+
+def _path(context: QueryContext) -> FloatArray:
+    """Return BM25 of the words of the path."""
+    return context.version.paths.bm25(context.query.weights)
+
+
+def _folders(context: QueryContext) -> FloatArray:
+    """Return BM25 of the words of the folders."""
+    return context.version.paths.bm25(context.query.weights, names=False)
+
+
+def _name_coverage(context: QueryContext) -> FloatArray:
+    """Return the share of the file name's words, by IDF, that the summary contains."""
+    return context.version.paths.name_coverage(frozenset(context.query.summary_counts))
+
+
+def _commit_summary(context: QueryContext) -> FloatArray:
+    """Return BM25 of each file's commit messages, as one text, for the summary."""
+    values = context.aggregated_bm25(context.history.commits, context.query.summary_weights)
+    return context.to_files(values)
+
+
+PAPER: tuple[Feature, ...] = (
+    Feature("text", _text, "words", scaled=False),
+    Feature("trace", trace, "frame", scaled=False),
+    Feature("history", text_features.history, scaled=False),
+    Feature("complexity", text_features.complexity, scaled=False),
+)
+"""The paper's features (docs/method.md, section 2)."""
+DIRECT: tuple[Feature, ...] = (
+    Feature("bm25f", _words(bm25.bm25f, lambda q: q.fielded_weights), "words", prior=0.5),
+    Feature("code", _field(bm25.CODE_FIELD), "words", prior=1.0),
+    Feature("methods", _field(bm25.METHOD_FIELD), "words", prior=0.4),
+    Feature("chunk", _chunk, "words", prior=2.3),
+    Feature("summary", _words(bm25.WHOLE, lambda q: q.summary_weights), "words", prior=1.0),
+    Feature("lead", _words(bm25.WHOLE, lambda q: q.lead_weights), "words"),
+    Feature("coverage", _words(bm25.term_coverage, _summary_words), "words"),
+    Feature("identifiers", _words(bm25.WHOLE, _compound_weights), "words", prior=1.0),
+    Feature("path", _path, "path", prior=0.6),
+    Feature("folders", _folders, "path", prior=0.8),
+    Feature("name_coverage", _name_coverage, "path", prior=0.6),
+    Feature("mention", mention, "name", prior=1.0, scaled=False),
+    Feature("rare_frame", rare_frame, "frame", prior=1.5, scaled=False),
+    Feature("cause_frame", cause_frame, "frame", prior=1.5),
+    Feature("file_documents", text_features.file_documents, "past", prior=1.0),
+    Feature("commit_summary", _commit_summary, "past", prior=0.4),
+    Feature("near_commits", text_features.near_commits, "past", prior=0.4),
+    Feature("near_reports", text_features.near_reports, "past", prior=1.0),
+    Feature("near_package", text_features.near_package, prior=0.8),
+    Feature("folder_reports", text_features.folder_reports),
+    Feature("name_documents", text_features.name_documents, prior=0.7),
+    Feature("recency", text_features.recency, prior=1.0),
+    Feature("activity", text_features.activity(60.0), prior=1.0),
+    Feature("popularity", text_features.activity(math.inf), prior=-1.8),
+    Feature("length", text_features.length),
+    Feature("test", _kind(lambda table: table.test), prior=-0.6, scaled=False),
+    Feature("types", _field(bm25.TYPE_FIELD), "words"),
+    Feature("own_frame", own_frame, "frame", scaled=False),
+    Feature("linked", linked, "name", scaled=False),
+    Feature("written_path", written_path, "name", scaled=False),
+    Feature("example", _kind(lambda table: table.examples), scaled=False),
+    Feature("vendored", _kind(lambda table: table.vendored), scaled=False),
+    Feature("setup", _kind(lambda table: table.setup), scaled=False),
+    Feature("rare_bm25f", _rare_bm25f, "words"),
+    Feature("rare_chunk", _rare_chunk, "words"),
+    Feature("defined_names", text_features.defined_names, "name", scaled=False),
+    Feature("named_change", named_change, "change", scaled=False),
+    Feature("literals", text_features.literals, "message", scaled=False),
+    Feature("generated", _file_class(FileClass.GENERATED), scaled=False),
+    Feature("minified", _file_class(FileClass.MINIFIED), scaled=False),
+)
+"""Features of a query context alone."""
+RELATED: tuple[Feature, ...] = (
+    Feature("co_change", text_features.co_change),
+    Feature("test_counterpart", best_counterpart, "test"),
+    Feature("folder_share", folder_share),
+)
+"""Features that pass the prior on to related files."""
+CONTEXT: tuple[Feature, ...] = (
+    Feature("files", _constant(lambda c: c.files), scaled=False),
+    Feature("known_reports", _constant(lambda c: c.history.reports.number), scaled=False),
+    Feature("known_commits", _constant(lambda c: c.history.commits.number), scaled=False),
+    Feature("report_terms", _constant(lambda c: len(c.query.weights)), scaled=False),
+    Feature("language_share", language_share, scaled=False),
+)
+"""Features that are the same for every file, or nearly: for the learned ranker."""
+
+FEATURES: Mapping[str, Feature] = {
+    feature.name: feature for feature in (*DIRECT, *RELATED, *CONTEXT, *PAPER)
+}
+"""All features by name."""
+ALL: tuple[str, ...] = tuple(FEATURES)
+"""Names of all features."""
+NAMES: tuple[str, ...] = ALL[: -len(PAPER)]
+"""Names of the features of stage one, in the order of its weights, if no configuration differs."""
+PAPER_NAMES: tuple[str, ...] = ALL[-len(PAPER) :]
+"""Names of the paper's features."""
+PRIOR_WEIGHTS: Mapping[str, float] = {
+    feature.name: feature.prior for feature in DIRECT if feature.prior
+}
+"""Weights of the prior by feature."""
+
+
+def prior(columns: Mapping[str, FloatArray]) -> FloatArray:
+    """Return the prior (F,): the softmax over the files of a weighted sum of scaled columns.
+
+    Features of the prior that ``columns`` lacks are left out.
+    """
+    total: Any = np.float64(0.0)
+    for name, weight in PRIOR_WEIGHTS.items():
+        if name in columns:
+            total = total + weight * columns[name]
+    powers = np.exp(total - np.max(total))
+    return np.asarray(powers / powers.sum())
+
+
+def scale_by_largest(values: FloatArray, of: BoolArray | None = None) -> FloatArray:
+    """Divide values by the largest one if that is above 0.
+
+    The largest one of the files ``of`` (F,), by default of all; larger values of others become 1.
+    """
+    if of is None or of.all():
+        largest = float(values.max(initial=0.0))
+        return values / largest if largest > 0 else values
+    largest = float(values[of].max(initial=0.0))
+    return np.minimum(values / largest, 1.0) if largest > 0 else scale_by_largest(values)
+
+
+def columns(context: QueryContext, wanted: Sequence[str]) -> dict[str, FloatArray]:
+    """Return the wanted features' values (F,), made comparable between reports.
+
+    Raises KeyError for an unknown name.
+    """
+    related = [name for name in wanted if FEATURES[name] in RELATED]
+    if not context.files:
+        return dict.fromkeys(wanted, np.zeros(0))
+    direct = [name for name in wanted if name not in related]
+    if related:
+        direct.extend(PRIOR_WEIGHTS)
+    # Values of a minified bundle would make those of all other files small.
+    by_people = ~is_hidden_class(context.version.file_class)
+    computed: dict[str, FloatArray] = {}
+    for name in dict.fromkeys(direct):
+        feature = FEATURES[name]
+        values = feature.values(context)
+        computed[name] = scale_by_largest(values, by_people) if feature.scaled else values
+    shares = prior(computed)
+    for name in related:
+        computed[name] = scale_by_largest(FEATURES[name].values(context, shares), by_people)
+    return {name: computed[name] for name in wanted}

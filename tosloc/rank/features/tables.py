@@ -1,0 +1,119 @@
+"""Feature tables of labelled reports and the files that keep them.
+
+The tables of a block of consecutive reports are one file. Rankers learn from tables and see no
+paths.
+
+Letters in shapes: K features, n rows.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tosloc.core.arrays import (
+    Arrays,
+    BoolArray,
+    Float32Array,
+    FloatArray,
+    IntArray,
+    open_arrays,
+    pack_words,
+    unpack_words,
+    write_arrays,
+)
+from tosloc.core.errors import ToslocError
+from tosloc.core.io import parse_json, read_regular_file, write_text
+from tosloc.core.rankings import Ranking
+from tosloc.retrieval.texts import group_starts
+
+WORK_FOLDER: Final = ".tosloc-work"
+"""Folder, inside a folder of results, of what a command keeps while it works."""
+PARTS: Final = ("train", "validation", "test")
+_LISTING: Final = "blocks.json"
+"""File of a work folder that lists its blocks by part."""
+_COLUMNS: Final = ("rows", "fixed", "weights", "path_ids", "asserted")
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureTable:
+    """Features of one report's files."""
+
+    report: str
+    """Id of the report."""
+    rows: Float32Array
+    """(n, K) features of each file."""
+    fixed: BoolArray
+    """(n,) whether the fix changed the file."""
+    weights: Float32Array
+    """(n,) number of files that each row stands for: 1, or more for sampled files."""
+    path_ids: IntArray
+    """(n,) numbers of the files among the paths of the extraction, in path order."""
+    asserted: Float32Array
+    """(n,) how strongly the report itself points to each file (``evidence.find_asserted``)."""
+
+    def ranking(self, scores: FloatArray, paths: Sequence[str]) -> Ranking:
+        """Rank the files by ``scores`` (n,); ``paths`` are the paths that the numbers mean."""
+        names = [paths[number] for number in self.path_ids.tolist()]
+        return Ranking.from_scores(self.report, names, scores)
+
+
+def read_blocks(paths: Iterable[Path]) -> Iterator[FeatureTable]:
+    """Yield the tables of the files of blocks, in order.
+
+    Raises CheckpointError for a damaged file.
+    """
+    for path in paths:
+        with open_arrays(path, "delete it and run the same command again") as arrays:
+            columns: list[Any] = [arrays[name] for name in _COLUMNS]
+            reports = unpack_words(arrays["reports"])
+            spans = list(zip(reports, pairwise(arrays["starts"].tolist()), strict=True))
+            rows = int(arrays["starts"][-1])
+            if any(len(column) != rows for column in columns):
+                raise ValueError("its columns differ in length")
+        for report, (start, end) in spans:
+            yield FeatureTable(report, *(column[start:end] for column in columns))
+
+
+def encode_block(tables: Sequence[FeatureTable]) -> bytes:
+    """Return the bytes of the file that keeps some tables."""
+    arrays: Arrays = {}
+    for name in _COLUMNS:
+        arrays[name] = np.concatenate([getattr(table, name) for table in tables])
+    arrays["starts"] = group_starts([len(table.rows) for table in tables])
+    arrays["reports"] = pack_words(table.report for table in tables)
+    buffer = io.BytesIO()
+    write_arrays(buffer, arrays, level=1)
+    return buffer.getvalue()
+
+
+def write_listing(work: Path, blocks: Mapping[str, Sequence[Path]]) -> None:
+    """Write down which blocks of a work folder are train, validation and test."""
+    names = {part: [path.name for path in paths] for part, paths in blocks.items()}
+    write_text(work / _LISTING, json.dumps(names, indent=1) + "\n")
+
+
+def has_tables(folder: Path) -> bool:
+    """Return whether a training folder keeps its feature tables, for ``list_blocks``."""
+    return (folder / WORK_FOLDER / _LISTING).is_file()
+
+
+def list_blocks(folder: Path) -> dict[str, list[Path]]:
+    """Return the files of a training's feature tables, by part.
+
+    Raises ToslocError if the folder keeps none.
+    """
+    try:
+        listing = parse_json(read_regular_file(folder / WORK_FOLDER / _LISTING))
+        return {part: [folder / WORK_FOLDER / name for name in listing[part]] for part in PARTS}
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ToslocError(
+            f"{folder} contains no feature tables", hint="train it with {keep_features}"
+        ) from error

@@ -1,0 +1,219 @@
+"""Features computed from words (in files, paths, names and messages) and from the history.
+
+Letters in shapes: F files of the version, B blobs of its corpus, T terms, N paths, D documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tosloc.core.arrays import FloatArray, IntArray
+from tosloc.rank.features.query_context import QueryContext
+from tosloc.reports.text import Name
+from tosloc.retrieval.texts import METHOD, TYPE, min_max, top_k
+from tosloc.retrieval.version_index import VersionIndex
+
+SINGLE_WORD_WEIGHT: Final = 0.5
+"""Weight of a name of one word, whose term may also be a part of longer names."""
+MAX_DEFINED_NAMES: Final = 3.0
+"""Largest value of the feature ``defined_names``."""
+MONTH_DAYS: Final = 30.0
+"""Days of a month."""
+CO_CHANGE_SOURCES: Final = 20
+"""First files by the prior that lend their share to files that change with them."""
+
+
+def complexity(context: QueryContext) -> FloatArray:
+    """Return the summed cyclomatic complexity (E - N + 2) of each file's functions.
+
+    Values are min-max scaled over the version.
+    """
+    view = context.version.text
+    return min_max(view.to_files(view.corpus.complexity.astype(np.float64)))
+
+
+def length(context: QueryContext) -> FloatArray:
+    """Return ln(1 + lines) of each file."""
+    view = context.version.text
+    return np.log1p(view.to_files(view.corpus.lines.astype(np.float64)))
+
+
+def rarities(version: VersionIndex, terms: Iterable[str]) -> dict[str, float]:
+    """Return the inverse document frequency of each term that files of the version contain."""
+    numbers = version.text.corpus.terms
+    known = [term for term in terms if term in numbers]
+    idf = version.text.idf(np.array([numbers[term] for term in known], dtype=np.int64))
+    return dict(zip(known, idf.tolist(), strict=True))
+
+
+def weigh_by_rarity(context: QueryContext, weights: Mapping[str, float]) -> dict[str, float]:
+    """Multiply weights of terms by the rarity of each among earlier reports and among commits."""
+    reports = context.history.reports
+    commits = context.history.commits
+    return {
+        term: weight * reports.rarity(term) * commits.rarity(term)
+        for term, weight in weights.items()
+    }
+
+
+class DefinedName(NamedTuple):
+    """A name that a report writes as code, and the files that define it."""
+
+    name: Name
+    weight: float
+    """3 in the summary, 1 in prose, .5 in code; half of it for a name of one word."""
+    rows: IntArray
+    """Rows of the blobs that define it, as a function or a type."""
+    files: int
+    """Number of the version's files with these blobs."""
+
+
+def find_defined_names(context: QueryContext) -> list[DefinedName]:
+    """Return the report's names that a file of the version contains, each once.
+
+    A name that the report writes several times has its largest weight.
+    """
+    view = context.version.text
+    numbers = view.corpus.terms
+    heaviest: dict[int, tuple[Name, float]] = {}
+    for name, weight in context.query.names:
+        number = numbers.get(name.key)
+        if number is None:
+            continue
+        if not name.compound:
+            weight *= SINGLE_WORD_WEIGHT
+        if number not in heaviest or weight > heaviest[number][1]:
+            heaviest[number] = name, weight
+    postings = view.corpus.postings
+    names = []
+    for number, (name, weight) in heaviest.items():
+        part = postings.term_slice(number)
+        defines = postings.values[part][:, (METHOD, TYPE)].any(axis=1)
+        rows = postings.rows[part][defines]
+        names.append(DefinedName(name, weight, rows, int(view.multiplicity[rows].sum())))
+    return names
+
+
+def defined_names(context: QueryContext) -> FloatArray:
+    """Return how much of what the report names as code each file defines.
+
+    The value is the sum over the names that the file defines of w / (number of files that define
+    the name), at most 3; w is ``DefinedName.weight``.
+    """
+    view = context.version.text
+    values = np.zeros(len(view.corpus))
+    for _, weight, rows, files in find_defined_names(context):
+        values[rows] += weight / max(files, 1)
+    return np.minimum(view.to_files(values), MAX_DEFINED_NAMES)
+
+
+def literals(context: QueryContext) -> FloatArray:
+    """Return ln(1 + r) of each file; r is the rarity of the best message in its string literals.
+
+    It is the summed IDF of the pairs of words that follow each other in the report as in one
+    literal of the file, format fields aside.
+    """
+    return np.log1p(context.version.text.to_files(context.messages.rarity))
+
+
+def history(context: QueryContext) -> FloatArray:
+    """Return norm(number of earlier fixes) + 1 / (months since the last fix + 1) of each file.
+
+    It is 0 for a file that was never fixed; norm is min-max over the version.
+    """
+    reports = context.history.reports
+    fixes = context.to_files(context.history.fixes(context.all_paths))
+    days = context.to_files(context.history.last_touch(reports, context.all_paths))
+    months = days / MONTH_DAYS
+    return np.where(fixes > 0, min_max(fixes) + 1.0 / (months + 1.0), 0.0)
+
+
+def near_commits(context: QueryContext) -> FloatArray:
+    """Return the sum of s/sqrt(k) over the file's commits among the 10 nearest to the report.
+
+    s is the similarity of a commit message, k the number of files that the commit touched.
+    """
+    view = context.history.commits
+    nearest = context.near_commits[:10]
+    values = context.commit_similarities[nearest] / np.sqrt(view.documents.sizes[nearest])
+    return context.to_files(view.scatter_to_files(nearest, values, context.all_paths))
+
+
+def near_reports(context: QueryContext) -> FloatArray:
+    """Return the sum of s^2 exp(-age/730 d)/sqrt(k) over the file's nearest 200 fixed reports."""
+    view = context.history.reports
+    nearest = context.near_reports
+    weights = view.decay_weights(context.history.opened, 730.0)[nearest]
+    values = context.report_similarities[nearest] ** 2 * weights
+    return context.to_files(view.scatter_to_files(nearest, values, context.all_paths))
+
+
+def near_package(context: QueryContext) -> FloatArray:
+    """Return the sum of s/k over the folder's commits among the 300 nearest to the report.
+
+    The sum is divided by the root of the number of files in the folder.
+    """
+    view = context.history.commits
+    nearest = context.near_commits
+    values = context.commit_similarities[nearest] / view.documents.sizes[nearest]
+    by_file = context.to_files(view.scatter_to_files(nearest, values, context.all_paths))
+    return context.version.paths.directory_sum(by_file)
+
+
+def folder_reports(context: QueryContext) -> FloatArray:
+    """Return the sum of s^2/k over the folder's reports among the 100 nearest fixed ones.
+
+    The sum is divided by the root of the number of files in the folder.
+    """
+    view = context.history.reports
+    nearest = context.near_reports[:100]
+    values = context.report_similarities[nearest] ** 2 / view.documents.sizes[nearest]
+    by_file = context.to_files(view.scatter_to_files(nearest, values, context.all_paths))
+    return context.version.paths.directory_sum(by_file)
+
+
+def file_documents(context: QueryContext) -> FloatArray:
+    """Return BM25 of each file's fixed reports, as one text, plus BM25 of its commits, as one."""
+    weights = context.query.weights
+    reports = context.aggregated_bm25(context.history.reports, weights)
+    commits = context.aggregated_bm25(context.history.commits, weights)
+    return context.to_files(reports + commits)
+
+
+def name_documents(context: QueryContext) -> FloatArray:
+    """Return BM25 of the commits of all files whose name shares a word with the file's name.
+
+    It helps files that have no commits of their own.
+    """
+    paths = context.version.paths
+    by_term = context.aggregated_bm25(
+        context.history.commits, context.query.summary_weights, by_name=True
+    )
+    by_path = paths.name_sum(by_term) / np.maximum(paths.name_weight, 1e-9) ** 0.7
+    return context.to_files(by_path)
+
+
+def recency(context: QueryContext) -> FloatArray:
+    """Return 1 / (days since the last commit / 30 + 1) of each file."""
+    days = context.history.last_touch(context.history.commits, context.all_paths)
+    return context.to_files(1.0 / (days / MONTH_DAYS + 1.0))
+
+
+def activity(days: float) -> Callable[[QueryContext], FloatArray]:
+    """Return the feature ln(1 + sum over the file's commits of exp(-age/days)/sqrt(k))."""
+    return lambda context: context.to_files(context.history.activity(days, context.all_paths))
+
+
+def co_change(context: QueryContext, shares: FloatArray) -> FloatArray:
+    """Return how often each file changes together with the first files by the prior.
+
+    The value is the sum over the 20 first files j of p_j x the decayed share of j's commits that
+    touched this file, too; ``shares`` (F,) are the p of all files.
+    """
+    first = top_k(shares, CO_CHANGE_SOURCES)
+    path_ids = context.version.paths.path_ids[first].astype(np.int64)
+    values = context.history.co_change(path_ids, shares[first], context.all_paths)
+    return context.to_files(values)

@@ -1,0 +1,150 @@
+"""Turn the scores of an answer's first files into shares, the first of which is a probability.
+
+The shares are a softmax of the scores with a fitted temperature. The event that is predicted is
+"the fix changed the first file": of the answers whose first file has a share of .3, three in ten
+should be right, so that "name nothing under .3" has a meaning. Shares of one list sum to 1, but a
+fix may change several files. The shares below the first one are therefore no probabilities: they
+divide the chance that the first file is wrong.
+
+``tosloc.rank.model.presence`` multiplies all shares by the probability that the report is about the
+searched project.
+
+Temperature scaling: Guo et al., On Calibration of Modern Neural Networks, ICML 2017.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tosloc.core.arrays import FloatArray
+
+CALIBRATED_FILES: Final = 10
+"""First files that the softmax covers; all others have share 0.
+
+Of 3, 5, 10, 20, 50, 150 and all files, 10 had the least mean loss on 18 validation parts
+(docs/evaluation.md). A fixed number does not depend on the size of the version."""
+DEFAULT_TEMPERATURE: Final = 1.0
+"""Temperature where none was fitted."""
+TEMPERATURE_KEY: Final = "temperature"
+"""Key of the temperature in a run's header."""
+MIN_TEMPERATURE: Final = 0.01
+"""Lowest fitted temperature."""
+MAX_TEMPERATURE: Final = 100.0
+"""Highest fitted temperature."""
+_GRID_POINTS: Final = 24
+"""Temperatures of the first, coarse search."""
+_MAX_FACTOR: Final = 10.0
+"""A matching temperature is searched from the known one divided by this up to times this."""
+_HALVINGS: Final = 40
+"""Steps of the bisection; what they leave of the range is less than the four digits kept."""
+
+
+class JudgedAnswer(NamedTuple):
+    """The first scores of an answer to a labelled report, and whether its first file is right."""
+
+    scores: FloatArray
+    """(F,) scores, best first; only the first ``CALIBRATED_FILES`` are used."""
+    right: bool
+    """Whether the fix changed the first file; False if it changed none that the version has."""
+
+
+def shares(scores: FloatArray, temperature: float) -> FloatArray:
+    """Return the share (F,) of each file of one list.
+
+    The ``CALIBRATED_FILES`` files with the highest scores share 1, all others have 0. A score of
+    -inf means that a file does not count. Equal scores keep their order.
+
+    >>> shares(np.array([0.0, 2.0, -np.inf]), 2.0).round(3).tolist()
+    [0.269, 0.731, 0.0]
+    """
+    result = np.zeros(len(scores))
+    first = np.argsort(-scores, kind="stable")[:CALIBRATED_FILES]
+    if not len(first) or scores[first[0]] == -np.inf:
+        return result
+    powers = np.exp((scores[first] - scores[first[0]]) / temperature)
+    result[first] = powers / powers.sum()
+    return result
+
+
+def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | float = 1.0) -> float:
+    """Return the temperature at which the first shares predict best which first files are right.
+
+    It maximises the likelihood of these events times a prior, under which ln temperature is
+    standard normal. Without any answer the result is ``DEFAULT_TEMPERATURE``, and a few answers
+    that are all right or all wrong do not lead to extreme shares. The reports must not have been
+    learned from. ``counts`` is how many answers each one stands for.
+
+    >>> flat, steep = np.array([1.0, 0.0]), np.array([3.0, 0.0])
+    >>> answers = [JudgedAnswer(flat, True), JudgedAnswer(flat, False), JudgedAnswer(steep, True)]
+    >>> fit_temperature(answers * 50)
+    1.427
+    """
+    from scipy.optimize import minimize_scalar
+
+    gaps = _score_gaps(answers)
+    right = np.array([answer.right for answer in answers], dtype=np.bool_)
+
+    def loss(log_temperature: float) -> float:
+        # The first file's term of the softmax is 1.
+        others = np.exp(gaps[:, 1:] / math.exp(log_temperature)).sum(axis=1)
+        wrong = np.log(np.maximum(others, 1e-12))
+        likelihood = np.where(right, 0.0, wrong) - np.log1p(others)
+        return float(log_temperature**2 / 2 - (likelihood * counts).sum())
+
+    # The loss may have several minima, so that a grid finds the range of the lowest one first.
+    grid = np.linspace(math.log(MIN_TEMPERATURE), math.log(MAX_TEMPERATURE), _GRID_POINTS)
+    best = int(np.argmin([loss(point) for point in grid.tolist()]))
+    low = float(grid[max(best - 1, 0)])
+    high = float(grid[min(best + 1, _GRID_POINTS - 1)])
+    result = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-5})
+    return float(f"{math.exp(float(result.x)):.4g}")
+
+
+def match_temperature(
+    answers: Sequence[JudgedAnswer], known: Sequence[JudgedAnswer], temperature: float
+) -> float:
+    """Return the temperature at which ``answers`` are on average as sure as the ``known`` ones.
+
+    Both answer the same reports, with different weights; ``temperature`` is that of the known
+    answers. Whether answers are right does not count: neither reports that are easier than users'
+    reports nor the scale of the weights may make answers surer. Temperatures from a tenth to ten
+    times the known one are tried; the known one is returned if it already fits.
+
+    >>> flat, steep = np.array([1.0, 0.0]), np.array([3.0, 0.0])
+    >>> match_temperature([JudgedAnswer(steep, True)], [JudgedAnswer(flat, False)], 1.1)
+    3.3
+    """
+    gaps = _score_gaps(answers)
+    wanted = _mean_first_share(_score_gaps(known), temperature)
+    if math.isclose(_mean_first_share(gaps, temperature), wanted, rel_tol=1e-9):
+        return temperature
+    low = max(temperature / _MAX_FACTOR, MIN_TEMPERATURE)
+    high = min(temperature * _MAX_FACTOR, MAX_TEMPERATURE)
+    for _ in range(_HALVINGS):
+        middle = math.sqrt(low * high)
+        if _mean_first_share(gaps, middle) > wanted:
+            low = middle
+        else:
+            high = middle
+    return float(f"{high:.4g}")
+
+
+def _score_gaps(answers: Sequence[JudgedAnswer]) -> FloatArray:
+    """Return (N, CALIBRATED_FILES) first scores minus the best one; -inf where there is no file."""
+    gaps = np.full((len(answers), CALIBRATED_FILES), -np.inf)
+    for row, answer in zip(gaps, answers, strict=True):
+        first = answer.scores[:CALIBRATED_FILES]
+        row[: len(first)] = first - first[:1]
+    return gaps
+
+
+def _mean_first_share(gaps: FloatArray, temperature: float) -> float:
+    """Return the mean share of the answers' first files; 0 if there is no answer."""
+    if not len(gaps):
+        return 0.0
+    others = np.exp(gaps[:, 1:] / temperature).sum(axis=1)
+    return float((1 / (1 + others)).mean())

@@ -1,0 +1,178 @@
+"""Whether a report is about the searched project at all: a second factor of the confidence.
+
+Some file is always the best match, even if the report belongs to another project. The softmax over
+the first files cannot show that, because it compares files with each other. The signals here
+compare the report with the version and its history instead: how many of its words and names occur,
+what it names that exists, and whether an earlier commit is like it. They depend on the report and
+the version alone, not on the weights that rank, and none reads a file.
+
+The logistic model over these signals was fitted to reports that were asked in their own repository
+and in another one (``tosloc lab presence``, docs/evaluation.md).
+
+Letters in shapes: N reports, S signals.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tosloc.core.arrays import BoolArray, FloatArray
+from tosloc.core.io import write_text
+from tosloc.rank.features.query_context import QueryContext
+from tosloc.retrieval.texts import K1, bm25, idf
+
+SIGNALS: Final = (
+    "known_words",
+    "known_names",
+    "best_score",
+    "own_frames",
+    "foreign_frames",
+    "named_files",
+    "own_name",
+    "near_commit",
+    "path_words",
+    "terms",
+)
+"""Names of the signals, in the order of their values; ``presence_signals`` explains them."""
+PRESENCE_FILE: Final = Path(__file__).parents[2] / "defaults" / "presence.json"
+"""The fitted model, which the package contains."""
+LOW_PRESENCE: Final = 0.5
+"""Probability below which an answer says that nothing fits the report well."""
+_UNKNOWN_NAME: Final = 0.5
+"""Value of the signal ``own_name`` if the project's name is not known."""
+_PENALTY: Final = 1e-3
+"""Strength of the L2 penalty on the weights of standardized signals."""
+
+
+@dataclass(frozen=True)
+class PresenceModel:
+    """A logistic model of whether a report is about the searched project."""
+
+    intercept: float
+    weights: Mapping[str, float]
+    """Weight of each signal."""
+    temperature_factor: float = 1.0
+    """Factor of the temperature of shares.
+
+    With it, answers to reports of the project are on average as sure as without the model."""
+
+    def probabilities(self, signals: FloatArray) -> FloatArray:
+        """Return (N,) probabilities for the signals (N, S) of reports."""
+        weights = np.array([self.weights[name] for name in SIGNALS])
+        return np.asarray(1 / (1 + np.exp(-(self.intercept + signals @ weights))))
+
+    def write(self, file: Path) -> None:
+        """Write the model as JSON."""
+        write_text(file, json.dumps(asdict(self), indent=1) + "\n")
+
+
+@cache
+def shipped_presence() -> PresenceModel:
+    """Return the model that the package contains."""
+    return PresenceModel(**json.loads(PRESENCE_FILE.read_text(encoding="utf-8")))
+
+
+def presence_signals(context: QueryContext) -> FloatArray:
+    """Return (S,) the signals of a report and a version.
+
+    Words count by their weight in the query and their IDF; a word that no file has counts most.
+    ``best_score`` is the highest BM25 of a file, divided by the highest that any file could have.
+    ``near_commit`` is the highest cosine of a commit message. It ignores words that no message has,
+    so it counts as much as the share of known words.
+    """
+    query = context.query
+    frames = len(query.frames) + sum(map(len, query.locations.traces))
+    own_frames = len(context.frame_files) + sum(map(len, context.project_frames))
+    places = (*query.locations.links, *query.locations.paths)
+    known_places = sum(bool(context.frame_rows(place)) for place in places)
+    named_files = len(context.mentioned_rows) + len(context.files_by_name) + known_places
+    known_words, best_score = _match_words(context)
+    values = {
+        "known_words": known_words,
+        "known_names": _share_of_known_names(context),
+        "best_score": best_score,
+        "own_frames": math.log1p(own_frames),
+        "foreign_frames": math.log1p(max(frames - own_frames, 0)),
+        "named_files": math.log1p(named_files),
+        "own_name": float(query.names_project) if query.projects else _UNKNOWN_NAME,
+        "near_commit": known_words * float(context.commit_similarities.max(initial=0.0)),
+        "path_words": _share_of_path_words(context),
+        "terms": math.log1p(len(query.weights)),
+    }
+    return np.array([values[name] for name in SIGNALS])
+
+
+def _match_words(context: QueryContext) -> tuple[float, float]:
+    """Return the share of the report's words that any file has, and the scaled best BM25."""
+    numbers, weights = context.text_terms
+    frequency = context.version.text.frequency[numbers]
+    known = float(weights @ (idf(context.files, frequency) * (frequency > 0)))
+    is_known = dict(zip(context.known_words, (frequency > 0).tolist(), strict=True))
+    absent = 0.0
+    for word, weight in context.query.weights.items():
+        # Words of another script say nothing about the project, whose code is mostly English.
+        if word.isascii() and not is_known.get(word):
+            absent += weight
+    rarest = float(idf(context.files, np.zeros(1, dtype=np.int64))[0])
+    total = known + absent * rarest
+    if not total:
+        return 0.0, 0.0
+    best = float(context.score_files(bm25.WHOLE, weights).max(initial=0.0))
+    return known / total, best / (total * (K1 + 1))
+
+
+def _share_of_known_names(context: QueryContext) -> float:
+    """Return the share of the report's compounds that a file has; a half if there is none."""
+    names = context.query.compounds
+    known = sum(map(context.version.has_term, names))
+    return (known + 0.5) / (len(names) + 1)
+
+
+def _share_of_path_words(context: QueryContext) -> float:
+    """Return the share of the title's words that are words of file names of the version."""
+    words = context.query.summary_weights
+    paths = context.version.paths
+    known = 0
+    for word in words:
+        term = paths.table.term_ids.get(word)
+        known += term is not None and bool(paths.name_frequency[term])
+    return known / max(len(words), 1)
+
+
+def fit_presence(signals: FloatArray, at_home: BoolArray, counts: FloatArray) -> PresenceModel:
+    """Return the logistic model that predicts best which reports are about the searched project.
+
+    ``signals`` (N, S) are those of the reports, ``counts`` (N,) how many reports each stands for.
+    Half of each counts as if the project's name were not known.
+    """
+    from scipy.optimize import minimize
+
+    nameless = signals.copy()
+    nameless[:, SIGNALS.index("own_name")] = _UNKNOWN_NAME
+    rows = np.concatenate([signals, nameless])
+    mean = rows.mean(axis=0)
+    deviation = np.maximum(rows.std(axis=0), 1e-9)
+    scaled = np.column_stack([(rows - mean) / deviation, np.ones(len(rows))])
+    signs = np.tile(np.where(at_home, 1.0, -1.0), 2)
+    shares = np.tile(counts, 2) / (2 * counts.sum())
+
+    def loss(weights: FloatArray) -> tuple[float, FloatArray]:
+        margins = signs * (scaled @ weights)
+        penalized = np.append(weights[:-1], 0.0)
+        value = float(shares @ np.logaddexp(0, -margins)) + _PENALTY * float(penalized @ penalized)
+        slopes = -shares * signs / (1 + np.exp(margins))
+        return value, scaled.T @ slopes + 2 * _PENALTY * penalized
+
+    result: Any = minimize(loss, np.zeros(scaled.shape[1]), jac=True, method="L-BFGS-B")
+    weights = result.x[:-1] / deviation
+    intercept = float(result.x[-1] - weights @ mean)
+    rounded = [float(f"{weight:.4g}") for weight in weights.tolist()]
+    return PresenceModel(float(f"{intercept:.4g}"), dict(zip(SIGNALS, rounded, strict=True)))

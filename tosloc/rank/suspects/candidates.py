@@ -1,0 +1,262 @@
+"""Candidates for suspect changes: commits that touched the first files of an answer.
+
+They came before the report was opened, the searched version contains them, and they are within the
+bounds that the report states. Commits that only format code are left out. The patches of the
+leading candidates are read, newest first, and show which commit last wrote each line of the files.
+
+Letters in shapes: C candidates, H files of the answer, K features.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from tosloc.core.answers import Hit
+from tosloc.core.arrays import FloatArray, LongArray
+from tosloc.git.patches import FilePatch, read_patches
+from tosloc.git.repository import Repository, decode_text
+from tosloc.rank.features.query_context import QueryContext
+from tosloc.rank.features.text_features import rarities
+from tosloc.rank.suspects.features import (
+    FEATURES,
+    HISTORY_WEIGHTS,
+    WEIGHTS,
+    TouchingCommit,
+    history_features,
+    patch_features,
+)
+from tosloc.rank.suspects.formatting import is_formatting, read_ignored_revisions
+from tosloc.rank.suspects.line_history import FileLines, without_moves
+from tosloc.retrieval.texts import top_k
+
+MAX_FILES: Final = 5
+"""First files of an answer whose commits are candidates, and most further files of blamed commits.
+"""
+MAX_PATCHES: Final = 40
+"""Candidates whose patches are read."""
+MAX_BYTES: Final = 2_000_000
+"""Bytes of patches that are read."""
+MAX_TERMS: Final = 16
+"""Terms of the report that are looked for in lines: those with the largest weights."""
+RANK_SHARE: Final = 0.1
+"""Part of a file's share that follows from its rank alone, so that no file has a share of 0."""
+
+
+@dataclass
+class Candidates:
+    """The candidates of one report with their features, in order of time."""
+
+    commits: list[str]
+    """(C,) full ids."""
+    times: LongArray
+    """(C,) committer times, in seconds since 1970."""
+    positions: list[list[int]]
+    """(C,) places in the answer of the files that each touched, best first."""
+    sizes: list[float]
+    """(C,) number of source files that each touched."""
+    features: FloatArray
+    """(C, K) in the order of ``FEATURES``."""
+    files: list[FileLines]
+    """(H,) the files of the answer that were searched."""
+    patches: dict[str, list[FilePatch]]
+    """Commit -> its changes of the files, under their present paths, if they were read."""
+    terms: dict[str, float] = field(default_factory=dict)
+    """The report's weightiest terms that files contain, with their weights."""
+    is_incomplete: bool = False
+    """Whether patches could not be read because blobs are missing."""
+
+    def scores(self, weights: Mapping[str, float] = WEIGHTS) -> FloatArray:
+        """Return (C,) the weighted sums of the features; those without a weight do not count."""
+        vector = np.array([weights.get(name, 0.0) for name in FEATURES])
+        scores: FloatArray = self.features @ vector
+        return scores
+
+    def feature(self, place: int, name: str) -> float:
+        """Return a feature of the candidate at a place."""
+        return float(self.features[place, FEATURES.index(name)])
+
+
+def collect_candidates(
+    repository: Repository,
+    context: QueryContext,
+    hits: Sequence[Hit],
+    blamed_files: Sequence[Hit] = (),
+) -> Candidates:
+    """Return the commits that touched the first files of an answer, with their features.
+
+    ``blamed_files`` are further files, which a blamed commit changed; only blamed commits are
+    candidates because of them.
+    """
+    hits = hits[:MAX_FILES]
+    first_files = len(hits)
+    hits = [*hits, *blamed_files[:MAX_FILES]]
+    touching = sorted(_find_touching(context, hits, first_files))
+    features = np.zeros((len(touching), len(FEATURES)))
+    candidates = Candidates(
+        [item.commit for item in touching],
+        np.array([item.at for item in touching], dtype=np.int64),
+        [item.positions for item in touching],
+        [item.size for item in touching],
+        features,
+        [],
+        {},
+    )
+    if touching:
+        shares = file_shares(hits)
+        for name, values in history_features(context, touching, shares).items():
+            features[:, FEATURES.index(name)] = values
+        formatting = _read_leading(repository, context, hits, candidates, shares)
+        _remove(candidates, formatting)
+    return candidates
+
+
+def _remove(candidates: Candidates, commits: Collection[str]) -> None:
+    """Remove some commits from the candidates."""
+    kept = [place for place, commit in enumerate(candidates.commits) if commit not in commits]
+    candidates.commits = [candidates.commits[place] for place in kept]
+    candidates.times = candidates.times[kept]
+    candidates.positions = [candidates.positions[place] for place in kept]
+    candidates.sizes = [candidates.sizes[place] for place in kept]
+    candidates.features = candidates.features[kept]
+
+
+def file_shares(hits: Sequence[Hit]) -> FloatArray:
+    """Return (H,) how likely each file is, summing to 1: mostly its share, if it has one."""
+    by_rank: FloatArray = 1.0 / np.arange(1, len(hits) + 1)
+    by_rank /= by_rank.sum()
+    shares = np.array([hit.share for hit in hits])
+    total = float(shares.sum())
+    if total <= 0:
+        return by_rank
+    return (1 - RANK_SHARE) * (shares / total) + RANK_SHARE * by_rank
+
+
+def _find_touching(
+    context: QueryContext, hits: Sequence[Hit], first_files: int
+) -> Iterator[TouchingCommit]:
+    """Yield the known commits that touched files of an answer under any of their paths.
+
+    Commits out of the bounds that the report states are left out, unless it blames them. Of the
+    files after the ``first_files`` only those blamed commits are yielded.
+    """
+    bounds = context.named_history.bounds
+    blamed = context.named_history.blamed_ids
+    path_numbers = context.version.text.snapshot.path_names.ids
+    for view in (context.history.commits, context.history.large):
+        documents = view.documents
+        positions_by_document: defaultdict[int, list[int]] = defaultdict(list)
+        for position, hit in enumerate(hits):
+            numbers = documents.find_by_file(path_numbers[hit.path])
+            for number in numbers[view.known[numbers]].tolist():
+                positions_by_document[number].append(position)
+        for number, positions in positions_by_document.items():
+            commit = documents.commit_ids[number]
+            is_possible = positions[0] < first_files and bounds.allow(commit)
+            if not is_possible and commit not in blamed:
+                continue
+            similarity = 0.0
+            if view is context.history.commits:
+                similarity = float(context.commit_similarities[number])
+            yield TouchingCommit(
+                int(documents.times[number]),
+                int(documents.commits[number]),
+                commit,
+                positions,
+                float(documents.sizes[number]),
+                similarity,
+            )
+
+
+def _read_leading(
+    repository: Repository,
+    context: QueryContext,
+    hits: Sequence[Hit],
+    candidates: Candidates,
+    shares: FloatArray,
+) -> frozenset[str]:
+    """Read the patches of the leading candidates, and fill in the features that need them.
+
+    Return those of them that only format code. Their lines count for the commits before them.
+    """
+    ignored = read_ignored_revisions(repository, context.version.text.snapshot.commit)
+    leading = set(top_k(candidates.scores(HISTORY_WEIGHTS), MAX_PATCHES).tolist())
+    listed = [place for place, commit in enumerate(candidates.commits) if commit in ignored]
+    leading.update(listed[-MAX_PATCHES:])
+    newest_first = sorted(leading, reverse=True)
+    commits = [candidates.commits[place] for place in newest_first]
+    candidates.terms = _report_terms(context)
+    candidates.files = _read_files(repository, context, hits, shares)
+    patches, is_incomplete = _read_patches(repository, context, hits, commits)
+    candidates.patches = patches
+    candidates.is_incomplete = is_incomplete
+    subjects = []
+    for info in repository.commits(commits):
+        subjects.append(info.message.partition("\n")[0])
+    formatting = set(ignored)
+    own_names = context.history.releases.own_names
+    for place, subject in zip(newest_first, subjects, strict=True):
+        if is_formatting(subject, candidates.sizes[place], own_names):
+            formatting.add(candidates.commits[place])
+    formatting -= context.named_history.blamed_ids
+    columns = patch_features(subjects, patches, candidates.files, candidates.terms, formatting)
+    for name, values in columns.items():
+        candidates.features[newest_first, FEATURES.index(name)] = values
+    return frozenset(formatting)
+
+
+def _read_files(
+    repository: Repository, context: QueryContext, hits: Sequence[Hit], shares: FloatArray
+) -> list[FileLines]:
+    """Return the lines of the files of an answer; none of a file whose blob is missing."""
+    snapshot = context.version.text.snapshot
+    blob_by_path = dict(zip(snapshot.paths, snapshot.blobs, strict=True))
+    texts = dict(repository.texts(list(dict.fromkeys(blob_by_path[hit.path] for hit in hits))))
+    files = []
+    for position, hit in enumerate(hits):
+        text = decode_text(texts.get(blob_by_path[hit.path]) or b"")
+        files.append(FileLines.of(hit, position, float(shares[position]), text))
+    return files
+
+
+def _read_patches(
+    repository: Repository, context: QueryContext, hits: Sequence[Hit], commits: Sequence[str]
+) -> tuple[dict[str, list[FilePatch]], bool]:
+    """Return each commit's changes of the files of an answer, under their present paths.
+
+    Lines that a commit only moves count as unchanged. The second value says whether patches could
+    not be read because blobs are missing.
+    """
+    present_paths = _present_paths(context, [hit.path for hit in hits])
+    read = read_patches(repository, commits, list(present_paths), MAX_BYTES)
+    patches: dict[str, list[FilePatch]] = {commit: [] for commit in commits}
+    for patch in read.files:
+        patches[patch.commit].append(patch._replace(path=present_paths[patch.path]))
+    for commit, files in patches.items():
+        patches[commit] = without_moves(files)
+    return patches, read.unreadable > 0
+
+
+def _report_terms(context: QueryContext) -> dict[str, float]:
+    """Return the report's terms that files contain, with their weights, the largest first."""
+    weights = context.query.weights_without_trace
+    gains = {}
+    for term, rarity in rarities(context.version, weights).items():
+        gains[term] = weights[term] * rarity
+    best = sorted(gains, key=lambda term: (-gains[term], term))
+    return {term: gains[term] for term in best[:MAX_TERMS]}
+
+
+def _present_paths(context: QueryContext, paths: Iterable[str]) -> dict[str, str]:
+    """Return each path that some files have or had, with the path that the file has now."""
+    table = context.version.paths.table
+    numbers = context.version.text.snapshot.path_names.ids
+    present_paths = {path: path for path in paths}
+    for path in list(present_paths):
+        for former in context.history.renames.former_paths(numbers[path]):
+            present_paths.setdefault(table.paths[former], path)
+    return present_paths

@@ -1,0 +1,70 @@
+"""Commits that only format code, which introduce no fault."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+from tosloc.git.repository import Repository, decode_text
+from tosloc.retrieval.history import MAX_FILES, normalize_name
+
+IGNORED_REVISIONS: Final = ".git-blame-ignore-revs"
+"""File of the commits that git blame should ignore."""
+MAX_IGNORED: Final = 10_000
+"""Commits of such a file that are read."""
+_MAX_SUBJECT: Final = 200
+"""Characters of a subject that are read."""
+_TOOLS: Final = frozenset(
+    """ktlint spotless detekt prettier eslint standardjs biome black isort autopep8 yapf ruff flake8
+    pep8 pyupgrade gofmt gofumpt goimports golangci-lint rustfmt clang-format clang-tidy astyle
+    uncrustify scalafmt scalafix checkstyle swiftformat swiftlint rubocop php-cs-fixer phpcs stylua
+    shfmt ormolu fourmolu stylish-haskell editorconfig google-java-format palantir-java-format
+    """.split()
+)
+"""Tools that format code or check its form."""
+_FORM: Final = frozenset(
+    """format formatted formatter formatting reformat reformatted reformatting autoformat lint
+    linter linting whitespace indent indentation style codestyle
+    """.split()
+)
+"""Words that speak of the form of code."""
+_OTHER_WORDS: Final = frozenset(
+    """a add address adopt all and appease apply auto automatically bump by change changes chore
+    code codebase config configuration cs disable enable entire error errors everything everywhere
+    failures file files fix fixed fixes for from in introduce issue issues java js kotlin latest
+    mass new now of on only our pass plugin pre-commit project python re re-enable remove repo
+    rule rules run running satisfy set setup settings some source sources switch tests the to
+    trailing trim update upgrade use using version violation violations warning warnings white
+    whole with space strip clean cleanup up build deps ci
+    """.split()
+)
+"""Words that say nothing of what code does."""
+_WORD: Final = re.compile(r"[a-z][a-z'-]*[a-z\d]|[a-z]")
+_ID: Final = re.compile(r"(?m)^[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
+
+
+def is_formatting(subject: str, files: float = 0, own_names: Collection[str] = ()) -> bool:
+    """Return whether a commit only formats code, by its subject and the number of its files.
+
+    ``own_names`` are the normalized names of the project, which mean no tool: a formatter's own
+    commits are about its code.
+
+    >>> subjects = "Re-enable ktlint indent rule", "Bump ktlint (#12)", "Format dates of invoices"
+    >>> [is_formatting(subject) for subject in subjects]
+    [True, True, False]
+    """
+    words = _WORD.findall(subject[:_MAX_SUBJECT].lower())
+    about_form = [word for word in words if word in _FORM or word in _TOOLS]
+    if not about_form or any(normalize_name(word) in own_names for word in about_form):
+        return False
+    if words[0].startswith("reformat") or (words[0] in _FORM and files > MAX_FILES):
+        return True
+    return all(word in _FORM or word in _TOOLS or word in _OTHER_WORDS for word in words)
+
+
+def read_ignored_revisions(repository: Repository, version: str) -> frozenset[str]:
+    """Return the commits that a version's ``.git-blame-ignore-revs`` lists; none without one."""
+    [(_, content)] = repository.objects([f"{version}:{IGNORED_REVISIONS}"], b"blob")
+    ids: list[str] = _ID.findall(decode_text(content or b""))
+    return frozenset(ids[:MAX_IGNORED])

@@ -1,0 +1,232 @@
+"""The commits that last wrote the lines of a file, read from patches, and what the lines say.
+
+Lines are compared without white space, because a commit that only indents writes nothing.
+
+Letter in shapes: L lines of a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from tosloc.core.answers import Function, Hit
+from tosloc.core.arrays import FloatArray, LongArray
+from tosloc.git.patches import FilePatch, Hunk
+
+MAX_LINES: Final = 20_000
+"""Lines of a file whose last changes are looked for. A longer file was made by a program."""
+_TELLING: Final = re.compile(r"(?:[^\W_][\W_]*){7}")
+"""More letters and digits than "return" has."""
+_WHITE_SPACE: Final = dict.fromkeys(map(ord, " \t\r\f\v"))
+
+
+@dataclass
+class FileLines:
+    """The lines of one file of the answer, and which commit last wrote each."""
+
+    path: str
+    position: int
+    """Place of the file in the answer, from 0."""
+    share: float
+    """How likely the file is; the shares of all files sum to 1."""
+    functions: tuple[Function, ...]
+    positions_by_text: dict[str, list[int]]
+    """Text of a line without white space -> its positions, of lines that say something."""
+    ranks: LongArray
+    """(L,) rank of the best function that contains the line, from 1; 0 outside."""
+    telling: FloatArray
+    """(L,) 1 for a line that says something, else 0."""
+    by_function: FloatArray
+    """(L,) how likely each line is faulty by its function; the sum is 1 if there are functions."""
+    writers: dict[int, str] = field(default_factory=dict)
+    """Position of a line -> commit that last wrote it, of those whose patches were read."""
+
+    @classmethod
+    def of(cls, hit: Hit, position: int, share: float, text: str) -> FileLines:
+        """Return the lines of a file with a text, which the answer has at a position."""
+        lines = text.splitlines()[:MAX_LINES]
+        positions_by_text: defaultdict[str, list[int]] = defaultdict(list)
+        for number, line in enumerate(without_white_space(lines)):
+            if is_telling(line):
+                positions_by_text[line].append(number)
+        telling = np.zeros(len(lines))
+        for positions in positions_by_text.values():
+            telling[positions] = 1.0
+        ranks = np.zeros(len(lines), dtype=np.int64)
+        for rank in range(len(hit.functions), 0, -1):
+            function = hit.functions[rank - 1]
+            ranks[function.start - 1 : function.end] = rank
+        by_function = _normalize(_weigh_functions(hit.functions, np.where(telling > 0, ranks, 0)))
+        return cls(
+            hit.path,
+            position,
+            share,
+            hit.functions,
+            dict(positions_by_text),
+            ranks,
+            telling,
+            by_function,
+        )
+
+    def telling_lines(self, rank: int) -> int:
+        """Return the number of lines of a function, by its rank, that say something."""
+        return int(((self.ranks == rank) & (self.telling > 0)).sum())
+
+    def assign(self, patch: FilePatch) -> tuple[list[int], int]:
+        """Let a patch's commit be the writer of the lines that it added and no later one did.
+
+        Return the positions of these lines, and the rank of the best function that has a line of
+        the patch, changed or beside a change; 0 if none has.
+        """
+        written = []
+        touched: set[int] = set()
+        for hunk in patch.hunks:
+            number = hunk.new_start - 1
+            for line, text in zip(hunk.lines, line_texts(hunk), strict=True):
+                positions = self.positions_by_text.get(text, ())
+                touched.update(positions)
+                if positions and line.startswith("+"):
+                    position = self._nearest_free(positions, number)
+                    if position is not None:
+                        self.writers[position] = patch.commit
+                        written.append(position)
+                number += not line.startswith("-")
+        ranks = self.ranks[list(touched)]
+        ranks = ranks[ranks > 0]
+        return written, int(ranks.min()) if len(ranks) else 0
+
+    def pass_on(self, patch: FilePatch) -> None:
+        """Let the lines that a formatting patch removes mean those that it adds in their place.
+
+        An earlier commit that added such a line then counts as the writer of the later line.
+        """
+        for hunk in patch.hunks:
+            removed = []
+            added = []
+            for line, text in zip(hunk.lines, line_texts(hunk), strict=True):
+                if line.startswith("-"):
+                    removed.append(text)
+                elif line.startswith("+"):
+                    added.append(self.positions_by_text.get(text, []))
+            for number, text in enumerate(removed):
+                # Lines that were joined or split have no partner of their own.
+                partners = [added[number]] if len(added) == len(removed) else added
+                if is_telling(text):
+                    positions = self.positions_by_text.setdefault(text, [])
+                    new = {position for partner in partners for position in partner}
+                    positions += sorted(new.difference(positions))
+
+    def line_ranks(self, hunk: Hunk) -> list[int]:
+        """Return for each line of a hunk the rank of the best function that has it; 0 for none."""
+        ranks = []
+        for text in line_texts(hunk):
+            positions = self.positions_by_text.get(text, ())
+            in_functions = [int(rank) for rank in self.ranks[list(positions)] if rank]
+            ranks.append(min(in_functions, default=0))
+        return ranks
+
+    def _nearest_free(self, positions: Sequence[int], number: int) -> int | None:
+        """Return the position nearest to a line number that has no writer."""
+        free = [position for position in positions if position not in self.writers]
+        if len(free) < 2:
+            return free[0] if free else None
+        return min(free, key=lambda position: abs(position - number))
+
+
+def _weigh_functions(functions: Sequence[Function], ranks: LongArray) -> FloatArray:
+    """Return for each line (L,) the softmax of its function's score, over the function's lines."""
+    weights = np.zeros(len(ranks))
+    if functions:
+        scores = np.array([function.score for function in functions])
+        likely = np.exp(scores - scores.max())
+        for rank in range(1, len(functions) + 1):
+            positions = np.flatnonzero(ranks == rank)
+            weights[positions] = likely[rank - 1] / max(len(positions), 1)
+    return weights
+
+
+def _normalize(values: FloatArray) -> FloatArray:
+    """Return values divided by their sum."""
+    total = float(values.sum())
+    return values / total if total > 0 else values
+
+
+def line_texts(hunk: Hunk) -> list[str]:
+    """Return the lines of a hunk without signs and white space."""
+    return without_white_space([line[1:] for line in hunk.lines])
+
+
+def without_white_space(lines: Sequence[str]) -> list[str]:
+    """Return lines without blanks and tabs.
+
+    >>> without_white_space(["  return cart", "}"])
+    ['returncart', '}']
+    """
+    return "\n".join(lines).translate(_WHITE_SPACE).split("\n") if lines else []
+
+
+def is_telling(text: str) -> bool:
+    """Return whether a line without white space says more than a bracket or a keyword, as code.
+
+    >>> is_telling("returnself.cart"), is_telling("}else{"), is_telling("#thecartisempty")
+    (True, False, False)
+    """
+    return _TELLING.search(text) is not None and not is_comment(text)
+
+
+def is_comment(text: str) -> bool:
+    """Return whether a line without white space begins like a comment, and not like #include.
+
+    >>> is_comment("#thecartisempty"), is_comment("//empty"), is_comment("#include<cart.h>")
+    (True, True, False)
+    """
+    if text.startswith(("#include", "#define", "#if", "#el", "#end", "#pragma", "#[")):
+        return False
+    return text.startswith(("#", "//", "/*", "*", "<!--", '"""'))
+
+
+def without_moves(patches: Sequence[FilePatch]) -> list[FilePatch]:
+    """Return the patches of one commit, in which lines that it only moves count as unchanged.
+
+    A line is moved if the commit adds and removes its text, in the same file or in two.
+    """
+    texts_by_patch = [[line_texts(hunk) for hunk in patch.hunks] for patch in patches]
+    added: set[str] = set()
+    removed: set[str] = set()
+    for patch, hunk_texts in zip(patches, texts_by_patch, strict=True):
+        for hunk, texts in zip(patch.hunks, hunk_texts, strict=True):
+            for line, text in zip(hunk.lines, texts, strict=True):
+                if line[0] == "+":
+                    added.add(text)
+                elif line[0] == "-":
+                    removed.add(text)
+    moved = added & removed
+    if not moved:
+        return list(patches)
+    result = []
+    for patch, hunk_texts in zip(patches, texts_by_patch, strict=True):
+        hunks = []
+        for hunk, texts in zip(patch.hunks, hunk_texts, strict=True):
+            kept = _keep_moved_lines(hunk, texts, moved)
+            if any(line[0] != " " for line in kept.lines):
+                hunks.append(kept)
+        if hunks:
+            result.append(patch._replace(hunks=tuple(hunks)))
+    return result
+
+
+def _keep_moved_lines(hunk: Hunk, texts: Sequence[str], moved: set[str]) -> Hunk:
+    """Return a hunk in which moved lines are context where they are added, and else absent."""
+    lines = []
+    for line, text in zip(hunk.lines, texts, strict=True):
+        if line[0] == " " or text not in moved:
+            lines.append(line)
+        elif line[0] == "+":
+            lines.append(f" {line[1:]}")
+    return hunk._replace(lines=tuple(lines))

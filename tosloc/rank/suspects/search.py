@@ -1,0 +1,114 @@
+"""Find the past commits that may have introduced the fault of a report.
+
+Candidates are commits that touched the first files of an answer. A weighted sum of features orders
+them; docs/method.md, section 6, describes features and weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from tosloc.core.answers import Hit, SuspectChange
+from tosloc.core.errors import pluralize
+from tosloc.git.history import changed_paths
+from tosloc.git.repository import Repository
+from tosloc.rank.explain.reasons import FileReasons, RepositoryLookups
+from tosloc.rank.features.named_history import BlamedCommit, NamedHistory
+from tosloc.rank.features.query_context import QueryContext
+from tosloc.rank.suspects.candidates import collect_candidates
+from tosloc.rank.suspects.descriptions import describe_suspect
+from tosloc.retrieval.texts import top_k
+
+MAX_SUSPECTS: Final = 3
+"""Most suspect changes of an answer."""
+MISSING_BLOBS: Final = "some changes could not be read, because this clone lacks their contents"
+
+
+class SuspectSearch(NamedTuple):
+    """Suspect changes for one report, and what hindered the search."""
+
+    changes: tuple[SuspectChange, ...]
+    """The most suspect first."""
+    notes: tuple[str, ...] = ()
+    """Sentences for the user."""
+
+
+def find_suspects(
+    repository: Repository,
+    reasons: FileReasons,
+    hits: Sequence[Hit],
+    lookups: RepositoryLookups,
+    most: int = MAX_SUSPECTS,
+    blamed_files: Sequence[Hit] = (),
+) -> SuspectSearch:
+    """Return the commits that most likely introduced the fault of an answered report.
+
+    ``reasons`` are those of the answered query; its history ends before the report's opening, and
+    the searched version contains all of it. ``hits`` are the first files of the answer with their
+    functions; only the first ``suspect_candidates.MAX_FILES`` of them count. ``blamed_files`` are
+    further files, which blamed commits changed. Missing blobs give a note, not an error.
+    """
+    context = reasons.context
+    candidates = collect_candidates(repository, context, hits, blamed_files)
+    # Of equal candidates the newest comes first.
+    last = len(candidates.commits) - 1
+    best = [last - place for place in top_k(candidates.scores()[::-1], most).tolist()]
+    found = [describe_suspect(candidates, place, reasons, lookups) for place in best]
+    changes = [*_blamed_elsewhere(repository, context, candidates.commits, lookups), *found]
+    bounds = context.named_history.bounds
+    notes = list(bounds.notes)
+    if bounds.commits and not found:
+        notes.append(f"no commit {bounds.words} touches the first files of the answer")
+    if candidates.is_incomplete:
+        notes.append(MISSING_BLOBS)
+    return SuspectSearch(tuple(changes[:most]), tuple(notes))
+
+
+def _blamed_elsewhere(
+    repository: Repository,
+    context: QueryContext,
+    candidates: Sequence[str],
+    lookups: RepositoryLookups,
+) -> Iterator[SuspectChange]:
+    """Yield the blamed commits of the version that changed none of the searched source files."""
+    for blamed in context.named_history.blamed:
+        if not blamed.is_contained or not blamed.brought.isdisjoint(candidates):
+            continue
+        [path, *_] = changed_paths(repository, blamed.commit) or [""]
+        yield SuspectChange(
+            blamed.commit,
+            datetime.fromtimestamp(blamed.at, UTC),
+            blamed.subject,
+            path,
+            "",
+            ("the report blames it",),
+            (),
+            lookups.commit_url(blamed.commit),
+        )
+
+
+def describe_statements(history: NamedHistory) -> tuple[str, ...]:
+    """Return which commits the report blames, and between which ends the cause is, in words."""
+    return tuple(_describe(history))
+
+
+def _describe(history: NamedHistory) -> Iterator[str]:
+    """Yield the statements, blamed commits first."""
+    for blamed in history.blamed:
+        yield _describe_blamed(blamed)
+    if history.range is not None and history.bounds.sentence:
+        yield history.bounds.sentence
+
+
+def _describe_blamed(blamed: BlamedCommit) -> str:
+    """Return that the report blames a commit, with its date and subject."""
+    text = f"The report blames {blamed.commit[:10]}"
+    if blamed.at:
+        text += f" ({datetime.fromtimestamp(blamed.at, UTC):%Y-%m-%d})"
+    if blamed.brought != {blamed.commit}:
+        text += f", a merge of {pluralize(len(blamed.brought), 'commit')}"
+    if blamed.subject:
+        text += f": {blamed.subject}"
+    return text if blamed.is_contained else f"{text}; the searched version does not contain it"

@@ -1,0 +1,284 @@
+"""Roles of the commits and changes that a report names: blamed, good, bad, a build, or only named.
+
+The words of the sentence around a name decide, and the lines that git bisect prints. docs/method.md
+describes what each role means for an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Final
+
+from tosloc.reports.text.named_versions import state_by_verbs
+
+BEFORE: Final = 160
+"""Characters before a name that are read."""
+AFTER: Final = 100
+"""Characters after a name that are read."""
+
+
+class Role(IntEnum):
+    """What a report says about a commit or change that it names, the surest statement last.
+
+    If a report names one commit in several roles, the last of these roles counts.
+    """
+
+    NAMED = 0
+    """A link or a mention: evidence for the files that it changed, and no more."""
+    BUILD = 1
+    """What the reporter ran, such as a hash beside a version. Nothing later is the cause."""
+    GOOD = 2
+    """Something works there, so that nothing that it contains is the cause."""
+    BAD = 3
+    """Something fails there, so that nothing that it lacks is the cause."""
+    BLAMED = 4
+    """The reporter says that it broke something: the first suspect."""
+
+
+_BISECT_LINE: Final = re.compile(
+    r"""(?ix) (?:\A|\n) [\s>$\#*-]{0,9} (?:
+      (?:git\ bisect\ )?(?P<good>good|old) | (?:git\ bisect\ )?(?P<bad>bad|new)
+    | git\ bisect\ (?P<started>start) | (?:git\ bisect\ )?(?P<skipped>skip)
+    ) :? (?P<rest>[ ][^\n]{0,100})? \Z"""
+)
+"""A line of ``git bisect log``, or a command of it, up to a commit."""
+_FULL_HASH: Final = re.compile(r"[0-9a-f]{7,64}")
+_WORD: Final = re.compile(r"[a-z@][a-z@'’-]*|\d[\w.]*")
+_LINK_TEXT: Final = re.compile(r"\[[^\[\]\n]{1,80}\]\(\Z")
+"""The text of a Markdown link, before its address."""
+_SENTENCE_END: Final = re.compile(r"[.!?;](?=\s|\Z)|\n")
+_FILLERS: Final = frozenset(
+    """the this that a an my our git following commit commits change changes changeset revision rev
+    hash sha id pr pull request merge mr patch was is are be seems to main master trunk head branch
+    develop dev build of @ just likely probably apparently
+    """.split()
+)
+"""Words between a statement and the commit that it is about."""
+_PHRASES: Final = frozenset("seems appears head build version".split())
+"""Words with which "to" or "of" says nothing: "seems to be", "head of"."""
+_CULPRITS: Final = tuple("culprit offend guilty blam suspect responsib".split())
+_CAUSES: Final = (*_CULPRITS, *"broke break introduc caus regress trigger".split())
+"""Beginnings of words that accuse a commit."""
+_BEGINNINGS: Final = ("start", "beg")
+_SEARCHES: Final = ("bisect", "trac", "track", "narrow", "point", "pinpoint", "led", "lead")
+"""Beginnings of words that tell the result of a search for the cause."""
+_FINDINGS: Final = ("result", "show", "found", "find", "identif", "gave", "giv", "say", "reveal")
+"""Beginnings of words before what bisecting found."""
+_FAILURES: Final = tuple(
+    "fail break broke crash error bug wrong stop longer hang regress issue problem".split()
+)
+_CURES: Final = ("fix", "help", "solv", "resolv", "work", "disappear", "gone", "away", "cure")
+_SUCCESSES: Final = ("work", "fine", "ok", "pass", "good", "correct")
+_NEGATIONS: Final = frozenset("not no never isn't wasn't doesn't didn't".split())
+_PLACES: Final = (["with"], ["at"], ["in"], ["on"], ["using"])
+_NEW_CLAUSE: Final = frozenset("and but it i when if because".split())
+"""Words after which another clause begins."""
+_BESIDE_VERSION: Final = re.compile(
+    r"(?i)\d\.\d[\w.+-]{0,40}[\s,:@+]{0,2}[(\[]?[@\s]?"
+    r"(?:rev(?:ision)?|commit|git|hash|sha|build|g)?[\s:.,-]{0,2}\Z"
+)
+"""A version right before a commit: 0.65.2 (760d1b7c)."""
+_BUILD_BEFORE: Final = re.compile(
+    r"""(?ix)
+      [(\[]rev(?:ision)?[ .:]{1,2}\Z
+    | \blines?[ ]\d{1,7}(?:[ ](?:to|-)[ ]\d{1,7})?\s{1,20}in\s{1,20}\Z  # an excerpt of the code
+    | \d:\Z                                                            # v3.7.1:260ec2c36a
+    | \bas[ ]of[ ]\Z
+    | [-+]g\Z                                                          # v1.2-5-g260ec2c36a
+    | \(@[ ]\Z
+    | \b(?:at|using|checkout|head|master|main|trunk|dev|develop|branch|version|build|built|nightly
+        |hash|sha)
+      (?:[ ](?:the|git|commit|revision|changeset|hash|sha|of|is|from|at|on|master|main
+        |version)){0,3}
+      [\s:=(@'"`*]{1,4}\Z
+    """
+)
+"""What precedes a commit that is only the version in which something was seen."""
+_BUILD_AFTER: Final = re.compile(
+    r"(?i)[`*]{0,2}[ ,]{1,2}(?:\(?(?:built|compiled)\b|\d{4}-\d\d-\d\d[)\]])"
+)
+"""What follows such a commit: "760d1b7c built 2025-08-01", "(760d1b7c 2025-08-01)"."""
+_KEY: Final = re.compile(
+    r"(?i)(?:\A|\n)[^\n:=]{0,40}(?:commit|revision|hash|sha|version|git|build)[^\n:=]{0,30}"
+    r"[:=][\s'\"`*]{0,4}\Z"
+)
+"""The key of a line that gives a version, such as "Git commit: "."""
+_TOLD_KEY: Final = re.compile(r"(?i)fix")
+"""A word in such a key that says that the commit is no version."""
+
+
+def read_role(text: str, start: int, end: int, *, is_commit: bool = True) -> Role | None:
+    """Return the role of the name from ``start`` to ``end``; None for a commit that says nothing.
+
+    A number of a change, which is no commit, is blamed or only named.
+
+    >>> text = "Works at 12ab34c, but started to fail with 56cd78e. I run 1.2 (90ef12a)."
+    >>> [read_role(text, at, at + 7).name for at in map(text.find, ("12ab", "56cd", "90ef"))]
+    ['GOOD', 'BLAMED', 'BUILD']
+    """
+    before = text[max(0, start - BEFORE) : start]
+    after = text[end : end + AFTER]
+    bisected = _BISECT_LINE.search(before)
+    if bisected:
+        return _role_in_log(bisected) if is_commit else None
+    words_before = _words_before(before)
+    words_after = _words_after(after)
+    is_beside_version = is_commit and _BESIDE_VERSION.search(before) is not None
+    range_end = _range_end(words_before)
+    if is_commit and range_end is not None:
+        return range_end
+    if not is_beside_version and _is_blamed(words_before, words_after):
+        return Role.BLAMED
+    if not is_commit:
+        return Role.NAMED
+    state = state_by_verbs(words_before, words_after)
+    if state == "works" or _works_there(words_before, words_after):
+        return Role.GOOD
+    if is_beside_version:
+        return Role.BUILD
+    if state is not None:
+        return Role.BAD
+    if _BUILD_BEFORE.search(before) or _BUILD_AFTER.match(after):
+        return Role.BUILD
+    key = _KEY.search(before)
+    return Role.BUILD if key is not None and not _TOLD_KEY.search(key[0]) else Role.NAMED
+
+
+def _role_in_log(line: re.Match[str]) -> Role | None:
+    """Return the role of a commit in a line of git bisect; None for one that was skipped."""
+    if line["skipped"]:
+        return None
+    if line["good"]:
+        return Role.GOOD
+    if line["bad"]:
+        return Role.BAD
+    # "git bisect start" is followed by the bad commit, then by good ones.
+    return Role.GOOD if _FULL_HASH.search(line["rest"] or "") else Role.BAD
+
+
+def _words_before(before: str) -> list[str]:
+    """Return the words of the sentence before a name, without the fillers right before it.
+
+    If the name begins its line, these are the words of the line that announces it, such as a
+    heading.
+    """
+    for line in reversed(_LINK_TEXT.sub("", before).split("\n")):
+        words = _without_fillers(_WORD.findall(_SENTENCE_END.split(line)[-1].lower()))
+        if words:
+            return words
+        if line.rstrip().endswith((".", "!", "?")):
+            return []
+    return []
+
+
+def _without_fillers(words: Sequence[str]) -> list[str]:
+    """Return words without fillers, versions and ids at their end."""
+    kept = list(words)
+    while kept and (kept[-1] in _FILLERS or kept[-1][0].isdigit() or _is_id(kept[-1])):
+        # "due to commit X", "bisected it to X": a relation is no filler, but "seems to be X" is.
+        if kept[-1] in ("to", "of") and not _PHRASES.intersection(kept[-2:-1]):
+            break
+        kept.pop()
+    return kept
+
+
+def _is_id(word: str) -> bool:
+    """Return whether a word is the id of a commit."""
+    return _FULL_HASH.fullmatch(word) is not None and not word.isalpha()
+
+
+def _words_after(after: str) -> list[str]:
+    """Return the words of the sentence after a name, up to the next id."""
+    words = []
+    for word in _WORD.findall(_SENTENCE_END.split(after)[0].lower()):
+        if _is_id(word):
+            break
+        words.append(word)
+    return words
+
+
+def _begins_with(words: Sequence[str], beginnings: tuple[str, ...]) -> bool:
+    """Return whether any word begins like one of some others."""
+    return any(word.startswith(beginnings) for word in words)
+
+
+def _range_end(before: Sequence[str]) -> Role | None:
+    """Return the role of an end of a range, "between X and Y"; None for any other name."""
+    if before[-1:] == ["between"]:
+        return Role.GOOD
+    return Role.BAD if before[-1:] == ["and"] and "between" in before[-4:-1] else None
+
+
+def _works_there(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Return whether a sentence goes on after a name to say that something works there."""
+    if before[-1:] not in _PLACES:
+        return False
+    for position, word in enumerate(after[:10]):
+        if word in _NEGATIONS or word.startswith(_FAILURES):
+            return False
+        if word.startswith(_SUCCESSES):
+            return position > 0
+    return False
+
+
+def _is_blamed(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Return whether the words around a name say that it broke something."""
+    if _is_accused_after(after):
+        return True
+    if not before:
+        return False
+    last = before[-1]
+    earlier = before[-8:-1]
+    nearest = before[-4:-1]
+    if last.startswith("revert"):
+        # "Reverting X fixes it", "it works again after reverting X"; not "This reverts X".
+        return last != "reverts" and _begins_with([*earlier, *after[:8]], _CURES)
+    if _NEGATIONS.intersection(nearest):
+        return False
+    if last.startswith(_CULPRITS) or before[-2:] == ["first", "bad"] or last.startswith("bisect"):
+        return True
+    if last in ("regression", "cause", "breaking"):  # "Regression: X"
+        return True
+    if last.startswith(_FINDINGS) and _begins_with(earlier, ("bisect",)):
+        return True
+    if last in ("since", "after"):
+        works = _begins_with(earlier, _SUCCESSES) and not _begins_with(earlier, _FAILURES)
+        is_failure = last == "since" or _begins_with([*earlier, *after[:6]], _FAILURES)
+        return is_failure and not works
+    if last in ("before", "to") and (last == "before" or earlier[-1:] == ["prior"]):
+        return _begins_with(earlier, _SUCCESSES)
+    return _relates_cause(last, earlier)
+
+
+def _is_accused_after(after: Sequence[str]) -> bool:
+    """Return whether the words after a name accuse it: "X broke it", "X is the first bad"."""
+    words = after[:6]
+    if _NEGATIONS.intersection(words):
+        return False
+    if "first" in words and words[words.index("first") + 1 :][:1] == ["bad"]:
+        return True
+    # A verb that follows soon: "X, which broke it", "X appears to have caused".
+    for word in words:
+        if word.startswith(_CAUSES):
+            return True
+        if word in _NEW_CLAUSE:
+            return False
+    return False
+
+
+def _relates_cause(last: str, earlier: Sequence[str]) -> bool:
+    """Return whether a relation such as "by" follows a word that tells of a cause."""
+    if last not in ("with", "in", "by", "from", "to", "at", "of", "on"):
+        return False
+    nearest = earlier[-3:]
+    if last == "to" and earlier[-1:] == ["due"]:
+        return True
+    if last == "of" and earlier[-1:] in (["because"], ["result"]):
+        return True
+    if any(word.startswith("reproduc") for word in earlier):
+        return False
+    if _begins_with(nearest, _SEARCHES) or _begins_with(earlier, ("bisect",)):
+        return last in ("to", "at", "on", "in")
+    return _begins_with(nearest, (*_CAUSES, *_BEGINNINGS))

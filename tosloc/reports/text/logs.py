@@ -1,0 +1,176 @@
+"""Logs in reports: which lines are of a log, which say what failed, and long ones made short."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from typing import Final, NamedTuple
+
+from tosloc.reports.traces.line_shapes import LONGEST_SHAPED_LINE
+from tosloc.reports.traces.lines import is_julia_frame
+
+MAX_QUIET_LINES: Final = 100
+"""Number of different lines of logs without an error that are read of a text."""
+MAX_ERROR_LINES: Final = 500
+"""Number of different lines of logs with an error that are read of a text."""
+_LOG: Final = re.compile(
+    r"""(?x) \s* (?:
+      [\[(<]?\d{4}[-/.]\d{2}[-/.]\d{2}[T\ ]\d{1,2}:\d{2} | \d{2}/\d{2}/\d{2}\ \d{2}:\d{2}:\d{2}
+    | [\[(]?\d{1,2}:\d{2}:\d{2}(?:[.,]\d{1,6})?[\])]?\s |
+      [A-Z][a-z]{2}\ {1,2}\d{1,2}\ \d{2}:\d{2}:\d{2}
+    | [IWEF]\d{4}\ \d{2}:\d{2}:\d{2} | \[\s?\d{1,8}(?:\.\d{1,9})?\]\s | (?:time|ts
+      |level)="?[\w:\-+.]+"?\s
+    | [\[(]?(?:DEBUG|INFO|WARN|WARNING|TRACE|NOTICE|VERBOSE|info|debug|warn)[\])]?\s?[:|\-\[\]]
+    | \[(?:ERROR|FATAL|error)\]\s
+    | \[\s?\d{1,3}%\] | \d{1,3}%\| | (?:Epoch|Iteration)\s\d | Step\s\d+/\d+
+    | (?:Collecting|Downloading|Requirement\ already|Installing\ collected|Processing
+      |Building\ wheel|Using\ cached
+        |Successfully)\s
+    )"""
+)
+"""How lines of logs begin."""
+_QUIET: Final = re.compile(
+    r"\b(?:INFO|INF|DEBUG|DBG|TRACE|TRC|VERBOSE|NOTICE|FINE|FINER|FINEST|CONFIG)\b|\blevel=\"?(?:info|debug|trace)"
+    r"|\"level\":\s?\"(?:info|debug|trace)|[\[(](?:info|debug|trace|verbose)[\])]|\A\s*(?:I|D)\d{4}\s"
+)
+"""A level of a line of a log that says that all is well."""
+_SEVERE: Final = re.compile(
+    r"\b(?:ERROR|ERR|FATAL|FTL|SEVERE|CRITICAL|CRIT|PANIC|EMERG|ALERT)\b|\blevel=\"?(?:error|fatal|panic)"
+    r"|\"level\":\s?\"(?:error|fatal)|[\[(](?:error|err|fatal|crit)[\])]|\A\s*(?:E|F)\d{4}\s"
+)
+"""A level of a line of a log that says that something failed."""
+_FAILURE: Final = re.compile(
+    r"[Ee]rror\b|Exception\b|\b[Pp]anic|\b[Ff]ail(?:ed|ure|s)?\b|\b[Ff]atal\b|Traceback|\bWARN(?:ING)?\b"
+)
+"""Words of failures, where a line has no level."""
+_LEVEL_WITHIN: Final = 120
+"""Characters of a line of a log in which its level stands."""
+_ESCAPED_FRAME: Final = re.compile(
+    r"""(?x) \\n (?:
+      (?: (?:\\t){1,2} | [ ]{2,8} ) (?: at\s | File\s\\?" | (?:[A-Za-z]:)?/[\w.] )
+    | \#\d{1,3}\s{1,3}/
+    )"""
+)
+"""The beginning of a stack frame after an escaped line break."""
+_ESCAPED: Final = {r"\n": " \n", r"\r": "  ", r"\t": " \t", r"\"": ' "'}
+_ESCAPE: Final = re.compile(r"\\[nrt\"]")
+_ALL_ZEROS: Final = str.maketrans("123456789", "000000000")
+
+
+class CondensedText(NamedTuple):
+    """A text without most quiet lines of its logs, and where the others were."""
+
+    text: str
+    starts: tuple[int, ...] = (0,)
+    """Offsets in ``text`` at which a run of kept lines begins, ascending."""
+    original_starts: tuple[int, ...] = (0,)
+    """Offsets of these in the original text."""
+
+    def original_offset(self, offset: int) -> int:
+        """Return the offset in the original text of an offset in this one."""
+        run = bisect(self.starts, offset) - 1
+        return self.original_starts[run] + offset - self.starts[run]
+
+
+def expand_escapes(text: str) -> str:
+    """Return a text in which stack traces that a logger wrote into one line have their lines.
+
+    Loggers of JSON write a trace as a string with escapes. Every character keeps its offset.
+
+    >>> expand_escapes(r'{"error":"x\\n\\tat a.B.c(B.java:1)"}').splitlines()
+    ['{"error":"x ', ' \\tat a.B.c(B.java:1)"}']
+    """
+    if not _ESCAPED_FRAME.search(text):
+        return text
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if _ESCAPED_FRAME.search(line):
+            lines[number] = _ESCAPE.sub(lambda escape: _ESCAPED[escape[0]], line)
+    return "\n".join(lines)
+
+
+def condense_logs(text: str) -> CondensedText:
+    """Leave out repeated lines of long logs, and quiet ones beyond the first ``MAX_QUIET_LINES``.
+
+    Lines are the same if only digits differ. Lines beside errors stay. So what is read of a log
+    takes time for what it says, not for its length.
+    """
+    if text.count("\n") < MAX_QUIET_LINES:
+        return CondensedText(text)
+    lines = text.splitlines(keepends=True)
+    kept = _kept_lines(lines)
+    starts: list[int] = []
+    original_starts: list[int] = []
+    size = 0
+    offset = 0
+    was_kept = False
+    for line, is_kept in zip(lines, kept, strict=True):
+        if is_kept and not was_kept:
+            starts.append(size)
+            original_starts.append(offset)
+        if is_kept:
+            size += len(line)
+        offset += len(line)
+        was_kept = is_kept
+    condensed = "".join(line for line, is_kept in zip(lines, kept, strict=True) if is_kept)
+    return CondensedText(condensed, tuple(starts) or (0,), tuple(original_starts) or (0,))
+
+
+def _kept_lines(lines: list[str]) -> list[bool]:
+    """Return which lines ``condense_logs`` keeps."""
+    kept = [True] * len(lines)
+    shapes: set[str] = set()
+    quiet = 0
+    errors = 0
+    after_error = False
+    for number, line in enumerate(lines):
+        if not is_logged(line):
+            after_error = False
+            continue
+        shape = without_digits(line)
+        is_new = shape not in shapes
+        shapes.add(shape)
+        if log_level(line) == "error":
+            errors += is_new
+            kept[number] = is_new and errors <= MAX_ERROR_LINES
+            if kept[number] and number:
+                kept[number - 1] = True
+            after_error = kept[number]
+            continue
+        quiet += is_new
+        kept[number] = after_error or (is_new and quiet <= MAX_QUIET_LINES)
+        after_error = False
+    return kept
+
+
+def without_digits(line: str) -> str:
+    """Return a line with each digit replaced by 0, which repeated lines of a log share."""
+    return line.translate(_ALL_ZEROS)
+
+
+def is_logged(line: str) -> bool:
+    """Return whether a line is one of a log, by its time, its level or its program."""
+    if len(line) > LONGEST_SHAPED_LINE or _LOG.match(line) is None:
+        return False
+    return not is_julia_frame(line)
+
+
+def log_level(line: str) -> str:
+    """Return "error" for a line of a log that says that something failed, else "quiet".
+
+    >>> [log_level(line) for line in ("[INF] it failed", "1:00 ERROR no")]
+    ['quiet', 'error']
+    >>> [log_level(line) for line in ("1:00 it failed", "1:00 up")]
+    ['error', 'quiet']
+    """
+    beginning = line[:_LEVEL_WITHIN]
+    if _SEVERE.search(beginning):
+        return "error"
+    if _QUIET.search(beginning):
+        return "quiet"
+    return "error" if names_failure(line) else "quiet"
+
+
+def names_failure(line: str) -> bool:
+    """Return whether a line has a word of failures, such as Error or failed."""
+    return _FAILURE.search(line) is not None

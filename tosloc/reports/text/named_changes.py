@@ -1,0 +1,170 @@
+"""Earlier changes that a report names: commits, pull requests, merge requests and issues."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import Final, NamedTuple
+
+from tosloc.reports.text.commit_roles import Role, read_role
+from tosloc.reports.text.markup import COMMENT
+
+MAX_NAMES: Final = 50
+"""Most changes that are taken from a report: those that it names first."""
+MAX_MATCHES: Final = 2_000
+"""Matches that are examined in a long text, such as a log."""
+MIN_NUMBER: Final = 10
+"""Smaller numbers after "#" count things of the report itself: bug #1, step #2."""
+MAX_FRAME_NUMBER: Final = 500
+"""Largest number after "#" at the beginning of a line that may be that of a stack frame."""
+
+_NUMBER: Final = r"[1-9]\d{0,6}"
+_COMMIT: Final = "(?:[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{7,12})"
+"""A commit, or as much of its id as people write; other lengths are addresses and the like."""
+_COLOUR_LENGTHS: Final = (3, 6)
+"""Digits of a colour in a style sheet: "#333;"."""
+_STANDARDS: Final = (
+    "UTF|UCS|SHA|MD|AES|ISO|IEC|IEEE|RFC|CVE|CWE|PEP|JSR|JEP|HTTP|TLS|SSL|CP|GPL|LGPL"
+)
+"""Names before a number that are no project of a tracker: UTF-8, SHA-256, CVE-2020-1234."""
+_NAMES: Final = re.compile(
+    rf"""(?x)
+      https?://(?P<host>[\w.-]{{1,100}})/(?P<path>[\w.~/-]{{1,200}}?)/
+        (?:(?:pull/\d{{1,7}}/)?commits?/(?P<linked_commit>{_COMMIT})(?![0-9a-f])
+          |(?P<kind>pulls?|issues|merge_requests|pull-requests|work_items)/(?P<linked>{_NUMBER})\b)
+    | show_bug\.cgi\?id=(?P<bugzilla>{_NUMBER})\b
+    | (?<![\w/&.\#"'=-])(?:(?P<owner>[\w.-]{{1,60}}/[\w.-]{{1,60}}))?\#(?P<hash>{_NUMBER})
+        (?![\w"'-])
+    | (?<![\w/-])(?i:gh)-(?P<gh>{_NUMBER})\b
+    | (?<![\w!/])!(?P<request>{_NUMBER})(?![\w.])
+    | (?<![\w/-])(?i:pr|pull[ ]request|issue|ticket|bug|bz)[ ]\#?(?P<word>{_NUMBER})\b(?!\.\d)
+    | (?<![\w/-])(?!(?:{_STANDARDS})-)(?P<jira>[A-Z][A-Z0-9]{{1,9}}-{_NUMBER})(?![\w-]|\.\d)
+    | (?:(?<![\w./-])(?:(?P<at>[\w.-]{{1,60}}/[\w.-]{{1,60}})@)?|(?<=\d[-+]g))(?P<commit>{_COMMIT})
+        (?![\w-]|\.\w)
+    """
+)
+_RELATION: Final = re.compile(
+    r"(?i)\b(?:since|in|by|from|after|with|pr|pull|request|commit|reverts?|reverted|regression|of)"
+    r"[ \t(]{1,3}\Z"
+)
+"""Words before the number of a change."""
+_COMMIT_WORD: Final = re.compile(r"(?i)(?:commit|revision|changeset|sha)[ :]{0,2}\Z")
+_OTHER_ID: Final = re.compile(r"(?i)\bindex[ ]\Z|(?<!\()@\Z")
+"""What precedes the id of a blob in a diff, or of an object of Java."""
+
+
+class NamedChange(NamedTuple):
+    """An earlier change that a report names, by a commit or by a number."""
+
+    written: str
+    """The name as people write it: #6322, GH-12, bug 56663, !45, 321d7e5."""
+    name: str = ""
+    """The name as ``tosloc.git.change_names`` has it, "#6322" or "!45"; "" for a commit."""
+    commit: str = ""
+    """Id of the commit, or its beginning; "" for a number."""
+    project: str = ""
+    """Path of the project on the web, "pallets/flask"; "" if the report does not say which."""
+    is_change: bool = True
+    """Whether it names a change for certain: a commit or a pull request, not maybe an issue."""
+    role: Role = Role.NAMED
+    """What the report says about it."""
+
+
+def find_named_changes(text: str) -> tuple[NamedChange, ...]:
+    """Return the earlier changes that a text names, in its order, each once in its surest role.
+
+    >>> [change.written for change in find_named_changes("Since #6322 (commit 321d7e5), see GH-12")]
+    ['#6322', '321d7e5', 'GH-12']
+    >>> link = "https://github.com/pallets/flask/pull/4944"
+    >>> [(change.name, change.project) for change in find_named_changes(f"Broken by {link}")]
+    [('#4944', 'pallets/flask')]
+    >>> find_named_changes("colour '#333333', step #1, deadbeef, 2024 times")
+    ()
+    """
+    visible = COMMENT.sub(" ", text)
+    changes: dict[tuple[str, str, str], NamedChange] = {}
+    for match in islice(_NAMES.finditer(visible), MAX_MATCHES):
+        change = _read_match(match)
+        if change is None:
+            continue
+        role = read_role(visible, match.start(), match.end(), is_commit=bool(change.commit))
+        if role is None:
+            continue
+        change = change._replace(role=role, is_change=change.is_change or role is Role.BLAMED)
+        key = (change.name, change.commit, change.project)
+        earlier = changes.get(key)
+        if earlier is None or earlier.role < role:
+            changes[key] = change
+    return tuple(islice(changes.values(), MAX_NAMES))
+
+
+def _read_match(match: re.Match[str]) -> NamedChange | None:
+    """Return the change that a match names; None if it names none."""
+    project = (match["owner"] or match["path"] or "").removesuffix("/-")
+    if match["linked_commit"]:
+        commit = match["linked_commit"]
+        return NamedChange(commit[:10], commit=commit, project=project)
+    if match["commit"]:
+        return _read_commit(match)
+    if _is_too_small(match["request"]) or _is_too_small(match["word"]):
+        return None
+    if match["request"] or match["kind"] == "merge_requests":
+        number = match["request"] or match["linked"]
+        return NamedChange(f"!{number}", name=f"!{number}", project=project)
+    if match["jira"]:
+        return NamedChange(match["jira"], name=match["jira"], is_change=False)
+    if match["hash"] and not _is_reference(match):
+        return None
+    if match["word"] or match["gh"]:
+        written = " ".join(match[0].split())
+        is_change = written.lower().startswith("p") or _follows_relation(match)
+        return NamedChange(written, f"#{match['word'] or match['gh']}", is_change=is_change)
+    for group in ("linked", "bugzilla", "hash"):
+        if match[group]:
+            name = f"#{match[group]}"
+            is_change = (match["kind"] or "").startswith("pull")
+            if group == "hash":
+                is_change = _follows_relation(match)
+            return NamedChange(name, name, project=project, is_change=is_change)
+    return None
+
+
+def _read_commit(match: re.Match[str]) -> NamedChange | None:
+    """Return a commit that is written by itself; None for another word or number.
+
+    Digits alone, or letters alone, need a word before them that says that it is a commit.
+    """
+    commit = match["commit"]
+    if match["at"]:
+        return NamedChange(commit[:10], commit=commit, project=match["at"])
+    before = match.string[max(0, match.start() - 12) : match.start()]
+    if _OTHER_ID.search(before):
+        return None
+    if (commit.isdigit() or commit.isalpha()) and not _COMMIT_WORD.search(before):
+        return None
+    return NamedChange(commit[:10], commit=commit)
+
+
+def _follows_relation(match: re.Match[str]) -> bool:
+    """Return whether a word before a number says that it is the number of a change."""
+    before = match.string[max(0, match.start() - 16) : match.start()]
+    return _RELATION.search(before) is not None
+
+
+def _is_too_small(number: str | None) -> bool:
+    """Return whether a number, if there is one, rather counts things of the report itself."""
+    return number is not None and int(number) < MIN_NUMBER
+
+
+def _is_reference(match: re.Match[str]) -> bool:
+    """Return whether a number after "#" may refer to a change, rather than count something."""
+    if match["owner"]:
+        return True
+    if _is_too_small(match["hash"]):
+        return False
+    if match.string.startswith(";", match.end()) and len(match["hash"]) in _COLOUR_LENGTHS:
+        return False
+    line_start = match.string.rfind("\n", 0, match.start()) + 1
+    before = match.string[line_start : match.start()].strip()
+    begins_line = not before or before.endswith("frame")
+    return not begins_line or int(match["hash"]) > MAX_FRAME_NUMBER

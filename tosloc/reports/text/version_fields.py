@@ -1,0 +1,146 @@
+"""Versions in the fields of a report's form: affected, last working and installed ones.
+
+A field is a key with a value in its line, in a cell of a table, or in the line below a heading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from tosloc.reports.text.markup import COMMENT
+from tosloc.reports.text.named_versions import VERSION, State, VersionClaim
+
+MAX_LINES: Final = 2_000
+"""Lines that are looked at; forms are short."""
+MAX_FIELDS: Final = 50
+"""Fields with a version that are returned."""
+_FIELD: Final = re.compile(
+    r"[\s>|\#*_`+•-]{0,12}(?P<key>[A-Za-z][^:=|\n]{0,80}?)[\s*_`]{0,6}[:=|][\s*_`|]{0,8}"
+    r"(?P<value>[^\s*_`|][^\n]{0,100})"
+)
+"""A key with its value: "- **Version:** 2.0.7", "| Version | 2.0.7 |"."""
+_HEADING: Final = re.compile(
+    r"\s{0,3}(?:\#{1,6}\s{1,3}|\*\*|[-*]\s)?(?P<key>[A-Za-z`][^\n]{0,100}?)[\s*_`]{0,6}[:?]?"
+    r"[\s*_`]{0,6}"
+)
+"""A line that is only a key. Its value is in the next line."""
+_IS_HEADING: Final = re.compile(r"\s{0,3}(?:\#{1,6}\s|\*\*)|[^\n]{0,120}[:?][\s*_`]{0,6}\Z")
+_COMMAND: Final = re.compile(r"[\s$>`]{0,6}(?P<key>[\w.-]{1,40})\s--?v(?:ersion)?[\s`]{0,4}")
+"""A command that prints a version in the next line."""
+_TABLE_RULE: Final = re.compile(r"[\s|:-]{3,240}")
+"""The line between the heads of a table and its rows."""
+_BLANK: Final = re.compile(r"[\s`*_>|~]{0,20}(?:text|console|shell|bash|sh)?\s{0,4}")
+"""A line without words, or the beginning of a fence."""
+_WORD: Final = re.compile(r"[A-Za-z][\w.+'-]{0,40}")
+_FILLERS: Final = frozenset(
+    """version versions release releases tag number the of a an which what is are was you your
+    using use used do did does have running run installed current exact output in on with this bug
+    issue problem happen happened occurs occurred see seeing seen software app application program
+    package library product project please provide reporting or commit and i am we info information
+    command affected affects s
+    """.split()
+)
+"""Words of keys that name no product."""
+_VERSION_WORDS: Final = frozenset("version versions release releases tag affected affects".split())
+_VALUE_WORDS: Final = frozenset(
+    "version v release latest stable tag is at least the yes it in".split()
+)
+"""Words before a version in a value that name no product."""
+_WORKING: Final = ("work", "good", "ok", "fine")
+_BROKEN: Final = ("broke", "break", "affect", "fail", "bad", "faulty")
+_BEGINNING: Final = ("regress", "introduc", "since", "start", "first")
+_NEGATIONS: Final = frozenset("not no non never longer stopped stops".split())
+_OTHER_FACTS: Final = tuple("fix target minim requir support milestone expect compat".split())
+"""Beginnings of words in keys of versions in which nothing was seen."""
+_SYSTEMS: Final = frozenset("browser os device platform system phone smartphone desktop".split())
+"""Keys before a bare "Version" that is theirs: "- Browser: Firefox", "- Version: 98.0.1"."""
+MAX_PRODUCT_WORDS: Final = 3
+
+
+def find_version_fields(text: str) -> tuple[VersionClaim, ...]:
+    """Return what the fields of a report's form say about versions, in its order.
+
+    >>> form = "**Version:** 2.0.7\\n### Last working version\\n\\n2.0.5\\n- Python version: 3.9"
+    >>> [(claim.version, claim.state, claim.products) for claim in find_version_fields(form)]
+    [('2.0.7', 'used', ()), ('2.0.5', 'works', ()), ('3.9', 'used', ('python',))]
+    """
+    claims: dict[tuple[str, State, tuple[str, ...]], VersionClaim] = {}
+    previous_words: Sequence[str] = ()
+    for key, value in _read_fields(COMMENT.sub(" ", text)):
+        words = [word.lower().strip(".'-") for word in _WORD.findall(key)]
+        claim = _read_claim(words, value)
+        if claim is not None and not claim.products and not _SYSTEMS.isdisjoint(previous_words):
+            claim = claim._replace(products=tuple(previous_words))
+        previous_words = words
+        if claim is not None:
+            claims.setdefault(claim, claim)
+    return tuple(islice(claims.values(), MAX_FIELDS))
+
+
+def _read_fields(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each key with its value, and "" as the value of a key that has none."""
+    heading = ""
+    previous_cells: list[str] = []
+    columns: list[str] = []
+    for line in islice(text.splitlines(), MAX_LINES):
+        if _BLANK.fullmatch(line):
+            continue
+        start = line[:240]
+        if "--" in start and _TABLE_RULE.fullmatch(start):
+            columns = previous_cells
+            continue
+        previous_cells = _split_cells(start)
+        if columns and len(previous_cells) == len(columns) and VERSION.match(previous_cells[0]):
+            yield from zip(columns, previous_cells, strict=True)
+            continue
+        field = _FIELD.match(start)
+        if field is not None and not VERSION.search(field["key"]):
+            yield field["key"], field["value"]
+            heading = ""
+            continue
+        if heading:
+            yield heading, start
+        key = _COMMAND.fullmatch(line)
+        if key is None and len(line) < 140 and _IS_HEADING.match(line):
+            key = _HEADING.fullmatch(line)
+        heading = "" if key is None else key["key"]
+
+
+def _split_cells(line: str) -> list[str]:
+    """Return the cells of a row of a Markdown table; the whole line if it is none."""
+    return [cell.strip(" *_`") for cell in line.strip().strip("|").split("|")]
+
+
+def _read_claim(words: Sequence[str], value: str) -> VersionClaim | None:
+    """Return what a field with some words in its key says about a version; None if nothing."""
+    match = VERSION.search(value[:80])
+    if match is None or any(word.startswith(_OTHER_FACTS) for word in words):
+        return None
+    state, products = _read_key(words)
+    if state is None:
+        return None
+    before = [word.lower() for word in _WORD.findall(value[: match.start()])]
+    named = [word for word in before if word not in _VALUE_WORDS]
+    if len(before) > MAX_PRODUCT_WORDS:
+        return None  # a sentence
+    return VersionClaim(match["number"], state, products or tuple(named))
+
+
+def _read_key(words: Sequence[str]) -> tuple[State | None, tuple[str, ...]]:
+    """Return what a key says about its version, and the product that it names."""
+    is_negated = not _NEGATIONS.isdisjoint(words)
+    rest = [word for word in words if word not in _FILLERS and word != "version"]
+    if any(word.startswith(_WORKING) for word in words):
+        return ("fails" if is_negated else "works"), ()
+    if "from" in words:
+        return None, ()  # "Regression from version": the last good one, or the first bad one
+    if any(word.startswith(_BEGINNING) for word in words):
+        return "begins", ()
+    if any(word.startswith(_BROKEN) for word in rest):
+        return "fails", ()
+    if len(rest) > MAX_PRODUCT_WORDS or (not rest and _VERSION_WORDS.isdisjoint(words)):
+        return None, ()
+    return "used", tuple(rest)

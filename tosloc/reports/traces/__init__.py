@@ -1,0 +1,23 @@
+"""Stack traces, and other places in source code that a text names."""
+
+from tosloc.reports.traces.parser import (
+    Frame,
+    Locations,
+    frame_name,
+    frames,
+    locations,
+    qualified_names,
+    source_of_object,
+    without_frames,
+)
+
+__all__ = [
+    "Frame",
+    "Locations",
+    "frame_name",
+    "frames",
+    "locations",
+    "qualified_names",
+    "source_of_object",
+    "without_frames",
+]

@@ -1,0 +1,49 @@
+"""The history of a version: documents of commits and reports, renames, releases."""
+
+from tosloc.retrieval.history.bounds import NO_BOUNDS, Bounds, End, list_beside, list_brought
+from tosloc.retrieval.history.history_index import (
+    COMMITS,
+    HISTORY_VERSION,
+    MAX_FILES,
+    HistoryAsOf,
+    HistoryIndex,
+    aggregate_by_file,
+    aggregate_by_name_term,
+    build_history,
+    commit_payloads,
+    index_commits,
+    report_documents,
+    report_terms,
+    strip_trailers,
+)
+from tosloc.retrieval.history.messages import ReportMessages
+from tosloc.retrieval.history.releases import Release, Releases, check_releases, normalize_name
+from tosloc.retrieval.history.renames import Renames, check_renames
+
+__all__ = [
+    "COMMITS",
+    "HISTORY_VERSION",
+    "MAX_FILES",
+    "NO_BOUNDS",
+    "Bounds",
+    "End",
+    "HistoryAsOf",
+    "HistoryIndex",
+    "Release",
+    "Releases",
+    "Renames",
+    "ReportMessages",
+    "aggregate_by_file",
+    "aggregate_by_name_term",
+    "build_history",
+    "check_releases",
+    "check_renames",
+    "commit_payloads",
+    "index_commits",
+    "list_beside",
+    "list_brought",
+    "normalize_name",
+    "report_documents",
+    "report_terms",
+    "strip_trailers",
+]

@@ -1,0 +1,439 @@
+"""A repository's commits and labelled reports as documents, and values of its files as of a time.
+
+Nothing later than the report's opening is used. Letters in shapes: D documents, E (document, group)
+pairs, G groups, N paths, T terms.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from tosloc.code import text
+from tosloc.core.arrays import BoolArray, FloatArray, IntArray, LongArray
+from tosloc.core.reports import BugReport, Case
+from tosloc.core.versions import StringTable
+from tosloc.git.fixes import change_names, is_fix_message
+from tosloc.git.history import History
+from tosloc.reports import traces
+from tosloc.reports.text import NO_SHARED_LINES, SharedLines, expand_escapes
+from tosloc.reports.traces import frame_name
+from tosloc.retrieval.history.releases import NO_RELEASES, Releases
+from tosloc.retrieval.history.renames import NO_RENAMES, PathEvent, Renames, follow_renames
+from tosloc.retrieval.paths.path_index import PathTable, VersionPaths
+from tosloc.retrieval.texts.documents import DAY, Document, Documents, DocumentsView
+from tosloc.retrieval.texts.formulas import K1, B, length_norm, saturate_tf
+from tosloc.retrieval.texts.payloads import pack, unpack
+from tosloc.retrieval.texts.postings import Postings, group_starts, group_sum, row_sums
+
+COMMITS: Final = "commits"
+"""Prefix of the analyser's name of commit facts."""
+HISTORY_VERSION: Final = 9
+"""Version of the stored facts of commits.
+
+Raise it whenever they change: with ``commit_payloads``, or with what reads commits and analyses
+texts (``git.history``, ``git.renames``, ``git.change_names``, ``git.fixes``, ``code.text``)."""
+MAX_FILES: Final = 30
+"""Most source files of a commit; those that touch more say little about any file.
+
+Chosen on the validation reports of four projects."""
+MAX_LARGE_FILES: Final = 1_000
+"""Most source files of a commit that is kept at all; a larger one imports or moves a project."""
+NO_DOCUMENTS: Final = Documents.collect([])
+_CACHED_TERMS: Final = 2_000
+"""Terms whose frequencies in aggregated documents are remembered; queries share their terms."""
+_TRAILER: Final = re.compile(
+    r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by"
+    r"|acked-by)\b.*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def file_name_terms(documents: Documents, table: PathTable) -> Postings:
+    """Return the terms that the names of each document's files contain, with value 1."""
+    rows, terms = table.name_terms
+    terms_by_path = Postings.group_by_term(rows, terms, rows, len(table))
+    number = max(len(table.term_ids), 1)
+    selection = terms_by_path.select(documents.files)
+    pairs = np.repeat(documents.pair_document, selection.sizes) * number + selection.rows
+    pair_documents, pair_terms = np.divmod(np.unique(pairs), number)
+    starts = group_starts(np.bincount(pair_documents, minlength=len(documents)))
+    return Postings(starts, pair_terms.astype(np.int32), np.ones(len(pair_terms)))
+
+
+class AggregatedDocuments:
+    """Known documents joined to one long text for each of G groups.
+
+    A group is a file, or all files whose names share a term. ``groups`` are the groups of each
+    document, with its share in each; the average length is that of the groups that are ``present``
+    (G,) in the searched version.
+    """
+
+    def __init__(self, view: DocumentsView, groups: Postings, present: BoolArray) -> None:
+        self.view = view
+        self.groups = groups
+        self.present = present
+        documents = view.documents
+        document_lengths = row_sums(documents.counts, documents.starts) * view.known
+        all_documents = np.arange(len(document_lengths), dtype=np.int32)
+        lengths = self.totals(all_documents, document_lengths)
+        filled = present & (lengths > 0)
+        average = float(lengths[filled].mean()) if filled.any() else 1.0
+        self._norm = length_norm(lengths, average, K1, B)
+        self._cached_frequency = lru_cache(maxsize=_CACHED_TERMS)(self._saturated_frequency)
+
+    def totals(self, documents: IntArray, values: FloatArray) -> FloatArray:
+        """Return (G,) the summed values of some documents, each times its share in the group."""
+        selection = self.groups.select(documents)
+        return group_sum(
+            selection.rows, selection.expand(values) * selection.values, len(self.present)
+        )
+
+    def bm25(self, terms: LongArray, weights: FloatArray) -> FloatArray:
+        """Return (G,) BM25 of the texts, from query weight x IDF (T,) of terms (T,)."""
+        frequencies = [self._cached_frequency(term) for term in terms.tolist()]
+        if not frequencies:
+            return np.zeros(len(self.present))
+        groups = np.concatenate([term_groups for term_groups, _ in frequencies])
+        values = np.concatenate([frequency for _, frequency in frequencies])
+        sizes = [len(term_groups) for term_groups, _ in frequencies]
+        return group_sum(groups, values * np.repeat(weights, sizes), len(self.present))
+
+    def _saturated_frequency(self, term: int) -> tuple[LongArray, FloatArray]:
+        """Return the groups whose texts contain a term, and its saturated frequency in them."""
+        postings = self.view.documents.postings
+        part = postings.term_slice(term)
+        documents = postings.rows[part]
+        known = self.view.known[documents]
+        counts = postings.values[part][known].astype(np.float64)
+        frequency = self.totals(documents[known], counts)
+        groups = np.flatnonzero(frequency)
+        return groups, saturate_tf(frequency[groups], self._norm[groups], K1)
+
+
+def aggregate_by_file(view: DocumentsView, paths: VersionPaths) -> AggregatedDocuments:
+    """Return one long text for each file, which joins the known documents that touched it."""
+    return AggregatedDocuments(view, view.documents.touched, paths.present)
+
+
+def aggregate_by_name_term(view: DocumentsView, paths: VersionPaths) -> AggregatedDocuments:
+    """Return one long text for each term of file names.
+
+    It joins the known documents that touched a file with the term in its name.
+    """
+    names = view.documents.remember(file_name_terms, paths.table)
+    return AggregatedDocuments(view, names, paths.name_frequency > 0)
+
+
+def view_known(documents: Documents, known: bytes) -> DocumentsView:
+    """Return the view of the documents whose byte of ``known`` (D,) is 1.
+
+    The documents remember it, because consecutive reports know nearly the same ones.
+    """
+    return DocumentsView(documents, np.frombuffer(known, dtype=np.bool_))
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryIndex:
+    """Commit messages and fixed reports of a project with the files that they touched."""
+
+    commits: Documents
+    """Commits that are no merges; their names are those of ``git.change_names``."""
+    reports: Documents
+    renames: Renames = NO_RENAMES
+    merges: Documents = NO_DOCUMENTS
+    """Merges that people can name, with the files that differ from the first parent; no terms."""
+    releases: Releases = NO_RELEASES
+    large: Documents = NO_DOCUMENTS
+    """Commits of more than ``MAX_FILES`` files, without terms; only those of the version's paths.
+
+    They say little about any file, but one of them may have introduced a fault."""
+    shared_lines: SharedLines = NO_SHARED_LINES
+    """Lines that many labelled reports share; none if no labelled reports are known."""
+
+    def as_of(self, opened: float, contained: BoolArray | None = None) -> HistoryAsOf:
+        """Return the history strictly before ``opened`` (seconds since 1970).
+
+        ``contained`` (commits of the history,) is whether the searched version contains each
+        commit; by default it contains all. A report's own fix is never contained in its before-fix
+        version, whatever the clocks say. Files stand under the paths that they have after all
+        renames that are known.
+        """
+        known = self.renames.known(opened, contained)
+        commits, reports, merges, large = (
+            _view_as_of(documents.remember(follow_renames, self.renames, known), opened, contained)
+            for documents in (self.commits, self.reports, self.merges, self.large)
+        )
+        return HistoryAsOf(
+            opened,
+            commits,
+            reports,
+            merges,
+            large,
+            self.releases,
+            self.renames.select(known),
+            self.shared_lines.as_of(opened),
+        )
+
+
+def _view_as_of(documents: Documents, opened: float, contained: BoolArray | None) -> DocumentsView:
+    """Return the documents known before a time in a version; see ``HistoryIndex.as_of``."""
+    known: BoolArray = (documents.times < opened) & (documents.commits >= 0)
+    if contained is not None:
+        known &= contained[documents.commits]
+    return documents.remember(view_known, known.tobytes())
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryAsOf:
+    """The history that was known when a report was opened."""
+
+    opened: float
+    """Seconds since 1970."""
+    commits: DocumentsView
+    reports: DocumentsView
+    merges: DocumentsView
+    large: DocumentsView
+    releases: Releases
+    """All releases; ``Releases.find_range`` looks only at those that were known."""
+    renames: Renames
+    """The renames that were known."""
+    shared_lines: frozenset[str]
+    """Keys of the lines that many reports shared by then; see ``SharedLines``."""
+
+    def activity(self, days: float, paths: int) -> FloatArray:
+        """Return (N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)).
+
+        With infinite ``days`` the age of a commit does not count.
+        """
+        documents = self.commits.documents
+        weights = self.commits.decay_weights(self.opened, days)
+        return np.log1p(group_sum(documents.files, weights[documents.pair_document], paths))
+
+    def last_touch(self, view: DocumentsView, paths: int) -> FloatArray:
+        """Return (N,) days since the last known document that touched each file, or infinity."""
+        documents = view.documents
+        latest = np.full(paths, -np.inf)
+        pairs = np.flatnonzero(view.known[documents.pair_document])
+        # Documents are in order of time, and of repeated files the last assignment counts.
+        latest[documents.files[pairs]] = documents.times[documents.pair_document[pairs]]
+        return np.maximum(self.opened - latest, 0.0) / DAY
+
+    def fixes(self, paths: int) -> FloatArray:
+        """Return (N,) number of known fixed reports that touched each file."""
+        documents = self.reports.documents
+        return group_sum(documents.files, self.reports.known[documents.pair_document], paths)
+
+    def frame_rarity(self, qualified: str) -> float:
+        """Return ln((n + 2) / (df + 1)) / ln(n + 2) of a class in the traces of n known reports.
+
+        It is 1 for a class in no earlier trace, and near 0 for one in all; df is the number of
+        known reports whose traces have the class.
+        """
+        known = self.reports.known
+        number = self.reports.number
+        frequency = 0
+        for document in self.reports.documents.by_name.get(qualified, ()):
+            frequency += bool(known[document])
+        return math.log((number + 2) / (frequency + 1)) / math.log(number + 2)
+
+    def co_change(
+        self, files: LongArray, shares: FloatArray, paths: int, days: float = 730.0
+    ) -> FloatArray:
+        """Return (N,) how often each file changes together with the given files.
+
+        The value is the sum over the given files j of share_j x P(a commit that touches j touches
+        the file). The probability weighs a commit by exp(-age/days)/sqrt(k). A file adds nothing
+        to itself.
+        """
+        documents = self.commits.documents
+        weights = self.commits.decay_weights(self.opened, days)
+        total = group_sum(documents.files, weights[documents.pair_document], paths)[files]
+        path_shares = np.zeros(paths)
+        path_shares[files] = shares / np.where(total > 0, total, np.inf)
+        pair_shares = path_shares[documents.files]
+        commit_shares = group_sum(documents.pair_document, pair_shares, len(documents)) * weights
+        values = group_sum(documents.files, commit_shares[documents.pair_document], paths)
+        values[files] -= np.where(total > 0, shares, 0.0)
+        # Rounding leaves a little of a file's own share. Where nothing changes together, scaling
+        # by the largest value would make a full score of it.
+        return np.where(values > 1e-12, values, 0.0)
+
+
+# ---- from commits and labelled reports
+
+
+def strip_trailers(message: str) -> str:
+    """Return a commit message without the lines that tools add to its end.
+
+    >>> strip_trailers("Fix the parser\\n\\nChange-Id: I0f\\nSigned-off-by: A <a@b>").strip()
+    'Fix the parser'
+    """
+    return _TRAILER.sub("", message)
+
+
+def report_terms(report: BugReport) -> Counter[str]:
+    """Return the term counts of summary and description without stack frames."""
+    description = traces.without_frames(report.description)
+    return Counter(text.terms(report.summary)) + Counter(text.terms(description))
+
+
+def commit_payloads(history: History) -> Iterator[bytes]:
+    """Yield the payload of each commit: its terms, files, names and renames.
+
+    A merge has the files that differ from its first parent. A commit with more than ``MAX_FILES``
+    source files has no terms, and with more than ``MAX_LARGE_FILES`` no files either; a merge of
+    more than ``MAX_FILES`` has none. The payload is empty if nothing is left.
+    """
+    for commit in range(len(history)):
+        merged = history.merged[commit]
+        files = merged or history.touched[commit]
+        if len(files) > (MAX_FILES if merged else MAX_LARGE_FILES):
+            files = []
+        renames = history.renames[commit]
+        if files or renames:
+            yield _pack_commit(history, commit, files, renames, is_merge=bool(merged))
+        else:
+            yield b""
+
+
+def _pack_commit(
+    history: History,
+    commit: int,
+    files: Sequence[int],
+    renames: Sequence[tuple[int, int]],
+    *,
+    is_merge: bool,
+) -> bytes:
+    """Return the payload of a commit with source files or renames."""
+    path_names = history.path_names.names
+    message = history.messages[commit]
+    terms: Counter[str] = Counter()
+    names: Sequence[str] = ()
+    is_fix = False
+    positions = []
+    if 0 < len(files) <= MAX_FILES:
+        names = change_names(message)
+        positions = [files.index(file) for file in history.added[commit]]
+        if not is_merge:
+            terms.update(text.terms(strip_trailers(message)))
+            is_fix = is_fix_message(message)
+    counts = np.array([min(count, 65_535) for count in terms.values()], dtype=np.uint16)
+    facts = np.array([history.times[commit], is_fix, is_merge, *positions], dtype=np.int64)
+    paths = [path_names[file] for file in files]
+    if not names and not renames:
+        return pack(list(terms), paths, counts, facts)
+    old_paths = [path_names[old] for old, _ in renames]
+    new_paths = [path_names[new] for _, new in renames]
+    return pack(list(terms), paths, counts, facts, names, old_paths, new_paths)
+
+
+def index_commits(
+    order: Sequence[str], payloads: Iterable[bytes | None], paths: StringTable
+) -> HistoryIndex:
+    """Return commit messages as documents; those that mention a fix stand in for fixed reports.
+
+    ``order`` are the ids of all commits, by their number in the history, ``payloads`` what
+    ``commit_payloads`` made of each.
+    """
+    documents = []
+    fixes = []
+    merges = []
+    large = []
+    renames = []
+    additions = []
+    for number, (commit, payload) in enumerate(zip(order, payloads, strict=True)):
+        if not payload:
+            continue
+        terms, files, counts, facts, *names_and_renames = unpack(payload)
+        names, old_paths, new_paths = names_and_renames or ((), (), ())
+        at, is_fix, is_merge, *added = facts.tolist()
+        touched: tuple[int, ...] = ()
+        if len(files) > MAX_FILES:
+            large.append((commit, at, number, files))
+        else:
+            touched = tuple(paths.id(path) for path in files)
+        for old_path, new_path in zip(old_paths, new_paths, strict=True):
+            event = PathEvent(number, at, paths.id(old_path), paths.id(new_path))
+            renames.append(event)
+            additions.append(PathEvent(number, at, event.new_path))
+        for position in added:
+            additions.append(PathEvent(number, at, touched[position]))
+        if not touched:
+            continue
+        term_counts = Counter(dict(zip(terms, counts.tolist(), strict=True)))
+        document = Document(commit, at, number, commit, term_counts, touched, tuple(names))
+        if is_merge:
+            merges.append(document)
+            continue
+        documents.append(document)
+        if is_fix:
+            fixes.append(document)
+    return HistoryIndex(
+        Documents.collect(documents),
+        Documents.collect(fixes),
+        Renames.collect(renames, additions),
+        Documents.collect(merges),
+        large=_collect_large(large, paths),
+    )
+
+
+def _collect_large(
+    commits: Iterable[tuple[str, int, int, Sequence[str]]], paths: StringTable
+) -> Documents:
+    """Return large commits (id, time, number, files) with the files that the paths contain.
+
+    They add no path, because features depend on the number of paths.
+    """
+    documents = []
+    sizes: dict[str, int] = {}
+    for commit, at, number, files in commits:
+        touched = tuple(paths.ids[path] for path in files if path in paths.ids)
+        documents.append(Document(commit, at, number, commit, Counter(), touched))
+        sizes[commit] = len(files)
+    collected = Documents.collect(documents)
+    size_of_each = [sizes[commit] for commit in collected.ids]
+    return replace(collected, sizes=np.array(size_of_each, dtype=np.float64))
+
+
+def report_documents(cases: Iterable[Case], history: History, paths: StringTable) -> Documents:
+    """Return fixed reports with the files that their fixes changed.
+
+    A report is known from the committer time of its fix on. Reports without a known fix are left
+    out.
+    """
+    documents = []
+    for case in cases:
+        if not case.fix_commit:
+            continue
+        frames = traces.frames(expand_escapes(case.report.description))
+        document = Document(
+            case.report.id,
+            case.fixed_at,
+            history.index[case.fix_commit],
+            case.fix_commit,
+            report_terms(case.report),
+            tuple(paths.id(path) for path in case.listed),
+            tuple(dict.fromkeys(frame_name(frame) for frame in frames)),
+        )
+        documents.append(document)
+    return Documents.collect(documents)
+
+
+def build_history(history: History, cases: Sequence[Case], paths: StringTable) -> HistoryIndex:
+    """Return commit messages and fixed reports, and the lines that the reports share.
+
+    If no fix of the reports is known, commits that fix bugs stand in for reports.
+    """
+    index = index_commits(history.ids, commit_payloads(history), paths)
+    index = replace(index, shared_lines=SharedLines.collect(case.report for case in cases))
+    if cases and not any(case.fix_commit for case in cases):
+        return index
+    return replace(index, reports=report_documents(cases, history, paths))

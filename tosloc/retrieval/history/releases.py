@@ -1,0 +1,230 @@
+"""Releases of a project, told by its tags, and the range of releases that a report speaks of."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+
+from tosloc.core.arrays import Array, LongArray, unpack_words, validate_array
+from tosloc.core.reports import VALID_TIMES
+from tosloc.git.discovery import WebPages
+from tosloc.git.repository import Repository, Tag
+from tosloc.reports.text import VersionClaim
+
+_TAG: Final = re.compile(
+    r"(?i)(?P<prefix>(?:\D(?:.{0,80}?[^\d.])?)??)(?P<number>\d{1,5}(?:[._]\d{1,8}){1,4})"
+    r"(?P<suffix>[-._]?[a-z][\w.-]{0,20})?"
+)
+_FINAL: Final = re.compile(r"(?i)[-._]?(?:final|release|ga|incubating|stable)")
+_SEPARATORS: Final = re.compile(r"[\W_]+")
+
+
+class Version(NamedTuple):
+    """A version number; versions are ordered like releases, except for suffixes."""
+
+    numbers: tuple[int, ...]
+    """Its numbers without zeros at the end: 2.8.0 is (2, 8)."""
+    is_final: bool = True
+    """Whether it is no preview; a preview is before its release."""
+    suffix: str = ""
+    """What marks a preview: rc1, beta2."""
+
+    @property
+    def series(self) -> tuple[int, ...]:
+        """The first two numbers: those of a maintained branch."""
+        return (*self.numbers, 0, 0)[:2]
+
+
+def parse_version(number: str, suffix: str = "") -> Version:
+    """Return the version of a number such as 2.8.0, 2_8_0 or 2.8.0rc1.
+
+    >>> parse_version("2_8_0"), parse_version("1.2", ".Final").numbers
+    (Version(numbers=(2, 8), is_final=True, suffix=''), (1, 2))
+    >>> parse_version("1.2.0rc1")
+    Version(numbers=(1, 2), is_final=False, suffix='rc1')
+    """
+    match = re.match(r"\d{1,9}(?:[._]\d{1,9}){0,9}", number)
+    digits = match[0] if match else ""
+    mark = number[len(digits) :] or suffix
+    numbers = [int(part) for part in re.split(r"[._]", digits) if part]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    if not mark or _FINAL.fullmatch(mark):
+        return Version(tuple(numbers))
+    return Version(tuple(numbers), False, _SEPARATORS.sub("", mark.lower()))
+
+
+class Release(NamedTuple):
+    """A tag that names a version."""
+
+    version: Version
+    at: int
+    """Committer time of its commit, in seconds since 1970."""
+    known_at: int
+    name: str
+    """The whole tag."""
+    prefix: str
+    """What precedes the number in the tag."""
+
+
+class ReleaseClaims(NamedTuple):
+    """The releases that a report speaks of."""
+
+    good: tuple[Release, ...]
+    """Those in which something works."""
+    bad: tuple[Release, ...]
+    """Those in which it fails."""
+    used: tuple[Release, ...]
+    """Those that the reporter used."""
+    implied: Release | None
+    """The release before the first with which it began to fail, by the report."""
+
+
+@dataclass(frozen=True, eq=False)
+class Releases:
+    """The tags of a project, T of them, and the names under which it is known on the web."""
+
+    tags: Sequence[str]
+    """(T,) names of the tags."""
+    times: LongArray
+    """(T,) committer time of the commit of each tag, in seconds since 1970."""
+    known: LongArray
+    """(T,) when each tag was made, in seconds since 1970."""
+    projects: Sequence[str]
+    """Paths of the project on the web, such as pallets/flask; none if it has no known remote."""
+
+    @classmethod
+    def collect(cls, tags: Iterable[Tag], projects: Sequence[str] = ()) -> Self:
+        """Return the releases of some tags."""
+        listed = sorted(tags, key=lambda tag: tag.name)
+        return cls(
+            [tag.name for tag in listed],
+            np.array([tag.committed_at for tag in listed], dtype=np.int64),
+            np.array([tag.known_at for tag in listed], dtype=np.int64),
+            list(projects),
+        )
+
+    @classmethod
+    def read(cls, repo: Repository) -> Self:
+        """Return the releases of a repository, and its path on the web."""
+        pages = WebPages.of(repo.remote_url())
+        projects = [] if pages is None else ["/".join(pages.project.split("/")[3:])]
+        return cls.collect(repo.tags().newest, projects)
+
+    @cached_property
+    def releases(self) -> tuple[Release, ...]:
+        """The tags that name a version, those of the most common prefix first, then by version."""
+        releases = []
+        for tag, at, known in zip(self.tags, self.times.tolist(), self.known.tolist(), strict=True):
+            match = _TAG.fullmatch(tag)
+            if match:
+                version = parse_version(match["number"], match["suffix"] or "")
+                prefix = match["prefix"].lower().removesuffix("v")
+                releases.append(Release(version, at, known, tag, prefix))
+        number = Counter(release.prefix for release in releases)
+        return tuple(
+            sorted(releases, key=lambda release: (-number[release.prefix], release.version))
+        )
+
+    def known_before(self, opened: float) -> tuple[Release, ...]:
+        """Return the releases that were tagged strictly before a time."""
+        return tuple(release for release in self.releases if release.known_at < opened)
+
+    def is_own(self, project: str, folders: Collection[str]) -> bool:
+        """Return whether a name means this project: a path on the web, or a word of a report.
+
+        Without a known remote, it is compared with the names of the project's ``folders``.
+        """
+        name = normalize_name(project.rpartition("/")[2])
+        if not self.projects:
+            return name in folders
+        if "/" in project:
+            return project.lower() in (own.lower() for own in self.projects)
+        return name in self.own_names or name in folders
+
+    @cached_property
+    def own_names(self) -> frozenset[str]:
+        """Normalized names of the project, as its paths on the web have them."""
+        return frozenset(normalize_name(own.rpartition("/")[2]) for own in self.projects)
+
+    def find(self, claims: Iterable[VersionClaim], opened: float) -> ReleaseClaims:
+        """Return the releases that a report speaks of; only tags from before ``opened`` count."""
+        known = self.known_before(opened)
+        by_state: dict[str, list[Release]] = {"works": [], "fails": [], "begins": [], "used": []}
+        for claim in claims:
+            release = _find(known, parse_version(claim.version))
+            if release is not None:
+                by_state[claim.state].append(release)
+        begins = by_state["begins"]
+        first = min(begins, key=lambda release: release.version, default=None)
+        return ReleaseClaims(
+            tuple(by_state["works"]),
+            (*by_state["fails"], *begins),
+            tuple(by_state["used"]),
+            None if first is None else _previous(known, first),
+        )
+
+
+def normalize_name(name: str) -> str:
+    """Return a name without separators, in lower case.
+
+    >>> normalize_name("_pytest"), normalize_name("XcodeGen.git")
+    ('pytest', 'xcodegen')
+    """
+    return _SEPARATORS.sub("", name.lower().removesuffix(".git"))
+
+
+def _find(known: Sequence[Release], version: Version) -> Release | None:
+    """Return the release of a version; of a series without one, its first release.
+
+    A version of four numbers means the release of the first three if the project has no releases of
+    four: packages and plugins count their own revisions after the number of what they contain.
+    """
+    for release in known:
+        if release.version == version:
+            return release
+    if len(version.numbers) == 4 and all(len(release.version.numbers) < 4 for release in known):
+        number = ".".join(map(str, version.numbers[:3]))
+        return _find(known, parse_version(number, version.suffix))
+    if len(version.numbers) > 2 or not version.is_final:
+        return None
+    in_series = [release for release in known if release.version.series == version.series]
+    final = [release for release in in_series if release.version.is_final]
+    return min(final, key=lambda release: release.at, default=None)
+
+
+def _previous(known: Sequence[Release], release: Release) -> Release | None:
+    """Return the release before another one."""
+    earlier = []
+    for other in known:
+        is_before = other.version < release.version and other.at < release.at
+        if is_before and other.prefix == release.prefix and other.version.is_final:
+            earlier.append(other)
+    return max(earlier, key=lambda other: other.version, default=None)
+
+
+def check_releases(arrays: Mapping[str, Array], name: str) -> None:
+    """Raise KeyError or ValueError unless untrusted arrays are ``Releases``.
+
+    The arrays have the prefix ``name``.
+    """
+    tags = len(unpack_words(arrays[f"{name}.tags"]))
+    for key in ("times", "known"):
+        validate_array(
+            arrays,
+            f"{name}.{key}",
+            np.int64,
+            tags,
+            least=VALID_TIMES.start,
+            below=VALID_TIMES.stop,
+        )
+    unpack_words(arrays[f"{name}.projects"])
+
+
+NO_RELEASES: Final = Releases.collect([])

@@ -1,0 +1,5 @@
+"""The words of paths, and the files that a written path means."""
+
+from tosloc.retrieval.paths.path_index import PathTable, VersionPaths, file_stem
+
+__all__ = ["PathTable", "VersionPaths", "file_stem"]

@@ -1,0 +1,391 @@
+"""What paths show by themselves: words of folders and file names, tests, and files that are meant.
+
+Letters in shapes: N paths known to the table, F files of a version, P postings, V path terms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, partial, reduce
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from tosloc.code import text
+from tosloc.code.languages import language_name
+from tosloc.core.arrays import BoolArray, FloatArray, IntArray, LongArray
+from tosloc.paths.classify import ClassArray, classify_paths, which_are_tests
+from tosloc.retrieval.paths.written_paths import find_longest_end, find_written_path
+from tosloc.retrieval.texts.formulas import K1, B, idf, length_norm, saturate_tf
+from tosloc.retrieval.texts.postings import Postings, group_starts, group_sum, known_terms, row_sums
+
+_EXAMPLE: Final = re.compile(
+    r"(?i)(?:^|/)(?:examples?|demos?|tutorials?|samples?|notebooks?|playground|recipes|docs?|website"
+    r"|benchmarks?)/"
+)
+_VENDORED: Final = re.compile(
+    r"(?i)(?:^|/)(?:third[_-]?party|3rd[_-]?party|vendor|vendors|vendored|externals?|extern"
+    r"|node_modules|bower_components)/"
+)
+_SETUP: Final = frozenset(
+    """setup.py conf.py conftest.py version.py _version.py __version__.py versioneer.py noxfile.py
+    tasks.py hubconf.py gulpfile.js gulpfile.ts Gruntfile.js karma.conf.js
+    AssemblyInfo.cs""".split()
+)
+_TEST_MARK: Final = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
+MAX_KEPT_LOCATIONS: Final = 4096
+"""Locations of reports whose files a version remembers."""
+_SHARE_WITHOUT_TERM: Final = 0.05
+"""Share of the file names that are taken to contain a stop word: none is counted."""
+_FOLDER_COUNT: Final = 0
+"""Column of path postings: how often the term occurs in the folder."""
+_NAME_COUNT: Final = 1
+"""Column of path postings: how often the term occurs in the file name."""
+
+
+def file_stem(path: str) -> str:
+    """Return a file's name without its suffix.
+
+    >>> file_stem("a/Foo.java"), file_stem(".rc"), file_stem("a."), file_stem("a.b.c")
+    ('Foo', '.rc', 'a.', 'a.b')
+    """
+    name = path.rpartition("/")[2]
+    dot = name.rfind(".")
+    return name[:dot] if 0 < dot < len(name) - 1 else name
+
+
+@dataclass(frozen=True, eq=False)
+class PathTable:
+    """Terms and folders of N paths; a row is the number of a path in snapshots.
+
+    All arrays are (N,).
+    """
+
+    paths: Sequence[str]
+    directory: IntArray
+    """Number that files of the same folder share."""
+    counterpart_group: IntArray
+    """Number that a file, its tests and what it tests share: Foo, FooTest and TestFoo."""
+    language: IntArray
+    """Number that files of the same language share."""
+    test: BoolArray
+    """Whether it is a test."""
+    compound_stem: BoolArray
+    """Whether the file name consists of several words (StandardContext, not Display)."""
+    examples: BoolArray
+    """Whether it is among examples, documentation or benchmarks."""
+    vendored: BoolArray
+    """Whether it is below a folder that was copied from other projects."""
+    file_class: ClassArray
+    """Its ``FileClass`` by the path alone."""
+    setup: BoolArray
+    """Whether it is named like a file that installs, builds or configures."""
+    term_ids: Mapping[str, int]
+    """Number of each term."""
+    postings: Postings
+    """Paths of each term, with (P, 2) how often it occurs in the folder and in the file name."""
+
+    @classmethod
+    def of(cls, paths: Sequence[str]) -> PathTable:
+        """Return the table of some paths."""
+        folders = [path.rpartition("/")[0] for path in paths]
+        names = [path.rpartition("/")[2] for path in paths]
+        stems = [file_stem(path) for path in paths]
+        term_ids, postings = _index_paths(folders, stems)
+        return cls(
+            paths=paths,
+            directory=_number_equal(folders),
+            counterpart_group=_number_equal(_TEST_MARK.sub("", stem) or stem for stem in stems),
+            language=_number_equal(map(_language_family, names)),
+            test=which_are_tests(paths),
+            compound_stem=_truth_values(text.compounds(stem) for stem in stems),
+            examples=_match_folders(_EXAMPLE.search, folders),
+            vendored=_match_folders(_VENDORED.search, folders),
+            file_class=classify_paths(paths),
+            setup=_truth_values(name in _SETUP or ".config." in name for name in names),
+            term_ids=term_ids,
+            postings=postings,
+        )
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @cached_property
+    def rows_by_stem(self) -> Mapping[str, list[int]]:
+        """File name without its suffix -> rows of the files with it, in order."""
+        rows: defaultdict[str, list[int]] = defaultdict(list)
+        for row, path in enumerate(self.paths):
+            rows[file_stem(path)].append(row)
+        return dict(rows)
+
+    @cached_property
+    def _stem_words(self) -> dict[int, tuple[str, ...]]:
+        """Words of the file names that were asked for, by row."""
+        return {}
+
+    def stem_words(self, row: int) -> tuple[str, ...]:
+        """Return the words of a file's name without its suffix, in lower case."""
+        words = self._stem_words.get(row)
+        if words is None:
+            words = text.name_words(file_stem(self.paths[row]))
+            self._stem_words[row] = words
+        return words
+
+    @cached_property
+    def name_terms(self) -> tuple[IntArray, IntArray]:
+        """Path and term of each (path, file-name term) pair, by term."""
+        in_name = self.postings.values[:, _NAME_COUNT] > 0
+        return self.postings.rows[in_name], self.postings.terms[in_name]
+
+
+def _index_paths(folders: Sequence[str], stems: Sequence[str]) -> tuple[dict[str, int], Postings]:
+    """Return the number of each term, and the paths of each term with (P, 2) counts.
+
+    Counts are those in the folder and in the file name.
+    """
+    numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
+
+    @cache
+    def term_numbers(part: str) -> list[int]:
+        return [numbers[term] for term in text.terms(part)]
+
+    # The folder of each path, followed by its name.
+    parts: list[list[int]] = []
+    for folder, stem in zip(folders, stems, strict=True):
+        parts.append(term_numbers(folder))
+        parts.append(term_numbers(stem))
+    part_numbers = np.repeat(np.arange(len(parts), dtype=np.int64), list(map(len, parts)))
+    terms = np.fromiter(chain.from_iterable(parts), dtype=np.int64)
+    width = max(len(stems), 1)
+    keys, positions = np.unique(terms * width + part_numbers // 2, return_inverse=True)
+    in_folder = group_sum(positions, part_numbers % 2 == _FOLDER_COUNT, len(keys))
+    in_name = group_sum(positions, part_numbers % 2 == _NAME_COUNT, len(keys))
+    term, row = np.divmod(keys, width)
+    starts = group_starts(np.bincount(term, minlength=len(numbers)))
+    counts = np.stack([in_folder, in_name], axis=1)
+    return dict(numbers), Postings(starts, row.astype(np.int32), counts)
+
+
+def _match_folders(search: Callable[[str], object], folders: Sequence[str]) -> BoolArray:
+    """Return (N,) whether a pattern's search finds anything in each folder; each is read once."""
+    matches = {folder: bool(search(f"{folder}/")) for folder in set(folders)}
+    return _truth_values(matches[folder] for folder in folders)
+
+
+def _language_family(name: str) -> str:
+    """Return the language of a file's name; C and C++ are one, because they share their headers."""
+    language = language_name(name)
+    return "cpp" if language == "c" else language
+
+
+def _number_equal(names: Iterable[str]) -> IntArray:
+    """Return (N,) the number of each name; numbers follow the order of first appearance."""
+    numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
+    return np.array([numbers[name] for name in names], dtype=np.int32)
+
+
+def _truth_values(values: Iterable[object]) -> BoolArray:
+    """Return (N,) whether each value counts as true."""
+    return np.fromiter(map(bool, values), dtype=np.bool_)
+
+
+class VersionPaths:
+    """The paths of one version within a table, with this version's document frequencies."""
+
+    def __init__(self, table: PathTable, path_ids: IntArray) -> None:
+        self.table = table
+        self.path_ids = path_ids
+        """(F,) row of each file."""
+        self.present: BoolArray = np.zeros(len(table), dtype=bool)
+        """(N,) whether each path is a file of the version."""
+        self.present[path_ids] = True
+        self._rows_by_location: dict[tuple[str, bool], list[int]] = {}
+
+    @property
+    def files(self) -> int:
+        """F, the number of files."""
+        return len(self.path_ids)
+
+    def find_by_words(self, words: Sequence[str]) -> dict[int, float]:
+        """Find this version's files whose names contain words one after the other.
+
+        Returns their rows in order, each with the share of the file name's words, by IDF, that
+        these are: 1 if the name has no other words. So a word that many file names share, such as
+        that of a common prefix, counts little.
+        """
+        rows = self._rows_with_words(words)
+        wanted = tuple(words)
+        shares: dict[int, float] = {}
+        for row in rows:
+            stem_words = self.table.stem_words(row)
+            if stem_words == wanted:
+                shares[row] = 1.0
+            elif _contains(stem_words, wanted):
+                weight = sum(map(self._word_idf, stem_words))
+                shares[row] = min(sum(map(self._word_idf, wanted)) / weight, 1.0)
+        return shares
+
+    def _rows_with_words(self, words: Sequence[str]) -> list[int]:
+        """Return the rows of this version's files whose names have all terms of some words."""
+        terms: list[int] = []
+        for word in words:
+            for term in text.identifier_terms(word):
+                number = self.table.term_ids.get(term)
+                if number is None or not self.name_frequency[number]:
+                    return []
+                terms.append(number)
+        if not terms:
+            return []
+        terms.sort(key=lambda number: int(self.name_frequency[number]))
+        rows, row_terms = self.table.name_terms
+        rows_of_terms = []
+        for number in terms:
+            start, end = np.searchsorted(row_terms, [number, number + 1])
+            rows_of_terms.append(rows[start:end])
+        # A term has each row once.
+        common = reduce(partial(np.intersect1d, assume_unique=True), rows_of_terms)
+        return [int(row) for row in common[self.present[common]]]
+
+    def _word_idf(self, word: str) -> float:
+        """Return the IDF of a word in file names.
+
+        A word without a term, such as a stop word, has that of ``_SHARE_WITHOUT_TERM``.
+        """
+        numbers = [self.table.term_ids.get(term) for term in text.identifier_terms(word)]
+        weights = [float(self.name_idf[number]) for number in numbers if number is not None]
+        if weights:
+            return sum(weights)
+        frequency = np.array([round(self.files * _SHARE_WITHOUT_TERM)])
+        return float(idf(self.files, frequency)[0])
+
+    def find_by_stem(self, stem: str) -> list[int]:
+        """Return the rows of this version's files with a file name, without its suffix."""
+        return [row for row in self.table.rows_by_stem.get(stem, ()) if self.present[row]]
+
+    def find_by_class(self, qualified: str) -> list[int]:
+        """Return the rows of the files that a class name can mean, by the end of their paths.
+
+        The name is qualified: ``org.x.Outer$Inner``.
+        """
+        outer = qualified.split("$", 1)[0]
+        *packages, name = outer.split(".")
+        rows = self.find_by_stem(name)
+        # An inner class may also be written with dots: org.x.Outer.Inner.
+        while name and not rows and packages and packages[-1][:1].isupper():
+            name = packages.pop()
+            rows = self.find_by_stem(name)
+        if not packages:
+            return rows
+        folder = "/".join(packages)
+        in_folder = []
+        for row in rows:
+            own_folder = f"/{self.table.paths[row]}".rpartition("/")[0]
+            if own_folder.endswith(f"/{folder}"):
+                in_folder.append(row)
+        return in_folder
+
+    def namesakes(self, file_name: str) -> Iterator[tuple[int, list[str]]]:
+        """Yield the row, and the names in the path, of this version's files with a file name.
+
+        Suffixes do not count.
+        """
+        for row in self.find_by_stem(file_stem(file_name)):
+            yield row, self.table.paths[row].split("/")
+
+    def find_by_frame_path(self, spelling: str) -> list[int]:
+        """Return the rows of the files that a path in a stack frame can mean.
+
+        They have its file name, and agree with most folders, counted from the end.
+        """
+        return find_longest_end(spelling, self.namesakes)
+
+    def find_by_location(self, spelling: str, qualified: bool = False) -> list[int]:
+        """Return the rows of the project's own files that a written path can mean.
+
+        They are those that agree with it best (``tosloc.retrieval.paths.written_paths``). If it is
+        ``qualified``, all written folders must agree.
+        """
+        # Features, functions and reasons ask for each location again.
+        rows = self._rows_by_location.get((spelling, qualified))
+        if rows is None:
+            rows = find_written_path(spelling, self.namesakes, qualified)
+            if len(self._rows_by_location) >= MAX_KEPT_LOCATIONS:
+                self._rows_by_location.clear()
+            self._rows_by_location[spelling, qualified] = rows
+        return list(rows)
+
+    def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
+        """Return (F,) BM25 of the words of the path, or without ``names`` of its folders alone."""
+        table = self.table
+        terms, query_weights = known_terms(table.term_ids, weights)
+        selection = table.postings.select(terms)
+        rows = selection.rows
+        frequency = selection.values[:, _FOLDER_COUNT]
+        if names:
+            frequency = frequency + selection.values[:, _NAME_COUNT]
+        norm = self.norm[int(names)].take(rows)
+        values = saturate_tf(frequency, norm, K1) * self.present[rows]
+        # Only paths of this version count for IDF.
+        document_frequency = row_sums(values > 0, group_starts(selection.sizes)).astype(np.int64)
+        term_weights = query_weights * idf(self.files, document_frequency)
+        return group_sum(rows, values * selection.expand(term_weights), len(table))[self.path_ids]
+
+    @cached_property
+    def norm(self) -> FloatArray:
+        """(2, N) length normalisation of each path's folder, and of the whole path."""
+        postings = self.table.postings
+        folder_lengths, name_lengths = (
+            group_sum(postings.rows, counts, len(self.table)) for counts in postings.values.T
+        )
+        lengths = np.stack([folder_lengths, folder_lengths + name_lengths])
+        averages = lengths[:, self.path_ids].mean(axis=1) if self.files else np.zeros(2)
+        return length_norm(lengths, np.maximum(averages, 1e-9)[:, None], K1, B)
+
+    @cached_property
+    def name_frequency(self) -> LongArray:
+        """(V,) number of this version's file names that contain each path term."""
+        rows, terms = self.table.name_terms
+        present_terms = terms[self.present[rows]]
+        counts = np.bincount(present_terms, minlength=len(self.table.term_ids))
+        return counts.astype(np.int64)
+
+    @cached_property
+    def name_idf(self) -> FloatArray:
+        """(V,) IDF of each path term in this version's file names."""
+        return idf(self.files, self.name_frequency)
+
+    def name_coverage(self, words: frozenset[str]) -> FloatArray:
+        """Return (F,) the share of the IDF of a file name's terms that the words contain."""
+        contained = np.zeros(len(self.table.term_ids))
+        terms, _ = known_terms(self.table.term_ids, dict.fromkeys(words, 1.0))
+        contained[terms] = 1.0
+        share = self.name_sum(contained) / np.maximum(self.name_weight, 1e-9)
+        return share[self.path_ids]
+
+    @cached_property
+    def name_weight(self) -> FloatArray:
+        """(N,) summed IDF of each file name's terms."""
+        return self.name_sum(np.ones(len(self.table.term_ids)))
+
+    def name_sum(self, values: FloatArray) -> FloatArray:
+        """Return (N,) the sum over each file name's terms of IDF x the term's value (V,)."""
+        rows, terms = self.table.name_terms
+        return group_sum(rows, (self.name_idf * values)[terms], len(self.table))
+
+    def directory_sum(self, values: FloatArray) -> FloatArray:
+        """Return (F,) the summed values (F,) of each file's folder, by the root of its size."""
+        folder = self.table.directory[self.path_ids]
+        sizes = np.maximum(np.bincount(folder), 1)
+        sums = group_sum(folder, values, 0) / np.sqrt(sizes)
+        return sums[folder]
+
+
+def _contains(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    """Return whether words contain others one after the other."""
+    size = len(wanted)
+    starts = range(len(words) - size + 1)
+    return any(words[start : start + size] == wanted for start in starts)
