@@ -86,6 +86,20 @@ def test_a_blamed_commit_of_other_files_shows_its_file(project):
     assert answer.suspects[0].path == "shop/door.py"
 
 
+def test_a_blamed_commit_is_not_shown_through_a_hidden_test(project):
+    text = project.git("show", "HEAD:shop/cart.py")
+    files = {"shop/cart.py": f"{text}\nlimit = 1\n", "tests/test_cart.py": DISCOUNT}
+    commit = project.commit(files, "Limit carts")
+    answer = ask(project, f"{WRONG} It is caused by {commit[:9]}.", top=1)
+    assert answer.suspects[0].path == "shop/cart.py"
+
+
+def test_a_blamed_commit_of_a_hidden_test_alone_is_a_suspect(project):
+    commit = project.commit({"tests/test_cart.py": DISCOUNT}, "Test the cart")
+    answer = ask(project, f"{WRONG} It is caused by {commit[:9]}.")
+    assert suspects(answer)[0] == commit
+
+
 def test_a_blamed_commit_without_source_files_is_the_first_suspect(project):
     commit = project.commit({"README.md": "Shop\n"}, "Describe the shop")
     answer = ask(project, f"{WRONG} Regression from {commit}")
@@ -173,6 +187,14 @@ def test_the_statements_are_printed_above_the_files(project, capsys):
 def test_the_statements_are_in_the_answer_for_agents(project):
     answer = ask(project, f"{WRONG} Since {project.commits[1]}")
     assert NOTE in ToolAnswer.from_answer(answer, {}).as_text().splitlines()[1]
+
+
+def test_a_finished_bisect_is_stated_once(project):
+    good = project.commits[2]
+    bad = project.commits[3]
+    log = f"git bisect good {good}\ngit bisect bad {bad}\n{bad} is the first bad commit"
+    [statement] = ask(project, f"{WRONG}\n\n```\n{log}\n```").statements
+    assert statement.startswith(NOTE)
 
 
 # The reporter's own build

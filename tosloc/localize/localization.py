@@ -333,12 +333,14 @@ class Localization:
     ) -> tuple[list[Hit], list[Hit]]:
         """Return the files in which suspect changes are looked for, as hits with functions.
 
-        First come the first selected files, then others, which blamed commits changed. ``hits`` are
-        those of ``files`` if they are known, each with at most ``functions`` functions.
+        First come the first selected files, then other selected ones, which blamed commits changed.
+        ``hits`` are those of ``files`` if they are known, each with at most ``functions``
+        functions.
         """
         first, _ = self._first_files(MAX_FILES, selection, None)
         paths = self.version.index.paths
         is_blamed = np.isin(paths.path_ids, self.stage_one.context.named_history.blamed_rows)
+        is_blamed &= selection.kept
         is_blamed[first] = False
         further = top_k(np.where(is_blamed, self.scores, -np.inf), MAX_FILES)
         further = further[is_blamed[further]]

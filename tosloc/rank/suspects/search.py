@@ -95,10 +95,15 @@ def describe_statements(history: NamedHistory) -> tuple[str, ...]:
 
 
 def _describe(history: NamedHistory) -> Iterator[str]:
-    """Yield the statements, blamed commits first."""
+    """Yield the statements, blamed commits first.
+
+    A range in which all commits are blamed would repeat them, such as that of a finished bisect.
+    """
     for blamed in history.blamed:
         yield _describe_blamed(blamed)
-    if history.range is not None and history.bounds.sentence:
+    if history.range is None or not history.bounds.sentence:
+        return
+    if not history.range or not history.range <= history.blamed_ids:
         yield history.bounds.sentence
 
 
