@@ -196,7 +196,7 @@ def test_function_of_the_innermost_frame_is_first(answer_to):
 # ---- changes, commands and links that a report names
 
 
-def test_commit_that_the_report_names(answer_to, repository):
+def test_commit_that_the_report_blames(answer_to, repository):
     repository.commit(
         {f"{name}.py": f"def {name}(x): return x\n" for name in ("cart", "mail", "tax")}
         | {"page.py": "def page(x): return x\n# the totals of a page\n"}
@@ -209,7 +209,7 @@ def test_commit_that_the_report_names(answer_to, repository):
     )
     assert paths(answer)[0] == "tax.py"
     reason = answer.hits[0].why[0]
-    assert reason.text.startswith(f"Changed by {commit}, which the report names (")
+    assert reason.text.startswith(f"Changed by {commit}, which the report blames (")
     assert reason.commit.startswith(commit)
 
 

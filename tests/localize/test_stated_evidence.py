@@ -86,6 +86,31 @@ def test_a_blamed_commit_of_other_files_shows_its_file(project):
     assert answer.suspects[0].path == "shop/door.py"
 
 
+def first_reasons(answer):
+    """Return the texts of the reasons of an answer's first file."""
+    return [reason.text for reason in answer.hits[0].why]
+
+
+def test_the_reason_of_a_file_says_that_the_report_blames_its_change(project):
+    answer = ask(project, f"{WRONG} It is caused by {project.commits[4]}.")
+    blamed = project.commits[4][:10]
+    assert first_reasons(answer)[0].startswith(f"Changed by {blamed}, which the report blames")
+
+
+def test_the_reason_of_a_file_says_that_the_report_names_its_change(project):
+    answer = ask(project, f"{WRONG} See {project.commits[4]}.")
+    named = project.commits[4][:10]
+    assert first_reasons(answer)[0].startswith(f"Changed by {named}, which the report names")
+
+
+def test_the_reasons_of_a_file_cite_a_commit_once(project):
+    good = project.commits[3]
+    bad = project.commits[4]
+    answer = ask(project, f"{WRONG}\n\nIt works at {good}.\nThe first bad commit is {bad}.")
+    cited = [reason.commit for reason in answer.hits[0].why]
+    assert cited.count(bad) == 1
+
+
 def test_a_blamed_commit_is_not_shown_through_a_hidden_test(project):
     text = project.git("show", "HEAD:shop/cart.py")
     files = {"shop/cart.py": f"{text}\nlimit = 1\n", "tests/test_cart.py": DISCOUNT}

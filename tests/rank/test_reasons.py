@@ -313,7 +313,7 @@ def subject_of(commit):
 NAMED_LOOKUPS = RepositoryLookups(subject_of)
 
 
-def test_a_change_that_the_report_names_is_a_reason(reasons_for):
+def test_a_change_that_the_report_blames_is_a_reason(reasons_for):
     """It is told whatever the weights of its feature."""
     [reason, *_] = reasons_for(
         TREE,
@@ -323,7 +323,7 @@ def test_a_change_that_the_report_names_is_a_reason(reasons_for):
         history=NAMED_HISTORY,
         lookups=NAMED_LOOKUPS,
     )
-    text = "Changed by #4242, which the report names (1972-09-18): Grow trees (#4242)"
+    text = "Changed by #4242, which the report blames (1972-09-18): Grow trees (#4242)"
     assert reason == Reason("change", text, "c0", "#4242")
 
 

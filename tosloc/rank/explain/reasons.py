@@ -340,13 +340,15 @@ class FileReasons:
         )
 
     def named_change(self, file: int, lookups: RepositoryLookups) -> Reason | None:
-        """Return the reason that the report names an earlier change that touched the file."""
+        """Return the reason that the report blames or names a change that touched the file."""
         row = self._row(file)
-        for change in self.context.named_history.changes:
+        named = self.context.named_history
+        for change in named.changes:
             if row in change.rows:
                 subject = lookups.subject(change.commit)
                 title = f": {_shorten(subject)}" if subject else ""
-                text = f"Changed by {change.written}, which the report names"
+                verb = "blames" if named.blames(change) else "names"
+                text = f"Changed by {change.written}, which the report {verb}"
                 return Reason(
                     "change",
                     f"{text} ({day(change.at)}){title}",

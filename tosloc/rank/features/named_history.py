@@ -237,6 +237,11 @@ class NamedHistory:
         """Full ids of the commits that the report blames, and of what blamed merges brought."""
         return frozenset().union(*(blamed.brought for blamed in self.blamed))
 
+    def blames(self, change: FoundChange) -> bool:
+        """Return whether a named change is one that the report blames."""
+        is_written_so = any(blamed.written == change.written for blamed in self.blamed)
+        return is_written_so or change.commit in self.blamed_ids
+
     @cached_property
     def blamed_rows(self) -> tuple[int, ...]:
         """Path rows of the files that blamed commits changed, under their present paths.

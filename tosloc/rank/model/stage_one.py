@@ -382,6 +382,8 @@ class StageOneResult:
         pointer = self._pointer(file, lifted, functions)
         named = self.reasons.named_change(file, lookups)
         in_range = self.reasons.changed_in_range(file, lookups)
+        if named is not None and in_range is not None and named.commit == in_range.commit:
+            in_range = None
         cited = {reason.commit for reason in (named, in_range) if reason is not None}
         changes = []
         for change in self._changes(file, lifted, lookups):
