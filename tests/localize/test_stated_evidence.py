@@ -222,6 +222,22 @@ def test_a_finished_bisect_is_stated_once(project):
     assert statement.startswith(NOTE)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It works at {0} but it is caused by {0}.",
+        "It is caused by {0}. It works at {0}.",
+        "It works at {1}. It is caused by {0}.",
+    ],
+)
+def test_an_answer_says_that_a_blamed_commit_is_also_called_good(project, text):
+    commit = project.commits[3]
+    answer = ask(project, f"{WRONG}\n\n{text.format(commit, commit[:8])}")
+    note = f"the report says that it works in {commit[:10]} and also that it fails there"
+    assert f"{note}; the failure counts" in answer.notes
+    assert suspects(answer)[0] == commit
+
+
 # The reporter's own build
 
 

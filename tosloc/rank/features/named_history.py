@@ -303,11 +303,17 @@ class NamedHistory:
         return ends
 
     def _ends_of_commits(self, repository: Repository) -> list[tuple[End, Role]]:
-        """Return the commits with a role, if they were committed before the opening."""
+        """Return the commits with a role, if they were committed before the opening.
+
+        A commit that the report contradicts itself about has two roles, so that its bounds say so.
+        """
         roles: dict[str, Role] = {}
+        contradicted: set[str] = set()
         for named in self._context.query.named_changes:
             if named.commit and named.role is not Role.NAMED and self._concerns_project(named):
                 roles[named.commit] = max(named.role, roles.get(named.commit, named.role))
+                if named.is_contradicted:
+                    contradicted.add(named.commit)
         ids = repository.resolve_many(roles) if roles else {}
         ends = []
         for written, commit in ids.items():
@@ -317,6 +323,8 @@ class NamedHistory:
             if info.committed_at < self._history.opened:
                 role = roles[written]
                 ends.append((End(commit[:10], commit, role is Role.BUILD), role))
+                if written in contradicted:
+                    ends.append((End(commit[:10], commit), Role.GOOD))
         return ends
 
     @cached_property

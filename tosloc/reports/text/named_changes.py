@@ -68,6 +68,8 @@ class NamedChange(NamedTuple):
     """Whether it names a change for certain: a commit or a pull request, not maybe an issue."""
     role: Role = Role.NAMED
     """What the report says about it."""
+    is_contradicted: bool = False
+    """Whether the report also says that something works there, although it fails there."""
 
 
 def find_named_changes(text: str) -> tuple[NamedChange, ...]:
@@ -92,9 +94,11 @@ def find_named_changes(text: str) -> tuple[NamedChange, ...]:
             continue
         change = change._replace(role=role, is_change=change.is_change or role is Role.BLAMED)
         key = (change.name, change.commit, change.project)
-        earlier = changes.get(key)
-        if earlier is None or earlier.role < role:
-            changes[key] = change
+        earlier = changes.setdefault(key, change)
+        roles = {role, earlier.role}
+        is_contradicted = Role.GOOD in roles and max(roles) > Role.GOOD
+        surest = change if earlier.role < role else earlier
+        changes[key] = surest._replace(is_contradicted=earlier.is_contradicted or is_contradicted)
     return tuple(islice(changes.values(), MAX_NAMES))
 
 

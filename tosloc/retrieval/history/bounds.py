@@ -157,6 +157,12 @@ def _without_contradictions(
         lacking = _list_commits(repository, [other.commit for other in bad], [end.commit])
         contained = [other for other in bad if other.commit not in lacking]
         stated = [other for other in contained if not other.is_own]
+        if any(other.commit == end.commit for other in stated):
+            notes.append(
+                f"the report says that it works in {end.name} and also that it fails there; the"
+                " failure counts"
+            )
+            continue
         if stated:
             notes.append(
                 f"the report says that it works in {end.name} and fails in {stated[0].name}, which"
