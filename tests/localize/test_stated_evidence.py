@@ -8,8 +8,10 @@ from tests.conftest import FIRST_TIME, HOUR
 from tests.rank.test_suspects import CART, DISCOUNT
 from tosloc.cli.answers import print_answer
 from tosloc.core.reports import BugReport
+from tosloc.localize.localization import NOT_HERE
 from tosloc.localize.localizer import Localizer
 from tosloc.mcp.answers import ToolAnswer
+from tosloc.rank.model import LOW_PRESENCE
 
 WRONG = "The total of the cart is wrong: Cart.total subtracts the discount twice."
 DAY = 24 * HOUR
@@ -236,6 +238,29 @@ def test_an_answer_says_that_a_blamed_commit_is_also_called_good(project, text):
     note = f"the report says that it works in {commit[:10]} and also that it fails there"
     assert f"{note}; the failure counts" in answer.notes
     assert suspects(answer)[0] == commit
+
+
+# Whether the report is about the project
+
+FOREIGN = (
+    "Kubernetes operator crashes while the webhook reconciles an ingress\n\n"
+    "The cart of `AdmissionController` rejects every `VirtualService`, and `kubectl rollout` hangs."
+)
+
+
+def test_a_report_that_shares_few_words_gets_a_note(project):
+    answer = ask(project, f"{FOREIGN} See 0123456789.")
+    assert NOT_HERE in answer.notes
+    assert sum(hit.share for hit in answer.hits) < LOW_PRESENCE
+
+
+@pytest.mark.parametrize("text", ["Caused by {}.", "See {}.", "It worked in 1.0 and fails in 1.1."])
+def test_a_report_that_refers_to_the_history_is_about_the_project(project, text):
+    project.git("tag", "v1.0", project.commits[2])
+    project.git("tag", "v1.1", project.commits[4])
+    answer = ask(project, f"{FOREIGN} {text.format(project.commits[3][:10])}")
+    assert NOT_HERE not in answer.notes
+    assert sum(hit.share for hit in answer.hits) == pytest.approx(1, abs=0.001)
 
 
 # The reporter's own build

@@ -138,7 +138,12 @@ class Localization:
 
     @cached_property
     def presence(self) -> float:
-        """The probability that the report is about this project."""
+        """The probability that the report is about this project.
+
+        A report that refers to the project's history is about it, however few words they share.
+        """
+        if self.stage_one.context.named_history.is_about_project:
+            return 1.0
         signals = presence_signals(self.stage_one.context)
         return float(shipped_presence().probabilities(signals[None, :])[0])
 
@@ -293,9 +298,7 @@ class Localization:
         if context.query.says_that_it_worked:
             return True
         named = context.named_history
-        if named.blamed or named.range is not None:
-            return True
-        return any(change.is_change for change in named.changes)
+        return named.states_regression or any(change.is_change for change in named.changes)
 
     def _find_suspects(
         self,

@@ -339,6 +339,19 @@ class NamedHistory:
                 claims.append(claim)
         return claims
 
+    @cached_property
+    def states_regression(self) -> bool:
+        """Whether the report blames a change of this project, or says after which end it broke."""
+        return bool(self.blamed) or self.range is not None
+
+    @cached_property
+    def is_about_project(self) -> bool:
+        """Whether the report refers to this project's history, so that it is about this project.
+
+        A number that the report only names does not show that: most projects have a change #12.
+        """
+        return self.states_regression or any(not change.name for change in self.changes)
+
     def in_range(self, view: DocumentsView) -> LongArray:
         """Return the known documents between the good and bad ends, in order of time."""
         between = self.range
