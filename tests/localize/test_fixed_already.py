@@ -152,3 +152,32 @@ def test_the_fix_changes_no_score(repository):
         answer = localizer.localize(REPORT)
     assert answer.fixed_by is not None
     assert [hit.score for hit in answer.hits] == scores
+
+
+@pytest.fixture
+def fixed_answer(repository):
+    """Return the answer to a report without a date, which names its own number, at its fix."""
+    repository.commit({"shop/cart.py": CART.format("")}, "Begin (#12)")
+    repository.commit({"shop/cart.py": CART.format(" + 1")}, "Count vouchers, closes #4537")
+    text = "Cart.total is wrong since the update. It used to work. This is bug #4537."
+    with Localizer.open(repository.path) as localizer:
+        return localizer.localize(BugReport("4537", TITLE, text, None))
+
+
+def test_the_fix_is_no_suspect(fixed_answer, repository):
+    assert fixed_answer.fixed_by.commit == repository.commits[1]
+    assert [change.commit for change in fixed_answer.suspects] == [repository.commits[0]]
+
+
+def test_the_reports_own_number_names_no_change(fixed_answer):
+    assert "change" not in {reason.kind for reason in fixed_answer.hits[0].why}
+
+
+def test_what_a_fixing_merge_brought_is_no_suspect(repository):
+    base = repository.commit({"shop/cart.py": CART.format("")}, "Begin")
+    changed = {"shop/cart.py": CART.format(" + 1")}
+    side = repository.commit(changed, "Count vouchers", parents=[base])
+    repository.commit(changed, "Merge x\n\nFixes #4537", parents=[base, side])
+    with Localizer.open(repository.path) as localizer:
+        answer = localizer.localize(replace(REPORT, opened=None), suspects=True)
+    assert [change.commit for change in answer.suspects] == [base]

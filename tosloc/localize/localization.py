@@ -276,11 +276,12 @@ class Localization:
             changes,
             tuple(notes),
             statements=describe_statements(context.named_history),
-            fixed_by=self._find_later_fix(),
+            fixed_by=self.later_fix,
         )
 
-    def _find_later_fix(self) -> EarlierChange | None:
-        """Return the commit by which the report is probably fixed already, if there is one."""
+    @cached_property
+    def later_fix(self) -> EarlierChange | None:
+        """The commit by which the report is probably fixed already, if there is one."""
         repository = self.version.repository
         if repository is None:
             return None
@@ -325,6 +326,7 @@ class Localization:
             searched,
             self.version.sources,
             blamed_files=blamed_files,
+            later_fix="" if self.later_fix is None else self.later_fix.commit,
         )
 
     def suspect_files(

@@ -1,4 +1,7 @@
-"""Issues that a text mentions, and how: with a closing keyword, as an issue, or only by number."""
+"""Issues that a text mentions, and how: with a closing keyword, as an issue, or only by number.
+
+A report's own id is read here, too.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Collection
 from typing import Final
 
 from tosloc.core.errors import ConfigError
+from tosloc.core.reports import BugReport
 from tosloc.reports.issues import TRACKERS
 
 CLOSES: Final = "closing keyword"
@@ -72,6 +76,19 @@ _LEADS: Final = re.compile(r"[\W_]*(?:\w{1,12}\b[^\w(]{1,3})?\Z")
 
 It is nothing, or one word such as fix or a component's name."""
 
+_ID_NUMBER: Final = r"[1-9]\d{0,8}"
+_TRACKER_ID: Final = r"[A-Z][A-Z0-9_]{0,30}-[1-9]\d{0,8}"
+_OWN_ID: Final = re.compile(rf"(?:(?i:\#|gh-)?(?P<number>{_ID_NUMBER}))|(?P<issue>{_TRACKER_ID})")
+"""The id that a tracker gave to a report."""
+_TITLE_WITH_ID: Final = re.compile(
+    rf"""(?x)
+      \A[\W_]{{0,5}}(?i:\#|gh-|(?:bug|issue|ticket)[ ]{{1,2}}\#?)(?P<number>{_ID_NUMBER})\b
+    | \A\W{{0,5}}(?P<issue>{_TRACKER_ID})\b
+    | [ ]·[ ]Issue[ ]\#(?P<page>{_ID_NUMBER})\b
+    """
+)
+"""A summary's own id: "#12: It fails", "Bug 12 - It fails", "It fails · Issue #12 · shop/cart"."""
+
 
 def find_mentions(
     text: str, ids: Collection[str], projects: Collection[str] | None, *, bare: bool = False
@@ -108,6 +125,21 @@ def find_mentions(
         if kind in _KINDS and number in ids:
             mentions[number] = min(kind, mentions.get(number, kind), key=_KINDS.index)
     return mentions
+
+
+def own_id(report: BugReport) -> str:
+    """Return the number, or the id such as PROJ-7, that a tracker gave to a report; "" for none.
+
+    >>> [own_id(BugReport(name, "It fails", "", None)) for name in ("12", "#12", "PROJ-7", "bug")]
+    ['12', '12', 'PROJ-7', '']
+    >>> titles = ("#12: It fails", "It fails · Issue #12 · a/b", "404 for /a", "It fails like #12")
+    >>> [own_id(BugReport("report", title, "", None)) for title in titles]
+    ['12', '12', '', '']
+    """
+    match = _OWN_ID.fullmatch(report.id) or _TITLE_WITH_ID.search(report.summary)
+    if match is None:
+        return ""
+    return next(group for group in match.groups() if group)
 
 
 def _issue_id(match: re.Match[str], projects: Collection[str] | None) -> str:

@@ -23,7 +23,7 @@ from tosloc.git.repository import Repository
 from tosloc.rank.explain.reasons import RepositoryLookups, day
 from tosloc.rank.features.named_history import MAX_DOCUMENTS, touched_rows
 from tosloc.rank.features.query_context import QueryContext
-from tosloc.reports.mentions import CLOSES, NAMES, NUMBER, find_mentions
+from tosloc.reports.mentions import CLOSES, NAMES, NUMBER, find_mentions, own_id
 from tosloc.retrieval.texts import Documents, DocumentsView, group_sum, top_k
 
 MIN_SHARED_TERMS: Final = 4
@@ -35,18 +35,6 @@ Of 614 development reports, 13 have a commit without their number that reaches b
 is the report's fix. With an overlap of .6 there are two more fixes and a wrong commit."""
 _FILLER: Final = frozenset({"fix", "fixes", "fixed", "bug", "issue"})
 """Terms that say nothing about what is fixed."""
-_NUMBER: Final = r"[1-9]\d{0,8}"
-_ISSUE: Final = r"[A-Z][A-Z0-9_]{0,30}-[1-9]\d{0,8}"
-_ID: Final = re.compile(rf"(?:(?i:\#|gh-)?(?P<number>{_NUMBER}))|(?P<issue>{_ISSUE})")
-"""The id that a tracker gave to a report."""
-_TITLE: Final = re.compile(
-    rf"""(?x)
-      \A[\W_]{{0,5}}(?i:\#|gh-|(?:bug|issue|ticket)[ ]{{1,2}}\#?)(?P<number>{_NUMBER})\b
-    | \A\W{{0,5}}(?P<issue>{_ISSUE})\b
-    | [ ]·[ ]Issue[ ]\#(?P<page>{_NUMBER})\b
-    """
-)
-"""A summary's own id: "#12: It fails", "Bug 12 - It fails", "It fails · Issue #12 · shop/cart"."""
 _UNRESOLVED: Final = re.compile(r"(?i)\W{0,3}(?:new|assigned|reopened|unconfirmed)\b")
 """The state of a bug that some tools write before its number: the commit has not fixed it."""
 
@@ -81,14 +69,14 @@ def find_later_fix(
     opened = -inf if report.opened is None else report.opened_seconds
     history = context.history
     fixes: list[_Fix] = []
-    own_id = _own_id(report)
-    if own_id:
+    report_id = own_id(report)
+    if report_id:
         projects = [project.lower() for project in history.releases.projects] or None
         for view in (history.commits, history.merges):
-            name = f"#{own_id}" if own_id.isdigit() else own_id
+            name = f"#{report_id}" if report_id.isdigit() else report_id
             named = view.documents.by_name.get(name, ())
             for fix, info in _read(repo, _later(view.documents, named, opened)):
-                if _says_fixed(info.message, own_id, projects):
+                if _says_fixed(info.message, report_id, projects):
                     fixes.append(fix)
     if not fixes and report.opened is not None:
         fixes = _fixes_by_text(context, repo, opened)
@@ -106,21 +94,6 @@ def find_later_fix(
         tuple(paths[row] for row in touched_rows(newest.documents, newest.document)),
         lookups.commit_url(newest.commit),
     )
-
-
-def _own_id(report: BugReport) -> str:
-    """Return the number, or the id such as PROJ-7, that a tracker gave to a report; "" for none.
-
-    >>> [_own_id(BugReport(name, "It fails", "", None)) for name in ("12", "#12", "PROJ-7", "bug")]
-    ['12', '12', 'PROJ-7', '']
-    >>> titles = ("#12: It fails", "It fails · Issue #12 · a/b", "404 for /a", "It fails like #12")
-    >>> [_own_id(BugReport("report", title, "", None)) for title in titles]
-    ['12', '12', '', '']
-    """
-    match = _ID.fullmatch(report.id) or _TITLE.search(report.summary)
-    if match is None:
-        return ""
-    return next(group for group in match.groups() if group)
 
 
 def _later(documents: Documents, numbers: Iterable[int], opened: float) -> list[_Fix]:
@@ -141,11 +114,11 @@ def _read(repo: Repository, fixes: Sequence[_Fix]) -> list[tuple[_Fix, CommitInf
     return commits
 
 
-def _says_fixed(message: str, own_id: str, projects: Sequence[str] | None) -> bool:
+def _says_fixed(message: str, report_id: str, projects: Sequence[str] | None) -> bool:
     """Return whether a message says that its commit fixes the report with an id."""
     if _UNRESOLVED.match(message):
         return False
-    kind = find_mentions(message, {own_id}, projects, bare=True).get(own_id)
+    kind = find_mentions(message, {report_id}, projects, bare=True).get(report_id)
     return kind == CLOSES or (kind in (NAMES, NUMBER) and is_fix_message(message))
 
 

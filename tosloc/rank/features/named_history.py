@@ -13,6 +13,7 @@ import numpy as np
 
 from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.git.repository import Repository
+from tosloc.reports.mentions import own_id
 from tosloc.reports.text import NamedChange, Role, VersionClaim
 from tosloc.retrieval.history import (
     NO_BOUNDS,
@@ -110,6 +111,18 @@ class NamedHistory:
         return self._history.releases.is_own(project, self._folders)
 
     @cached_property
+    def _named(self) -> tuple[NamedChange, ...]:
+        """The changes of this project that the report names, without the report itself."""
+        report_id = own_id(self._context.query.report)
+        report_name = f"#{report_id}" if report_id.isdigit() else report_id
+        names = []
+        for named in self._context.query.named_changes:
+            is_itself = named.name != "" and named.name == report_name
+            if not is_itself and self._concerns_project(named):
+                names.append(named)
+        return tuple(names)
+
+    @cached_property
     def changes(self) -> tuple[FoundChange, ...]:
         """The earlier changes that the report names as evidence; each changed a source file.
 
@@ -118,9 +131,7 @@ class NamedHistory:
         """
         found = []
         surest: dict[str, Role] = {}
-        for named in self._context.query.named_changes:
-            if not self._concerns_project(named):
-                continue
+        for named in self._named:
             change = self._find(named)
             if change is not None:
                 found.append(change)
@@ -141,7 +152,7 @@ class NamedHistory:
     def _tracker_projects(self) -> frozenset[str]:
         """Projects of issues that the report names, PROJ of PROJ-7, that several commits name."""
         projects = set()
-        for named in self._context.query.named_changes:
+        for named in self._named:
             if _names_tracker(named):
                 projects.add(_tracker_project(named.name))
         if not projects:
@@ -193,8 +204,8 @@ class NamedHistory:
         Without a repository they are those of the version's history, and a merge stands for itself.
         """
         blamed: dict[str, BlamedCommit] = {}
-        for named in self._context.query.named_changes:
-            if named.role is not Role.BLAMED or not self._concerns_project(named):
+        for named in self._named:
+            if named.role is not Role.BLAMED:
                 continue
             for commit in self._commits_of(named)[:MAX_BLAMED]:
                 found = self._describe_blamed(commit, named.written)
@@ -309,8 +320,8 @@ class NamedHistory:
         """
         roles: dict[str, Role] = {}
         contradicted: set[str] = set()
-        for named in self._context.query.named_changes:
-            if named.commit and named.role is not Role.NAMED and self._concerns_project(named):
+        for named in self._named:
+            if named.commit and named.role is not Role.NAMED:
                 roles[named.commit] = max(named.role, roles.get(named.commit, named.role))
                 if named.is_contradicted:
                     contradicted.add(named.commit)

@@ -86,16 +86,20 @@ def collect_candidates(
     context: QueryContext,
     hits: Sequence[Hit],
     blamed_files: Sequence[Hit] = (),
+    excluded: Collection[str] = (),
 ) -> Candidates:
     """Return the commits that touched the first files of an answer, with their features.
 
     ``blamed_files`` are further files, which a blamed commit changed; only blamed commits are
-    candidates because of them.
+    candidates because of them. ``excluded`` are the ids of commits that are no candidates.
     """
     hits = hits[:MAX_FILES]
     first_files = len(hits)
     hits = [*hits, *blamed_files[:MAX_FILES]]
-    touching = sorted(_find_touching(context, hits, first_files))
+    touching = []
+    for item in sorted(_find_touching(context, hits, first_files)):
+        if item.commit not in excluded:
+            touching.append(item)
     features = np.zeros((len(touching), len(FEATURES)))
     candidates = Candidates(
         [item.commit for item in touching],

@@ -19,6 +19,7 @@ from tosloc.rank.features.named_history import BlamedCommit, NamedHistory
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.suspects.candidates import collect_candidates
 from tosloc.rank.suspects.descriptions import describe_suspect
+from tosloc.retrieval.history import list_brought
 from tosloc.retrieval.texts import top_k
 
 MAX_SUSPECTS: Final = 3
@@ -42,16 +43,19 @@ def find_suspects(
     lookups: RepositoryLookups,
     most: int = MAX_SUSPECTS,
     blamed_files: Sequence[Hit] = (),
+    later_fix: str = "",
 ) -> SuspectSearch:
     """Return the commits that most likely introduced the fault of an answered report.
 
     ``reasons`` are those of the answered query; its history ends before the report's opening, and
     the searched version contains all of it. ``hits`` are the first files of the answer with their
     functions; only the first ``suspect_candidates.MAX_FILES`` of them count. ``blamed_files`` are
-    further files, which blamed commits changed. Missing blobs give a note, not an error.
+    further files, which blamed commits changed. ``later_fix`` is the id of the commit that probably
+    fixed the report, which introduced nothing. Missing blobs give a note, not an error.
     """
     context = reasons.context
-    candidates = collect_candidates(repository, context, hits, blamed_files)
+    fixing = _list_fixing(repository, later_fix) if later_fix else frozenset()
+    candidates = collect_candidates(repository, context, hits, blamed_files, fixing)
     # Of equal candidates the newest comes first.
     last = len(candidates.commits) - 1
     best = [last - place for place in top_k(candidates.scores()[::-1], most).tolist()]
@@ -64,6 +68,14 @@ def find_suspects(
     if candidates.is_incomplete:
         notes.append(MISSING_BLOBS)
     return SuspectSearch(tuple(changes[:most]), tuple(notes))
+
+
+def _list_fixing(repository: Repository, fix: str) -> frozenset[str]:
+    """Return the commit of a fix, and of a merge also what it brought."""
+    [info] = repository.commits([fix])
+    if len(info.parents) < 2:
+        return frozenset([fix])
+    return list_brought(repository, fix, info.parents[0]) | {fix}
 
 
 def _blamed_elsewhere(
