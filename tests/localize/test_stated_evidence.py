@@ -240,6 +240,47 @@ def test_an_answer_says_that_a_blamed_commit_is_also_called_good(project, text):
     assert suspects(answer)[0] == commit
 
 
+MISSING = "323f8ec6f205d98f3fadbecdc26bec587c40a25d"
+
+
+def notes_on_names(project, text):
+    """Return the notes on commits and versions that a report names."""
+    return [note for note in ask(project, text).notes if note.startswith("the report names")]
+
+
+@pytest.mark.parametrize("text", ["Caused by {}.", "It works at {}.", "git bisect bad {}"])
+@pytest.mark.parametrize("length", [10, 40])
+def test_an_answer_says_that_a_stated_commit_is_missing(project, text, length):
+    [note] = notes_on_names(project, f"{WRONG}\n\n{text.format(MISSING[:length])}")
+    assert note == "the report names commit 323f8ec6f2, which this repository does not contain"
+
+
+@pytest.mark.parametrize("text", ["See {}.", "Chrome 99.1 (rev {})", "Caused by ada/door@{}."])
+def test_a_missing_commit_of_another_program_gets_no_note(project, text):
+    project.git("remote", "add", "origin", "git@github.com:ada/shop.git")
+    assert notes_on_names(project, f"{WRONG}\n\n{text.format(MISSING[:10])}") == []
+
+
+def test_a_commit_after_the_opening_is_not_called_missing(project):
+    opened = datetime.fromtimestamp(FIRST_TIME + 3 * HOUR + 1, UTC)
+    report = BugReport("1", WRONG, f"The first bad commit is {project.commits[4]}", opened)
+    assert notes_on_names(project, report) == []
+
+
+def test_an_answer_says_that_stated_versions_have_no_tags(released):
+    notes = notes_on_names(released, f"{WRONG}\n\nWorks in 9.9.0, broken in 9.9.1.")
+    expected = "the report names version {}, which no tag of this repository names"
+    assert notes == [expected.format("9.9.0"), expected.format("9.9.1")]
+
+
+def test_a_version_that_was_only_used_gets_no_note(released):
+    assert notes_on_names(released, f"{WRONG}\n\nVersion: 9.9.0") == []
+
+
+def test_a_project_without_releases_gets_no_note_on_versions(project):
+    assert notes_on_names(project, f"{WRONG}\n\nWorks in 9.9.0, broken in 9.9.1.") == []
+
+
 # Whether the report is about the project
 
 FOREIGN = (

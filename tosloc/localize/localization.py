@@ -125,6 +125,7 @@ class Localization:
                 self.scores = final_scores(self.scores, self.reranked)
                 if reranker.note:
                     self.notes += (RoutineNote(reranker.note),)
+        self.notes += context.named_history.notes
         if not context.distinguishes_files:
             self.notes += (_describe_gap(context),)
         elif self.presence < LOW_PRESENCE:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -362,6 +363,44 @@ class NamedHistory:
         A number that the report only names does not show that: most projects have a change #12.
         """
         return self.states_regression or any(not change.name for change in self.changes)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about commits and releases that decide, but that the repository lacks."""
+        if self._repository is None:
+            return ()
+        return (*self._describe_missing_commits(), *self._describe_missing_releases())
+
+    def _describe_missing_commits(self) -> Iterator[str]:
+        """Yield a note for each commit that the report calls good or bad and that is missing.
+
+        What is only named, or a build, may be another program's.
+        """
+        deciding = []
+        for named in self._named:
+            is_foreign = named.project != "" and not self._is_own(named.project)
+            if named.commit and named.role >= Role.GOOD and not is_foreign:
+                deciding.append(named.commit)
+        if self._repository is None or not deciding:
+            return
+        for written, commit in self._repository.resolve_many(deciding).items():
+            if commit is None:
+                yield (
+                    f"the report names commit {written[:10]}, which this repository does not"
+                    " contain"
+                )
+
+    def _describe_missing_releases(self) -> Iterator[str]:
+        """Yield a note for each version that the report calls good or bad and that has no tag."""
+        releases = self._history.releases
+        if not releases.releases:
+            return
+        missing = []
+        for claim in self._own_claims:
+            if claim.state != "used" and not any(releases.find([claim], inf)):
+                missing.append(claim.version)
+        for version in dict.fromkeys(missing):
+            yield f"the report names version {version}, which no tag of this repository names"
 
     def in_range(self, view: DocumentsView) -> LongArray:
         """Return the known documents between the good and bad ends, in order of time."""
