@@ -373,6 +373,33 @@ def test_only_commits_between_a_good_and_an_affected_release_are_suspect(release
     assert answer.statements == (expected,)
 
 
+IMPLIED = ["It works fine before 2.0.7", "Fails since 2.0.7."]
+
+
+@pytest.mark.parametrize("text", IMPLIED)
+def test_only_commits_of_an_implied_range_are_suspect(released, text):
+    assert suspects(ask(released, f"{WRONG}\n\n{text}")) == [released.commits[4]]
+
+
+@pytest.mark.parametrize("text", IMPLIED)
+def test_an_implied_range_is_stated_as_probable(released, text):
+    answer = ask(released, f"{WRONG}\n\n{text}")
+    expected = "By the report it fails in v2.0.7, so it probably broke after v2.0.5 (2 commits)"
+    assert answer.statements == (expected,)
+
+
+def test_a_reason_of_an_implied_range_says_that_it_is_probable(released):
+    answer = ask(released, f"{WRONG}\n\n{IMPLIED[0]}")
+    beginning = "Changed between v2.0.5 and v2.0.7, when it probably broke"
+    assert any(reason.startswith(beginning) for reason in first_reasons(answer))
+
+
+def test_earlier_commits_are_suspect_if_none_is_in_an_implied_range(released):
+    answer = ask(released, f"{WRONG}\n\nFails since 2.0.5.", suspects=True)
+    assert set(suspects(answer)) == set(released.commits[:2])
+    assert any(note.startswith("no commit between v2.0.0 and v2.0.5") for note in answer.notes)
+
+
 def test_no_reason_claims_what_git_contradicts(released):
     answer = ask(released, f"{WRONG}\n\nIt worked in 2.0.5.")
     assert set(suspects(answer)) == {released.commits[4], released.commits[6]}

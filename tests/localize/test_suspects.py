@@ -96,7 +96,7 @@ def test_suspects_do_not_depend_on_what_is_listed(ask, options):
 def test_files_weigh_alike_for_suspects_however_many_are_listed(ask, monkeypatch):
     searched = []
 
-    def record_shares(repository, reasons, hits, lookups, blamed_files):
+    def record_shares(repository, reasons, hits, lookups, **options):
         searched.append([hit.share for hit in hits])
         return SuspectSearch(())
 

@@ -389,12 +389,8 @@ class FileReasons:
             subject = lookups.subject(commit)
             title = f": {_shorten(subject)}" if subject else ""
             change = f"{commit[:10]} ({day(int(view.documents.times[number]))}){title}"
-            when = (
-                f"{bounds.words}, when it broke" if bounds.bad else f"{bounds.words}, which worked"
-            )
-            return Reason(
-                "range", f"Changed {when}: {change}", commit, url=lookups.commit_url(commit)
-            )
+            sentence = f"Changed {bounds.when}: {change}"
+            return Reason("range", sentence, commit, url=lookups.commit_url(commit))
         return None
 
     # Words

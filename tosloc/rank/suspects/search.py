@@ -17,7 +17,7 @@ from tosloc.git.repository import Repository
 from tosloc.rank.explain.reasons import FileReasons, RepositoryLookups
 from tosloc.rank.features.named_history import BlamedCommit, NamedHistory
 from tosloc.rank.features.query_context import QueryContext
-from tosloc.rank.suspects.candidates import collect_candidates
+from tosloc.rank.suspects.candidates import Candidates, collect_candidates
 from tosloc.rank.suspects.descriptions import describe_suspect
 from tosloc.retrieval.history import list_brought
 from tosloc.retrieval.texts import top_k
@@ -56,18 +56,34 @@ def find_suspects(
     context = reasons.context
     fixing = _list_fixing(repository, later_fix) if later_fix else frozenset()
     candidates = collect_candidates(repository, context, hits, blamed_files, fixing)
-    # Of equal candidates the newest comes first.
-    last = len(candidates.commits) - 1
-    best = [last - place for place in top_k(candidates.scores()[::-1], most).tolist()]
+    best = _best_places(candidates, context.named_history, most)
     found = [describe_suspect(candidates, place, reasons, lookups) for place in best]
     changes = [*_blamed_elsewhere(repository, context, candidates.commits, lookups), *found]
     bounds = context.named_history.bounds
     notes = list(bounds.notes)
-    if bounds.commits and not found:
+    if bounds.range and bounds.range.isdisjoint(candidates.commits):
         notes.append(f"no commit {bounds.words} touches the first files of the answer")
     if candidates.is_incomplete:
         notes.append(MISSING_BLOBS)
     return SuspectSearch(tuple(changes[:most]), tuple(notes))
+
+
+def _best_places(candidates: Candidates, history: NamedHistory, most: int) -> list[int]:
+    """Return the places of the candidates with the highest scores, the best first.
+
+    If some are in the range that the report states or implies, only these and blamed ones count.
+    """
+    allowed = (history.bounds.range or frozenset()).intersection(candidates.commits)
+    if allowed:
+        allowed |= history.blamed_ids
+    # Of equal candidates the newest comes first.
+    last = len(candidates.commits) - 1
+    newest_first = top_k(candidates.scores()[::-1], len(candidates.commits))
+    best = []
+    for place in (last - newest_first).tolist():
+        if not allowed or candidates.commits[place] in allowed:
+            best.append(place)
+    return best[:most]
 
 
 def _list_fixing(repository: Repository, fix: str) -> frozenset[str]:

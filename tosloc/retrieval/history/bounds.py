@@ -126,10 +126,22 @@ class Bounds:
         return f"between {self.start} and {self.end}" if self.bad else f"after {self.start}"
 
     @property
+    def when(self) -> str:
+        """The range in words, and what happened in it, for a reason."""
+        if not self.bad:
+            return f"{self.words}, which worked"
+        probably = "probably " if self.commits is None else ""
+        return f"{self.words}, when it {probably}broke"
+
+    @property
     def sentence(self) -> str:
-        """What the report states about good and bad ends; "" without a good end."""
+        """What the report states about good and bad ends; "" if the range has no start."""
         if self.commits is None:
-            return ""
+            if not self.likely:
+                return ""
+            number = pluralize(len(self.likely), "commit")
+            probably = f"it probably broke after {self.start} ({number})"
+            return f"By the report it fails in {self.end}, so {probably}"
         works = f"By the report it works in {self.start}"
         fails = f" and fails in {self.end}" if self.bad else ""
         return f"{works}{fails}: {pluralize(len(self.commits), 'commit')} can be the cause"
