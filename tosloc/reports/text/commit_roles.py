@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Final
+from itertools import pairwise
+from typing import Final, Literal
 
-from tosloc.reports.text.named_versions import state_by_verbs
+from tosloc.reports.text.named_versions import is_negation, state_by_verbs
 
 BEFORE: Final = 160
 """Characters before a name that are read."""
@@ -45,7 +46,7 @@ _BISECT_LINE: Final = re.compile(
 )
 """A line of ``git bisect log``, or a command of it, up to a commit."""
 _FULL_HASH: Final = re.compile(r"[0-9a-f]{7,64}")
-_WORD: Final = re.compile(r"[a-z@][a-z@'’-]*|\d[\w.]*")
+_WORD: Final = re.compile(r"\b[0-9a-f]{7,64}\b|[a-z@][a-z@'’-]*|\d[\w.]*")
 _LINK_TEXT: Final = re.compile(r"\[[^\[\]\n]{1,80}\]\(\Z")
 """The text of a Markdown link, before its address."""
 _SENTENCE_END: Final = re.compile(r"[.!?;](?=\s|\Z)|\n")
@@ -59,7 +60,10 @@ _FILLERS: Final = frozenset(
 _PHRASES: Final = frozenset("seems appears head build version".split())
 """Words with which "to" or "of" says nothing: "seems to be", "head of"."""
 _CULPRITS: Final = tuple("culprit offend guilty blam suspect responsib".split())
-_CAUSES: Final = (*_CULPRITS, *"broke break introduc caus regress trigger".split())
+_CAUSES: Final = (
+    *_CULPRITS,
+    *"broke break introduc caus regress trigger reintroduc re-introduc rebroke re-broke".split(),
+)
 """Beginnings of words that accuse a commit."""
 _BEGINNINGS: Final = ("start", "beg")
 _SEARCHES: Final = ("bisect", "trac", "track", "narrow", "point", "pinpoint", "led", "lead")
@@ -71,8 +75,24 @@ _FAILURES: Final = tuple(
 )
 _CURES: Final = ("fix", "help", "solv", "resolv", "work", "disappear", "gone", "away", "cure")
 _SUCCESSES: Final = ("work", "fine", "ok", "pass", "good", "correct")
-_NEGATIONS: Final = frozenset("not no never isn't wasn't doesn't didn't".split())
+_DOUBTS: Final = frozenset("sure certain think believe convinced clear know".split())
+"""Words that, right after a negation, deny what follows: "I am not sure that"."""
+_ALIKE: Final = frozenset("still also already too even again remains currently".split())
+"""Words that say that something failed before a commit, too."""
+_LASTING: Final = ("broken", "breaks", "breaking", "trigger")
+"""Beginnings of words that say that something fails at a commit, but not since when."""
+_OPPOSITES: Final = ("miss", "lack", "revert", "undone", "fix")
+"""Beginnings of words after "because of a commit" that do not accuse it: "because X is missing"."""
+_APPEARANCES: Final = ("happen", "appear", "occur")
+_MOVE: Final = re.compile(
+    r"\b(?:check(?:s|ed|ing)?[ -]?out|(?:go|goes|going|went|gone|move|moved|moving|switch|switched"
+    r"|switching|return|returned|returning|reset|resetting|roll|rolled|rolling|downgrade|downgraded"
+    r"|downgrading)(?: hard)?(?: back)? to)\Z"
+)
+"""Words before a commit that the reporter used instead of the newest one."""
 _PLACES: Final = (["with"], ["at"], ["in"], ["on"], ["using"])
+_BOUNDS: Final = (["before"], ["until"], ["till"])
+"""Words with which a commit is the end of a time, and not a place."""
 _NEW_CLAUSE: Final = frozenset("and but it i when if because".split())
 """Words after which another clause begins."""
 _BESIDE_VERSION: Final = re.compile(
@@ -125,14 +145,20 @@ def read_role(text: str, start: int, end: int, *, is_commit: bool = True) -> Rol
         return _role_in_log(bisected) if is_commit else None
     words_before = _words_before(before)
     words_after = _words_after(after)
+    if is_commit and _MOVE.search(" ".join(words_before)):
+        return _role_of_move(words_before, words_after)
     is_beside_version = is_commit and _BESIDE_VERSION.search(before) is not None
     range_end = _range_end(words_before)
     if is_commit and range_end is not None:
         return range_end
+    if _DOUBTS.intersection(words_before[-1:]) and any(map(is_negation, words_before[-3:-1])):
+        return Role.NAMED
     if not is_beside_version and _is_blamed(words_before, words_after):
         return Role.BLAMED
     if not is_commit:
         return Role.NAMED
+    if words_before[-1:] in _BOUNDS or words_before[-2:] == ["prior", "to"]:
+        return Role.NAMED  # "until X": who knows whether it worked at X
     state = state_by_verbs(words_before, words_after)
     if state == "works" or _works_there(words_before, words_after):
         return Role.GOOD
@@ -158,6 +184,26 @@ def _role_in_log(line: re.Match[str]) -> Role | None:
     return Role.GOOD if _FULL_HASH.search(line["rest"] or "") else Role.BAD
 
 
+def _role_of_move(before: Sequence[str], after: Sequence[str]) -> Role:
+    """Return the role of a commit that the reporter used instead of the newest one."""
+    clause = _MOVE.sub("at", " ".join(before)).split()
+    state = state_by_verbs(clause, ())
+    if state is None:
+        state = _state_after_cure(after) or state_by_verbs(["at"], after)
+    if state is None:
+        return Role.BUILD
+    return Role.GOOD if state == "works" else Role.BAD
+
+
+def _state_after_cure(words: Sequence[str]) -> Literal["works", "fails"] | None:
+    """Return what words say that tell of a cure: "fixes it", "does not help"; None if none does."""
+    for position, word in enumerate(words[:8]):
+        if word.startswith(_CURES):
+            is_denied = any(map(is_negation, words[max(0, position - 3) : position]))
+            return "fails" if is_denied else "works"
+    return None
+
+
 def _words_before(before: str) -> list[str]:
     """Return the words of the sentence before a name, without the fillers right before it.
 
@@ -166,6 +212,8 @@ def _words_before(before: str) -> list[str]:
     """
     for line in reversed(_LINK_TEXT.sub("", before).split("\n")):
         words = _without_fillers(_WORD.findall(_SENTENCE_END.split(line)[-1].lower()))
+        # Ids are numbers for the reader of versions, so that it sees which verb is whose.
+        words = ["0" if _is_id(word) else word for word in words]
         if words:
             return words
         if line.rstrip().endswith((".", "!", "?")):
@@ -216,7 +264,7 @@ def _works_there(before: Sequence[str], after: Sequence[str]) -> bool:
     if before[-1:] not in _PLACES:
         return False
     for position, word in enumerate(after[:10]):
-        if word in _NEGATIONS or word.startswith(_FAILURES):
+        if is_negation(word) or word.startswith(_FAILURES):
             return False
         if word.startswith(_SUCCESSES):
             return position > 0
@@ -225,17 +273,21 @@ def _works_there(before: Sequence[str], after: Sequence[str]) -> bool:
 
 def _is_blamed(before: Sequence[str], after: Sequence[str]) -> bool:
     """Return whether the words around a name say that it broke something."""
-    if _is_accused_after(after):
+    if _is_accused_after(before, after):
         return True
     if not before:
         return False
     last = before[-1]
     earlier = before[-8:-1]
-    nearest = before[-4:-1]
     if last.startswith("revert"):
         # "Reverting X fixes it", "it works again after reverting X"; not "This reverts X".
-        return last != "reverts" and _begins_with([*earlier, *after[:8]], _CURES)
-    if _NEGATIONS.intersection(nearest):
+        state = _state_after_cure(after) or _state_before_cure(earlier)
+        return last != "reverts" and state == "works"
+    if last in ("before", "to") and (last == "before" or earlier[-1:] == ["prior"]):
+        return _worked_before(earlier, after)
+    if last in ("since", "after"):
+        return _fails_since(last, earlier, after)
+    if any(map(is_negation, before[-4:-1])):
         return False
     if last.startswith(_CULPRITS) or before[-2:] == ["first", "bad"] or last.startswith("bisect"):
         return True
@@ -243,25 +295,56 @@ def _is_blamed(before: Sequence[str], after: Sequence[str]) -> bool:
         return True
     if last.startswith(_FINDINGS) and _begins_with(earlier, ("bisect",)):
         return True
-    if last in ("since", "after"):
-        works = _begins_with(earlier, _SUCCESSES) and not _begins_with(earlier, _FAILURES)
-        is_failure = last == "since" or _begins_with([*earlier, *after[:6]], _FAILURES)
-        return is_failure and not works
-    if last in ("before", "to") and (last == "before" or earlier[-1:] == ["prior"]):
-        return _begins_with(earlier, _SUCCESSES)
+    if last == "because":
+        is_denied = any(map(is_negation, after[:6])) or _begins_with(after[:6], _OPPOSITES)
+        return _begins_with(earlier, (*_CAUSES, *_FAILURES)) and not is_denied
     return _relates_cause(last, earlier)
 
 
-def _is_accused_after(after: Sequence[str]) -> bool:
+def _state_before_cure(words: Sequence[str]) -> Literal["works", "fails"] | None:
+    """Return what words say whose last one tells of a cure: "works again after"."""
+    for position in range(len(words) - 1, -1, -1):
+        if words[position].startswith(_CURES):
+            is_denied = any(map(is_negation, words[max(0, position - 3) : position]))
+            return "fails" if is_denied else "works"
+    return None
+
+
+def _worked_before(earlier: Sequence[str], after: Sequence[str]) -> bool:
+    """Return whether something worked before a commit: "it worked before X", "before X it did"."""
+    state = state_by_verbs([*earlier, "at"], ())
+    if state is None and not _begins_with(earlier, (*_SUCCESSES, *_FAILURES)):
+        state = state_by_verbs(["at"], after)
+    return state == "works" and not _ALIKE.intersection((*earlier[-3:], *after[:6]))
+
+
+def _fails_since(last: str, earlier: Sequence[str], after: Sequence[str]) -> bool:
+    """Return whether something fails "since" or "after" a commit, by the words around it."""
+    is_failure = _begins_with(earlier, _FAILURES)
+    if any(map(is_negation, earlier[-3:])):
+        # "It no longer works since X"; a denied failure accuses nothing.
+        return _begins_with(earlier, _SUCCESSES) and not _begins_with(earlier, _CAUSES)
+    if _begins_with(earlier, _SUCCESSES) and not is_failure:
+        return False
+    state = None if earlier else state_by_verbs(["at"], after)
+    if state is not None:
+        return state != "works"
+    is_start = _begins_with(earlier[-3:], (*_BEGINNINGS, *_APPEARANCES))
+    return last == "since" or is_failure or is_start or _begins_with(after[:6], _FAILURES)
+
+
+def _is_accused_after(before: Sequence[str], after: Sequence[str]) -> bool:
     """Return whether the words after a name accuse it: "X broke it", "X is the first bad"."""
     words = after[:6]
-    if _NEGATIONS.intersection(words):
+    if any(map(is_negation, (*before[-1:], *words))):
         return False
     if "first" in words and words[words.index("first") + 1 :][:1] == ["bad"]:
         return True
+    if "fault" in words and {"s", "at", "the"}.intersection(words[: words.index("fault")][-1:]):
+        return True
     # A verb that follows soon: "X, which broke it", "X appears to have caused".
-    for word in words:
-        if word.startswith(_CAUSES):
+    for word, following in pairwise((*words, "")):
+        if word.startswith(_CAUSES) and following != "by":  # "works at X, caused by Y"
             return True
         if word in _NEW_CLAUSE:
             return False
@@ -275,8 +358,12 @@ def _relates_cause(last: str, earlier: Sequence[str]) -> bool:
     nearest = earlier[-3:]
     if last == "to" and earlier[-1:] == ["due"]:
         return True
-    if last == "of" and earlier[-1:] in (["because"], ["result"]):
+    if last == "of" and earlier[-1:] in (["because"], ["result"], ["fault"]):
         return True
+    if last in ("at", "on") and _begins_with(nearest, _LASTING):
+        return False
+    if last != "by" and _ALIKE.intersection(earlier):
+        return False  # "still broken at X", "it also breaks with X"
     if any(word.startswith("reproduc") for word in earlier):
         return False
     if _begins_with(nearest, _SEARCHES) or _begins_with(earlier, ("bisect",)):

@@ -50,6 +50,9 @@ _FAILING: Final = tuple(
 _VERBS: Final = (*_GOOD, *_BEGINNING, *_FAILING)
 _JOINING: Final = frozenset(["and", "or", "/", "&"])
 _STATES: Final = frozenset("last latest first known".split())
+_ENDS_OF: Final = frozenset("last latest first".split())
+_COPULAS: Final = frozenset("is was are were as seems to be the my our".split())
+"""Words between a version and a superlative: "1.1.0 was the last"."""
 _PRONOUNS: Final = frozenset("it this that".split())
 _UNITS: Final = frozenset(
     "b kb mb gb tb kib mib gib ms s sec secs seconds minutes hours % x".split()
@@ -57,7 +60,9 @@ _UNITS: Final = frozenset(
 _ENDS: Final = frozenset("stopped stops longer".split())
 """Negations that say that something worked before."""
 _NEGATIONS: Final = frozenset(
-    "not no never cannot longer stopped stops without stop unable".split()
+    """not no never cannot longer stopped stops without stop unable nothing nowhere none neither nor
+    hardly barely
+    """.split()
 )
 _OTHER_WORDS: Final = _STATES | _NEGATIONS | {"v", "but", "also", "when", "if", "so", "then", "i"}
 """Words before a version that are no product."""
@@ -322,7 +327,7 @@ def _state(before: Sequence[str], after: Sequence[str]) -> State | None:
         return _state_after_change(earlier)
     if relation == "and" and "between" in earlier:
         return "begins"
-    return state_by_verbs(before[-9:], after[:4])
+    return state_by_verbs(before[-9:], after)
 
 
 def _state_than(comparative: str) -> State | None:
@@ -371,6 +376,9 @@ def state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None:
         words.pop()  # one of several versions: "in 1.0 and 1.1"
     is_after_place = bool(words) and words[-1] in _PLACES
     is_after_verb = bool(words) and words[-1].startswith(_VERBS)
+    superlative = _state_of_superlative(after)
+    if superlative is not None:
+        return superlative
     if is_after_place or is_after_verb or _STATES.intersection(before[-3:]):
         position = _find_last_verb(words)
         if position >= 0:
@@ -378,10 +386,27 @@ def state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None:
             distance = 2 if words[position] == "worked" else 3
             return _state_of_verb(words[position], words[max(0, position - distance) :])
     for position, word in enumerate(after[:4] if is_after_place else after[:3]):
-        if word.startswith(_START) and not _is_failure(after):
+        if word.startswith(_START) and not _is_failure(after[:4]):
             continue
         if word.startswith(_VERBS):
             return _state_of_verb(word, after[:position])
+    return None
+
+
+def _state_of_superlative(after: Sequence[str]) -> State | None:
+    """Return what "is the last good commit" or "was the first that failed" says, else None."""
+    superlative = next((position for position, word in enumerate(after[:4]) if word in _ENDS_OF), 4)
+    if superlative == 4 or not _COPULAS.issuperset(after[:superlative]):
+        return None
+    is_first = after[superlative] == "first"
+    following = after[superlative + 1 : superlative + 8]
+    for position, word in enumerate(following):
+        if word.startswith(_VERBS):
+            state = _state_of_verb(word, following[:position])
+            if is_first:
+                # What is first good was bad before: it tells of a fix.
+                return None if state == "works" else "begins"
+            return "works" if state == "works" else "fails"
     return None
 
 
@@ -412,9 +437,14 @@ def _is_failure(words: Sequence[str]) -> bool:
     return any(word.startswith(_FAILING) for word in words)
 
 
+def is_negation(word: str) -> bool:
+    """Return whether a word negates: "not", "doesn't"."""
+    return word in _NEGATIONS or word.endswith(("n't", "n’t"))
+
+
 def _state_of_verb(verb: str, around: Sequence[str]) -> State:
     """Return what a verb says about a version, with the words that may negate it."""
-    is_negated = any(word in _NEGATIONS or word.endswith(("n't", "n’t")) for word in around)
+    is_negated = any(map(is_negation, around))
     if verb.startswith(_GOOD):
         if not is_negated:
             return "works"
