@@ -66,6 +66,10 @@ _NEGATIONS: Final = frozenset(
 )
 _OTHER_WORDS: Final = _STATES | _NEGATIONS | {"v", "but", "also", "when", "if", "so", "then", "i"}
 """Words before a version that are no product."""
+_NO_PRODUCTS: Final = _STATES | frozenset(
+    "newest back over straight directly forward again once installing".split()
+)
+"""Words right before a version, or after "upgraded", that are no product, nor say anything else."""
 _OWN_WORDS: Final = frozenset("my our your their its it everything this".split())
 """Words that show that no product is named, as in "upgrading our server to 2.0"."""
 _PLACES: Final = frozenset("in with on under using for by at".split())
@@ -252,7 +256,9 @@ def _split_products(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
         if word in _FILLERS:
             rest.pop()
         elif word and word[0].isalpha() and not _is_relation(word):
-            products.insert(0, rest.pop())
+            rest.pop()
+            if word not in _NO_PRODUCTS:
+                products.insert(0, word)
         else:
             break
     if rest and _is_relation(rest[-1]):
@@ -269,10 +275,10 @@ def _upgraded_product(words: Sequence[str]) -> tuple[str, ...]:
     for position in range(len(words) - 1, -1, -1):
         if not words[position].startswith((*_UPGRADE, *_DOWNGRADE)):
             continue
-        for word in words[position + 1 : position + 3]:
+        for word in words[position + 1 : position + 4]:
             if word in _OWN_WORDS or _is_relation(word) or not word[0].isalpha():
                 return ()
-            if word not in _FILLERS:
+            if word not in _FILLERS | _NO_PRODUCTS:
                 return (word,)
         return ()
     return ()

@@ -18,10 +18,14 @@ MAX_LINES: Final = 2_000
 MAX_FIELDS: Final = 50
 """Fields with a version that are returned."""
 _FIELD: Final = re.compile(
-    r"[\s>|\#*_`+•-]{0,12}(?P<key>[A-Za-z][^:=|\n]{0,80}?)[\s*_`]{0,6}[:=|][\s*_`|]{0,8}"
-    r"(?P<value>[^\s*_`|][^\n]{0,100})"
+    r"[\s>|\#*_`+•-]{0,12}(?P<key>[A-Za-z][^:=|\n]{0,80}?)[\s*_`]{0,6}"
+    r"(?:[:=|]|\?(?=[\s*_`]{0,6}[Yy]es\b))[\s*_`|]{0,8}(?P<value>[^\s*_`|][^\n]{0,100})"
 )
-"""A key with its value: "- **Version:** 2.0.7", "| Version | 2.0.7 |"."""
+"""A key with its value: "- **Version:** 2.0.7", "| Version | 2.0.7 |", "Did it work? Yes, 2.0"."""
+_BOLD_FIELD: Final = re.compile(
+    r"[\s>#+-]{0,12}\*\*(?P<key>[A-Za-z][^*:=|\n]{0,80})\*\*[ ](?P<value>[^\s*_`|][^\n]{0,100})"
+)
+"""A key in bold type without a colon: "**Affected version(s)** 2.0.7"."""
 _HEADING: Final = re.compile(
     r"\s{0,3}(?:\#{1,6}\s{1,3}|\*\*|[-*]\s)?(?P<key>[A-Za-z`][^\n]{0,100}?)[\s*_`]{0,6}[:?]?"
     r"[\s*_`]{0,6}"
@@ -49,9 +53,11 @@ _VALUE_WORDS: Final = frozenset(
     "version v release latest stable tag is at least the yes it in".split()
 )
 """Words before a version in a value that name no product."""
-_WORKING: Final = ("work", "good", "ok", "fine")
+_WORKING: Final = ("work", "good", "ok", "fine", "unaffected")
 _BROKEN: Final = ("broke", "break", "affect", "fail", "bad", "faulty")
 _BEGINNING: Final = ("regress", "introduc", "since", "start", "first")
+_PRESENT: Final = tuple("present affect happen occur appear".split())
+"""Beginnings of words that, if they are negated, say that the bug was absent."""
 _NEGATIONS: Final = frozenset("not no non never longer stopped stops".split())
 _OTHER_FACTS: Final = tuple("fix target minim requir support milestone expect compat".split())
 """Beginnings of words in keys of versions in which nothing was seen."""
@@ -97,6 +103,8 @@ def _read_fields(text: str) -> Iterator[tuple[str, str]]:
             yield from zip(columns, previous_cells, strict=True)
             continue
         field = _FIELD.match(start)
+        if field is None or VERSION.search(field["key"]):
+            field = _BOLD_FIELD.match(start)
         if field is not None and not VERSION.search(field["key"]):
             yield field["key"], field["value"]
             heading = ""
@@ -124,8 +132,8 @@ def _read_claim(words: Sequence[str], value: str) -> VersionClaim | None:
         return None
     before = [word.lower() for word in _WORD.findall(value[: match.start()])]
     named = [word for word in before if word not in _VALUE_WORDS]
-    if len(before) > MAX_PRODUCT_WORDS:
-        return None  # a sentence
+    if len(before) > MAX_PRODUCT_WORDS or not _NEGATIONS.isdisjoint(before):
+        return None  # a sentence, or a denial: "No, it failed in 2.0, too"
     return VersionClaim(match["number"], state, products or tuple(named))
 
 
@@ -135,6 +143,8 @@ def _read_key(words: Sequence[str]) -> tuple[State | None, tuple[str, ...]]:
     rest = [word for word in words if word not in _FILLERS and word != "version"]
     if any(word.startswith(_WORKING) for word in words):
         return ("fails" if is_negated else "works"), ()
+    if is_negated and any(word.startswith(_PRESENT) for word in words):
+        return "works", ()  # "the previous version in which this bug was not present"
     if "from" in words:
         return None, ()  # "Regression from version": the last good one, or the first bad one
     if any(word.startswith(_BEGINNING) for word in words):
