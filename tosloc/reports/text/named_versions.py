@@ -18,6 +18,10 @@ VERSION: Final = re.compile(
     r"(?:[-.]?(?:rc|cr|alpha|beta|dev|pre|a|b|m)[-.]?\d{1,4})?)(?![\w/-]|\.\d)"
 )
 _CLAUSE_END: Final = re.compile(r"[.!?;](?=\s)|\n")
+_PART_END: Final = re.compile(r"[,()\[\]|]")
+"""What ends a part of a clause. A verb beyond it speaks of something else."""
+_CLOSING: Final = re.compile(r"[)\]]")
+_AND_INCLUDING: Final = re.compile(r"(?i)\s(?:and|or)\sincluding\s\Z")
 _LIMIT: Final = re.compile(r"(?<![-=])([<>]=?)[ ]?\Z")
 """The sign before a version that means all versions below or above it."""
 _TOKEN: Final = re.compile(r"[^\s,;:!?()|\[\]\"`*]+")
@@ -45,10 +49,32 @@ _WISHES: Final = frozenset("make making should must need needs".split())
 """Words before "work" that do not say that it works."""
 _FAILING: Final = tuple(
     """fail break crash error bug wrong occur happen appear issue problem slow exception incorrect
-    throw hang bad observ reproduc""".split()
+    throw hang bad observ reproduc affects""".split()
 )
 _VERBS: Final = (*_GOOD, *_BEGINNING, *_FAILING)
 _JOINING: Final = frozenset(["and", "or", "/", "&"])
+_DASHES: Final = frozenset(["-", "–", "—"])
+"""Signs between the ends of a range of versions."""
+_CURES: Final = ("fix", "help", "solv", "resolv", "disappear", "gone", "cure")
+"""Beginnings of words that say that something works again."""
+_EVENTS: Final = tuple("releas came come out upda upgrad install land".split())
+"""Beginnings of words after a version that appeared: "after 2.0 was released"."""
+_LATER: Final = frozenset(
+    """version versions release releases everything anything something all any every somewhere
+    sometime later newer
+    """.split()
+)
+"""Words before "after" with which a version is the last that is not meant."""
+_TIMES: Final = frozenset("since before until till after".split())
+_UNCHANGED: Final = frozenset("still same too also even either no not change difference".split())
+"""Words that say that a downgrade did not help."""
+_ONWARDS: Final = frozenset("later newer up above onwards upwards higher".split())
+"""Words after "and" that mean all later versions: "2.0 and later"."""
+_ELLIPSES: Final = tuple(
+    tuple(words.split())
+    for words in ("do", "does", "did", "is not", "isn't", "does not", "doesn't", "do not", "don't")
+)
+"""What is left of "2.0 works, but 2.1 does not"."""
 _STATES: Final = frozenset("last latest first known".split())
 _ENDS_OF: Final = frozenset("last latest first".split())
 _COPULAS: Final = frozenset("is was are were as seems to be the my our".split())
@@ -94,6 +120,14 @@ _LATEST: Final = re.compile(
 """Words before the version that the reporter uses."""
 _ALIKE: Final = frozenset("same also too even either still likewise".split())
 """Words that say that an earlier version is no better."""
+_CONTINUING: Final = (
+    _JOINING
+    | _CONTRASTS
+    | _PLACES
+    | _ALIKE
+    | frozenset(["version", "versions", "when", "if", "as"])
+)
+"""Words after one of several versions that say nothing else about it."""
 _WORKING_MARKS: Final = ("✅", "✔", "✓", "👍")
 _FAILING_MARKS: Final = ("❌", "✗", "✘", "✖", "👎")
 
@@ -168,14 +202,21 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
     """Return what a text says about one version; ``previous`` is the version before it."""
     before = text[max(0, match.start() - WINDOW) : match.start()]
     after = text[match.end() : match.end() + WINDOW]
-    words_before = _words(_CLAUSE_END.split(before)[-1])
-    words_after = _words(_CLAUSE_END.split(after)[0])
+    before = _AND_INCLUDING.sub(" ", before)
+    clause_before, clause_after = _clauses(before, after)
+    words_before = _words(clause_before)
+    words_after = _words(clause_after)
+    beside = _words(_PART_END.split(clause_after.lstrip(" |)]`*"))[0])
     products, words_before = _split_products(words_before)
+    if clause_before.rstrip().endswith(","):
+        products = ()
     relation = words_before[-1] if words_before else ""
     joins = relation in _JOINING or relation in _ARROWS
     if joins and not products and words_before[-2:-1] and previous.version in words_before[-2]:
         products = previous.products
-    state = _read_verdict(after) or _state(words_before, words_after)
+    state = _read_verdict(after) or _state(words_before, words_after, beside)
+    if state is None:
+        state = _state_of_ellipsis(words_before, beside, previous)
     if state is None:
         state = _compare(before, words_before, words_after)
     if _NOTE_OF_VERSION.search(before):
@@ -186,10 +227,46 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
     return _Reading(match["number"], relation, state, products, match.end())
 
 
+def _clauses(before: str, after: str) -> tuple[str, str]:
+    """Return the clause around a version: what is before the version, and what is after it.
+
+    What brackets contain is a clause of its own, unless they contain only the version: "it works in
+    the older release (2.0)".
+    """
+    clause_before = _CLAUSE_END.split(before)[-1]
+    clause_after = _CLAUSE_END.split(after)[0]
+    bracket = max(clause_before.rfind("("), clause_before.rfind("["))
+    if bracket < 0 or max(clause_before.rfind(")"), clause_before.rfind("]")) > bracket:
+        return clause_before, clause_after
+    inside_before = clause_before[bracket + 1 :]
+    inside_after = _CLOSING.split(clause_after)[0]
+    is_alone = set(_words(inside_before + " " + inside_after)) <= _FILLERS
+    return (clause_before, clause_after) if is_alone else (inside_before, inside_after)
+
+
+def _state_of_ellipsis(
+    before: Sequence[str], beside: Sequence[str], previous: _Reading
+) -> State | None:
+    """Return what "2.0 works, but 2.1 does not" says about the second version; mostly None.
+
+    ``beside`` are the words after the version up to a comma, ``previous`` the version before it.
+    """
+    rest = list(beside)
+    while rest and (rest[0] in _JOINING or rest[0][0].isdigit()):
+        rest.pop(0)  # one of several versions: "but 2.1 and 2.2 do not"
+    if tuple(rest) not in _ELLIPSES or previous.state not in ("works", "fails"):
+        return None
+    if not previous.version or not any(previous.version in word for word in before):
+        return None
+    if before[-1] in _JOINING:
+        return previous.state
+    return "fails" if previous.state == "works" else "works"
+
+
 def _read_verdict(after: str) -> State | None:
     """Return what is said about a version in brackets right after it; None if nothing is."""
     match = _VERDICT.match(after)
-    if match is None:
+    if match is None or VERSION.search(match["verdict"]):
         return None
     if match["verdict"].startswith(_WORKING_MARKS):
         return "works"
@@ -304,8 +381,11 @@ def _is_relation(word: str) -> bool:
     return word.startswith(_UPGRADE) or word.startswith(_DOWNGRADE)
 
 
-def _state(before: Sequence[str], after: Sequence[str]) -> State | None:
-    """Return what is said about a version, from the words around it; None if nothing is."""
+def _state(before: Sequence[str], after: Sequence[str], beside: Sequence[str]) -> State | None:
+    """Return what is said about a version, from the words around it; None if nothing is.
+
+    ``beside`` are the words of ``after`` up to a comma or a bracket.
+    """
     if after and after[0] in _UNITS:
         return None
     if any(word.startswith(_ON_PURPOSE) for word in before):
@@ -313,12 +393,12 @@ def _state(before: Sequence[str], after: Sequence[str]) -> State | None:
     relation = before[-1] if before else ""
     earlier = before[-9:-1]
     previous = earlier[-1] if earlier else ""
-    if relation in ("after", "until", "till", "between"):
+    if relation == "between":
         return "works"
     if relation == "since" and any(word in _POSSIBLE for word in earlier):
         return "begins" if _is_failure(earlier) else None
-    if relation in ("since", "before") or (previous, relation) == ("as", "of"):
-        return "begins"
+    if relation in _TIMES or (previous, relation) == ("as", "of"):
+        return _state_at_time(relation, earlier, after)
     if relation == "than":
         return _state_than(previous)
     if relation == "from":
@@ -326,14 +406,123 @@ def _state(before: Sequence[str], after: Sequence[str]) -> State | None:
     if relation.startswith(_UPGRADE) and "from" in after[:3]:
         return None  # something else is upgraded: "our Django 1.11 from Python 2 to 3"
     if relation.startswith(_UPGRADE):
-        return "works" if _ARROWS.intersection(after[:1]) else "begins"
+        return "works" if _ARROWS.intersection(after[:1]) else _state_after_move(earlier, after)
     if relation.startswith(_DOWNGRADE):
-        return "works"
+        return _state_after_move(earlier, after, is_downgrade=True)
     if relation in _ARROWS:
-        return _state_after_change(earlier)
+        return _state_after_change(earlier, after)
     if relation == "and" and "between" in earlier:
         return "begins"
-    return state_by_verbs(before[-9:], after)
+    state = _state_of_presence(before) or _state_of_affected(beside)
+    if state is not None:
+        return state
+    state = state_by_verbs(before[-9:], after if relation in _PLACES else beside)
+    if not _ONWARDS.intersection(beside[1:2]):
+        return state
+    return None if state == "works" else state and "begins"
+
+
+def _state_at_time(relation: str, earlier: Sequence[str], after: Sequence[str]) -> State | None:
+    """Return what "since", "as of", "before", "until" or "after" says about a version."""
+    statement = _nearest_statement(earlier, after)
+    if relation in ("until", "till"):
+        if any(word.startswith(_DOWNGRADE) for word in earlier):
+            return _state_after_move(earlier, after, is_downgrade=True)
+        return None if statement == "fails" else "works"
+    if relation == "before":
+        is_alike = not _ALIKE.isdisjoint((*earlier[-3:], *after[:6]))
+        return "begins" if statement == "works" and not is_alike else None
+    if relation == "after":
+        return _state_after(earlier, after, statement)
+    return None if statement == "works" else "begins"
+
+
+def _state_after(
+    earlier: Sequence[str], after: Sequence[str], statement: State | None
+) -> State | None:
+    """Return what "after" says about a version; ``statement`` is what happens after it."""
+    if statement == "works":
+        return None  # "it works again after 2.0": a fix
+    if any(word in _LATER for word in earlier[-1:]):
+        return "works" if statement == "fails" else None  # "all versions after 2.0 fail"
+    if any(word.startswith(("broke", "regress")) for word in earlier):
+        return None  # "it broke after 2.0": in 2.0 or in the next one?
+    is_event = any(word.startswith(_EVENTS) for word in after[:4])
+    begins_clause = len(earlier) == 0 or earlier[-1] in _JOINING | _CONTRASTS | {"even", "so"}
+    return "begins" if statement == "fails" or is_event or begins_clause else None
+
+
+def _nearest_statement(earlier: Sequence[str], after: Sequence[str]) -> State | None:
+    """Return "works" or "fails" by the last verb before a version, or else the first after it."""
+    position = _find_last_verb(earlier)
+    if position >= 0 and not _tells_past(earlier, position):
+        state = _state_of_verb(earlier[position], earlier[max(0, position - 3) : position])
+        return "works" if state == "works" else "fails"
+    for position, word in enumerate(after[:10]):
+        if word[0].isdigit() or word in _CONTRASTS:
+            return None
+        if word.startswith(_CURES) or (word.startswith(_VERBS) and word not in _START):
+            is_cure = word.startswith(_CURES)
+            denied = any(map(is_negation, after[max(0, position - 4) : position]))
+            is_success = is_cure or word.startswith(_GOOD)
+            return "works" if is_success != denied else "fails"
+    return None
+
+
+def _tells_past(words: Sequence[str], position: int) -> bool:
+    """Return whether a verb tells what was before: "it used to work, but since 2.0"."""
+    return words[position - 2 : position] == ["used", "to"]
+
+
+def _state_after_move(
+    earlier: Sequence[str], after: Sequence[str], *, is_downgrade: bool = False
+) -> State | None:
+    """Return what an upgrade or a downgrade to a version says about it.
+
+    The result of the move counts, if the report tells it: "downgrading to 2.0 does not help".
+    """
+    before_move: Sequence[str] = ()
+    if "after" in earlier:
+        before_move = earlier[: len(earlier) - 1 - list(reversed(earlier)).index("after")]
+    result = _nearest_statement(before_move, after)
+    if result is None and any(word.startswith(_CURES) for word in before_move):
+        result = "works"
+    if not is_downgrade:
+        return None if result == "works" else "begins"
+    is_unchanged = not _UNCHANGED.isdisjoint((*before_move, *after[:6]))
+    if result == "fails":
+        return "fails" if is_unchanged else None
+    return None if is_unchanged and result is None else "works"
+
+
+def _state_of_presence(before: Sequence[str]) -> State | None:
+    """Return what "the bug is not present in" says; None if something else may be present."""
+    if before[-2:-1] != ["present"] or before[-1] not in _PLACES:
+        return None
+    subject = before[:-2]
+    is_denied = any(map(is_negation, subject[-3:]))
+    if not _PRONOUNS.isdisjoint(subject) or _is_failure(subject):
+        return "works" if is_denied else "fails"
+    is_implied = is_denied and all(map(is_negation, subject))
+    return "works" if is_implied else None
+
+
+def _state_of_affected(beside: Sequence[str]) -> State | None:
+    """Return what "is affected" or "does not have the issue" says; None for other words."""
+    words = list(beside[:7])
+    is_onwards = bool(_ONWARDS.intersection(words[1:2]))
+    if is_onwards:
+        words = words[2:]
+    for position, word in enumerate(words):
+        if word in _JOINING or word[0].isdigit():
+            return None
+        if word == "affected" and _COPULAS.intersection(words[:position]):
+            if any(map(is_negation, words[:position])):
+                return "works"
+            return "begins" if is_onwards else "fails"
+        if word in ("have", "show", "exhibit") and any(map(is_negation, words[:position])):
+            return "works" if _is_failure(words[position + 1 : position + 4]) else None
+    return None
 
 
 def _state_than(comparative: str) -> State | None:
@@ -348,7 +537,7 @@ def _state_from(earlier: Sequence[str], after: Sequence[str]) -> State | None:
     if any(word.startswith(_DOWNGRADE) for word in earlier):
         return "fails"
     if _ARROWS.intersection(after[:3]):
-        return "works"
+        return _state_of_range(earlier) or "works"
     if any(word.startswith(_UPGRADE) for word in earlier):
         return "works"
     is_start = bool(earlier) and earlier[-1].startswith(("start", "begin"))
@@ -356,18 +545,35 @@ def _state_from(earlier: Sequence[str], after: Sequence[str]) -> State | None:
     return "begins" if is_start or is_onwards else None
 
 
-def _state_after_change(earlier: Sequence[str]) -> State | None:
+def _state_of_range(words: Sequence[str]) -> State | None:
+    """Return what a verb right before a range says about it: "it fails from 2.0 to 2.3"."""
+    verb = words[-1] if words else ""
+    if not verb.startswith((*_GOOD, *_FAILING)) or any(w.startswith(_UPGRADE) for w in words):
+        return None
+    return _state_of_verb(verb, words[-4:-1])
+
+
+def _state_after_change(earlier: Sequence[str], after: Sequence[str]) -> State | None:
     """Return what "to" or an arrow says about a version."""
     if earlier and earlier[-1] == "up":
-        return "works"
+        return _nearest_statement(earlier, after)
     if earlier and earlier[-1] == "back":
-        return None if "going" in earlier else "works"
+        if "going" in earlier and _nearest_statement((), after) is None:
+            return None  # "confirmed for versions going back to 2.0"
+        return _state_after_move(earlier, after, is_downgrade=True)
     if earlier and earlier[-1] == "prior":
-        return "begins"
+        return _state_at_time("before", earlier[:-1], after)
     if any(word.startswith(_DOWNGRADE) for word in earlier[-5:]):
-        return "works"
-    if any(word.startswith(_UPGRADE) or word == "from" for word in earlier):
+        return _state_after_move(earlier, after, is_downgrade=True)
+    if "from" in earlier and _state_of_range(earlier[: earlier.index("from")]) is not None:
+        return _state_of_range(earlier[: earlier.index("from")])
+    if any(word.startswith(_UPGRADE) for word in earlier):
+        return _state_after_move(earlier, after)
+    if "from" in earlier:
         return "begins"
+    if earlier[-1:] and earlier[-1][:1].isdigit() and earlier[-2:-1] and earlier[-2] in _PLACES:
+        state = state_by_verbs(earlier[:-1], ())  # "it works in 2.0 to 2.3"
+        return "fails" if state == "begins" else state
     return "begins" if earlier and earlier[-1][:1].isdigit() else None
 
 
@@ -378,22 +584,47 @@ def state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None:
     "last working" or "first broken"; otherwise it comes after the version.
     """
     words = list(before)
-    while words and (words[-1] in _JOINING or words[-1][0].isdigit()):
-        words.pop()  # one of several versions: "in 1.0 and 1.1"
+    while words and (words[-1] in _JOINING | _DASHES or words[-1][0].isdigit()):
+        words.pop()  # one of several versions: "in 1.0 and 1.1", "in 1.0 - 1.1"
     is_after_place = bool(words) and words[-1] in _PLACES
     is_after_verb = bool(words) and words[-1].startswith(_VERBS)
     superlative = _state_of_superlative(after)
     if superlative is not None:
         return superlative
-    if is_after_place or is_after_verb or _STATES.intersection(before[-3:]):
-        position = _find_last_verb(words)
-        if position >= 0:
-            # In "it no longer escapes text, worked in 2.1" the negation belongs to another verb.
-            distance = 2 if words[position] == "worked" else 3
-            return _state_of_verb(words[position], words[max(0, position - distance) :])
-    for position, word in enumerate(after[:4] if is_after_place else after[:3]):
-        if word.startswith(_START) and not _is_failure(after[:4]):
+    following = _first_verb_state(after[:4] if is_after_place else after[:3])
+    if not (is_after_place or is_after_verb or _STATES.intersection(before[-3:])):
+        return following
+    position = _find_last_verb(words)
+    if position < 0:
+        return following
+    others = [*words[max(0, position - 3) : position], *before[position + 1 :]]
+    if is_after_place:
+        others = list(before[position + 1 :])
+    if any(word[0].isdigit() for word in others):
+        # The verb speaks of another version, unless this one continues a list.
+        if after and after[0] not in _CONTINUING:
+            return following
+        is_other_verb = is_after_verb and words == list(before) and not after
+        if is_other_verb and _find_last_verb(words[:position]) < 0:
+            return None  # "2.0 works 2.1"
+    # In "it no longer escapes text, worked in 2.1" the negation belongs to another verb.
+    distance = 2 if words[position] == "worked" else 3
+    state = _state_of_verb(words[position], words[max(0, position - distance) :])
+    if is_after_verb and following is not None and (following == "works") != (state == "works"):
+        return None  # "throws error 2.0 works fine": whose verb is it?
+    is_range = bool(before) and before[-1].endswith(tuple(_DASHES))
+    return "fails" if is_range and state == "begins" else state
+
+
+def _first_verb_state(after: Sequence[str]) -> State | None:
+    """Return what the first verb says that follows a version, before another version."""
+    for position, word in enumerate(after):
+        if word[0].isdigit() and after[position - 1] not in _JOINING | _DASHES:
+            return None
+        if word.startswith(_START) and not _is_failure(after):
             continue
+        if word.startswith(_CURES):
+            return None  # "2.0 fixes the crash"
         if word.startswith(_VERBS):
             return _state_of_verb(word, after[:position])
     return None
