@@ -12,7 +12,7 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import Final, Literal
 
-from tosloc.reports.text.named_versions import is_negation, state_by_verbs
+from tosloc.reports.text.named_versions import is_doubted, is_negation, state_by_verbs
 
 BEFORE: Final = 160
 """Characters before a name that are read."""
@@ -53,7 +53,7 @@ _SENTENCE_END: Final = re.compile(r"[.!?;](?=\s|\Z)|\n")
 _FILLERS: Final = frozenset(
     """the this that a an my our git following commit commits change changes changeset revision rev
     hash sha id pr pull request merge mr patch was is are be seems to main master trunk head branch
-    develop dev build of @ just likely probably apparently
+    develop dev build of one @ just likely probably apparently
     """.split()
 )
 """Words between a statement and the commit that it is about."""
@@ -75,8 +75,6 @@ _FAILURES: Final = tuple(
 )
 _CURES: Final = ("fix", "help", "solv", "resolv", "work", "disappear", "gone", "away", "cure")
 _SUCCESSES: Final = ("work", "fine", "ok", "pass", "good", "correct")
-_DOUBTS: Final = frozenset("sure certain think believe convinced clear know".split())
-"""Words that, right after a negation, deny what follows: "I am not sure that"."""
 _ALIKE: Final = frozenset("still also already too even again remains currently".split())
 """Words that say that something failed before a commit, too."""
 _LASTING: Final = ("broken", "breaks", "breaking", "trigger")
@@ -151,14 +149,20 @@ def read_role(text: str, start: int, end: int, *, is_commit: bool = True) -> Rol
     range_end = _range_end(words_before)
     if is_commit and range_end is not None:
         return range_end
-    if _DOUBTS.intersection(words_before[-1:]) and any(map(is_negation, words_before[-3:-1])):
+    if is_doubted(words_before[-7:]):
         return Role.NAMED
+    if is_commit and "last" in words_before[-4:] and _begins_with(words_before[-3:], _SUCCESSES):
+        return Role.GOOD
     if not is_beside_version and _is_blamed(words_before, words_after):
         return Role.BLAMED
     if not is_commit:
         return Role.NAMED
+    if _is_reverted(words_before, words_after):
+        return Role.NAMED
     if words_before[-1:] in _BOUNDS or words_before[-2:] == ["prior", "to"]:
         return Role.NAMED  # "until X": who knows whether it worked at X
+    if words_before[-2:] == ["up", "to"]:
+        words_before = [*words_before[:-2], "at"]
     state = state_by_verbs(words_before, words_after)
     if state == "works" or _works_there(words_before, words_after):
         return Role.GOOD
@@ -279,6 +283,10 @@ def _is_blamed(before: Sequence[str], after: Sequence[str]) -> bool:
         return False
     last = before[-1]
     earlier = before[-8:-1]
+    if _is_reverted(before, after) and not last.startswith("revert"):
+        # "It works without X", "with X reverted it works"
+        state = state_by_verbs([*earlier, "at"], ()) or _state_after_cure(after)
+        return state == "works"
     if last.startswith("revert"):
         # "Reverting X fixes it", "it works again after reverting X"; not "This reverts X".
         state = _state_after_cure(after) or _state_before_cure(earlier)
@@ -297,8 +305,13 @@ def _is_blamed(before: Sequence[str], after: Sequence[str]) -> bool:
         return True
     if last == "because":
         is_denied = any(map(is_negation, after[:6])) or _begins_with(after[:6], _OPPOSITES)
-        return _begins_with(earlier, (*_CAUSES, *_FAILURES)) and not is_denied
+        return _begins_with(earlier, (*_CAUSES, *_FAILURES, *_APPEARANCES)) and not is_denied
     return _relates_cause(last, earlier)
+
+
+def _is_reverted(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Return whether words tell what happens without a commit: "reverting X", "X is reverted"."""
+    return before[-1:] == ["without"] or _begins_with([*before[-1:], *after[:2]], ("revert",))
 
 
 def _state_before_cure(words: Sequence[str]) -> Literal["works", "fails"] | None:
@@ -360,6 +373,8 @@ def _relates_cause(last: str, earlier: Sequence[str]) -> bool:
         return True
     if last == "of" and earlier[-1:] in (["because"], ["result"], ["fault"]):
         return True
+    if last == "to" and earlier[-1:] == ["up"]:
+        return False
     if last in ("at", "on") and _begins_with(nearest, _LASTING):
         return False
     if last != "by" and _ALIKE.intersection(earlier):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from tosloc.reports.text.markup import COMMENT
@@ -45,7 +45,7 @@ _NOTE_OF_VERSION: Final = re.compile(r"(?i)\b(?:new|added|changed)\s{1,2}in\s{1,
 _POSSIBLE: Final = frozenset("can could available possible supported exists".split())
 """Words that say since when one can use something."""
 _CONTRASTS: Final = frozenset("but however while whereas although though".split())
-_WISHES: Final = frozenset("make making should must need needs".split())
+_WISHES: Final = frozenset("make making should would could might must need needs".split())
 """Words before "work" that do not say that it works."""
 _FAILING: Final = tuple(
     """fail break crash error bug wrong occur happen appear issue problem slow exception incorrect
@@ -65,6 +65,11 @@ _LATER: Final = frozenset(
     """.split()
 )
 """Words before "after" with which a version is the last that is not meant."""
+_DOUBTS: Final = frozenset("sure certain think believe convinced clear know".split())
+"""Words that, right after a negation, deny what follows: "I am not sure that"."""
+_QUESTIONS: Final = frozenset("does did do is was has can could".split())
+_OTHER_NOUNS: Final = ("workf", "worka", "worksp", "worker", "workl", "password")
+"""Beginnings of nouns that begin like verbs: "workflow"."""
 _TIMES: Final = frozenset("since before until till after".split())
 _UNCHANGED: Final = frozenset("still same too also even either no not change difference".split())
 """Words that say that a downgrade did not help."""
@@ -219,6 +224,9 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
         state = _state_of_ellipsis(words_before, beside, previous)
     if state is None:
         state = _compare(before, words_before, words_after)
+    is_question = "?" in after[: len(_CLAUSE_END.split(after)[0]) + 1]
+    if is_question and words_before and words_before[0] in _QUESTIONS:
+        state = None
     if _NOTE_OF_VERSION.search(before):
         state = None
     limit = _LIMIT.search(before)
@@ -461,6 +469,10 @@ def _nearest_statement(earlier: Sequence[str], after: Sequence[str]) -> State | 
     for position, word in enumerate(after[:10]):
         if word[0].isdigit() or word in _CONTRASTS:
             return None
+        if word.startswith(_OTHER_NOUNS):
+            continue
+        if word.startswith(_FAILING) and any(w.startswith(_CURES) for w in after[position:][:4]):
+            continue  # "the problem disappears"
         if word.startswith(_CURES) or (word.startswith(_VERBS) and word not in _START):
             is_cure = word.startswith(_CURES)
             denied = any(map(is_negation, after[max(0, position - 4) : position]))
@@ -471,7 +483,7 @@ def _nearest_statement(earlier: Sequence[str], after: Sequence[str]) -> State | 
 
 def _tells_past(words: Sequence[str], position: int) -> bool:
     """Return whether a verb tells what was before: "it used to work, but since 2.0"."""
-    return words[position - 2 : position] == ["used", "to"]
+    return "used" in words[max(0, position - 3) : position]
 
 
 def _state_after_move(
@@ -481,6 +493,8 @@ def _state_after_move(
 
     The result of the move counts, if the report tells it: "downgrading to 2.0 does not help".
     """
+    if is_downgrade and any(map(is_negation, earlier[-3:])):
+        return None  # "I cannot downgrade to 2.0"
     before_move: Sequence[str] = ()
     if "after" in earlier:
         before_move = earlier[: len(earlier) - 1 - list(reversed(earlier)).index("after")]
@@ -597,6 +611,12 @@ def state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None:
     position = _find_last_verb(words)
     if position < 0:
         return following
+    if is_doubted(words[-8:]):
+        return None
+    cure = _last_cure(words[position:])
+    if cure is not None:
+        # "The bug is gone in 2.0" or "is not fixed in 2.0": the bug is not what is told.
+        return "fails" if cure == "fails" else None
     others = [*words[max(0, position - 3) : position], *before[position + 1 :]]
     if is_after_place:
         others = list(before[position + 1 :])
@@ -610,8 +630,12 @@ def state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None:
     # In "it no longer escapes text, worked in 2.1" the negation belongs to another verb.
     distance = 2 if words[position] == "worked" else 3
     state = _state_of_verb(words[position], words[max(0, position - distance) :])
-    if is_after_verb and following is not None and (following == "works") != (state == "works"):
+    is_contradiction = following is not None and (following == "works") != (state == "works")
+    if is_after_verb and is_contradiction:
         return None  # "throws error 2.0 works fine": whose verb is it?
+    if is_after_place and is_contradiction and any(word[0].isdigit() for word in words[:position]):
+        # "In 2.0 it worked, in 2.1 it fails"; who knows in "in 2.0 it worked, fails in 2.1 it ..."
+        return None if position == len(words) - 2 else following
     is_range = bool(before) and before[-1].endswith(tuple(_DASHES))
     return "fails" if is_range and state == "begins" else state
 
@@ -672,6 +696,21 @@ def _find_last_verb(words: Sequence[str]) -> int:
 def _is_failure(words: Sequence[str]) -> bool:
     """Return whether words say that what starts is a failure."""
     return any(word.startswith(_FAILING) for word in words)
+
+
+def is_doubted(words: Sequence[str]) -> bool:
+    """Return whether words doubt or deny what follows: "not sure that", "I don't think"."""
+    doubts = (is_negation(word) and after in _DOUBTS for word, after in pairwise(words))
+    return "whether" in words or "unsure" in words or any(doubts)
+
+
+def _last_cure(words: Sequence[str]) -> State | None:
+    """Return whether words tell that something "is fixed", or "fails" if not; None if neither."""
+    for position in range(len(words) - 1, -1, -1):
+        if words[position].startswith(_CURES):
+            is_denied = any(map(is_negation, words[max(0, position - 3) : position]))
+            return "fails" if is_denied else "works"
+    return None
 
 
 def is_negation(word: str) -> bool:
