@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -23,7 +24,7 @@ from tosloc.cli import printing
 from tosloc.cli.answers import print_answer
 from tosloc.cli.guard import INTERRUPTED_SENTENCE, run_guarded
 from tosloc.cli.printing import MAX_LINE_WIDTH, make_console, progress_bars
-from tosloc.core.answers import EarlierChange, Hit, Reason, SuspectChange
+from tosloc.core.answers import CodeLine, EarlierChange, Hit, Reason, SuspectChange
 from tosloc.core.errors import Interrupted, ToslocError
 from tosloc.core.progress import announce
 from tosloc.core.reports import BugReport
@@ -222,6 +223,29 @@ def test_suspect_changes_are_printed_with_their_diff(capsys):
         "    -    return price",
         "    +    return 0\\x1b",
     ]
+
+
+def test_tabs_of_code_are_printed_as_blanks(capsys):
+    committed = datetime(2014, 1, 15, tzinfo=UTC)
+    report = BugReport("bug", "Carts are empty", "", None)
+    hit = Hit(1, "cart.go", 2.5, 0.9, code=(CodeLine(7, "\treturn 0\t// none"),))
+    change = SuspectChange("d" * 40, committed, "Add a rebate", "cart.go", diff=("+\treturn 0",))
+    print_answer(
+        Answer("there", "c" * 40, committed, report, SearchScope(2), (hit,), suspects=(change,))
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[3] == "    7: return 0    // none"
+    assert lines[-1] == "    +   return 0"
+
+
+def test_headings_are_wrapped_on_a_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "40")
+    committed = datetime(2014, 1, 15, tzinfo=UTC)
+    report = BugReport("bug", "Carts are empty " * 5, "", None)
+    print_answer(Answer("there", "c" * 40, committed, report, SearchScope(620, 20, 11), ()))
+    lines = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= 40
 
 
 @pytest.fixture

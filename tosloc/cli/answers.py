@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tosloc.cli.printing import make_console
 from tosloc.core.errors import ToslocError, pluralize
-from tosloc.core.io import escape_unprintable, truncate_text
+from tosloc.core.io import escape_code_line, escape_unprintable, truncate_text
 from tosloc.localize.answer import (
     Answer,
     background_lines,
@@ -73,7 +73,7 @@ def _print_heading(console: Console, answer: Answer) -> None:
     report = answer.report
     name = f"{report.id}: {report.summary}" if report.summary else report.id
     heading = escape_unprintable(truncate_text(name, MAX_TEXT_CHARACTERS))
-    console.print(Text(heading, "bold"), soft_wrap=True)
+    _print_wrapped(console, Text(heading, "bold"))
     fixed = fixed_line(answer)
     if fixed is not None:
         line = escape_unprintable(truncate_text(fixed.text, MAX_TEXT_CHARACTERS))
@@ -85,7 +85,7 @@ def _print_heading(console: Console, answer: Answer) -> None:
     hidden_files = answer.searched.hidden_files
     if hidden_files:
         scope += f"; {pluralize(hidden_files, 'generated or vendored file')} hidden (--all)"
-    console.print(Text(scope, "dim"), soft_wrap=True)
+    _print_wrapped(console, _dim(scope))
 
 
 def _version_text(answer: Answer) -> str:
@@ -120,7 +120,7 @@ def _print_hit(console: Console, hit: Hit, rank_width: int, repository: Reposito
         _print_wrapped(console, _dim(reason.text), indent)
     for code_line in hit.code:
         # Code is not wrapped, so that it stays readable.
-        code = truncate_text(escape_unprintable(code_line.text.strip()), MAX_CODE_CHARACTERS)
+        code = truncate_text(escape_code_line(code_line.text.strip()), MAX_CODE_CHARACTERS)
         number = Text(f"{' ' * indent}{code_line.line}: ", "dim")
         console.print(number.append(code, "default"), soft_wrap=True)
 
@@ -137,7 +137,7 @@ def _print_suspects(console: Console, changes: Sequence[SuspectChange]) -> None:
         _print_wrapped(console, _dim(suspect_place(change)), 2 * _SUSPECT_INDENT)
         for diff_line in change.diff:
             # Code is not wrapped, so that it stays readable.
-            code = truncate_text(escape_unprintable(diff_line.rstrip()), MAX_CODE_CHARACTERS)
+            code = truncate_text(escape_code_line(diff_line.rstrip()), MAX_CODE_CHARACTERS)
             text = Text(" " * 2 * _SUSPECT_INDENT).append(code, _DIFF_STYLES.get(code[:1], "dim"))
             console.print(text, soft_wrap=True)
 

@@ -19,6 +19,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 
+_TAB_COLUMNS: Final = 4
+"""Columns from one tab stop to the next."""
 MAX_FILE_BYTES: Final = 1 << 30
 """Number of bytes that ``read_regular_file`` reads at most, unless it is told otherwise."""
 _LONE_SURROGATES: Final = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
@@ -217,6 +219,15 @@ def escape_unprintable(text: str) -> str:
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
         for char in decoded
     )
+
+
+def escape_code_line(line: str) -> str:
+    r"""Return a line of code that is safe on a terminal and in a page, with blanks for its tabs.
+
+    >>> escape_code_line("\treturn\x1b")
+    '    return\\x1b'
+    """
+    return escape_unprintable(line.expandtabs(_TAB_COLUMNS))
 
 
 def truncate_text(text: str, max_chars: int) -> str:

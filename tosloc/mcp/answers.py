@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from tosloc.core.answers import Function, SuspectChange
 from tosloc.core.errors import RepositoryError, pluralize
-from tosloc.core.io import escape_unprintable
+from tosloc.core.io import escape_code_line, escape_unprintable
 from tosloc.core.progress import Progress
 from tosloc.core.reports import BugReport
 from tosloc.git import discovery
@@ -224,7 +224,7 @@ def _suspect(change: SuspectChange) -> Suspect:
         path=escape_unprintable(change.path),
         function=escape_unprintable(change.function),
         why=list(map(escape_unprintable, change.reasons)),
-        diff=[escape_unprintable(line.rstrip()) for line in change.diff],
+        diff=[escape_code_line(line.rstrip()) for line in change.diff],
     )
 
 
@@ -246,7 +246,7 @@ def source_lines(localizer: Localizer, answer: Answer) -> dict[str, list[str]]:
         for positions in excerpts:
             numbered_lines = lines_by_path.setdefault(hit.path, [])
             for position in positions:
-                text = escape_unprintable(lines[position])
+                text = escape_code_line(lines[position])
                 numbered_lines.append(f"{position + 1}: {text}".rstrip())
     return lines_by_path
 

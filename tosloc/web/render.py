@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import tosloc
-from tosloc.core.io import escape_unprintable, truncate_text
+from tosloc.core.io import escape_code_line, truncate_text
 from tosloc.core.progress import Progress
 from tosloc.core.reports import BugReport
 from tosloc.git.discovery import WebPages
@@ -300,4 +300,4 @@ def escape_control_chars(text: str) -> str:
     'a\nb   c\\u202ed'
     """
     lines = text.split("\n")
-    return "\n".join(escape_unprintable(line.rstrip("\r").expandtabs(4)) for line in lines)
+    return "\n".join(escape_code_line(line.rstrip("\r")) for line in lines)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tosloc.core.answers import Function
-from tosloc.core.io import escape_unprintable, truncate_text
+from tosloc.core.io import escape_code_line, escape_unprintable, truncate_text
 from tosloc.core.reports import BugReport
 
 BYTES_PER_TOKEN: Final = 3
@@ -104,7 +104,7 @@ def _fill(report: str, files: str, mark: str) -> list[dict[str, str]]:
 
 def _report_text(report: BugReport) -> str:
     lines = f"{report.summary}\n{report.description}".splitlines()
-    return "\n".join(escape_unprintable(line.rstrip()) for line in lines).strip()
+    return "\n".join(escape_code_line(line.rstrip()) for line in lines).strip()
 
 
 def _clip(text: str, max_bytes: int) -> str:
