@@ -170,6 +170,20 @@ def test_text_that_is_odd_empty_or_a_form_that_nobody_filled_in(tmp_path):
         assert not is_unfilled(BugReport("1", title, body, None))
 
 
+@pytest.mark.parametrize(
+    "body", ['See screenshot. <img alt="cart" src="a.png">', "See the attached video.", "![cart](a.png)"]
+)
+def test_a_report_that_only_shows_a_picture_is_no_empty_template(tmp_path, body):
+    assert read(tmp_path, f"# Bug\n{body}").description == body
+
+
+def test_a_picture_is_no_title(tmp_path):
+    picture = "![shot](https://x.org/z.png)"
+    assert read(tmp_path, f"# {picture}") == BugReport("bug", "", f"# {picture}", None)
+    assert read(tmp_path, f"{picture}\n\nCarts are empty\nrest").summary == "Carts are empty"
+    assert read(tmp_path, f"# Carts are empty {picture}").summary == "Carts are empty"
+
+
 def test_standard_input_streams_and_what_a_shell_hands_over(monkeypatch):
     expected = BugReport("report", "é", "rest", None)
     assert read_report(io.StringIO("é\nrest")) == expected

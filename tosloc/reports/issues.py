@@ -17,8 +17,8 @@ from tosloc.core.errors import ReportError, pluralize
 from tosloc.core.inputs import Json, clean, read_text, time_of, zone_of
 from tosloc.core.reports import BugReport
 from tosloc.reports.failures.table import read_failures
-from tosloc.reports.text.forms import bare_title
-from tosloc.reports.text.markup import COMMENT
+from tosloc.reports.text.forms import bare_title, is_pointer
+from tosloc.reports.text.markup import COMMENT, without_pictures
 from tosloc.reports.text.parts import split_report_text
 
 LARGEST_REPORT: Final = 10_000_000
@@ -253,7 +253,7 @@ def _listed_records(record: Json) -> list[object] | None:
 def read_report(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> BugReport:
     """Return the one new report in a file, on standard input (``"-"``) or in an open text stream.
 
-    It is text or Markdown (its first line is the summary; front matter may give ``id`` and
+    It is text or Markdown (its first line with words is the summary; front matter may give ``id`` and
     ``opened``), the JSON of ``gh issue view``, of GitLab's, Bugzilla's or Jira's REST interface, or
     our own ``{id, summary, description, opened}``. Of test results, the output of a run or an event
     of Sentry (see docs/formats.md) it is the most frequent failure, with a note about the others.
@@ -366,7 +366,7 @@ _COMMENTS: Final = re.compile(r"\A(?:(?><!--.*?-->)\s*+)++", re.DOTALL)
 def _parse_markdown(text: str, name: str, zone: tzinfo) -> BugReport:
     """Return the report of text or Markdown.
 
-    The first line that is not blank is the summary, the rest the description.
+    The first line with more than pictures and comments is the summary, the rest the description.
     """
     facts: dict[str, str] = {}
     if front := _FRONT_MATTER.match(text):
@@ -377,11 +377,20 @@ def _parse_markdown(text: str, name: str, zone: tzinfo) -> BugReport:
     text = text.strip("\ufeff \t\n")
     if not summary:
         # Comments of a form are for those who fill it in.
-        first_line, _, rest = _COMMENTS.sub("", text).partition("\n")
-        summary = _HEADING.sub("", first_line)
-        text = _UNDERLINE.sub("", rest)
+        summary, text = _split_summary(_COMMENTS.sub("", text))
     opened = time_of(facts["opened"], zone, name) if facts.get("opened") else None
     return BugReport(facts.get("id", ""), summary.strip(), text.strip(), opened)
+
+
+def _split_summary(text: str) -> tuple[str, str]:
+    """Return the summary of a text of Markdown, empty if it has only pictures, and the rest."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        summary = without_pictures(_HEADING.sub("", line)).strip()
+        if summary:
+            below = _UNDERLINE.sub("", "\n".join(lines[number + 1 :]))
+            return summary, "\n".join([*lines[:number], below])
+    return "", text
 
 
 # ---- a form that nobody has filled in: what trackers put into a new issue, and nothing beside it
@@ -407,11 +416,16 @@ _FORM: Final = re.compile(
 def is_unfilled(report: BugReport) -> bool:
     """Return whether a report has only a form: its comments, headings, boxes and examples.
 
+    A report that only points to a picture, or shows one, has no words, but it is no form.
+
     >>> form = "**Describe the bug**\\nA clear and concise description.\\n\\n- OS: [e.g. iOS]"
     >>> [is_unfilled(BugReport("", title, form, None)) for title in ("Bug report", "Crash")]
     [True, False]
     """
     if bare_title(COMMENT.sub("", report.summary)):
+        return False
+    visible = COMMENT.sub("", report.description)
+    if without_pictures(visible) != visible or is_pointer(visible):
         return False
     parts = split_report_text(report.description)
     lines = "\n".join(parts._replace(environment="", form="")).splitlines()

@@ -31,6 +31,18 @@ _CODE_OR_MARKUP: Final = re.compile(
 
 The latter are comments, pictures with their captions and addresses, and HTML tags that pages of
 trackers render."""
+_CODE_OR_PICTURE: Final = re.compile(
+    r"""(?ixms)
+      (?P<code> `[^`\n]{1,300}` )
+    | [ \t]{0,9} (?P<picture>
+        <!-- .*? (?:-->|\Z)
+      | \[ !\[ [^\]\n]{0,300} \] \( [^)\n]{0,500} \) \] \( [^)\n]{0,500} \)
+      | (?<!\w) !\[ [^\]\n]{0,300} \] (?: \( [^)\n]{0,500} \) | \[ [^\]\n]{0,100} \] )
+      | <img \s [^<>]{0,500} > )"""
+)
+"""Code, and comments and pictures with the blanks before them.
+
+A picture may be a link, as badges are. Macros of Rust, such as vec![0], are none."""
 _NOT_BREAKS: Final = re.compile(r"[^\n]")
 QUOTE: Final = re.compile(r"\s{0,3}(?:>\s?){1,9}")
 """The marks before a quoted line."""
@@ -64,6 +76,15 @@ def _blank_markup(match: re.Match[str]) -> str:
     if link is None:
         return blanks
     return blanks[: link.start()] + link[0] + blanks[link.end() :]
+
+
+def without_pictures(source: str) -> str:
+    """Return a text without its comments and pictures, code apart.
+
+    >>> without_pictures("Crash ![shot](a.png) of vec![0](1) and `![]()`<!-- see above -->")
+    'Crash of vec![0](1) and `![]()`'
+    """
+    return _CODE_OR_PICTURE.sub(lambda match: match["code"] or "", source)
 
 
 def without_addresses(source: str) -> str:
