@@ -174,6 +174,33 @@ def test_tag_of_a_title_is_no_word_anywhere():
     assert asked.summary_counts == {"leaf": 1, "fall": 1}
 
 
+COMMIT = "e4eb6b3317ab5bb04f5ede0c4a91d2ab7c53d0be"
+
+
+@pytest.mark.parametrize(
+    "blame",
+    [
+        f"Caused by {COMMIT}.",
+        f"It was probably introduced by commit {COMMIT[:10]}, which broke it.",
+        f"git bisect says that {COMMIT} is the first bad commit",
+        "Regression since #6322",
+        f"Built from [{COMMIT[:7]}](https://github.com/a/b/commit/{COMMIT})",
+    ],
+)
+def test_named_commits_and_what_blames_them_are_no_words(blame):
+    assert query("Rows are missing", blame).weights.keys() <= {"row", "miss", "built"}
+    assert query(f"Rows are missing. {blame}").weights.keys() <= {"row", "miss", "built"}
+
+
+def test_words_before_the_phrase_that_blames_a_commit_count():
+    asked = query("", f"The commit dialog breaks since {COMMIT}")
+    assert asked.weights.keys() == {"commit", "dialog", "break"}
+
+
+def test_a_report_that_blames_a_commit_says_that_it_worked():
+    assert query("Rows are missing", f"Regression: {COMMIT}").says_that_it_worked
+
+
 def test_lead_is_what_the_reporter_says():
     lead = query("", f"- OS: Linux\n{LOG}\nThe tree falls").lead_weights
     assert lead == {"error": 1.0, "fall": 1.0, "runner": 1.0, "tree": 1.0}

@@ -35,6 +35,7 @@ from tosloc.reports.text import (
     split_report_text,
     template_key,
     without_addresses,
+    without_commits,
     without_markup,
 )
 from tosloc.retrieval.history.releases import normalize_name
@@ -149,16 +150,21 @@ class Query:
     def parts(self) -> ReportText:
         """The description without stack frames and addresses, divided by the kinds of its lines.
 
-        The project's own name is left out, too.
+        The project's own name, and ids of commits with the words that blame them, are left out,
+        too.
         """
+        return ReportText(*map(without_commits, self._parts_with_commits))
+
+    @cached_property
+    def _parts_with_commits(self) -> ReportText:
+        """``parts`` with the commits that the report names."""
         bare = self._without_own_name(without_addresses(self.prose))
         return split_report_text(text.separate_scripts(bare), self.form_lines, self.is_own_term)
 
     @cached_property
     def told(self) -> str:
         """What the reporter tells or shows: no form, environment or log, but its errors."""
-        parts = [getattr(self.parts, name) for name in TOLD_PARTS]
-        return "\n".join(filter(None, parts))
+        return _told_text(self.parts)
 
     @cached_property
     def written(self) -> str:
@@ -168,7 +174,8 @@ class Query:
     @cached_property
     def _untold(self) -> frozenset[str]:
         """Keys of the lines of the form and about the environment, as by ``template_key``."""
-        lines = f"{self.parts.form}\n{self.parts.environment}".splitlines()
+        parts = self._parts_with_commits
+        lines = f"{parts.form}\n{parts.environment}".splitlines()
         return frozenset(map(template_key, lines)) | self.form_lines
 
     def _is_written(self, line: str) -> bool:
@@ -184,7 +191,15 @@ class Query:
 
     @cached_property
     def title(self) -> str:
-        """The summary without addresses, the project's own name and words of every bug report."""
+        """The summary without addresses, names of the project and of commits, and common words.
+
+        The latter are those that any bug report may have.
+        """
+        return without_commits(self._title_with_commits)
+
+    @cached_property
+    def _title_with_commits(self) -> str:
+        """``title`` with the commits that it names."""
         bare = bare_title(without_addresses(self._summary))
         return "" if is_pointer(bare) else text.separate_scripts(self._without_own_name(bare))
 
@@ -266,8 +281,9 @@ class Query:
     @cached_property
     def says_that_it_worked(self) -> bool:
         """Whether the report says in words that something worked before."""
-        lines = [self.title, self.told]
-        for line in self.parts.form.splitlines():
+        # Some of the words that blame a commit say so.
+        lines = [self._title_with_commits, _told_text(self._parts_with_commits)]
+        for line in self._parts_with_commits.form.splitlines():
             # "It used to work." has only words of forms, but their own headings are no sentences.
             if line.endswith((".", "!")) and not self._is_form(line):
                 lines.append(line)
@@ -434,6 +450,11 @@ class Query:
         if not self.form_lines:
             return whole
         return "\n".join(line for line in whole.splitlines() if not self._is_form(line))
+
+
+def _told_text(parts: ReportText) -> str:
+    """Return what the reporter tells or shows, of the parts of a description."""
+    return "\n".join(filter(None, (getattr(parts, name) for name in TOLD_PARTS)))
 
 
 def _project_name(project: str) -> str:

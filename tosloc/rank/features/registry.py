@@ -36,7 +36,7 @@ from tosloc.retrieval.texts import bm25, group_sum, top_k
 
 Formula: TypeAlias = Callable[[QueryContext], FloatArray]
 """Function from a query context to values (F,)."""
-FEATURES_VERSION = "features21"
+FEATURES_VERSION = "features22"
 """Version of the formulas in the names of stored tables; raise it when any value changes."""
 BODY_NAME_WEIGHT: Final = 0.5
 """Weight of a name of several words outside the title.

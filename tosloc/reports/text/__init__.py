@@ -6,7 +6,7 @@ from tosloc.reports.text.commit_roles import Role
 from tosloc.reports.text.forms import bare_title, is_issue_template, is_pointer, template_key
 from tosloc.reports.text.logs import CondensedText, condense_logs, expand_escapes
 from tosloc.reports.text.markup import without_addresses, without_markup
-from tosloc.reports.text.named_changes import NamedChange, find_named_changes
+from tosloc.reports.text.named_changes import NamedChange, find_named_changes, without_commits
 from tosloc.reports.text.named_versions import VersionClaim, find_version_claims
 from tosloc.reports.text.names import Name, find_names
 from tosloc.reports.text.parts import ReportText, split_report_text
@@ -42,5 +42,6 @@ __all__ = [
     "split_report_text",
     "template_key",
     "without_addresses",
+    "without_commits",
     "without_markup",
 ]

@@ -12,6 +12,7 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import Final, Literal
 
+from tosloc.code.text import identifier_terms
 from tosloc.reports.text.named_versions import is_doubted, is_negation, state_by_verbs
 
 BEFORE: Final = 160
@@ -47,6 +48,7 @@ _BISECT_LINE: Final = re.compile(
 """A line of ``git bisect log``, or a command of it, up to a commit."""
 _FULL_HASH: Final = re.compile(r"[0-9a-f]{7,64}")
 _WORD: Final = re.compile(r"\b[0-9a-f]{7,64}\b|[a-z@][a-z@'’-]*|\d[\w.]*")
+_ANY_WORD: Final = re.compile(r"\w+")
 _LINK_TEXT: Final = re.compile(r"\[[^\[\]\n]{1,80}\]\(\Z")
 """The text of a Markdown link, before its address."""
 _SENTENCE_END: Final = re.compile(r"[.!?;](?=\s|\Z)|\n")
@@ -74,6 +76,18 @@ _FAILURES: Final = tuple(
     "fail break broke crash error bug wrong stop longer hang regress issue problem".split()
 )
 _CURES: Final = ("fix", "help", "solv", "resolv", "work", "disappear", "gone", "away", "cure")
+_BLAMING: Final = tuple(
+    "accus bisect blam broke caus culprit fault guilty introduc offend regress responsib suspect"
+    " revert".split()
+)
+"""Beginnings of words that relate a failure to a commit, and do not say what fails."""
+_BLAMING_WORDS: Final = frozenset(
+    """bad began begin begins find first found git good happen happened happening happens identified
+    led narrowed pointed result results says shows start started starting starts traced tracked
+    """.split()
+)
+"""Whole words that do so."""
+_CLAUSE_END: Final = re.compile(r"[.!?;](?=\s)|\n[ \t]*\n")
 _SUCCESSES: Final = ("work", "fine", "ok", "pass", "good", "correct")
 _ALIKE: Final = frozenset("still also already too even again remains currently".split())
 """Words that say that something failed before a commit, too."""
@@ -174,6 +188,40 @@ def read_role(text: str, start: int, end: int, *, is_commit: bool = True) -> Rol
         return Role.BUILD
     key = _KEY.search(before)
     return Role.BUILD if key is not None and not _TOLD_KEY.search(key[0]) else Role.NAMED
+
+
+def phrase_around(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return where the phrase begins and ends that relates a name to what the report is about.
+
+    These are the words right beside the name that say nothing about the fault itself.
+
+    >>> text = "Carts are empty, probably caused by commit 56cd78e, which broke it."
+    >>> begin, stop = phrase_around(text, text.index("56cd"), text.index(", which"))
+    >>> text[:begin], text[stop:]
+    ('Carts are empty, ', '.')
+    """
+    first = start
+    earliest = max(0, start - BEFORE)
+    for word in reversed(list(_ANY_WORD.finditer(text, earliest, start))):
+        # A word that the limit has cut may seem to be another one.
+        is_cut = word.start() == earliest > 0
+        if is_cut or not _says_nothing(word[0]) or _CLAUSE_END.search(text, word.end(), first):
+            break
+        first = word.start()
+    last = end
+    for word in _ANY_WORD.finditer(text, end, end + AFTER):
+        if not _says_nothing(word[0]) or _CLAUSE_END.search(text, last, word.start()):
+            break
+        last = word.end()
+    return first, last
+
+
+def _says_nothing(word: str) -> bool:
+    """Return whether a word beside a name only relates it to a fault, or is a word of any text."""
+    lowered = word.lower()
+    if lowered in _FILLERS or lowered in _BLAMING_WORDS or lowered.startswith(_BLAMING):
+        return True
+    return not identifier_terms(word)
 
 
 def _role_in_log(line: re.Match[str]) -> Role | None:

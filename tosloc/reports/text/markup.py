@@ -43,7 +43,7 @@ _CODE_OR_PICTURE: Final = re.compile(
 """Code, and comments and pictures with the blanks before them.
 
 A picture may be a link, as badges are. Macros of Rust, such as vec![0], are none."""
-_NOT_BREAKS: Final = re.compile(r"[^\n]")
+NOT_BREAKS: Final = re.compile(r"[^\n]")
 QUOTE: Final = re.compile(r"\s{0,3}(?:>\s?){1,9}")
 """The marks before a quoted line."""
 DASHES: Final = re.compile(r"[\W_]*")
@@ -71,7 +71,7 @@ def _blank_markup(match: re.Match[str]) -> str:
     """Return code as it is, and anything else as blanks, except for the address of a link."""
     if match["code"]:
         return match[0]
-    blanks = _NOT_BREAKS.sub(" ", match[0])
+    blanks = NOT_BREAKS.sub(" ", match[0])
     link = _ADDRESS.search(match[0]) if match[0][:2].lower() == "<a" else None
     if link is None:
         return blanks

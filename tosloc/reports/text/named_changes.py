@@ -6,8 +6,8 @@ import re
 from itertools import islice
 from typing import Final, NamedTuple
 
-from tosloc.reports.text.commit_roles import Role, read_role
-from tosloc.reports.text.markup import COMMENT
+from tosloc.reports.text.commit_roles import Role, phrase_around, read_role
+from tosloc.reports.text.markup import COMMENT, NOT_BREAKS
 
 MAX_NAMES: Final = 50
 """Most changes that are taken from a report: those that it names first."""
@@ -49,6 +49,8 @@ _RELATION: Final = re.compile(
 )
 """Words before the number of a change."""
 _COMMIT_WORD: Final = re.compile(r"(?i)(?:commit|revision|changeset|sha)[ :]{0,2}\Z")
+_ID: Final = re.compile(rf"(?:(?<![\w-])|(?<=\d[-+]g)){_COMMIT}(?![\w-]|\.\w)")
+"""The id of a commit or of another object."""
 _OTHER_ID: Final = re.compile(r"(?i)\bindex[ ]\Z|(?<!\()@\Z")
 """What precedes the id of a blob in a diff, or of an object of Java."""
 
@@ -100,6 +102,39 @@ def find_named_changes(text: str) -> tuple[NamedChange, ...]:
         surest = change if earlier.role < role else earlier
         changes[key] = surest._replace(is_contradicted=earlier.is_contradicted or is_contradicted)
     return tuple(islice(changes.values(), MAX_NAMES))
+
+
+def without_commits(text: str) -> str:
+    """Return a text with blanks for the ids of commits, and for the words that blame a change.
+
+    Pieces of an id are no words, and that a change is to blame does not say what fails.
+
+    >>> without_commits("Carts are empty since commit 321d7e5, #6322 broke it").split()
+    ['Carts', 'are', 'empty']
+    """
+    pieces: list[str] = []
+    end = 0
+    for start, stop in _spans_of_commits(text):
+        if stop > end:
+            pieces += (text[end:start], NOT_BREAKS.sub(" ", text[max(start, end) : stop]))
+            end = stop
+    return "".join([*pieces, text[end:]])
+
+
+def _spans_of_commits(text: str) -> list[tuple[int, int]]:
+    """Return the places of ids and of what is said about changes, in order of their beginning."""
+    spans = []
+    for match in islice(_ID.finditer(text), MAX_MATCHES):
+        if not (match[0].isdigit() or match[0].isalpha()):
+            spans.append(match.span())
+    for match in islice(_NAMES.finditer(text), MAX_MATCHES):
+        change = _read_match(match)
+        if change is None:
+            continue
+        role = read_role(text, match.start(), match.end(), is_commit=bool(change.commit))
+        if change.commit or role is Role.BLAMED:
+            spans.append(phrase_around(text, match.start(), match.end()))
+    return sorted(spans)
 
 
 def _read_match(match: re.Match[str]) -> NamedChange | None:
