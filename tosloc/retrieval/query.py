@@ -118,9 +118,9 @@ class Query:
 
     @cached_property
     def _condensed(self) -> CondensedText:
-        """Summary and description without markup and most quiet lines of logs."""
+        """Summary and description without markup, mangled names and most quiet lines of logs."""
         whole = f"{self._summary}\n{without_markup(self.report.description)}"
-        return condense_logs(expand_escapes(whole))
+        return condense_logs(traces.demangle(expand_escapes(whole)))
 
     @cached_property
     def description(self) -> str:

@@ -1,5 +1,6 @@
 """Stack traces, and other places in source code that a text names."""
 
+from tosloc.reports.traces.mangled import demangle
 from tosloc.reports.traces.parser import (
     Frame,
     Locations,
@@ -14,6 +15,7 @@ from tosloc.reports.traces.parser import (
 __all__ = [
     "Frame",
     "Locations",
+    "demangle",
     "frame_name",
     "frames",
     "locations",
