@@ -171,7 +171,8 @@ def test_text_that_is_odd_empty_or_a_form_that_nobody_filled_in(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "body", ['See screenshot. <img alt="cart" src="a.png">', "See the attached video.", "![cart](a.png)"]
+    "body",
+    ['See screenshot. <img alt="cart" src="a.png">', "See the attached video.", "![cart](a.png)"],
 )
 def test_a_report_that_only_shows_a_picture_is_no_empty_template(tmp_path, body):
     assert read(tmp_path, f"# Bug\n{body}").description == body

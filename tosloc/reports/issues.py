@@ -253,12 +253,12 @@ def _listed_records(record: Json) -> list[object] | None:
 def read_report(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> BugReport:
     """Return the one new report in a file, on standard input (``"-"``) or in an open text stream.
 
-    It is text or Markdown (its first line with words is the summary; front matter may give ``id`` and
-    ``opened``), the JSON of ``gh issue view``, of GitLab's, Bugzilla's or Jira's REST interface, or
-    our own ``{id, summary, description, opened}``. Of test results, the output of a run or an event
-    of Sentry (see docs/formats.md) it is the most frequent failure, with a note about the others.
-    Its opening time is None if it has none; a time without a zone is read in ``zone``. A report
-    without an id is called like its file.
+    It is text or Markdown (its first line with words is the summary; front matter may give ``id``
+    and ``opened``), the JSON of ``gh issue view``, of GitLab's, Bugzilla's or Jira's REST
+    interface, or our own ``{id, summary, description, opened}``. Of test results, the output of a
+    run or an event of Sentry (see docs/formats.md) it is the most frequent failure, with a note
+    about the others. Its opening time is None if it has none; a time without a zone is read in
+    ``zone``. A report without an id is called like its file.
 
     Raises ReportError if it is missing, empty, an empty template, binary, too large, or JSON of no
     known kind.

@@ -11,7 +11,7 @@ from typing import Final
 
 _MANGLED: Final = re.compile(
     r"""(?x) (?<![\w$]) _{1,3}Z
-      (?:T[VTISC]|Thn?\d{1,9}_|GV)?  # a table of a class, or a guard
+      (?:T[VTISC]|T[hv](?:n?\d{1,9}_){1,2}|GV)?  # a table of a class, or a guard
       Z{0,9}                         # a name that is local in a function
       (?P<nested>N?)[rVKRO]{0,4}
       (?P<name>(?:(?:L|St|S[\dA-Z]{0,3}_)?(?=\d)|S[absiod](?=[\dI]))[\w$.]{2,4000}+)"""
