@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from tosloc.core.errors import RunError
 from tosloc.core.io import atomic_write
 from tosloc.core.reports import Case, ReportAttributes
-from tosloc.evaluate.runs.jsonl import (LINE_CONFIG, json_line, json_lines, validate)
+from tosloc.evaluate.runs.jsonl import LINE_CONFIG, json_line, json_lines, validate
 
 
 @dataclass(frozen=True, slots=True, config=LINE_CONFIG)

@@ -27,7 +27,7 @@ from tosloc.core.errors import RunError
 from tosloc.core.io import atomic_write
 from tosloc.core.rankings import Ranking
 from tosloc.core.versions import StringTable
-from tosloc.evaluate.runs.jsonl import (LINE_CONFIG, json_line, json_lines, validate)
+from tosloc.evaluate.runs.jsonl import LINE_CONFIG, json_line, json_lines, validate
 
 RUN_FORMAT: Final = "tosloc-run/2"
 TRAINED_ON: Final = "reports that the checkpoint was trained on"

@@ -23,9 +23,9 @@ from tosloc.core.arrays import IntArray, LongArray
 from tosloc.core.errors import RunError
 from tosloc.core.io import atomic_write, escape_unprintable
 from tosloc.core.versions import StringTable
-from tosloc.evaluate.runs.jsonl import (numbered_lines)
-from tosloc.evaluate.runs.judgements import (Judgement, Qrels, to_qrels)
-from tosloc.evaluate.runs.run import (Order, Run)
+from tosloc.evaluate.runs.jsonl import numbered_lines
+from tosloc.evaluate.runs.judgements import Judgement, Qrels, to_qrels
+from tosloc.evaluate.runs.run import Order, Run
 
 NO_PATH: Final = "-"
 _SAFE_CHARACTERS: Final = "!\"#$&'()*+,/:;<=>?@[\\]^`{|}"
