@@ -327,9 +327,15 @@ def _state_beyond(state: State | None, sign: str) -> State | None:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text in lower case, with arrows and versions."""
-    words = [word.strip(".'’") for word in _TOKEN.findall(text.lower())]
-    return [word for word in words if word]
+    """Return the words of a text in lower case, with arrows and versions; v1.2 becomes 1.2."""
+    words = []
+    for token in _TOKEN.findall(text.lower()):
+        word = token.strip(".'’")
+        if word[:1] == "v" and word[1:2].isdigit():
+            word = word[1:]
+        if word:
+            words.append(word)
+    return words
 
 
 def _split_products(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
