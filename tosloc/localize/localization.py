@@ -125,17 +125,26 @@ class Localization:
                 self.scores = final_scores(self.scores, self.reranked)
                 if reranker.note:
                     self.notes += (RoutineNote(reranker.note),)
-        self.notes += context.named_history.notes
-        if not context.distinguishes_files:
-            self.notes += (_describe_gap(context),)
-        elif self.presence < LOW_PRESENCE:
-            self.notes += (NOT_HERE,)
         if not np.isfinite(self.scores).all():
             raise CheckpointError("the weights give scores that are not numbers; train again")
         self.scores_by_stages = self.scores
         """(F,) scores before a language model changed the order, for shares and reasons."""
         self._moved_up: dict[int, int] | None = None
         """Files that a language model moved up, with their old ranks; None if none was asked."""
+
+    @cached_property
+    def _notes_on_report(self) -> tuple[str, ...]:
+        """Notes on what the report names, and on how well it fits the version.
+
+        A ranking alone needs none of them, and they take longer than the ranking by few features.
+        """
+        context = self.stage_one.context
+        notes = list(context.named_history.notes)
+        if not context.distinguishes_files:
+            notes.append(_describe_gap(context))
+        elif self.presence < LOW_PRESENCE:
+            notes.append(NOT_HERE)
+        return tuple(notes)
 
     @cached_property
     def presence(self) -> float:
@@ -239,7 +248,7 @@ class Localization:
         selection = self._with_named_files(selection)
         first, first_rank = self._first_files(number, selection, only)
         share = self._shares(selection)
-        notes = [*self.notes, *selection.notes]
+        notes = [*self.notes, *self._notes_on_report, *selection.notes]
         files = [file for file in first if share[file] >= min_share]
         if not files:
             notes.append(
