@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Final, NamedTuple
 
 from tosloc.code import text
@@ -429,13 +430,16 @@ class Query:
 
     def _told_places(self, places: Sequence[traces.Frame]) -> tuple[traces.Frame, ...]:
         """Return the places that are in no line of the issue form or about the environment."""
-        condensed = self._condensed.text
+        lines = self._condensed.text.split("\n")
+        starts = [0, *accumulate(len(line) + 1 for line in lines)]
+        # A line may have thousands of places, so that it is looked at once.
+        is_written: dict[int, bool] = {}
         kept = []
         for place in places:
-            start = condensed.rfind("\n", 0, place.offset) + 1
-            end = condensed.find("\n", place.offset)
-            line = condensed[start : len(condensed) if end < 0 else end]
-            if self._is_written(line):
+            number = bisect_right(starts, place.offset) - 1
+            if number not in is_written:
+                is_written[number] = self._is_written(lines[number])
+            if is_written[number]:
                 kept.append(place)
         return tuple(kept)
 
