@@ -13,15 +13,20 @@ from pathlib import Path
 from tosloc.mcp.answers import answer_call
 
 BEGUN_FILE = "TOSLOC_TEST_BEGUN"
-"""Environment variable with the path of the file that ``never_return`` creates when it begins."""
+"""Environment variable with the path of the file that ``never_return`` creates when it begins.
+
+The file is empty until the ten minutes of the call are over.
+"""
 
 
 def never_return(how):
     """Block for ten minutes: "seized" in C code that does not let Python run, else asleep."""
-    Path(os.environ[BEGUN_FILE]).touch()
+    begun = Path(os.environ[BEGUN_FILE])
+    begun.touch()
     if how == "seized":
         re.match("(a+)+$", "a" * 60 + "b")
     time.sleep(600)
+    begun.write_text("ended")
 
 
 def read_forever(text, progress):

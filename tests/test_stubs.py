@@ -1,6 +1,7 @@
 """The stub server ends requests without an answer, and prints nothing about them."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -21,10 +22,20 @@ def thread_names():
 
 
 def test_a_request_without_an_answer_ends_quietly_with_the_server(thread_names, capsys):
-    server = StubServer(lambda *_: NO_ANSWER)
-    with pytest.raises(TimeoutError):
-        urlopen(server.url, timeout=0.1)
-    server.close()
+    asked = threading.Event()
+
+    def give_no_answer(*_):
+        asked.set()
+        return NO_ANSWER
+
+    server = StubServer(give_no_answer)
+    with ThreadPoolExecutor(1) as threads:
+        response = threads.submit(urlopen, server.url, timeout=TIMEOUT_SECONDS)
+        assert asked.wait(TIMEOUT_SECONDS)
+        assert not response.done()
+        server.close()
+        with pytest.raises((ConnectionError, URLError)):
+            response.result()
     wait_for_threads(thread_names)
     assert capsys.readouterr().err == ""
 

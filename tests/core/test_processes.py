@@ -110,12 +110,16 @@ def test_progress_in_a_worker_is_reported_here(worker):
 
 
 @pytest.mark.slow
-def test_unfinished_calls_are_killed_at_the_end_of_the_block():
-    calls = [delayed(time.sleep)(seconds) for seconds in (0, 600, 0)]
-    started = time.monotonic()
+def test_unfinished_calls_are_killed_at_the_end_of_the_block(tmp_path, monkeypatch):
+    begun = tmp_path / "begun"
+    monkeypatch.setenv(stand_ins.BEGUN_FILE, str(begun))
+    calls = [delayed(abs)(-3), delayed(stand_ins.never_return)("asleep"), delayed(abs)(-3)]
     with processes.run_in_parallel(calls, 2, ordered=False) as results:
         next(results)
-    assert time.monotonic() - started < 300
+        wait_until(begun.exists)
+    # A call that was waited for instead would have written its end.
+    assert begun.read_text() == ""
+    assert stand_ins.list_workers() == []
 
 
 @pytest.mark.slow
