@@ -356,15 +356,37 @@ def test_versions_that_are_installed_are_those_of_the_tests():
         assert TESTED.get(name, version) == version, name
 
 
-def test_every_requirement_is_known_by_its_hash():
+def find_requirements():
+    """Return what installing the package requires, directly and through other packages."""
     project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())
-    needed = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
-    for requirement in map(Requirement, needed):  # The list grows in the loop.
-        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-            name = canonicalize_name(requirement.name)
-            assert requirement.specifier.contains(PINNED[name])
-            if name in TESTED:
-                needed += metadata.requires(name) or []
+    waiting = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    requirements = set()
+    while waiting:
+        requirement = Requirement(waiting.pop())
+        is_needed = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if not is_needed or requirement in requirements:
+            continue
+        requirements.add(requirement)
+        if canonicalize_name(requirement.name) in TESTED:
+            waiting += metadata.requires(requirement.name) or []
+    return requirements
+
+
+def test_every_requirement_has_a_pinned_version_that_satisfies_it():
+    requirements = find_requirements()
+    assert len(requirements) > len(PINNED) / 2
+    for requirement in requirements:
+        version = PINNED.get(canonicalize_name(requirement.name))
+        assert version is not None, requirement
+        assert requirement.specifier.contains(version), requirement
+
+
+def test_every_pinned_version_has_its_hashes():
+    text = (FOLDER / "requirements.txt").read_text().replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert len(lines) == len(PINNED)
+    for line in lines:
+        assert re.search(r" --hash=sha256:[0-9a-f]{64}\b", line), line
 
 
 class Runner:

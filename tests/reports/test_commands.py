@@ -19,5 +19,5 @@ from tosloc.reports.text.commands import Command, find_commands
         ("use - or -- alone", []),
     ],
 )
-def test_commands_options_and_keys(text, commands):
+def test_commands_options_and_keys_are_found_with_their_certainty(text, commands):
     assert find_commands(text) == [Command(parts, is_certain) for parts, is_certain in commands]
