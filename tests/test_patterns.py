@@ -101,7 +101,8 @@ def test_patterns_that_are_not_linear_are_found(pattern, method):
 def make_query(description):
     """Return the parts of a query, which are computed when they are asked for."""
     query = Query(BugReport("1", "Crash", description, datetime(2020, 1, 1, tzinfo=UTC)))
-    return query.weights, query.frames, query.locations, query.mentions, query.prose
+    names = (query.names.mentions, query.names.commands)
+    return query.weights, query.text.prose, query.places.locations, names
 
 
 READERS: dict[str, Callable[[str], object]] = {

@@ -5,6 +5,7 @@ import time
 from datetime import UTC, datetime
 from functools import partial
 from io import StringIO
+from operator import attrgetter
 
 import pytest
 
@@ -92,7 +93,7 @@ def report_reader(text):
     report = BugReport("1", text, text, datetime(2020, 1, 1, tzinfo=UTC))
     query = Query(report)
     for name in QUERIED.split():
-        getattr(query, name)
+        attrgetter(name)(query)
     parser.frames(f"at a.b(C.java:1) {text}")
     attributes_of(report, ["a/C.java"])
     report_terms(report)
@@ -103,8 +104,9 @@ def report_reader(text):
 
 
 QUERIED = (
-    "commands named_changes version_claims weights qualified_names lead_weights plain_weights"
-    " message_lines compounds mentions names locations"
+    "names.commands names.changes names.version_claims weights places.qualified_names lead_weights"
+    " plain_weights text.message_lines names.compounds names.mentions names.identifiers"
+    " places.locations"
 )
 
 

@@ -39,12 +39,12 @@ def test_other_names_stay(text):
 def test_function_of_a_mangled_frame_is_a_name_of_the_report():
     frame = "kak(_ZN7Kakoune10run_serverENS_6StringE+0x1f) [0x55d0c1]"
     query = Query(BugReport("r", "It crashes", frame, None))
-    assert "run_server" in [name.written for name, _ in query.names]
+    assert "run_server" in [name.written for name, _ in query.names.identifiers]
     assert "en" not in query.weights
 
 
 def test_mangled_frame_with_a_file_has_its_function():
     frame = "#1 0x4f2c1 in _ZN4shop4Door4openEv /src/door.cpp:12"
     query = Query(BugReport("r", "It crashes", frame, None))
-    [[place]] = query.locations.traces
+    [[place]] = query.places.locations.traces
     assert place.method == "open"

@@ -56,14 +56,14 @@ def test_a_link_in_the_form_names_no_file():
     box = "- [X] I read [the guide](https://github.com/a/b/blob/main/docs/guide.py)"
     own_words = "See https://github.com/a/b/blob/main/src/tree.py"
     asked = query("leaf", f"{box}\n{own_words}", template_keys(box))
-    assert [link.path for link in asked.locations.links] == ["src/tree.py"]
+    assert [link.path for link in asked.places.locations.links] == ["src/tree.py"]
 
 
 def test_a_path_in_the_form_names_no_file():
     asked = query(
         "leaf", "Read docs/guide.py\nsrc/tree.py fails", template_keys("Read docs/guide.py")
     )
-    assert [path.path for path in asked.locations.paths] == ["src/tree.py"]
+    assert [path.path for path in asked.places.locations.paths] == ["src/tree.py"]
 
 
 LINKS = "See https://github.com/a/b/blob/main/tree.py, https://github.com/c/d/blob/main/leaf.py"
@@ -85,7 +85,7 @@ def query_of_project(description, *projects):
 )
 def test_links_to_other_projects_name_no_file(projects, paths):
     asked = query_of_project(LINKS, *projects)
-    assert [link.path for link in asked.locations.links] == paths
+    assert [link.path for link in asked.places.locations.links] == paths
 
 
 def test_words_of_a_link_to_another_project_count():
@@ -94,30 +94,32 @@ def test_words_of_a_link_to_another_project_count():
 
 def test_compound_names_in_every_spelling():
     asked = query("newWindow fails", "`new-window`, kill_window, --list-keys and a well-known way")
-    assert [name.words for name in asked.compound_names] == [
+    assert [name.words for name in asked.names.compound_names] == [
         ("new", "window"),
         ("list", "keys"),
         ("kill", "window"),
     ]
-    assert [name.in_title for name in asked.compound_names] == [True, False, False]
+    assert [name.in_title for name in asked.names.compound_names] == [True, False, False]
 
 
 def test_a_hyphenated_word_is_a_compound_name_in_the_title():
-    assert [name.written for name in query("new-window fails").compound_names] == ["new-window"]
+    assert [name.written for name in query("new-window fails").names.compound_names] == [
+        "new-window"
+    ]
 
 
 def test_own_text_has_no_line_of_the_form():
     asked = query("leaf", "- [X] I read GUIDE.md\nThe tree falls", template_keys("I read GUIDE.md"))
-    assert asked.own_text == "leaf\nThe tree falls"
+    assert asked.text.own_text == "leaf\nThe tree falls"
 
 
 def test_a_sentence_of_common_words_says_that_it_worked():
-    assert query("The leaf falls", "It used to work.").says_that_it_worked
+    assert query("The leaf falls", "It used to work.").names.says_that_it_worked
 
 
 def test_the_form_does_not_say_that_it_worked():
     question = "It used to work."
-    assert not query("The leaf falls", question, template_keys(question)).says_that_it_worked
+    assert not query("The leaf falls", question, template_keys(question)).names.says_that_it_worked
 
 
 @pytest.mark.parametrize(
@@ -140,24 +142,24 @@ def test_report_without_own_words_has_none(summary, description):
 
 def test_link_of_a_tag_names_its_file():
     asked = query("leaf", '<a href="https://github.com/a/b/blob/main/src/tree.py">here</a>')
-    assert [link.path for link in asked.locations.links] == ["src/tree.py"]
+    assert [link.path for link in asked.places.locations.links] == ["src/tree.py"]
 
 
 def test_caption_of_a_picture_names_no_file():
     asked = query("leaf", "![src/tree.py](https://x.org/src/leaf.py.png)")
-    assert asked.locations.paths == ()
+    assert asked.places.locations.paths == ()
 
 
 def test_offsets_of_locations_are_those_of_the_written_report():
     asked = query("leaf <br>", "<!-- a form -->\nsrc/tree.py fails")
-    [place] = asked.locations.paths
+    [place] = asked.places.locations.paths
     whole = "leaf <br>\n<!-- a form -->\nsrc/tree.py fails"
     assert whole[place.offset :].startswith("src/tree.py")
 
 
 def test_path_in_the_environment_names_no_file():
     asked = query("leaf", "```\npython tools/collect_env.py\n```\nsrc/tree.py fails")
-    assert [path.path for path in asked.locations.paths] == ["src/tree.py"]
+    assert [path.path for path in asked.places.locations.paths] == ["src/tree.py"]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,7 @@ def test_name_that_continues_the_projects_name_counts(text):
 
 def test_tag_of_a_title_is_no_word_anywhere():
     asked = query("[Bug Report] Leaf falls")
-    assert asked.mentions == ("Leaf", "falls")
+    assert asked.names.mentions == ("Leaf", "falls")
     assert asked.summary_counts == {"leaf": 1, "fall": 1}
 
 
@@ -198,7 +200,7 @@ def test_words_before_the_phrase_that_blames_a_commit_count():
 
 
 def test_a_report_that_blames_a_commit_says_that_it_worked():
-    assert query("Rows are missing", f"Regression: {COMMIT}").says_that_it_worked
+    assert query("Rows are missing", f"Regression: {COMMIT}").names.says_that_it_worked
 
 
 def test_lead_is_what_the_reporter_says():
@@ -208,14 +210,14 @@ def test_lead_is_what_the_reporter_says():
 
 def test_names_are_those_that_the_reporter_writes():
     asked = query("", "- SDK version: BigKit\n10:00:01 INFO SmallKit\nNodeKit falls")
-    assert asked.compounds == {"nodekit"}
-    assert "NodeKit" in asked.mentions
-    assert "SmallKit" not in asked.mentions
+    assert asked.names.compounds == {"nodekit"}
+    assert "NodeKit" in asked.names.mentions
+    assert "SmallKit" not in asked.names.mentions
 
 
 def test_command_with_hyphens_is_a_compound():
     asked = query("", "`new-window` falls")
-    assert asked.compounds == {"newwindow"}
+    assert asked.names.compounds == {"newwindow"}
     assert asked.weights["newwindow"] == 1.0
 
 
@@ -228,7 +230,7 @@ def test_words_of_a_failed_build_do_not_count():
 def test_frames_of_go_are_no_names():
     trace = "panic\ngoroutine 1 [running]:\nx.org/a.growTree(0x1)\n\t/u/tree.go:7 +0x1"
     asked = query("It falls", f"```\n{trace}\n```")
-    assert asked.compounds == frozenset()
+    assert asked.names.compounds == frozenset()
     assert "growtree" in asked.weights
     assert "growtree" not in asked.weights_without_trace
 
@@ -236,18 +238,18 @@ def test_frames_of_go_are_no_names():
 def test_places_behind_a_long_log_keep_their_offsets():
     log = "".join(f"10:00:00 INFO {'x' * number}\n" for number in range(1, 3 * MAX_QUIET_LINES))
     asked = query("It falls", f"{log}see tree.py:7")
-    [[frame]] = asked.locations.traces
+    [[frame]] = asked.places.locations.traces
     said = f"It falls\n{log}see tree.py:7"
     assert said[frame.offset : frame.end] == "tree.py"
 
 
 def test_named_changes():
-    changes = query("Since #12", "and commit 12ab34c").named_changes
+    changes = query("Since #12", "and commit 12ab34c").names.changes
     assert [change.written for change in changes] == ["#12", "12ab34c"]
 
 
 def test_version_claims():
-    [claim] = query("It fails", "It worked in 1.2").version_claims
+    [claim] = query("It fails", "It worked in 1.2").names.version_claims
     assert claim.version == "1.2"
 
 
@@ -255,10 +257,10 @@ def test_frames_of_a_trace_in_one_line_of_a_log():
     trace = r"\n\tat org.x.Door.open(Door.java:12)\n\tat org.x.Key.turn(Key.java:3)"
     description = f'{{"error":"no key{trace}"}}'
     analysed = query("It fails", description)
-    assert [(frame.type, frame.method) for frame in analysed.frames] == [
+    assert [(frame.type, frame.method) for frame in analysed.text.frames] == [
         ("org.x.Door", "open"),
         ("org.x.Key", "turn"),
     ]
-    first = analysed.locations.traces[0][0]
+    first = analysed.places.locations.traces[0][0]
     whole = f"It fails\n{description}"
     assert whole[first.offset : first.end].startswith("at org.x.Door.open")

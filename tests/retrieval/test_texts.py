@@ -142,25 +142,25 @@ def test_words_of_stack_frames_have_a_weight_for_the_papers_text_feature(with_fr
 
 
 def test_frames_name_their_outermost_classes(with_frames):
-    assert [frame.type for frame in with_frames.frames] == ["org.x.Tree", "org.x.Leaf"]
-    assert list(with_frames.qualified_names) == ["org.x.Tree", "org.x.Leaf"]
+    assert [frame.type for frame in with_frames.text.frames] == ["org.x.Tree", "org.x.Leaf"]
+    assert list(with_frames.places.qualified_names) == ["org.x.Tree", "org.x.Leaf"]
 
 
 def test_compounds_are_identifiers_of_several_words(with_frames):
-    assert with_frames.compounds == {"standardcontext", "maxsize"}
+    assert with_frames.names.compounds == {"standardcontext", "maxsize"}
 
 
 def test_mentions_are_words_outside_stack_frames(with_frames):
     words = ("crash", "of", "StandardContext", "node", "max_size", "then", "Display")
-    assert with_frames.mentions == words
+    assert with_frames.names.mentions == words
 
 
 def test_an_empty_report_is_an_empty_query():
     query = make_query("", "")
     assert query.weights == {}
     assert query.plain_weights == {}
-    assert query.frames == ()
-    assert query.compounds == frozenset()
+    assert query.text.frames == ()
+    assert query.names.compounds == frozenset()
 
 
 def test_text_weights_count_the_title_by_its_weight():

@@ -69,10 +69,10 @@ def count_words(report: BugReport, form_lines: frozenset[str] = frozenset()) -> 
     """
     query = Query(report, form_lines)
     counts = {TITLE: len(text.words(report.summary))}
-    for part, content in query.parts._asdict().items():
+    for part, content in query.text.parts._asdict().items():
         counts[part] = len(text.words(content))
     described = len(text.words(report.description))
-    counts[FRAMES] = len(text.words(query.description)) - len(text.words(query.prose))
+    counts[FRAMES] = len(text.words(query.text.description)) - len(text.words(query.text.prose))
     kept = sum(counts.values()) - counts[TITLE]
     # A blank within a word, such as between scripts, makes two words of one.
     counts[DROPPED] = max(described - kept, 0)

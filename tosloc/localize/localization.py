@@ -306,7 +306,7 @@ class Localization:
         blaming or naming an earlier change of this project.
         """
         context = self.stage_one.context
-        if context.query.says_that_it_worked:
+        if context.query.names.says_that_it_worked:
             return True
         named = context.named_history
         return named.states_regression or any(change.is_change for change in named.changes)
@@ -374,7 +374,7 @@ class Localization:
         """Return the selection with the hidden files that the report names."""
         paths = self.version.index.paths
         are_tests = paths.table.test[paths.path_ids]
-        return selection.with_files(self.stage_one.context.named_files, are_tests)
+        return selection.with_files(self.stage_one.context.named_files.files, are_tests)
 
     def _first_files(
         self, number: int, selection: FileSelection, only: int | None
@@ -437,7 +437,7 @@ class Localization:
         context = self.stage_one.context
         history = others.history.as_of(context.history.opened)
         asked = QueryContext(context.query, others.index, history)
-        return find_other_files(asked, context.common_words, kept, first)
+        return find_other_files(asked, context.word_rarity.common_words, kept, first)
 
     def _shares(self, selection: FileSelection) -> FloatArray:
         """Return (F,) the shares of the first files; 0 for all others."""

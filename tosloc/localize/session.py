@@ -217,7 +217,7 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     hits = [hit for hit in answer.hits if hit.path in snapshot.paths]
     files = [snapshot.paths.index(hit.path) for hit in hits]
     lines_of_frames = frame_lines(query, version.index, files)
-    messages = ReportMessages(query.message_lines, version.index.text)
+    messages = ReportMessages(query.text.message_lines, version.index.text)
     texts = repository.texts(map(snapshot.blob, files[:number]))
     file_lines = []
     for hit, file, (_, data) in zip(hits, files, texts, strict=False):

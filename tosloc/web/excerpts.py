@@ -137,7 +137,7 @@ def mark_report(text: str, details: AnswerDetails) -> list[Piece]:
     listed_rows = {int(paths.path_ids[file]) for file in details.files}
     # Locations count their offsets from the beginning of the summary.
     description_offset = len(details.query.report.summary) + 1
-    locations = details.query.locations
+    locations = details.query.places.locations
     for location in chain(*locations.traces, locations.links, locations.paths):
         start = location.offset - description_offset
         end = location.end - description_offset

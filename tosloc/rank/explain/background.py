@@ -146,7 +146,7 @@ def find_other_files(
     paths = context.version.text.snapshot.paths
     if kept is None:
         kept = np.ones(len(paths), dtype=np.bool_)
-    by_text = context.score_files(bm25.WHOLE, context.text_terms[1])
+    by_text = context.matches.score_files(bm25.WHOLE, context.matches.weights)
     scores = by_text + context.version.paths.bm25(context.query.weights)
     reasons: dict[int, Reason] = {}
     for file, written in mentioned_files(context).items():
@@ -207,7 +207,7 @@ def mentioned_files(context: QueryContext) -> dict[int, str]:
     paths = context.version.text.snapshot.paths
     files_by_name = _files_by_name(paths)
     mentions: dict[int, str] = {}
-    text = without_addresses(context.query.own_text)
+    text = without_addresses(context.query.text.own_text)
     for match in _WRITTEN_PATH.findall(text):
         written = match.removeprefix("./").rstrip(".")
         folder, _, name = written.rpartition("/")

@@ -74,7 +74,7 @@ def distinctive_terms(query: Query, version: VersionIndex) -> dict[str, float]:
 
     If no term does, all are candidates.
     """
-    weights = query.text_weights(query.told)
+    weights = query.text_weights(query.text.told)
     rarity_of = rarities(version, weights)
     rare: list[str] = []
     for term, rarity in rarity_of.items():
@@ -84,7 +84,7 @@ def distinctive_terms(query: Query, version: VersionIndex) -> dict[str, float]:
             rare.append(term)
     gains = {term: weights[term] * rarity_of[term] for term in rare or rarity_of}
     # Reasons prefer words of the summary and compound names, too.
-    strong = query.summary_counts.keys() | query.compounds
+    strong = query.summary_counts.keys() | query.names.compounds
     best = sorted(gains, key=lambda term: (term not in strong, -gains[term], term))
     return {term: gains[term] for term in best[:MAX_TERMS]}
 
@@ -103,7 +103,7 @@ def frame_lines(
 ) -> dict[int, tuple[FrameLine, ...]]:
     """Return the lines of each file that stack frames and links name, the innermost frame first."""
     lines: defaultdict[int, dict[int, FrameLine]] = defaultdict(dict)
-    for location in chain(*query.locations.traces, query.locations.links):
+    for location in chain(*query.places.locations.traces, query.places.locations.links):
         if location.line <= 0:
             continue
         frame_line = FrameLine(location.line, location.method)

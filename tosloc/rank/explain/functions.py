@@ -71,8 +71,8 @@ class _WrittenNames(NamedTuple):
 
 def _find_written_names(query: Query) -> _WrittenNames:
     """Return the names that a report writes."""
-    text = f"{query.title}\n{query.told}"
-    mentioned = frozenset(query.mentions)
+    text = f"{query.text.title}\n{query.text.told}"
+    mentioned = frozenset(query.names.mentions)
     code: set[str] = set()
     for name in mentioned:
         if "_" in name.strip("_") or not (name.islower() or name.istitle()):
@@ -306,12 +306,12 @@ def _named_traces(query: Query, version: VersionIndex) -> Iterator[list[_NamedPl
     """Yield the places of each stack trace, innermost first, then those of the links."""
     paths = version.paths
     by_cause: defaultdict[int, list[_NamedPlace]] = defaultdict(list)
-    for frame in query.frames:
+    for frame in query.text.frames:
         if frame.type:
             place = _NamedPlace(paths.find_by_class(frame.type), frame.method, frame.line)
             by_cause[frame.cause].append(place)
     yield from by_cause.values()
-    for trace in (*query.locations.traces, query.locations.links):
+    for trace in (*query.places.locations.traces, query.places.locations.links):
         places = []
         for location in trace:
             rows = paths.find_by_location(location.place, location.qualified)

@@ -126,7 +126,7 @@ def _fixes_by_text(context: QueryContext, repo: Repository, opened: float) -> li
     """Return later commits that fix something and whose first line says the same as the summary."""
     view = context.history.commits
     documents = view.documents
-    summary_weights = _weights(view, context.query.title)
+    summary_weights = _weights(view, context.query.text.title)
     selection = documents.postings.select(
         np.array(
             [documents.term_ids[term] for term in summary_weights if term in documents.term_ids],

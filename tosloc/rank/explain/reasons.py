@@ -17,8 +17,9 @@ from tosloc.core.answers import Function, Reason
 from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.git.fixes import first_issue, is_fix_message
 from tosloc.rank.explain.functions import find_best_holder
-from tosloc.rank.features.query_context import EVERYDAY, QueryContext
+from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.features.text_features import find_defined_names
+from tosloc.rank.features.word_rarity import EVERYDAY
 from tosloc.reports.traces import Frame
 from tosloc.retrieval.paths import file_stem
 from tosloc.retrieval.texts import DocumentsView, bm25
@@ -105,7 +106,7 @@ class FileReasons:
         self.paths = context.version.paths
         self._spelling_by_term: dict[str, str] = {}
         """Terms of the report, each with the first spelling in the report."""
-        for source in (context.query.title, context.query.prose):
+        for source in (context.query.text.title, context.query.text.prose):
             for word in text.words(_NOT_WRITTEN.sub(" ", source)):
                 for part in (*text.split_identifier(word), word):
                     for term in text.identifier_terms(part)[-1:]:
@@ -114,7 +115,7 @@ class FileReasons:
     @cached_property
     def _subject_terms(self) -> frozenset[str]:
         """Terms that say what the report is about: words of the summary, and identifiers."""
-        terms = (*self.context.query.summary_counts, *self.context.query.compounds)
+        terms = (*self.context.query.summary_counts, *self.context.query.names.compounds)
         return frozenset(terms) & self._spelling_by_term.keys()
 
     def describe_match(self, report_term: str, file_term: str) -> str:
@@ -140,9 +141,9 @@ class FileReasons:
     def frame(self, file: int) -> Reason | None:
         """Return the first stack frame in the file; its line is that of the report's version."""
         row = self._row(file)
-        for trace in self.context.query.locations.traces:
+        for trace in self.context.query.places.locations.traces:
             for location in trace:
-                rows = self.context.frame_rows(location)
+                rows = self.context.named_files.find_rows(location)
                 # A single location without a method may be no stack frame.
                 if row in rows and (len(trace) > 1 or location.method):
                     return _frame_reason(location, len(rows))
@@ -155,7 +156,7 @@ class FileReasons:
             return Reason("name", f"The report names {self._spelling_by_row[row]}")
         stem = file_stem(self.paths.table.paths[row])
         looks_like_name = stem[:1].isupper() or "_" in stem
-        if stem not in self.context.query.mentions or not looks_like_name:
+        if stem not in self.context.query.names.mentions or not looks_like_name:
             return None
         namesakes = len(self.paths.find_by_stem(stem))
         if namesakes > MAX_NAMESAKES:
@@ -171,7 +172,7 @@ class FileReasons:
         """Path row -> how the report spells the file, for files that a spelling means alone."""
         spellings: dict[int, str] = {}
         paths = self.paths.table.paths
-        for source in (self.context.query.title, self.context.query.written):
+        for source in (self.context.query.text.title, self.context.query.text.written):
             for spelling in dict.fromkeys(_PATH.findall(source)):
                 rows = self.paths.find_by_frame_path(spelling)
                 if len(rows) == 1 and not self._is_foreign(spelling):
@@ -180,21 +181,21 @@ class FileReasons:
                 row = self._find_module(spelling)
                 if row is not None:
                     spellings.setdefault(row, spelling)
-        locations = self.context.query.locations
+        locations = self.context.query.places.locations
         # What a build could not make has no line.
         failed = (trace[0] for trace in locations.traces if not trace[0].line)
         for location in (*locations.paths, *locations.links, *failed):
-            rows = list(self.context.frame_rows(location))
+            rows = list(self.context.named_files.find_rows(location))
             if len(rows) == 1 and not location.method:
                 spellings.setdefault(rows[0], location.path)
-        for name, name_rows, _ in self.context.files_by_name:
+        for name, name_rows, _ in self.context.named_files.by_compound_name:
             for row in name_rows:
                 spellings.setdefault(row, name.written)
         return spellings
 
     def _is_foreign(self, spelling: str) -> bool:
         """Return whether a path is within a link to a file of another project."""
-        foreign_projects = self.context.query.foreign_projects
+        foreign_projects = self.context.query.places.foreign_projects
         return any(f"/{project}/" in spelling for project in foreign_projects)
 
     def _find_module(self, dotted: str) -> int | None:
@@ -249,11 +250,11 @@ class FileReasons:
         history = context.history
         changes: dict[str, PastChange] = {}
         for change in self._similar_documents(
-            history.reports, context.report_similarities, file, is_fix=True
+            history.reports, context.similar_documents.report_similarities, file, is_fix=True
         ):
             changes.setdefault(change.commit, change)
         for change in self._similar_documents(
-            history.commits, context.commit_similarities, file, is_fix=False
+            history.commits, context.similar_documents.commit_similarities, file, is_fix=False
         ):
             changes.setdefault(change.commit, change)
 
@@ -376,7 +377,7 @@ class FileReasons:
         bounds = named.bounds
         row = self._row(file)
         history = self.context.history
-        similarities = self.context.commit_similarities
+        similarities = self.context.similar_documents.commit_similarities
         for view in (history.commits, history.merges):
             touching = np.intersect1d(view.documents.find_by_file(row), named.in_range(view))
             if not len(touching):
@@ -422,14 +423,14 @@ class FileReasons:
         """Return the IDF of the terms that the report and the file share, best score first."""
         context = self.context
         view = context.version.text
-        hits = context.hits
+        hits = context.matches.hits
         row = int(view.rows[file])
         shared, counts = hits.terms_in_row(row)
         frequency = bm25.WHOLE(view, counts, np.full(len(shared), row, dtype=np.int32))
-        scores = frequency * hits.idf[shared] * context.text_terms[1][shared]
+        scores = frequency * hits.idf[shared] * context.matches.weights[shared]
         rarity_by_term: dict[str, float] = {}
         for number in shared[np.argsort(-scores, kind="stable")].tolist():
-            term = context.known_words[number]
+            term = context.matches.words[number]
             if term in self._spelling_by_term:
                 rarity_by_term[term] = float(hits.idf[number])
         return rarity_by_term

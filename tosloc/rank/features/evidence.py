@@ -37,8 +37,10 @@ import numpy as np
 from tosloc.code import text
 from tosloc.code.literals import find_words
 from tosloc.core.arrays import Float32Array, FloatArray
-from tosloc.rank.features.query_context import EVERYDAY, QueryContext, Rows
+from tosloc.rank.features.named_files import Rows
+from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.features.registry import PAPER_NAMES
+from tosloc.rank.features.word_rarity import EVERYDAY
 from tosloc.reports.traces import Frame, Locations, locations
 from tosloc.retrieval.history import ReportMessages
 from tosloc.retrieval.paths import VersionPaths
@@ -178,10 +180,10 @@ def find_statements(context: QueryContext) -> Iterator[Statement]:
 
 def _find_places(query: Query, paths: VersionPaths) -> Iterator[tuple[str, Rows]]:
     """Yield the kind of each statement about a place, with the rows of the files it can mean."""
-    in_title = _written_places(locations(query.title))
+    in_title = _written_places(locations(query.text.title))
     for place in in_title:
         yield "path in the title", _rows(place, paths)
-    prose = query.parts.prose
+    prose = query.text.parts.prose
     in_prose = _written_places(locations(prose))
     for place in in_prose:
         before = prose[max(place.offset - _WORDS_BEFORE_PATH, 0) : place.offset]
@@ -189,12 +191,12 @@ def _find_places(query: Query, paths: VersionPaths) -> Iterator[tuple[str, Rows]
         kind = "path that a sentence blames" if blamed else "path in a sentence"
         yield kind, _rows(place, paths)
     counted = {place.path for place in (*in_title, *in_prose)}
-    for place in query.locations.paths:
+    for place in query.places.locations.paths:
         if place.path not in counted:
             yield "path elsewhere", _rows(place, paths)
-    for place in query.locations.links:
+    for place in query.places.locations.links:
         yield "link", _rows(place, paths)
-    for trace in query.locations.traces:
+    for trace in query.places.locations.traces:
         if len(trace) == 1:
             yield "place with a line", _rows(trace[0], paths)
     for position, rows in enumerate(own_frames(query, paths)):
@@ -239,7 +241,7 @@ def own_frames(query: Query, paths: VersionPaths) -> list[Rows]:
     in 29 reports with causes the innermost own frame of the last one was in a fixed file 15 times,
     that of the whole trace 9 times.
     """
-    for trace in query.locations.traces:
+    for trace in query.places.locations.traces:
         if len(trace) == 1:
             continue
         by_cause = sorted(trace, key=lambda frame: -frame.cause)
@@ -271,7 +273,7 @@ def _find_quotes(context: QueryContext) -> Iterator[tuple[str, Rows]]:
 
 def _quoted_texts(query: Query) -> list[str]:
     """Return the quoted texts and the routes of two words or more, without marks around them."""
-    told = f"{query.title}\n{query.parts.prose}\n{query.parts.errors}"
+    told = f"{query.text.title}\n{query.text.parts.prose}\n{query.text.parts.errors}"
     written = [match[match.lastindex or 0] for match in _QUOTE.finditer(told)]
     written += _ROUTE.findall(told)
     texts: dict[str, None] = {}
@@ -284,8 +286,8 @@ def _quoted_texts(query: Query) -> list[str]:
 
 def _is_vague(query: Query) -> bool:
     """Return whether a report says little beside its stack trace."""
-    words = set(text.terms(query.title))
-    for line in query.parts.prose.splitlines():
+    words = set(text.terms(query.text.title))
+    for line in query.text.parts.prose.splitlines():
         if not _THROWN.match(line):
             words.update(text.terms(line))
     return len(words - EVERYDAY) <= _MAX_WORDS_OF_VAGUE_REPORT

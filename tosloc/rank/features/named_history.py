@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import inf
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -20,15 +20,15 @@ from tosloc.retrieval.history import (
     NO_BOUNDS,
     Bounds,
     End,
+    HistoryAsOf,
     Release,
     list_beside,
     list_brought,
     normalize_name,
 )
+from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts import Documents, DocumentsView
-
-if TYPE_CHECKING:
-    from tosloc.rank.features.query_context import QueryContext
+from tosloc.retrieval.version_index import VersionIndex
 
 MAX_DOCUMENTS: Final = 20
 """Commits that one name may mean; a name of more, such as that of a long task, tells nothing."""
@@ -93,17 +93,25 @@ class _Ends(NamedTuple):
 class NamedHistory:
     """Earlier changes and releases that a query names, as far as they were known."""
 
-    def __init__(self, context: QueryContext) -> None:
-        self._context = context
-        self._history = context.history
-        self._version = context.version.text.snapshot.commit
-        self._repository = context.repository if self._version.strip("0") else None
+    def __init__(
+        self,
+        query: Query,
+        version: VersionIndex,
+        history: HistoryAsOf,
+        repository: Repository | None,
+    ) -> None:
+        self._query = query
+        self._snapshot = version.text.snapshot
+        self._number_of_paths = len(version.paths.table)
+        self._history = history
+        self._version = self._snapshot.commit
+        self._repository = repository if self._version.strip("0") else None
 
     @cached_property
     def _folders(self) -> frozenset[str]:
         """Normalized names of the version's folders, and of its top-level files."""
         folders: set[str] = set()
-        for path in self._context.version.text.snapshot.paths:
+        for path in self._snapshot.paths:
             folders.update(path.split("/")[:-1])
         return frozenset(map(normalize_name, folders))
 
@@ -114,10 +122,10 @@ class NamedHistory:
     @cached_property
     def _named(self) -> tuple[NamedChange, ...]:
         """The changes of this project that the report names, without the report itself."""
-        report_id = own_id(self._context.query.report)
+        report_id = own_id(self._query.report)
         report_name = f"#{report_id}" if report_id.isdigit() else report_id
         names = []
-        for named in self._context.query.named_changes:
+        for named in self._query.names.changes:
             is_itself = named.name != "" and named.name == report_name
             if not is_itself and self._concerns_project(named):
                 names.append(named)
@@ -343,7 +351,7 @@ class NamedHistory:
     def _own_claims(self) -> list[VersionClaim]:
         """What the report says about versions of this project."""
         claims = []
-        for claim in self._context.query.version_claims:
+        for claim in self._query.names.version_claims:
             # A key such as "Python" may also be the name of a folder.
             folders = frozenset() if claim.state == "used" else self._folders
             is_own = partial(self._history.releases.is_own, folders=folders)
@@ -415,11 +423,11 @@ class NamedHistory:
     @cached_property
     def range_weights(self) -> FloatArray:
         """(N,) sum of 1/sqrt(k) over the commits and merges in the range that touched a file."""
-        total = np.zeros(self._context.all_paths)
+        total = np.zeros(self._number_of_paths)
         for view in (self._history.commits, self._history.merges):
             documents = self.in_range(view)
             weights = 1 / np.sqrt(view.documents.sizes[documents])
-            total += view.scatter_to_files(documents, weights, self._context.all_paths)
+            total += view.scatter_to_files(documents, weights, self._number_of_paths)
         return total
 
 

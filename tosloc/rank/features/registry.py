@@ -59,7 +59,7 @@ def trace(context: QueryContext) -> FloatArray:
     """
     scores = np.zeros(context.all_paths)
     rank = 0
-    for name in context.query.qualified_names:
+    for name in context.query.places.qualified_names:
         rows = [row for row in context.version.paths.find_by_class(name) if scores[row] == 0]
         if rows:
             rank += 1
@@ -73,9 +73,9 @@ def mention(context: QueryContext) -> FloatArray:
     A file that a command, an option or a key names has the share of its name's words that this has.
     """
     scores = np.zeros(context.all_paths)
-    for rows in context.mentioned_rows:
+    for rows in context.named_files.mentioned_rows:
         scores[rows] = np.where(context.version.paths.table.compound_stem[rows], 1.0, 0.5)
-    for name, command_rows, share in context.files_by_name:
+    for name, command_rows, share in context.named_files.by_compound_name:
         if name.is_command:
             scores[[*command_rows]] = np.maximum(scores[[*command_rows]], share)
     return context.to_files(scores)
@@ -83,13 +83,14 @@ def mention(context: QueryContext) -> FloatArray:
 
 def rare_frame(context: QueryContext) -> FloatArray:
     """Return how rare each file's class is in earlier traces, divided by the root of its rank."""
-    return _frame_rarity(context, context.frame_files)
+    return _frame_rarity(context, context.named_files.in_frames)
 
 
 def cause_frame(context: QueryContext) -> FloatArray:
     """Return ``rare_frame`` with ranks that are counted from the last "Caused by" on."""
-    last = max((frame.cause for frame in context.query.frames), default=0)
-    return _frame_rarity(context, [frame for frame in context.frame_files if frame[1] == last])
+    last = max((frame.cause for frame in context.query.text.frames), default=0)
+    frames = [frame for frame in context.named_files.in_frames if frame[1] == last]
+    return _frame_rarity(context, frames)
 
 
 def _frame_rarity(
@@ -110,7 +111,7 @@ def _frame_rarity(
 
 def own_frame(context: QueryContext) -> FloatArray:
     """Return 1 / rank of each file among the project's own frames of a trace, innermost first."""
-    return _rank_scores(context, context.project_frames, 1.0)
+    return _rank_scores(context, context.named_files.project_frames, 1.0)
 
 
 def named_change(context: QueryContext, *, certain: bool = False) -> FloatArray:
@@ -134,7 +135,7 @@ def linked(context: QueryContext) -> FloatArray:
 
     The k files of a commit or pull request that the report names have 1 / sqrt(k) at least.
     """
-    links = _location_scores(context, context.query.locations.links, 0.5)
+    links = _location_scores(context, context.query.places.locations.links, 0.5)
     return np.maximum(links, named_change(context, certain=True))
 
 
@@ -143,7 +144,7 @@ def written_path(context: QueryContext) -> FloatArray:
 
     A file that a name of several words means has the value of ``_named_file_scores`` at least.
     """
-    paths = _location_scores(context, context.query.locations.paths, 1.0)
+    paths = _location_scores(context, context.query.places.locations.paths, 1.0)
     return np.maximum(paths, _named_file_scores(context))
 
 
@@ -154,7 +155,7 @@ def _named_file_scores(context: QueryContext) -> FloatArray:
     words of the file's name that the name has, w is 1 for a name in the title and .5 elsewhere.
     """
     scores = np.zeros(context.all_paths)
-    for name, rows, share in context.files_by_name:
+    for name, rows, share in context.named_files.by_compound_name:
         if name.is_command:
             value = share / math.sqrt(len(rows))
         else:
@@ -182,7 +183,7 @@ def _rank_scores(
 
 def _location_scores(context: QueryContext, locations: Iterable[Frame], power: float) -> FloatArray:
     """Return ``_rank_scores`` of locations that are no stack frames, each file once."""
-    rows = [context.frame_rows(location) for location in locations]
+    rows = [context.named_files.find_rows(location) for location in locations]
     return _rank_scores(context, [dict.fromkeys(filter(None, rows))], power)
 
 
@@ -244,12 +245,12 @@ class Feature:
 
 def _words(formula: bm25.Formula, weights: Callable[[Query], Mapping[str, float]]) -> Formula:
     """Return the formula of BM25 for terms of the report that ``weights`` chooses and weighs."""
-    return lambda c: c.score_files(formula, c.hit_weights(weights(c.query)))
+    return lambda c: c.matches.score_files(formula, c.matches.align(weights(c.query)))
 
 
 def _field(formula: bm25.Formula) -> Formula:
     """Return BM25 of one field of the text."""
-    return lambda c: c.score_files(formula, c.text_terms[1])
+    return lambda c: c.matches.score_files(formula, c.matches.weights)
 
 
 def _kind(of_paths: Callable[[PathTable], npt.NDArray[Any]]) -> Formula:
@@ -269,7 +270,7 @@ def _constant(number: Callable[[QueryContext], int]) -> Formula:
 
 def _compound_weights(query: Query) -> dict[str, float]:
     """Return the weights of the report's compound names."""
-    return {term: query.weights[term] for term in query.weights.keys() & query.compounds}
+    return {term: query.weights[term] for term in query.weights.keys() & query.names.compounds}
 
 
 def _summary_words(query: Query) -> dict[str, float]:
@@ -284,19 +285,19 @@ def _text(context: QueryContext) -> FloatArray:
 
 def _chunk(context: QueryContext) -> FloatArray:
     """Return BM25 of the best chunk of each file."""
-    return context.best_chunk_scores(context.text_terms[1])
+    return context.matches.best_chunk_scores(context.matches.weights)
 
 
 def _rare_bm25f(context: QueryContext) -> FloatArray:
     """Return BM25F with weights by rarity in the history."""
     weights = weigh_by_rarity(context, context.query.fielded_weights)
-    return context.score_files(bm25.bm25f, context.hit_weights(weights))
+    return context.matches.score_files(bm25.bm25f, context.matches.align(weights))
 
 
 def _rare_chunk(context: QueryContext) -> FloatArray:
     """Return BM25 of the best chunk of each file with weights by rarity in the history."""
     weights = weigh_by_rarity(context, context.query.weights)
-    return context.best_chunk_scores(context.hit_weights(weights))
+    return context.matches.best_chunk_scores(context.matches.align(weights))
 
 
 def _path(context: QueryContext) -> FloatArray:
@@ -316,7 +317,9 @@ def _name_coverage(context: QueryContext) -> FloatArray:
 
 def _commit_summary(context: QueryContext) -> FloatArray:
     """Return BM25 of each file's commit messages, as one text, for the summary."""
-    values = context.aggregated_bm25(context.history.commits, context.query.summary_weights)
+    values = context.similar_documents.aggregated_bm25(
+        context.history.commits, context.query.summary_weights
+    )
     return context.to_files(values)
 
 

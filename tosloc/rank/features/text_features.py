@@ -79,7 +79,7 @@ def find_defined_names(context: QueryContext) -> list[DefinedName]:
     view = context.version.text
     numbers = view.corpus.terms
     heaviest: dict[int, tuple[Name, float]] = {}
-    for name, weight in context.query.names:
+    for name, weight in context.query.names.identifiers:
         number = numbers.get(name.key)
         if number is None:
             continue
@@ -137,17 +137,19 @@ def near_commits(context: QueryContext) -> FloatArray:
     s is the similarity of a commit message, k the number of files that the commit touched.
     """
     view = context.history.commits
-    nearest = context.near_commits[:10]
-    values = context.commit_similarities[nearest] / np.sqrt(view.documents.sizes[nearest])
+    nearest = context.similar_documents.near_commits[:10]
+    values = context.similar_documents.commit_similarities[nearest] / np.sqrt(
+        view.documents.sizes[nearest]
+    )
     return context.to_files(view.scatter_to_files(nearest, values, context.all_paths))
 
 
 def near_reports(context: QueryContext) -> FloatArray:
     """Return the sum of s^2 exp(-age/730 d)/sqrt(k) over the file's nearest 200 fixed reports."""
     view = context.history.reports
-    nearest = context.near_reports
+    nearest = context.similar_documents.near_reports
     weights = view.decay_weights(context.history.opened, 730.0)[nearest]
-    values = context.report_similarities[nearest] ** 2 * weights
+    values = context.similar_documents.report_similarities[nearest] ** 2 * weights
     return context.to_files(view.scatter_to_files(nearest, values, context.all_paths))
 
 
@@ -157,8 +159,8 @@ def near_package(context: QueryContext) -> FloatArray:
     The sum is divided by the root of the number of files in the folder.
     """
     view = context.history.commits
-    nearest = context.near_commits
-    values = context.commit_similarities[nearest] / view.documents.sizes[nearest]
+    nearest = context.similar_documents.near_commits
+    values = context.similar_documents.commit_similarities[nearest] / view.documents.sizes[nearest]
     by_file = context.to_files(view.scatter_to_files(nearest, values, context.all_paths))
     return context.version.paths.directory_sum(by_file)
 
@@ -169,8 +171,10 @@ def folder_reports(context: QueryContext) -> FloatArray:
     The sum is divided by the root of the number of files in the folder.
     """
     view = context.history.reports
-    nearest = context.near_reports[:100]
-    values = context.report_similarities[nearest] ** 2 / view.documents.sizes[nearest]
+    nearest = context.similar_documents.near_reports[:100]
+    values = (
+        context.similar_documents.report_similarities[nearest] ** 2 / view.documents.sizes[nearest]
+    )
     by_file = context.to_files(view.scatter_to_files(nearest, values, context.all_paths))
     return context.version.paths.directory_sum(by_file)
 
@@ -178,8 +182,8 @@ def folder_reports(context: QueryContext) -> FloatArray:
 def file_documents(context: QueryContext) -> FloatArray:
     """Return BM25 of each file's fixed reports, as one text, plus BM25 of its commits, as one."""
     weights = context.query.weights
-    reports = context.aggregated_bm25(context.history.reports, weights)
-    commits = context.aggregated_bm25(context.history.commits, weights)
+    reports = context.similar_documents.aggregated_bm25(context.history.reports, weights)
+    commits = context.similar_documents.aggregated_bm25(context.history.commits, weights)
     return context.to_files(reports + commits)
 
 
@@ -189,7 +193,7 @@ def name_documents(context: QueryContext) -> FloatArray:
     It helps files that have no commits of their own.
     """
     paths = context.version.paths
-    by_term = context.aggregated_bm25(
+    by_term = context.similar_documents.aggregated_bm25(
         context.history.commits, context.query.summary_weights, by_name=True
     )
     by_path = paths.name_sum(by_term) / np.maximum(paths.name_weight, 1e-9) ** 0.7

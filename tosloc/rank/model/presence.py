@@ -27,6 +27,7 @@ import numpy as np
 from tosloc.core.arrays import BoolArray, FloatArray
 from tosloc.core.io import write_text
 from tosloc.rank.features.query_context import QueryContext
+from tosloc.retrieval.query import Query, contains_name
 from tosloc.retrieval.texts import K1, bm25, idf
 
 SIGNALS: Final = (
@@ -89,11 +90,12 @@ def presence_signals(context: QueryContext) -> FloatArray:
     so it counts as much as the share of known words.
     """
     query = context.query
-    frames = len(query.frames) + sum(map(len, query.locations.traces))
-    own_frames = len(context.frame_files) + sum(map(len, context.project_frames))
-    places = (*query.locations.links, *query.locations.paths)
-    known_places = sum(bool(context.frame_rows(place)) for place in places)
-    named_files = len(context.mentioned_rows) + len(context.files_by_name) + known_places
+    frames = len(query.text.frames) + sum(map(len, query.places.locations.traces))
+    named = context.named_files
+    own_frames = len(named.in_frames) + sum(map(len, named.project_frames))
+    places = (*query.places.locations.links, *query.places.locations.paths)
+    known_places = sum(bool(named.find_rows(place)) for place in places)
+    named_files = len(named.mentioned_rows) + len(named.by_compound_name) + known_places
     known_words, best_score = _match_words(context)
     values = {
         "known_words": known_words,
@@ -102,20 +104,28 @@ def presence_signals(context: QueryContext) -> FloatArray:
         "own_frames": math.log1p(own_frames),
         "foreign_frames": math.log1p(max(frames - own_frames, 0)),
         "named_files": math.log1p(named_files),
-        "own_name": float(query.names_project) if query.projects else _UNKNOWN_NAME,
-        "near_commit": known_words * float(context.commit_similarities.max(initial=0.0)),
+        "own_name": _own_name(query),
+        "near_commit": known_words
+        * float(context.similar_documents.commit_similarities.max(initial=0.0)),
         "path_words": _share_of_path_words(context),
         "terms": math.log1p(len(query.weights)),
     }
     return np.array([values[name] for name in SIGNALS])
 
 
+def _own_name(query: Query) -> float:
+    """Return 1 if the report writes the project's name, 0 if not."""
+    if not query.projects:
+        return _UNKNOWN_NAME
+    return float(contains_name(query.text.own_text, query.projects))
+
+
 def _match_words(context: QueryContext) -> tuple[float, float]:
     """Return the share of the report's words that any file has, and the scaled best BM25."""
-    numbers, weights = context.text_terms
-    frequency = context.version.text.frequency[numbers]
+    weights = context.matches.weights
+    frequency = context.version.text.frequency[context.matches.numbers]
     known = float(weights @ (idf(context.files, frequency) * (frequency > 0)))
-    is_known = dict(zip(context.known_words, (frequency > 0).tolist(), strict=True))
+    is_known = dict(zip(context.matches.words, (frequency > 0).tolist(), strict=True))
     absent = 0.0
     for word, weight in context.query.weights.items():
         # Words of another script say nothing about the project, whose code is mostly English.
@@ -125,13 +135,13 @@ def _match_words(context: QueryContext) -> tuple[float, float]:
     total = known + absent * rarest
     if not total:
         return 0.0, 0.0
-    best = float(context.score_files(bm25.WHOLE, weights).max(initial=0.0))
+    best = float(context.matches.score_files(bm25.WHOLE, weights).max(initial=0.0))
     return known / total, best / (total * (K1 + 1))
 
 
 def _share_of_known_names(context: QueryContext) -> float:
     """Return the share of the report's compounds that a file has; a half if there is none."""
-    names = context.query.compounds
+    names = context.query.names.compounds
     known = sum(map(context.version.has_term, names))
     return (known + 0.5) / (len(names) + 1)
 

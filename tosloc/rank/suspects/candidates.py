@@ -165,7 +165,7 @@ def _find_touching(
                 continue
             similarity = 0.0
             if view is context.history.commits:
-                similarity = float(context.commit_similarities[number])
+                similarity = float(context.similar_documents.commit_similarities[number])
             yield TouchingCommit(
                 int(documents.times[number]),
                 int(documents.commits[number]),

@@ -95,7 +95,7 @@ def history_features(
         "similarity": np.array([item.similarity for item in touching]),
         "size": np.log([item.size for item in touching]) / 10,
         "named": np.array([item.commit in named for item in touching], dtype=np.float64),
-        "age_of_break": age * context.query.says_that_it_worked,
+        "age_of_break": age * context.query.names.says_that_it_worked,
         "in_range": np.array([item.commit in between for item in touching], dtype=np.float64),
     }
 

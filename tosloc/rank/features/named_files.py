@@ -1,0 +1,123 @@
+"""The files that a report names: in stack frames, by paths and links, and by their names.
+
+A path row is the number of a path in the version's path table.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from tosloc.reports.traces import Frame, frame_name
+from tosloc.retrieval.paths import VersionPaths
+from tosloc.retrieval.query import CompoundName, Query
+
+Rows: TypeAlias = tuple[int, ...]
+"""Path rows that a name or location can mean."""
+MAX_FILES_OF_NAME: Final = 3
+"""A name of several words that means more files means none of them."""
+
+
+class FilesOfName(NamedTuple):
+    """The files that a name of several words means, in any spelling."""
+
+    name: CompoundName
+    rows: Rows
+    """Their path rows."""
+    share: float
+    """Share of the words of their names, by IDF, that the name has; 1 for the whole name."""
+
+
+class NamedFiles:
+    """The files of a version that a report names."""
+
+    def __init__(self, query: Query, paths: VersionPaths) -> None:
+        self._query = query
+        self._paths = paths
+
+    @cached_property
+    def in_frames(self) -> tuple[tuple[str, int, Rows], ...]:
+        """(class, part of the trace, path rows) of each stack frame that names files, in order."""
+        frames = []
+        for frame in self._query.text.frames:
+            if frame.type:
+                rows = self._paths.find_by_class(frame.type)
+                if not rows and frame.path:  # the namespaces of .NET need not be its folders
+                    rows = self._paths.find_by_location(frame.path.replace("\\", "/"))
+            else:
+                rows = self._paths.find_by_frame_path(frame.path or frame.file)
+            if rows:
+                frames.append((frame_name(frame), frame.cause, tuple(rows)))
+        return tuple(frames)
+
+    @cached_property
+    def mentioned_rows(self) -> tuple[list[int], ...]:
+        """Path rows of each file name that the report writes, in the order of the report.
+
+        A name may be that of several files.
+        """
+        mentioned = []
+        for word in self._query.names.mentions:
+            if self._is_mention(word):
+                rows = self._paths.find_by_stem(word)
+                if rows:
+                    mentioned.append(rows)
+        return tuple(mentioned)
+
+    @staticmethod
+    def _is_mention(word: str) -> bool:
+        """Return whether a word may be the name of a file, because it looks like no plain word."""
+        return word[:1].isupper() or "_" in word
+
+    def find_rows(self, frame: Frame) -> Rows:
+        """Return the path rows of the project's own files that a frame can mean."""
+        return tuple(self._paths.find_by_location(frame.place, frame.qualified))
+
+    @cached_property
+    def by_compound_name(self) -> tuple[FilesOfName, ...]:
+        """Few files that names of several words mean in any spelling, in the order of the names.
+
+        ``new-window``, ``new_window`` and ``newWindow`` mean ``cmd-new-window.c``: the words of the
+        name follow each other in the name of the file. Of several such files it means those whose
+        names have the fewest other words, by IDF. Names that ``mentioned_rows`` has are left out.
+        """
+        files = []
+        for name in self._query.names.compound_names:
+            if self._is_mention(name.written) and self._paths.find_by_stem(name.written):
+                continue
+            shares = self._paths.find_by_words(name.words)
+            share = max(shares.values(), default=0.0)
+            rows = tuple(row for row in shares if shares[row] == share)
+            if 0 < len(rows) <= MAX_FILES_OF_NAME:
+                files.append(FilesOfName(name, rows, share))
+        return tuple(files)
+
+    @cached_property
+    def project_frames(self) -> tuple[tuple[Rows, ...], ...]:
+        """Path rows of the project's frames of each trace, each file once, innermost first."""
+        traces = []
+        for trace in self._query.places.locations.traces:
+            rows = map(self.find_rows, trace)
+            frames = tuple(dict.fromkeys(filter(None, rows)))
+            if frames:
+                traces.append(frames)
+        return tuple(traces)
+
+    @cached_property
+    def files(self) -> list[int]:
+        """Files that the report names: by path, link or name, or in a frame unless tests.
+
+        A name of several words counts only if it is the whole name of the file.
+        """
+        are_tests = self._paths.table.test
+        rows: set[int] = set()
+        for place in (*self._query.places.locations.links, *self._query.places.locations.paths):
+            rows.update(self.find_rows(place))
+        in_frames = [files for trace in self.project_frames for files in trace]
+        by_name = [item.rows for item in self.by_compound_name if item.share == 1]
+        for files in (*in_frames, *by_name):
+            rows.update(row for row in files if not are_tests[row])
+        is_named = np.isin(self._paths.path_ids, sorted(rows))
+        return [int(file) for file in np.flatnonzero(is_named)]

@@ -1,0 +1,57 @@
+"""The documents of the history, commit messages and fixed reports, that are similar to a report.
+
+Letters in shapes: N paths, D documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from tosloc.core.arrays import FloatArray, LongArray
+from tosloc.retrieval.history import HistoryAsOf, aggregate_by_file, aggregate_by_name_term
+from tosloc.retrieval.paths import VersionPaths
+from tosloc.retrieval.query import Query
+from tosloc.retrieval.texts import DocumentsView
+
+
+class SimilarDocuments:
+    """Similarities of a report and the known documents of the history."""
+
+    def __init__(self, query: Query, history: HistoryAsOf, paths: VersionPaths) -> None:
+        self._query = query
+        self._history = history
+        self._paths = paths
+
+    @cached_property
+    def commit_similarities(self) -> FloatArray:
+        """(D,) cosine of the report and each known commit message."""
+        return self._history.commits.similarities(self._query.weights)
+
+    @cached_property
+    def near_commits(self) -> LongArray:
+        """The 300 commit messages nearest to the report, nearest first."""
+        return self._history.commits.nearest(self.commit_similarities, 300)
+
+    @cached_property
+    def report_similarities(self) -> FloatArray:
+        """(D,) cosine of the report and each known fixed report."""
+        return self._history.reports.similarities(self._query.weights)
+
+    @cached_property
+    def near_reports(self) -> LongArray:
+        """The 200 nearest known fixed reports, nearest first."""
+        return self._history.reports.nearest(self.report_similarities, 200)
+
+    def aggregated_bm25(
+        self, view: DocumentsView, weights: Mapping[str, float], *, by_name: bool = False
+    ) -> FloatArray:
+        """Return BM25 of known documents of the history, joined to one text for each file (N,).
+
+        With ``by_name`` there is one text for each term of file names, and one value for each term
+        of paths.
+        """
+        aggregate = aggregate_by_name_term if by_name else aggregate_by_file
+        aggregated = view.remember(aggregate, self._paths)
+        terms, term_weights = view.known_terms(weights)
+        return aggregated.bm25(terms, term_weights)

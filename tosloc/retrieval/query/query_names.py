@@ -1,0 +1,135 @@
+"""What a report names: identifiers, commands, earlier changes and versions."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import islice
+from typing import Final, NamedTuple
+
+from tosloc.code import text
+from tosloc.reports.text import (
+    Command,
+    Name,
+    NamedChange,
+    VersionClaim,
+    find_commands,
+    find_named_changes,
+    find_names,
+    find_version_claims,
+    find_version_fields,
+    says_that_it_worked,
+)
+from tosloc.retrieval.query.query_text import QueryText, told_text
+
+TITLE_NAME_WEIGHT: Final = 3.0
+"""Weight of a name in the title, see ``QueryNames.identifiers``."""
+MAX_COMPOUND_NAMES: Final = 100
+"""Names of two words or more of a report that are looked up among the names of files."""
+
+
+class CompoundName(NamedTuple):
+    """A name of two words or more that a report marks as a name, in any spelling."""
+
+    words: tuple[str, ...]
+    """Its words in lower case."""
+    written: str
+    """The name as the report first writes it."""
+    in_title: bool
+    """Whether it is in the title."""
+    is_command: bool = False
+    """Whether it is a command, an option or a key, with hyphens or dots."""
+
+
+class QueryNames:
+    """The names in a report's text, and what the report says about changes and versions."""
+
+    def __init__(self, source: QueryText) -> None:
+        self._text = source
+
+    @cached_property
+    def identifiers(self) -> list[tuple[Name, float]]:
+        """Names that the report writes as code, each once, with a weight by where it is written.
+
+        The weight is 3 in the summary, 1 in prose, and .5 in errors and code.
+        """
+        weighted: dict[tuple[str, str], tuple[Name, float]] = {}
+        parts = self._text.parts
+        for weight, written, is_code in (
+            (TITLE_NAME_WEIGHT, self._text.title, False),
+            (1.0, parts.prose, False),
+            (0.5, parts.errors, False),
+            (0.5, parts.code, True),
+        ):
+            for name in find_names(written, is_code):
+                weighted.setdefault((name.key, name.owner), (name, weight))
+        return list(weighted.values())
+
+    @cached_property
+    def commands(self) -> tuple[Command, ...]:
+        """Commands, options and keys with hyphens or dots, each once."""
+        return tuple(dict.fromkeys(find_commands(f"{self._text.title}\n{self._text.told}")))
+
+    @cached_property
+    def compound_names(self) -> tuple[CompoundName, ...]:
+        """Names of two words or more, each once, those of the title first.
+
+        They are identifiers, and commands, options and keys. A hyphenated word that is not marked
+        as code is a name only in the title.
+        """
+        in_title = {command.parts for command in find_commands(self._text.title)}
+        names: list[CompoundName] = []
+        for command in self.commands:
+            if command.is_certain or command.parts in in_title:
+                written = "-".join(command.parts)
+                words = text.name_words(written)
+                is_in_title = command.parts in in_title
+                names.append(CompoundName(words, written, is_in_title, is_command=True))
+        for identifier, weight in self.identifiers:
+            words = text.name_words(identifier.written)
+            if len(words) > 1:
+                is_in_title = weight == TITLE_NAME_WEIGHT
+                names.append(CompoundName(words, identifier.written, is_in_title))
+        names.sort(key=lambda name: not name.in_title)
+        first: dict[tuple[str, ...], CompoundName] = {}
+        for name in names:
+            first.setdefault(name.words, name)
+        return tuple(islice(first.values(), MAX_COMPOUND_NAMES))
+
+    @cached_property
+    def compounds(self) -> frozenset[str]:
+        """Identifiers in camel case, with underscores or with hyphens, in lower case."""
+        in_title = text.compounds(self._text.title)
+        in_description = text.compounds(self._text.told)
+        joined = [command.joined for command in self.commands]
+        return frozenset((*in_title, *in_description, *joined))
+
+    @cached_property
+    def mentions(self) -> tuple[str, ...]:
+        """Words that the reporter tells, as written, each once in order of first appearance."""
+        return tuple(dict.fromkeys((*text.words(self._text.title), *text.words(self._text.told))))
+
+    @cached_property
+    def changes(self) -> tuple[NamedChange, ...]:
+        """Earlier changes that the report may name, with what it says about each."""
+        return find_named_changes(self._text.condensed.text)
+
+    @cached_property
+    def version_claims(self) -> tuple[VersionClaim, ...]:
+        """What the report says about versions, in sentences and in the fields of a form."""
+        source = self._text.condensed.text
+        claims = dict.fromkeys((*find_version_claims(source), *find_version_fields(source)))
+        told = {claim.version for claim in claims if claim.state != "used"}
+        return tuple(
+            claim for claim in claims if claim.state != "used" or claim.version not in told
+        )
+
+    @cached_property
+    def says_that_it_worked(self) -> bool:
+        """Whether the report says in words that something worked before."""
+        # Some of the words that blame a commit say so.
+        lines = [self._text.title_with_commits, told_text(self._text.parts_with_commits)]
+        for line in self._text.parts_with_commits.form.splitlines():
+            # "It used to work." has only words of forms, but their own headings are no sentences.
+            if line.endswith((".", "!")) and not self._text.is_form(line):
+                lines.append(line)
+        return says_that_it_worked("\n".join(lines))

@@ -1,0 +1,170 @@
+"""The text of a report as a query reads it: without markup, forms and the project's own name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from tosloc.code import text
+from tosloc.core.reports import BugReport
+from tosloc.reports import traces
+from tosloc.reports.text import (
+    CondensedText,
+    ReportText,
+    bare_title,
+    condense_logs,
+    expand_escapes,
+    is_pointer,
+    split_report_text,
+    template_key,
+    without_addresses,
+    without_commits,
+    without_markup,
+)
+
+TOLD_PARTS: Final = ("prose", "quoted", "code", "data", "errors")
+"""Parts whose names are taken for names that the reporter writes."""
+_SEPARATORS: Final = re.compile(r"[-_. ]+")
+"""What may separate the words of a project's name."""
+
+
+@dataclass(frozen=True, eq=False)
+class QueryText:
+    """The parts of a report's text, each computed once when needed.
+
+    Its arguments are those of ``Query``.
+    """
+
+    report: BugReport
+    form_lines: frozenset[str]
+    projects: Sequence[str]
+    is_own_term: Callable[[str], bool] | None
+
+    @cached_property
+    def summary(self) -> str:
+        """The summary with blanks for its markup."""
+        return without_markup(self.report.summary)
+
+    @cached_property
+    def condensed(self) -> CondensedText:
+        """Summary and description without markup, mangled names and most quiet lines of logs."""
+        whole = f"{self.summary}\n{without_markup(self.report.description)}"
+        return condense_logs(traces.demangle(expand_escapes(whole)))
+
+    @cached_property
+    def description(self) -> str:
+        """The description without markup and most quiet lines of its logs."""
+        return self.condensed.text.removeprefix(f"{self.summary}\n")
+
+    @cached_property
+    def frames(self) -> tuple[traces.Frame, ...]:
+        """Stack frames of ``description``, in order."""
+        return tuple(traces.frames(self.description))
+
+    @cached_property
+    def prose(self) -> str:
+        """The description without its stack frames."""
+        return traces.without_frames(self.description) if self.frames else self.description
+
+    @cached_property
+    def parts(self) -> ReportText:
+        """The description without stack frames and addresses, divided by the kinds of its lines.
+
+        The project's own name, and ids of commits with the words that blame them, are left out,
+        too.
+        """
+        return ReportText(*map(without_commits, self.parts_with_commits))
+
+    @cached_property
+    def parts_with_commits(self) -> ReportText:
+        """``parts`` with the commits that the report names."""
+        bare = without_name(without_addresses(self.prose), self.projects)
+        return split_report_text(text.separate_scripts(bare), self.form_lines, self.is_own_term)
+
+    @cached_property
+    def told(self) -> str:
+        """What the reporter tells or shows: no form, environment or log, but its errors."""
+        return told_text(self.parts)
+
+    @cached_property
+    def written(self) -> str:
+        """``prose`` without the lines of the form and about the environment, with addresses."""
+        return "\n".join(filter(self.is_written, self.prose.splitlines()))
+
+    @cached_property
+    def _untold(self) -> frozenset[str]:
+        """Keys of the lines of the form and about the environment, as by ``template_key``."""
+        parts = self.parts_with_commits
+        lines = f"{parts.form}\n{parts.environment}".splitlines()
+        return frozenset(map(template_key, lines)) | self.form_lines
+
+    def is_written(self, line: str) -> bool:
+        """Return whether a line is neither one of the form nor about the environment."""
+        return template_key(line) not in self._untold
+
+    @cached_property
+    def message_lines(self) -> list[str]:
+        """Lines that may quote a message of the program: the title, then errors, then the rest."""
+        parts = self.parts
+        rest = (parts.errors, parts.near_errors, parts.prose, parts.quoted, parts.code, parts.data)
+        return [self.title, *"\n".join(rest).splitlines()]
+
+    @cached_property
+    def title(self) -> str:
+        """The summary without addresses, names of the project and of commits, and common words.
+
+        The latter are those that any bug report may have.
+        """
+        return without_commits(self.title_with_commits)
+
+    @cached_property
+    def title_with_commits(self) -> str:
+        """``title`` with the commits that it names."""
+        bare = bare_title(without_addresses(self.summary))
+        return "" if is_pointer(bare) else text.separate_scripts(without_name(bare, self.projects))
+
+    def is_form(self, line: str) -> bool:
+        """Return whether a line is one of the project's issue form."""
+        return template_key(line) in self.form_lines
+
+    @cached_property
+    def own_text(self) -> str:
+        """The summary and description without lines of the project's issue form."""
+        whole = f"{self.report.summary}\n{self.report.description}"
+        if not self.form_lines:
+            return whole
+        return "\n".join(line for line in whole.splitlines() if not self.is_form(line))
+
+
+def told_text(parts: ReportText) -> str:
+    """Return what the reporter tells or shows, of the parts of a description."""
+    return "\n".join(filter(None, (getattr(parts, name) for name in TOLD_PARTS)))
+
+
+def without_name(source: str, projects: Sequence[str]) -> str:
+    """Return a text with blanks for the projects' names where each is a word of its own.
+
+    Many files may have a project's name in their names, and a report has it wherever the bug is.
+    Names that continue, such as modules and paths, stay.
+    """
+    for project in projects:
+        name = _name_pattern(project)
+        source = re.sub(rf"(?i)(?<![\w/.$@:-]){name}(?![\w/(]|[-.:]\w|::)", " ", source)
+    return source
+
+
+def contains_name(source: str, projects: Sequence[str]) -> bool:
+    """Return whether a text contains the name of a project, also in longer names."""
+    for project in projects:
+        if re.search(rf"(?i)(?<![a-z])(?:{_name_pattern(project)})(?![a-z])", source):
+            return True
+    return False
+
+
+def _name_pattern(project: str) -> str:
+    """Return a pattern of a project's name, with or without separators between its words."""
+    words = _SEPARATORS.split(project.rpartition("/")[2].removesuffix(".git"))
+    return "[-_. ]?".join(map(re.escape, words))
