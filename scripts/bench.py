@@ -72,7 +72,6 @@ from scripts import bench_parts, synthetic
 from scripts.bench_parts import GIB, SEED, Bench
 from scripts.timing import Row, say
 from tosloc.cli.guard import run_guarded
-from tosloc.cli.printing import Table, print_table
 from tosloc.core.config import Config, load_config
 from tosloc.core.errors import ToslocError, require
 from tosloc.core.io import write_text
@@ -86,6 +85,7 @@ from tosloc.evaluate.runs import (
     write_trec_qrels,
     write_trec_run,
 )
+from tosloc.terminal.printing import Table
 
 PARTS = ("stage one", "questions", "throughput", "first index", "memory", "stage two", "evaluation")
 QUICK = tuple(part for part in PARTS if part != "stage two")
@@ -297,7 +297,7 @@ def print_rows(measured: Measured, as_json: bool, accepted: Accepted) -> None:
     if as_json:
         print(json.dumps(values, indent=2))
     else:
-        print_table(Table(["", "s, or bytes", "reference", "ratio", "accepted"], cells))
+        Table(["", "s, or bytes", "reference", "ratio", "accepted"], cells).print()
 
 
 # Evaluating a large run, each side in a process of its own

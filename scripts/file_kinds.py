@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tosloc.cli.guard import run_guarded
-from tosloc.cli.printing import Table, markdown_table
 from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES, has_grammar, language_name
 from tosloc.git.fixes import is_fix_message
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository, suffix_matcher
 from tosloc.paths.classify import classify_paths, is_hidden_class, which_are_tests
+from tosloc.terminal.printing import Table
 
 _MAX_FILES_OF_FIX = 20
 """A commit with more files is a clean-up rather than a fix."""
@@ -156,7 +156,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     counts = count(all_fixes())
     print(f"{counts.fixes} fixes", file=sys.stderr)
-    print(markdown_table(kinds_table(counts, options.min_files)), end="")
+    print(kinds_table(counts, options.min_files).markdown(), end="")
     return 0
 
 

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tosloc.cli.guard import run_guarded
-from tosloc.cli.printing import Table, markdown_table
 from tosloc.code.facts import outline_source
 from tosloc.code.functions import find_functions
 from tosloc.code.languages import (
@@ -25,6 +24,7 @@ from tosloc.code.languages import (
     with_grammar_release,
 )
 from tosloc.git.repository import Repository, decode_text
+from tosloc.terminal.printing import Table
 
 
 def count(repositories: Iterable[Path], sample: int) -> dict[str, Counter[str]]:
@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "parsed",
         "functions per file",
     ]
-    print(markdown_table(Table(header, rows)), end="")
+    print(Table(header, rows).markdown(), end="")
     return 0
 
 

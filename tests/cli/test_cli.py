@@ -20,15 +20,15 @@ import pytest
 from tests.cli.test_judging import GOOD, rows, write_split
 from tests.waiting import wait_until
 from tosloc import __version__
-from tosloc.cli import printing
 from tosloc.cli.answers import print_answer
 from tosloc.cli.guard import INTERRUPTED_SENTENCE, run_guarded
-from tosloc.cli.printing import MAX_LINE_WIDTH, make_console, progress_bars
 from tosloc.core.answers import CodeLine, EarlierChange, Hit, Reason, SuspectChange
 from tosloc.core.errors import Interrupted, ToslocError
 from tosloc.core.progress import announce
 from tosloc.core.reports import BugReport
 from tosloc.localize.answer import Answer, SearchScope
+from tosloc.terminal import printing
+from tosloc.terminal.printing import MAX_LINE_WIDTH, make_console, progress_bars
 
 DISK_FULL = (
     "there is no space left on the disk; free some, and run the same command again to continue"

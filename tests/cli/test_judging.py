@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tosloc.cli.printing import ranks_cell
+from tosloc.cli.tables import ranks_cell
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import ReportAttributes
 from tosloc.evaluate.measures import ReportScores

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.test_judging import GOOD, write_split
 from tosloc.cli import cache, serve
 from tosloc.cli.app import app
-from tosloc.cli.lab import app as lab
+from tosloc.lab.commands import app as lab
 
 REPOSITORY = "repository"
 FILE = "file"

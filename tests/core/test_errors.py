@@ -10,8 +10,8 @@ import typer
 
 from tosloc.cli import guard
 from tosloc.cli.app import COMMAND
-from tosloc.cli.lab import app as lab
 from tosloc.core.errors import CheckpointError, ToslocError, user_sentence
+from tosloc.lab.commands import app as lab
 from tosloc.mcp import server as mcp_server
 
 PACKAGE = Path(__file__).parents[2] / "tosloc"
@@ -36,7 +36,9 @@ def library_modules():
     """Return the files of all packages but the front ends."""
     files = []
     for file in sorted(PACKAGE.rglob("*.py")):
-        if file.relative_to(PACKAGE).parts[0] not in ("cli", "mcp"):
+        package, *inner = file.relative_to(PACKAGE).parts
+        is_front_end = package in ("cli", "mcp", "terminal") or inner[:1] == ["commands"]
+        if not is_front_end:
             files.append(file)
     return files
 

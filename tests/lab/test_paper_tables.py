@@ -6,10 +6,10 @@ from functools import partial
 import pytest
 
 from tests.rerank.by_hand import report
-from tosloc.cli.lab.paper import cell_text
 from tosloc.core.progress import ignore_progress
 from tosloc.evaluate.measures import Evaluation, ReportScores
 from tosloc.evaluate.runs.judgements import Judgement
+from tosloc.lab.commands.paper import cell_text
 from tosloc.lab.paper import systems
 from tosloc.lab.paper.systems import VersionTimes
 from tosloc.lab.paper.workspace import Cell, Published

@@ -255,7 +255,7 @@ def test_a_missing_run_of_functions_is_refused(rank_command, capsys):
     ("option", "sentence"),
     [
         ("--html", "--html shows only files; leave it out, or leave out --level function"),
-        ("--qrels", "--qrels and --no-tests apply only to files; leave out --level function"),
+        ("--qrels", "apply only to files; leave out --level function"),
     ],
 )
 def test_options_for_files_are_refused_for_functions(option, sentence, capsys):

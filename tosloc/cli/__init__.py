@@ -2,7 +2,7 @@
 
 It imports every other package.
 
-Modules for other packages: guard, printing.
+Modules for other packages: guard.
 """
 
 from tosloc.cli.app import main

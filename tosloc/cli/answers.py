@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from tosloc.cli.printing import make_console
 from tosloc.core.errors import ToslocError, pluralize
 from tosloc.core.io import escape_code_line, escape_unprintable, truncate_text
 from tosloc.localize.answer import (
@@ -23,6 +22,7 @@ from tosloc.localize.answer import (
     suspect_heading,
     suspect_place,
 )
+from tosloc.terminal.printing import make_console
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -69,7 +69,7 @@ class _LabCommands(FullHelpGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Import the commands before the arguments are parsed."""
-        from tosloc.cli.lab import app as lab
+        from tosloc.lab.commands import app as lab
 
         self.commands = typer.main.get_group(lab).commands
         return super().parse_args(ctx, args)

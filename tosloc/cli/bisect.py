@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from tosloc.cli.localize import read_reports
-from tosloc.cli.options import FullHelpGroup, JsonOption
-from tosloc.cli.printing import make_console, print_json, print_notes, progress_bars
+from tosloc.cli.options import FullHelpGroup
 from tosloc.core.errors import ReportError, RepositoryError, ToslocError, pluralize
 from tosloc.core.io import escape_unprintable, truncate_text
+from tosloc.terminal.options import JsonOption
+from tosloc.terminal.printing import make_console, print_json, print_notes, progress_bars
 
 if TYPE_CHECKING:
     from tosloc.bisect.state import Bisection, Marks, Weights

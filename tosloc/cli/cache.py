@@ -40,8 +40,8 @@ def list_command(repo: RepositoriesOption = None) -> None:
     """List repositories with the size of their data, the most recently used first."""
     from rich.filesize import decimal
 
-    from tosloc.cli.printing import Table, print_notes, print_table
     from tosloc.storage.cache import cache_folder, list_entries
+    from tosloc.terminal.printing import Table, print_notes
 
     entries = _find_all(repo) if repo else list_entries()
     if not entries:
@@ -50,7 +50,7 @@ def list_command(repo: RepositoriesOption = None) -> None:
     rows = [_row(entry) for entry in entries]
     total_size = decimal(sum(entry.disk_usage() for entry in entries))
     rows.append([f"total: {len(entries):,}", total_size, "", str(cache_folder())])
-    print_table(Table(["folder", "size", "last used", "repository"], rows, left=(0, 3)))
+    Table(["folder", "size", "last used", "repository"], rows, left=(0, 3)).print()
 
 
 def _row(entry: CacheEntry) -> list[str]:

@@ -6,6 +6,7 @@ Heavy packages are imported inside the commands, so that the command line starts
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -13,23 +14,27 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 import tosloc
-from tosloc.cli.judging import QrelsOption, SplitOption, print_split
+from tosloc.cli.judging import print_split
 from tosloc.cli.mine import mined_reports_path
 from tosloc.cli.options import (
     AroundRepositoryOption,
     CheckpointOption,
-    ClusterOption,
     CommitOption,
-    JsonOption,
     NamedReportsOption,
-    OutOption,
     PublishedRepositoryOption,
     RerankOption,
-    Split,
     user_language_model,
 )
-from tosloc.cli.printing import print_json, print_notes, print_rows, progress_bars
 from tosloc.core.errors import MissingExtra, ReportError, RunError, ToslocError, pluralize
+from tosloc.terminal.options import (
+    ClusterOption,
+    JsonOption,
+    OutOption,
+    QrelsOption,
+    Split,
+    SplitOption,
+)
+from tosloc.terminal.printing import Table, print_json, print_notes, progress_bars
 
 if TYPE_CHECKING:
     from tosloc.core.config import Config
@@ -244,7 +249,7 @@ def index(
     if as_json:
         print_json(counts)
     else:
-        print_rows([{"": "files", **counts}], _INDEX_LABELS)
+        _print_rows([{"": "files", **counts}], _INDEX_LABELS)
 
 
 def data(
@@ -268,7 +273,7 @@ def data(
     if as_json:
         print_json(rows)
     else:
-        print_rows(rows, _DATA_LABELS)
+        _print_rows(rows, _DATA_LABELS)
 
 
 def _mined_reports(repo: Path) -> Path:
@@ -436,3 +441,22 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
             f"now run: tosloc evaluate {out} --split {split}",
         ]
     )
+
+
+def _print_rows(rows: Sequence[Mapping[str, str | int | float]], labels: Mapping[str, str]) -> None:
+    """Print mappings with the same keys as a table, a column for each mapping.
+
+    ``labels`` has what is printed in place of a key.
+    """
+    lines = []
+    for name in rows[0]:
+        cells = [_value_cell(row[name]) for row in rows]
+        lines.append([labels.get(name, name), *cells])
+    Table(lines[0], lines[1:]).print()
+
+
+def _value_cell(value: str | float) -> str:
+    """Return a value as a cell: a number with one decimal or none, with commas at thousands."""
+    if isinstance(value, float):
+        return f"{value:,.1f}"
+    return f"{value:,}" if isinstance(value, int) else value

@@ -20,16 +20,15 @@ import typer
 
 from tosloc.cli.options import (
     FoundCheckpointOption,
-    JsonOption,
     NamedRepositoryOption,
     RerankOption,
     VersionOption,
-    check_drawing,
     user_language_model,
 )
-from tosloc.cli.printing import print_json, print_notes, progress_bars
 from tosloc.core.errors import ReportError, RepositoryError, ToslocError, pluralize
 from tosloc.core.io import truncate_text, write_text
+from tosloc.terminal.options import JsonOption, check_drawing
+from tosloc.terminal.printing import print_json, print_notes, progress_bars
 
 if TYPE_CHECKING:
     from tosloc.core.progress import Progress

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tosloc.cli.options import CommitOption, JsonOption, NamedRepositoryOption
+from tosloc.cli.options import CommitOption, NamedRepositoryOption
 from tosloc.core.errors import ReportError, ToslocError, pluralize
+from tosloc.terminal.options import JsonOption
 
 if TYPE_CHECKING:
     from tosloc.core.progress import Progress
@@ -74,7 +75,6 @@ def mine(
     Links issues to the commits that fixed them, and counts the linked issues and those that were
     left out.
     """
-    from tosloc.cli.printing import progress_bars
     from tosloc.core.io import write_text
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
@@ -82,6 +82,7 @@ def mine(
     from tosloc.mine.issues import Exports
     from tosloc.reports.mentions import compile_pattern
     from tosloc.storage.cache import default_store, note_use
+    from tosloc.terminal.printing import progress_bars
 
     has_issues = bool(exports) or github is not None
     patterns = [compile_pattern(text) for text in pattern or ()]
@@ -164,7 +165,7 @@ def mined_reports_path(repository: Repository) -> Path:
 
 def _print_counts(mined: MiningResult, file: Path, as_json: bool) -> None:
     """Print how many reports were linked in which way, and how many were left out for what."""
-    from tosloc.cli.printing import Table, count_cell, output_form, print_results
+    from tosloc.terminal.printing import Form, Table, count_cell
 
     left_out = dict(mined.left_out.most_common())
     values = {
@@ -188,4 +189,4 @@ def _print_counts(mined: MiningResult, file: Path, as_json: bool) -> None:
             " locate than what users write."
         )
     table = Table([mined.tracker or "commit messages", unit], rows, note=note)
-    print_results(output_form(as_json, False), values, [table])
+    Form.chosen(as_json).print(values, [table])

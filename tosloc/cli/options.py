@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 from typer.core import TyperGroup
 
-from tosloc.cli.printing import print_notes
 from tosloc.core.errors import require
 from tosloc.git import discovery
+from tosloc.terminal.printing import print_notes
 
 if TYPE_CHECKING:
     from tosloc.rerank.llm.reranker import LanguageModelReranker
@@ -55,20 +53,19 @@ NamedRepositoryOption = Annotated[
     Path | None,
     typer.Option(help=_REPOSITORY, show_default=_AROUND, callback=_enclosing_repository),
 ]
-RepositoryOption = Annotated[Path, typer.Option(help=_REPOSITORY, callback=_enclosing_repository)]
 PublishedRepositoryOption = Annotated[
     Path | None,
     typer.Option(
         help="Git repository whose files the published ranks name.", callback=_enclosing_repository
     ),
 ]
-_LABELLED = "File of labelled reports: xlsx, XML or JSON lines. The format is detected."
 NamedReportsOption = Annotated[
     Path | None,
-    typer.Option(help=_LABELLED, show_default="the reports that tosloc mine wrote"),
+    typer.Option(
+        help="File of labelled reports: xlsx, XML or JSON lines. The format is detected.",
+        show_default="the reports that tosloc mine wrote",
+    ),
 ]
-ReportsOption = Annotated[Path, typer.Option(help=_LABELLED)]
-OutOption = Annotated[Path, typer.Option(file_okay=False, help="Folder to write the results to.")]
 CheckpointOption = Annotated[
     Path | None,
     typer.Option(help="Folder of a trained checkpoint.", show_default="shipped weights"),
@@ -80,13 +77,6 @@ FoundCheckpointOption = Annotated[
         show_default="what tosloc train wrote for the repository, else the shipped weights",
     ),
 ]
-ClusterOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Address of a Dask scheduler to run the work on, such as tcp://10.0.0.5:8786.",
-    ),
-]
 VersionOption = Annotated[
     str | None,
     typer.Option(
@@ -95,13 +85,6 @@ VersionOption = Annotated[
     ),
 ]
 CommitOption = Annotated[str, typer.Option(help="Version to read: a commit, branch or tag.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-FigureOption = Annotated[
-    Path | None,
-    typer.Option(metavar="PATH", help="Draw a figure and write it to PATH.svg and PATH.png."),
-]
-
-
 RerankOption = Annotated[
     Literal["llm"] | None,
     typer.Option(
@@ -123,28 +106,3 @@ def user_language_model(rerank: Literal["llm"] | None) -> LanguageModelReranker 
     from tosloc.rerank.llm.reranker import LanguageModelReranker
 
     return LanguageModelReranker.from_user_settings(lambda note: print_notes([note]))
-
-
-class Level(StrEnum):
-    """What is ranked and judged."""
-
-    file = "file"
-    function = "function"
-
-
-class Split(StrEnum):
-    """Parts of the labelled reports, by the time of their fix."""
-
-    train = "train"
-    validation = "validation"
-    test = "test"
-    all = "all"
-
-
-def check_drawing(output: Path | None, module: str = "tosloc.plots") -> None:
-    """Raise MissingExtra if a figure or page is wanted and its packages are not installed.
-
-    Call it before any work. ``output`` is the file to write, or None; ``module`` draws it.
-    """
-    if output is not None:
-        import_module(module)

@@ -17,9 +17,9 @@ from tosloc.cli.options import (
     NamedRepositoryOption,
     VersionOption,
 )
-from tosloc.cli.printing import print_notes
 from tosloc.core.errors import ToslocError, require
 from tosloc.core.io import escape_unprintable
+from tosloc.terminal.printing import print_notes
 
 
 def serve(

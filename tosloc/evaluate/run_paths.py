@@ -6,6 +6,7 @@ line of a file tells its format; the name does not matter.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
@@ -171,3 +172,39 @@ def _judgement_without_tests(scores: ReportScores, stays: BoolArray) -> Judgemen
 
 def _without_tests(paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(compress(paths, ~which_are_tests(paths)))
+
+
+def read_scored_runs(
+    paths: Sequence[Path],
+    split: str,
+    qrels: Path | None = None,
+    no_tests: bool = False,
+    functions: bool = False,
+) -> list[ScoredRun]:
+    """Read runs with their judgements, each under a name of its own.
+
+    Runs that have the same name are called by their paths. With ``functions``, each folder gives
+    TosLoc's run of functions and after it BM25's. Raises RunError for a path that is given twice,
+    and for functions with other judgements or without tests.
+    """
+    for path, times in Counter(paths).items():
+        if times > 1:
+            raise RunError(f"{path} is given twice")
+    if functions:
+        if qrels is not None or no_tests:
+            raise RunError(
+                "other judgements and leaving out tests apply only to files",
+                hint="leave out {level} function",
+            )
+        function_runs: list[ScoredRun] = []
+        for path in paths:
+            function_runs += read_function_runs(path, split)
+        return function_runs
+    runs = [read_scored_run(path, split, qrels) for path in paths]
+    if no_tests:
+        runs = [drop_test_files(run) for run in runs]
+    name_counts = Counter(run.name for run in runs)
+    return [
+        replace(run, name=str(path)) if name_counts[run.name] > 1 else run
+        for run, path in zip(runs, paths, strict=True)
+    ]

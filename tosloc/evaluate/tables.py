@@ -40,7 +40,7 @@ COUNT_MEANINGS: Final = {
     "length": "ranking length / number of searched files",
 }
 """Key of ``Evaluation.counts`` -> what it counts."""
-FUNCTION_MEASURES: Final = tuple(Measure("Acc", k) for k in TOP_CUTS)
+_FUNCTION_MEASURES: Final = tuple(Measure("Acc", k) for k in TOP_CUTS)
 """Measures of a run of functions, beyond the headline."""
 
 
@@ -388,3 +388,15 @@ def report_strata(judgement: Judgement) -> dict[str, bool]:
     only_tests = fixed > 0 and bool(which_are_tests(judgement.fixed).all())
     strata["only test files fixed"] = only_tests
     return strata
+
+
+def parse_measures(texts: Sequence[str] | None, functions: bool = False) -> list[Measure]:
+    """Parse the values of ``--measures``, which are names with commas between them.
+
+    Each measure is returned once, after the measures that runs of functions always have.
+    """
+    measures = list(_FUNCTION_MEASURES) if functions else []
+    for text in texts or ():
+        names = [name for name in text.split(",") if name.strip()]
+        measures += map(Measure.parse, names)
+    return list(dict.fromkeys(measures))

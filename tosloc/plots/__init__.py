@@ -2,7 +2,7 @@
 
 It imports core and evaluate.
 
-Modules for other packages: figures, page.
+Modules for other packages: page.
 """
 
 from contextlib import chdir

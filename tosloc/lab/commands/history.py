@@ -8,11 +8,10 @@ from typing import Annotated
 
 import typer
 
-from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.options import JsonOption
-from tosloc.cli.printing import Table, output_form, print_results, progress_bars, share_cell
 from tosloc.git.repository import Repository
 from tosloc.lab.renames import RenameAgreement, compare_with_git
+from tosloc.terminal.options import JsonOption, MarkdownOption
+from tosloc.terminal.printing import Form, Table, progress_bars, share_cell
 
 RENAMES_HEADS = (
     "repository",
@@ -48,7 +47,7 @@ def renames(
 
     Prints how many renames, and how many commits of the renamed files, are found by both.
     """
-    form = output_form(as_json, as_markdown)
+    form = Form.chosen(as_json, as_markdown)
     values = []
     rows = []
     for path in repositories:
@@ -56,7 +55,7 @@ def renames(
             agreement = compare_with_git(repo, files, seed, callback)
         values.append({"repository": str(path), **dataclasses.asdict(agreement)})
         rows.append([str(path), *_rename_cells(agreement)])
-    print_results(form, values, [Table(RENAMES_HEADS, rows, note=RENAMES_NOTE)])
+    form.print(values, [Table(RENAMES_HEADS, rows, note=RENAMES_NOTE)])
 
 
 def _rename_cells(agreement: RenameAgreement) -> list[str]:

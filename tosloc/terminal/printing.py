@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from tosloc.core.errors import RunError, pluralize
+from tosloc.core.errors import RunError
 from tosloc.core.io import escape_unprintable
 from tosloc.core.progress import ANNOUNCEMENT
 
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tosloc.core.progress import Progress
-    from tosloc.evaluate.compare import Comparison, ReportPair
-    from tosloc.evaluate.measures import Measure, ReportScores
+    from tosloc.evaluate.measures import Measure
     from tosloc.evaluate.statistics import Difference, Interval
-    from tosloc.evaluate.tables import Results, Stratum
 
 MAX_LINE_WIDTH: Final = 100_000
 """Columns of a table in a file or pipe, where no line has to be wrapped."""
@@ -33,18 +31,8 @@ _MIN_COLUMNS: Final = 20
 """Columns that are used at least; a narrower table cannot be read."""
 SECONDS_BETWEEN_PROGRESS_LINES: Final = 30.0
 """Seconds between two lines about the progress of long work, where no bars can be shown."""
-MAX_RANKS_SHOWN: Final = 8
-"""Ranks of a report's fixed files that a cell shows."""
 UNKNOWN: Final = "-"
 """Cell of a value that is not known."""
-
-
-class Form(Enum):
-    """How results are printed."""
-
-    terminal = "terminal"
-    markdown = "markdown"
-    json = "json"
 
 
 @dataclass(frozen=True)
@@ -60,25 +48,76 @@ class Table:
     left: Container[int] = (0,)
     """Positions of the columns that are aligned to the left."""
 
+    def markdown(self) -> str:
+        """Return the table in Markdown, with its title and note as paragraphs of their own.
 
-def output_form(as_json: bool, as_markdown: bool) -> Form:
-    """Return the form that the options ask for. Raises RunError if both are given."""
-    if as_json and as_markdown:
-        raise RunError("--json and --markdown cannot be combined; choose one of them")
-    if as_json:
-        return Form.json
-    return Form.markdown if as_markdown else Form.terminal
+        >>> print(Table(["a", "b|c"], [["1", "2"]]).markdown(), end="")
+        | a | b\\|c |
+        |---|---|
+        | 1 | 2 |
+        """
+        lines = [_markdown_row(self.heads), "|---" * len(self.heads) + "|"]
+        lines += map(_markdown_row, self.rows)
+        paragraphs = (self.title.strip(), "\n".join(lines), self.note.strip())
+        return "\n\n".join(filter(None, paragraphs)) + "\n"
+
+    def print(self) -> None:
+        """Print the table with its title above and its note below.
+
+        On a terminal cells are wrapped; a file or pipe gets lines of any length.
+        """
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        console = make_console()
+        rich_table = RichTable(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        for position, head in enumerate(self.heads):
+            lines = "\n".join(map(escape_unprintable, head.split("\n")))
+            side: Any = "left" if position in self.left else "right"
+            rich_table.add_column(lines, justify=side, overflow="fold")
+        for row in self.rows:
+            rich_table.add_row(*(Text(escape_unprintable(cell)) for cell in row))
+        if not console.is_terminal:
+            console.width = MAX_LINE_WIDTH
+        if self.title:
+            console.print(Text(self.title, style="bold"), soft_wrap=True)
+        console.print(rich_table)
+        if self.note:
+            console.print(self.note, style="dim", soft_wrap=True)
 
 
-def print_results(form: Form, values: Any, tables: Sequence[Table]) -> None:
-    """Print results: their plain values as JSON, or the tables."""
-    if form is Form.json:
-        print_json(values)
-    elif form is Form.markdown:
-        print("\n".join(map(markdown_table, tables)), end="")
-    else:
-        for table in tables:
-            print_table(table)
+def _markdown_row(cells: Sequence[str]) -> str:
+    """Return a row of a Markdown table."""
+    one_line_cells = [" ".join(cell.split()).replace("|", r"\|") for cell in cells]
+    return f"| {' | '.join(one_line_cells)} |"
+
+
+class Form(Enum):
+    """How results are printed."""
+
+    terminal = "terminal"
+    markdown = "markdown"
+    json = "json"
+
+    @classmethod
+    def chosen(cls, as_json: bool, as_markdown: bool = False) -> Form:
+        """Return the form that the options ask for. Raises RunError if both are given."""
+        if as_json and as_markdown:
+            raise RunError("--json and --markdown cannot be combined; choose one of them")
+        if as_json:
+            return cls.json
+        return cls.markdown if as_markdown else cls.terminal
+
+    def print(self, values: Any, tables: Sequence[Table]) -> None:
+        """Print results: their plain values as JSON, or the tables."""
+        if self is Form.json:
+            print_json(values)
+        elif self is Form.markdown:
+            print("\n".join(table.markdown() for table in tables), end="")
+        else:
+            for table in tables:
+                table.print()
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:
@@ -174,72 +213,7 @@ def _progress_lines() -> Iterator[Progress]:
         thread.join(1)
 
 
-def markdown_table(table: Table) -> str:
-    """Return a table in Markdown, with its title and note as lines of their own.
-
-    >>> print(markdown_table(Table(["a", "b|c"], [["1", "2"]])), end="")
-    | a | b\\|c |
-    |---|---|
-    | 1 | 2 |
-    """
-    lines = [_markdown_row(table.heads), "|---" * len(table.heads) + "|"]
-    lines += map(_markdown_row, table.rows)
-    paragraphs = (table.title.strip(), "\n".join(lines), table.note.strip())
-    return "\n\n".join(filter(None, paragraphs)) + "\n"
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    """Return a row of a Markdown table."""
-    one_line_cells = [" ".join(cell.split()).replace("|", r"\|") for cell in cells]
-    return f"| {' | '.join(one_line_cells)} |"
-
-
-def print_table(table: Table) -> None:
-    """Print a table with its title above and its note below.
-
-    On a terminal cells are wrapped; a file or pipe gets lines of any length.
-    """
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    console = make_console()
-    rich_table = RichTable(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for position, head in enumerate(table.heads):
-        lines = "\n".join(map(escape_unprintable, head.split("\n")))
-        side: Any = "left" if position in table.left else "right"
-        rich_table.add_column(lines, justify=side, overflow="fold")
-    for row in table.rows:
-        rich_table.add_row(*(Text(escape_unprintable(cell)) for cell in row))
-    if not console.is_terminal:
-        console.width = MAX_LINE_WIDTH
-    if table.title:
-        console.print(Text(table.title, style="bold"), soft_wrap=True)
-    console.print(rich_table)
-    if table.note:
-        console.print(table.note, style="dim", soft_wrap=True)
-
-
-def print_rows(rows: Sequence[Mapping[str, str | int | float]], labels: Mapping[str, str]) -> None:
-    """Print mappings with the same keys as a table, a column for each mapping.
-
-    ``labels`` has what is printed in place of a key.
-    """
-    lines = []
-    for name in rows[0]:
-        cells = [_value_cell(row[name]) for row in rows]
-        lines.append([labels.get(name, name), *cells])
-    print_table(Table(lines[0], lines[1:]))
-
-
-def _value_cell(value: str | float) -> str:
-    """Return a value as a cell: a number with one decimal or none, with commas at thousands."""
-    if isinstance(value, float):
-        return f"{value:,.1f}"
-    return f"{value:,}" if isinstance(value, int) else value
-
-
-# Cells and tables of runs, their strata, and comparisons
+# Cells, and the table of a comparison
 
 
 def share_cell(value: float | None, sign: bool = False) -> str:
@@ -292,58 +266,6 @@ def p_value_cell(p: float | None) -> str:
     return "<.001" if p is not None and p < 0.001 else share_cell(p)
 
 
-def ranks_cell(scores: ReportScores) -> str:
-    """Return the first ranks of a report's fixed files, and how many are not shown or ranked."""
-    parts = [str(rank) for rank in scores.ranks[:MAX_RANKS_SHOWN]]
-    not_shown = len(scores.ranks) - MAX_RANKS_SHOWN
-    if not_shown > 0:
-        parts.append(f"{not_shown} more")
-    not_ranked = scores.relevant - len(scores.ranks)
-    if not_ranked > 0:
-        parts.append(f"{not_ranked} not ranked")
-    return ", ".join(parts)
-
-
-def results_table(results: Sequence[Results]) -> Table:
-    """Return the headline over all reports, with a column for each run.
-
-    Rows that are informative for no run are left out.
-    """
-    from tosloc.evaluate.tables import COUNT_MEANINGS
-
-    rows = []
-    for name, meaning in COUNT_MEANINGS.items():
-        counts = [count_cell(result.evaluation.counts[name]) for result in results]
-        rows.append([name, *counts, results[0].name_unit(meaning)])
-    informative_names: set[str] = set()
-    for result in results:
-        informative_names.update(mean.name for mean in result.informative_means)
-    for means in zip(*(result.means for result in results), strict=True):
-        if means[0].name in informative_names:
-            cells = [mean_cell(mean.mean, mean.interval) for mean in means]
-            rows.append([means[0].name, *cells, means[0].meaning])
-    run_heads = [f"{result.scored.name} [95 %]" for result in results]
-    return Table(["all reports", *run_heads, ""], rows, left=(0, len(results) + 1))
-
-
-def strata_table(results: Results) -> Table:
-    """Return the informative strata of a run; a star marks those with few reports."""
-    strata = results.informative_strata
-    rows = [_stratum_row(stratum) for stratum in strata]
-    heads = ["kind of report", "reports", "fixed files", "MRR [95 %]", "MAP [95 %]"]
-    note = ""
-    if any(stratum.is_small for stratum in strata):
-        note = "* Fewer than 30 reports: the interval is unreliable."
-    return Table(heads, rows, f"Kinds of reports in {results.scored.name}", note)
-
-
-def _stratum_row(stratum: Stratum) -> list[str]:
-    """Return the cells of a stratum."""
-    star = "*" if stratum.is_small else ""
-    means = [mean_cell(mean.mean, mean.interval) for mean in stratum.means]
-    return [stratum.name, f"{stratum.reports:,}{star}", f"{stratum.relevant:,}", *means]
-
-
 def differences_table(
     differences: Mapping[Measure, Difference], a: str, b: str, of: str, title: str = ""
 ) -> Table:
@@ -382,29 +304,3 @@ def _difference_column(difference: Difference, a: str, b: str) -> dict[str, str]
         "reports equal in both": count_cell(difference.ties),
         f"reports better in {a}": count_cell(difference.losses),
     }
-
-
-def comparison_tables(comparison: Comparison, top: int) -> list[Table]:
-    """Return how run b differs from run a, and the ``top`` reports that rose and fell most."""
-    a, b = comparison.a, comparison.b
-    number = pluralize(len(comparison.pairs), "report")
-    tables = [differences_table(comparison.differences, a, b, number, f"\n{b} compared with {a}")]
-    heads = ["report", f"AP in {a}", f"AP in {b}", "change", f"ranks in {a}", f"ranks in {b}"]
-    for how, pairs in comparison.largest_changes(top).items():
-        if pairs:
-            title = f"Reports whose AP has {how} most from {a} to {b}"
-            rows = [_pair_row(pair) for pair in pairs]
-            tables.append(Table(heads, rows, title, left=(0, 4, 5)))
-    return tables
-
-
-def _pair_row(pair: ReportPair) -> list[str]:
-    """Return the cells of a report in two runs."""
-    return [
-        pair.report,
-        share_cell(pair.a.average_precision),
-        share_cell(pair.b.average_precision),
-        share_cell(pair.difference, sign=True),
-        ranks_cell(pair.a),
-        ranks_cell(pair.b),
-    ]

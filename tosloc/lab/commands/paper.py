@@ -12,30 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.lab.learning import ConfigOption, ProjectsOption, read_settings
-from tosloc.cli.options import (
-    ClusterOption,
-    JsonOption,
-    OutOption,
-    ReportsOption,
-    RepositoryOption,
-    Split,
-)
-from tosloc.cli.printing import (
-    UNKNOWN,
-    Form,
-    Table,
-    output_form,
-    p_value_cell,
-    print_notes,
-    print_results,
-    progress_bars,
-)
 from tosloc.core.cluster import on_cluster
 from tosloc.core.errors import ToslocError, require
 from tosloc.git.repository import resolve_revision
+from tosloc.lab.commands.options import (
+    ConfigOption,
+    ProjectsOption,
+    ReportsOption,
+    RepositoryOption,
+    read_settings,
+)
 from tosloc.lab.projects import read_projects
+from tosloc.terminal.options import ClusterOption, JsonOption, MarkdownOption, OutOption, Split
+from tosloc.terminal.printing import UNKNOWN, Form, Table, p_value_cell, print_notes, progress_bars
 
 if TYPE_CHECKING:
     from tosloc.lab.paper.workspace import Cell, PaperResult, PaperTable, Published
@@ -170,7 +159,7 @@ def reproduce(
     """
     from tosloc.lab.paper.workspace import Workspace, read_published
 
-    form = output_form(as_json, as_markdown)
+    form = Form.chosen(as_json, as_markdown)
     if table not in TABLES:
         raise ToslocError(f"there is no table or figure {table!r}; choose from {', '.join(TABLES)}")
     published = read_published(table)
@@ -215,7 +204,7 @@ def _print_result(form: Form, table: str, published: Published, result: PaperRes
         tables.append(Table(paper_table.heads, cells))
         table_values.append(_table_values(paper_table))
     values = {"table": table, "tables": table_values, "notes": list(result.notes)}
-    print_results(form, values, tables)
+    form.print(values, tables)
     print_notes([*result.notes, *(f"left out: {text}" for text in published.left_out)])
 
 

@@ -7,17 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.lab.learning import ProjectsOption, UnseenOption
-from tosloc.cli.options import JsonOption
-from tosloc.cli.printing import (
-    Table,
-    interval_cell,
-    output_form,
-    print_results,
-    progress_bars,
-    share_cell,
-)
+from tosloc.lab.commands.options import ProjectsOption, UnseenOption
 from tosloc.lab.projects import read_projects
 from tosloc.lab.suspects import (
     DEPTHS,
@@ -29,6 +19,8 @@ from tosloc.lab.suspects import (
     learn_weights,
 )
 from tosloc.rank.suspects import FEATURES
+from tosloc.terminal.options import JsonOption, MarkdownOption
+from tosloc.terminal.printing import Form, Table, interval_cell, progress_bars, share_cell
 from tosloc.train.experiment import results_folder
 
 LEFT_OUT: Final = "Projects left out in turn"
@@ -54,7 +46,7 @@ def suspects(
     The commits to find are those that last wrote the lines which the fix changed or removed.
     Weights are learned on the other projects. Each report needs a fix_commit.
     """
-    form = output_form(as_json, as_markdown)
+    form = Form.chosen(as_json, as_markdown)
     project_list = read_projects(projects)
     unseen_list = [] if unseen is None else read_projects(unseen)
     with results_folder(work), progress_bars() as callback:
@@ -74,7 +66,7 @@ def suspects(
     tables = [_table(title, rows) for title, rows in results.items()]
     weight_cells = [[name, f"{weight:.2f}"] for name, weight in weight_by_feature.items()]
     tables.append(Table(["feature", "weight"], weight_cells))
-    print_results(form, values, tables)
+    form.print(values, tables)
 
 
 def _project_values(project: ProjectReports) -> dict[str, Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.lab.learning import ProjectsOption
-from tosloc.cli.options import JsonOption
-from tosloc.cli.printing import Table, output_form, print_results, progress_bars
 from tosloc.core.errors import ToslocError
 from tosloc.lab.bisect import RangeRuns, collect_reports, simulate
+from tosloc.lab.commands.options import ProjectsOption
 from tosloc.lab.projects import read_projects
+from tosloc.terminal.options import JsonOption, MarkdownOption
+from tosloc.terminal.printing import Form, Table, progress_bars
 
 
 def bisect(
@@ -21,7 +20,7 @@ def bisect(
     The commits to find are those that last wrote most of the lines which the fix changed or
     removed. Each report needs a fix_commit.
     """
-    form = output_form(as_json, as_markdown)
+    form = Form.chosen(as_json, as_markdown)
     project_list = read_projects(projects)
     reports = []
     with progress_bars() as callback:
@@ -30,7 +29,7 @@ def bisect(
     if not reports:
         raise ToslocError("no fix changes or removes a line that is older than its report")
     results = simulate(reports)
-    print_results(form, [row._asdict() for row in results], [_table(results)])
+    form.print([row._asdict() for row in results], [_table(results)])
 
 
 def _table(results: list[RangeRuns]) -> Table:

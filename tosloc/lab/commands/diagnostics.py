@@ -11,23 +11,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from tosloc.cli.judging import MarkdownOption, QrelsOption, RunsArgument, SplitOption
-from tosloc.cli.options import FigureOption, JsonOption, Split, check_drawing
-from tosloc.cli.printing import (
-    UNKNOWN,
-    Form,
-    Table,
-    interval_cell,
-    output_form,
-    p_value_cell,
-    print_results,
-    share_cell,
-)
 from tosloc.core.arrays import BoolArray, FloatArray
 from tosloc.core.errors import RunError, ToslocError
 from tosloc.evaluate.measures import Measure
 from tosloc.evaluate.run_paths import ScoredRun, read_scored_run
 from tosloc.lab.agreement import Pair, compare_published, compare_reproduction
+from tosloc.lab.commands.options import FigureOption
 from tosloc.lab.reliability import (
     Reliability,
     first_shares,
@@ -37,6 +26,16 @@ from tosloc.lab.reliability import (
 from tosloc.lab.truncation import COLUMNS
 from tosloc.lab.truncation import truncation as truncate_rankings
 from tosloc.rank.model import MAX_TEMPERATURE, MIN_TEMPERATURE, TEMPERATURE_KEY
+from tosloc.terminal.options import (
+    JsonOption,
+    MarkdownOption,
+    QrelsOption,
+    RunsArgument,
+    Split,
+    SplitOption,
+    check_drawing,
+)
+from tosloc.terminal.printing import UNKNOWN, Form, Table, interval_cell, p_value_cell, share_cell
 
 RunArgument = Annotated[
     Path,
@@ -60,14 +59,14 @@ def truncation(
     the cut. Undefined values are either set to 0 or dropped. Fixed files are either those in the
     searched version, or all that are listed.
     """
-    form = output_form(as_json, as_markdown)
+    form = Form.chosen(as_json, as_markdown)
     scored = read_scored_run(run, split.value, qrels)
     evaluation = scored.evaluation()
     result = truncate_rankings(evaluation)
     summary = evaluation.counts | {"mrr": evaluation.mrr, "map": evaluation.map}
     values = {"run": scored.name, "summary": summary, **dataclasses.asdict(result)}
     tables = [Table(COLUMNS, cells, title, left=()) for title, cells in result.tables()]
-    print_results(form, values, tables)
+    form.print(values, tables)
     if form is not Form.json:
         _print_list(result.notes)
 
@@ -119,7 +118,7 @@ def calibration(
     the expected calibration error. Several runs are also counted together; the bins and the figure
     of more than six show only that.
     """
-    form = output_form(as_json, as_markdown)
+    form = Form.chosen(as_json, as_markdown)
     check_drawing(figure)
     if temperature is not None and not MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE:
         raise RunError(
@@ -148,7 +147,7 @@ def calibration(
         from tosloc.plots.figures import save_figure
 
         save_figure(reliability_figure(reliabilities), figure)
-    print_results(form, values, _calibration_tables(values))
+    form.print(values, _calibration_tables(values))
 
 
 def _run_temperature(scored: ScoredRun, path: Path) -> float:
@@ -258,7 +257,7 @@ def reproduce_check(
     Compares order, effectiveness, effect, statistics and means between an original pair of runs
     (baseline and advanced) and a reproduced pair, on the same reports or on another project.
     """
-    form = output_form(as_json, markdown)
+    form = Form.chosen(as_json, markdown)
     parsed_measures = list(dict.fromkeys(Measure.parse(name) for name in measures.split(",")))
     ours = _read_pair(our_baseline, our_advanced, split)
     if baseline and advanced and published_baseline is None and published_advanced is None:
@@ -286,7 +285,7 @@ def reproduce_check(
     text_heads = ("level", "measure", "mean")
     left_columns = {column for column, head in enumerate(heads) if head in text_heads}
     values = {"reports": len(ours.keys), "rows": rows, "remarks": remarks}
-    print_results(form, values, [Table(heads, cells, title, left=left_columns)])
+    form.print(values, [Table(heads, cells, title, left=left_columns)])
     if form is not Form.json:
         _print_list(remarks)
 

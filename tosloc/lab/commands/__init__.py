@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import typer
 
-from tosloc.cli.lab.bisect import bisect
-from tosloc.cli.lab.diagnostics import calibration, reproduce_check, truncation
-from tosloc.cli.lab.history import renames
-from tosloc.cli.lab.learning import (
+from tosloc.lab.commands.bisect import bisect
+from tosloc.lab.commands.diagnostics import calibration, reproduce_check, truncation
+from tosloc.lab.commands.history import renames
+from tosloc.lab.commands.learning import (
     feature_ablation,
     function_weights,
     pack,
@@ -17,10 +17,10 @@ from tosloc.cli.lab.learning import (
     pretrain,
     train_encoder,
 )
-from tosloc.cli.lab.paper import baselines, bm25, reproduce
-from tosloc.cli.lab.reports import evidence, report_parts
-from tosloc.cli.lab.results import compare, evaluate
-from tosloc.cli.lab.suspects import suspects
+from tosloc.lab.commands.paper import baselines, bm25, reproduce
+from tosloc.lab.commands.reports import evidence, report_parts
+from tosloc.lab.commands.results import compare, evaluate
+from tosloc.lab.commands.suspects import suspects
 
 app = typer.Typer(rich_markup_mode=None)
 _DATA = "--repo tomcat.git --reports Tomcat.xlsx"

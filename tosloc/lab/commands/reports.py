@@ -8,14 +8,13 @@ from typing import Annotated
 
 import typer
 
-from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.lab.learning import ProjectsOption
-from tosloc.cli.options import JsonOption
-from tosloc.cli.printing import Table, output_form, print_results, progress_bars, share_cell
 from tosloc.core.errors import ReportError
+from tosloc.lab.commands.options import ProjectsOption
 from tosloc.lab.evidence import FRAMES_SHOWN, measure_evidence
 from tosloc.lab.projects import read_projects
 from tosloc.lab.report_parts import PARTS, find_report_files, measure_parts
+from tosloc.terminal.options import JsonOption, MarkdownOption
+from tosloc.terminal.printing import Form, Table, progress_bars, share_cell
 
 PARTS_NOTE = (
     "Shares of the words of titles and descriptions. Templates of the projects are not read."
@@ -34,7 +33,7 @@ def report_parts(
 
     Each file is one data set, and so are all files of JSON lines in a folder.
     """
-    form = output_form(as_json, as_markdown)
+    form = Form.chosen(as_json, as_markdown)
     values = []
     columns = []
     for path in data_sets:
@@ -50,7 +49,7 @@ def report_parts(
     for part in PARTS:
         rows.append([part, *(share_cell(measured.shares[part]) for measured in columns)])
     heads = ("part", *(path.stem for path in data_sets))
-    print_results(form, values, [Table(heads, rows, note=PARTS_NOTE)])
+    form.print(values, [Table(heads, rows, note=PARTS_NOTE)])
 
 
 def evidence(
@@ -62,7 +61,7 @@ def evidence(
     after it counts. The second shows the project's own stack frames by language, and how often each
     is in a fixed file, from the innermost one on.
     """
-    form = output_form(as_json, as_markdown)
+    form = Form.chosen(as_json, as_markdown)
     project_list = read_projects(projects)
     with progress_bars() as callback:
         kinds, frames = measure_evidence(project_list, callback)
@@ -85,4 +84,4 @@ def evidence(
         for count, right in zip(frame.counts, frame.right, strict=True):
             cells.append(f"{share_cell(right)} of {count}" if count else share_cell(None))
         frame_rows.append(cells)
-    print_results(form, values, [Table(kind_heads, kind_rows), Table(frame_heads, frame_rows)])
+    form.print(values, [Table(kind_heads, kind_rows), Table(frame_heads, frame_rows)])

@@ -18,14 +18,21 @@ from typing import Annotated, Any
 
 import typer
 
-from tosloc.cli.judging import MarkdownOption
-from tosloc.cli.lab.results import means_table
-from tosloc.cli.options import ClusterOption, JsonOption, ReportsOption, RepositoryOption
-from tosloc.cli.printing import Form, Table, output_form, print_notes, print_results, progress_bars
 from tosloc.core.cluster import on_cluster
-from tosloc.core.config import Config, load_config
+from tosloc.core.config import load_config
 from tosloc.core.errors import pluralize, require
 from tosloc.git.repository import resolve_revision
+from tosloc.lab.commands.options import (
+    ConfigOption,
+    FoldsOption,
+    ProjectsOption,
+    ReportsOption,
+    RepositoryOption,
+    UnseenOption,
+    WorkOption,
+    read_settings,
+)
+from tosloc.lab.commands.results import means_table
 from tosloc.lab.feature_ablation import feature_ablation as ablate_features
 from tosloc.lab.function_weights import learn_function_weights
 from tosloc.lab.presence import learn_presence
@@ -33,41 +40,9 @@ from tosloc.lab.pretraining import LEFT_OUT_FOLDER, Pretraining
 from tosloc.lab.pretraining import pretrain as run_pretraining
 from tosloc.lab.projects import project_means, read_projects
 from tosloc.rank.explain import SIGN_WEIGHTS
+from tosloc.terminal.options import ClusterOption, JsonOption, MarkdownOption
+from tosloc.terminal.printing import Form, Table, print_notes, progress_bars
 from tosloc.train.experiment import command_folder, results_folder
-
-ProjectsOption = Annotated[Path, typer.Option("--projects", help="TOML file of projects.")]
-UnseenOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--unseen",
-        help="TOML file of more projects to evaluate, which do not affect the weights.",
-    ),
-]
-WorkOption = Annotated[
-    Path,
-    typer.Option(
-        "--work",
-        help="Folder for feature tables and runs. Finished tables in it are reused.",
-    ),
-]
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option("--config", help="TOML file with settings.", show_default="the defaults"),
-]
-FoldsOption = Annotated[
-    int,
-    typer.Option(
-        "--leave-projects-out",
-        metavar="K",
-        min=1,
-        help="Number of parts into which the projects are divided; each is left out in turn.",
-    ),
-]
-
-
-def read_settings(config: Path | None) -> Config:
-    """Return the settings in a file, the defaults without one. Raises ConfigError."""
-    return Config() if config is None else load_config(config)
 
 
 def pretrain(
@@ -96,7 +71,7 @@ def pretrain(
     Also ranks each project with weights that were trained without it, writes these runs to
     WORK/left-out and prints their means.
     """
-    form = output_form(as_json, as_markdown)
+    form = Form.chosen(as_json, as_markdown)
     project_list = None if projects is None else read_projects(projects)
     unseen_list = [] if unseen is None else read_projects(unseen)
     repositories = {project.repo: "" for project in (*(project_list or ()), *unseen_list)}
@@ -114,7 +89,7 @@ def pretrain(
             progress=callback,
         )
     means = project_means(evaluations)
-    print_results(form, means | {"temperature": temperature}, [means_table(means)])
+    form.print(means | {"temperature": temperature}, [means_table(means)])
     runs = work / LEFT_OUT_FOLDER
     print_notes([f"wrote the runs to {runs}; to evaluate them, run: tosloc lab evaluate {runs}"])
     if out is not None:
@@ -156,7 +131,8 @@ def feature_ablation(
         )
     heads = ["left out", "MRR", "95 %", "MAP", "95 %"]
     cells = [[row["left out"], *_ablation_cells(row)] for row in rows]
-    print_results(Form.json if as_json else Form.markdown, rows, [Table(heads, cells)])
+    form = Form.json if as_json else Form.markdown
+    form.print(rows, [Table(heads, cells)])
     _report_failures(failed)
 
 
@@ -186,7 +162,7 @@ def function_weights(
     WORK contains the runs that tosloc lab pretrain wrote for these projects. Prints the
     weights, and results on left-out projects with these weights and with the current ones.
     """
-    form = output_form(as_json, as_markdown)
+    form = Form.chosen(as_json, as_markdown)
     project_list = read_projects(projects)
     with progress_bars() as callback:
         learned, failed = learn_function_weights(
@@ -203,7 +179,7 @@ def function_weights(
         for name, key in (("current weights", "today"), ("learned, left out", "left out"))
     ]
     tables = [Table(heads, rows), Table(["weights", *measures], quality_rows)]
-    print_results(form, learned, tables)
+    form.print(learned, tables)
     reports = pluralize(learned["reports"], "report")
     print_notes([f"learned from {reports} of {pluralize(learned['projects'], 'project')}"])
     print_notes(f"{project} is left out: {message}" for project, message in failed.items())
@@ -230,7 +206,7 @@ def presence(
     Prints how well the confidence of the first file tells them apart, without the model and with
     it, on projects left out. WORK keeps the answers.
     """
-    form = output_form(as_json, as_markdown)
+    form = Form.chosen(as_json, as_markdown)
     project_list = read_projects(projects)
     with results_folder(work), progress_bars() as callback:
         result = learn_presence(project_list, work, read_settings(config), every, callback)
@@ -243,7 +219,7 @@ def presence(
         [measure, *(f"{values[measure]:.3f}" for values in columns.values())]
         for measure in result.before
     ]
-    print_results(form, dataclasses.asdict(result), [Table(["measure", *columns], rows)])
+    form.print(dataclasses.asdict(result), [Table(["measure", *columns], rows)])
     if out is not None:
         result.model.write(out)
         print_notes([f"wrote {out}"])

@@ -10,38 +10,37 @@ from typing import Annotated, Any
 
 import typer
 
-from tosloc.cli.judging import (
-    CommonOption,
-    LevelOption,
-    MarkdownOption,
-    MeasuresOption,
-    NoTestsOption,
-    SplitOption,
-    parse_measures,
-    read_scored_runs,
-)
-from tosloc.cli.options import JsonOption, Level, Split
-from tosloc.cli.printing import (
-    Table,
-    count_cell,
-    differences_table,
-    mean_cell,
-    output_form,
-    print_notes,
-    print_results,
-    share_cell,
-)
 from tosloc.core.errors import RunError, pluralize
 from tosloc.evaluate.compare import ALWAYS_COMPARED, Comparison, difference_values
 from tosloc.evaluate.compare import compare as compare_pair
 from tosloc.evaluate.measures import Evaluation
-from tosloc.evaluate.run_paths import BM25_NAME
-from tosloc.evaluate.tables import header_notes
+from tosloc.evaluate.run_paths import BM25_NAME, read_scored_runs
+from tosloc.evaluate.tables import header_notes, parse_measures
 from tosloc.lab.projects import (
     compare_project_means,
     find_project_runs,
     group_comparisons,
     project_means,
+)
+from tosloc.terminal.options import (
+    CommonOption,
+    JsonOption,
+    Level,
+    LevelOption,
+    MarkdownOption,
+    MeasuresOption,
+    NoTestsOption,
+    Split,
+    SplitOption,
+)
+from tosloc.terminal.printing import (
+    Form,
+    Table,
+    count_cell,
+    differences_table,
+    mean_cell,
+    print_notes,
+    share_cell,
 )
 
 
@@ -73,8 +72,8 @@ def evaluate(
     Prints a row for each project, then the macro mean with an interval over projects, then the
     micro mean over all reports.
     """
-    form = output_form(as_json, as_markdown)
-    shown_measures = parse_measures(measures, level)
+    form = Form.chosen(as_json, as_markdown)
+    shown_measures = parse_measures(measures, level is Level.function)
     missing: list[str] = []
     if len(runs) == 1:
         paths, missing = find_project_runs(runs[0], split.value)
@@ -83,7 +82,9 @@ def evaluate(
         paths = {path.name if names[path.name] == 1 else str(path): path for path in runs}
         if len(paths) < len(runs):
             raise RunError("a run is given twice")
-    scored_runs = read_scored_runs(list(paths.values()), split.value, None, no_tests, level)
+    scored_runs = read_scored_runs(
+        list(paths.values()), split.value, None, no_tests, level is Level.function
+    )
     runs_by_title = {"": scored_runs}
     if level is Level.function:
         # Each project has our run of functions, followed by that of BM25.
@@ -97,7 +98,7 @@ def evaluate(
                 evaluations[name] = evaluation
         values[title] = project_means(evaluations, shown_measures)
     tables = [means_table(means, title) for title, means in values.items()]
-    print_results(form, values.get("", values), tables)
+    form.print(values.get("", values), tables)
     notes: dict[str, None] = {}  # used as an ordered set
     for scored in scored_runs:
         notes.update(dict.fromkeys(header_notes(scored)))
@@ -143,7 +144,7 @@ def compare(
     it prints two tables with intervals and tests: over all reports, and over projects, each of
     which counts the same.
     """
-    form = output_form(as_json, as_markdown)
+    form = Form.chosen(as_json, as_markdown)
     shown_measures = parse_measures(measures)
     if first.resolve() == second.resolve():
         raise RunError(f"{first} is given twice")
@@ -183,7 +184,7 @@ def compare(
             "measures": difference_values(project_differences),
         },
     }
-    print_results(form, values, tables)
+    form.print(values, tables)
     unpaired = sorted(first_runs.keys() ^ second_runs.keys())
     if unpaired:
         number = pluralize(len(unpaired), "project")

@@ -1,0 +1,95 @@
+"""Tables of runs, of their strata and of comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from tosloc.core.errors import pluralize
+from tosloc.terminal.printing import Table, count_cell, differences_table, mean_cell, share_cell
+
+if TYPE_CHECKING:
+    from tosloc.evaluate.compare import Comparison, ReportPair
+    from tosloc.evaluate.measures import ReportScores
+    from tosloc.evaluate.tables import Results, Stratum
+
+MAX_RANKS_SHOWN: Final = 8
+"""Ranks of a report's fixed files that a cell shows."""
+
+
+def results_table(results: Sequence[Results]) -> Table:
+    """Return the headline over all reports, with a column for each run.
+
+    Rows that are informative for no run are left out.
+    """
+    from tosloc.evaluate.tables import COUNT_MEANINGS
+
+    rows = []
+    for name, meaning in COUNT_MEANINGS.items():
+        counts = [count_cell(result.evaluation.counts[name]) for result in results]
+        rows.append([name, *counts, results[0].name_unit(meaning)])
+    informative_names: set[str] = set()
+    for result in results:
+        informative_names.update(mean.name for mean in result.informative_means)
+    for means in zip(*(result.means for result in results), strict=True):
+        if means[0].name in informative_names:
+            cells = [mean_cell(mean.mean, mean.interval) for mean in means]
+            rows.append([means[0].name, *cells, means[0].meaning])
+    run_heads = [f"{result.scored.name} [95 %]" for result in results]
+    return Table(["all reports", *run_heads, ""], rows, left=(0, len(results) + 1))
+
+
+def strata_table(results: Results) -> Table:
+    """Return the informative strata of a run; a star marks those with few reports."""
+    strata = results.informative_strata
+    rows = [_stratum_row(stratum) for stratum in strata]
+    heads = ["kind of report", "reports", "fixed files", "MRR [95 %]", "MAP [95 %]"]
+    note = ""
+    if any(stratum.is_small for stratum in strata):
+        note = "* Fewer than 30 reports: the interval is unreliable."
+    return Table(heads, rows, f"Kinds of reports in {results.scored.name}", note)
+
+
+def _stratum_row(stratum: Stratum) -> list[str]:
+    """Return the cells of a stratum."""
+    star = "*" if stratum.is_small else ""
+    means = [mean_cell(mean.mean, mean.interval) for mean in stratum.means]
+    return [stratum.name, f"{stratum.reports:,}{star}", f"{stratum.relevant:,}", *means]
+
+
+def comparison_tables(comparison: Comparison, top: int) -> list[Table]:
+    """Return how run b differs from run a, and the ``top`` reports that rose and fell most."""
+    a, b = comparison.a, comparison.b
+    number = pluralize(len(comparison.pairs), "report")
+    tables = [differences_table(comparison.differences, a, b, number, f"\n{b} compared with {a}")]
+    heads = ["report", f"AP in {a}", f"AP in {b}", "change", f"ranks in {a}", f"ranks in {b}"]
+    for how, pairs in comparison.largest_changes(top).items():
+        if pairs:
+            title = f"Reports whose AP has {how} most from {a} to {b}"
+            rows = [_pair_row(pair) for pair in pairs]
+            tables.append(Table(heads, rows, title, left=(0, 4, 5)))
+    return tables
+
+
+def _pair_row(pair: ReportPair) -> list[str]:
+    """Return the cells of a report in two runs."""
+    return [
+        pair.report,
+        share_cell(pair.a.average_precision),
+        share_cell(pair.b.average_precision),
+        share_cell(pair.difference, sign=True),
+        ranks_cell(pair.a),
+        ranks_cell(pair.b),
+    ]
+
+
+def ranks_cell(scores: ReportScores) -> str:
+    """Return the first ranks of a report's fixed files, and how many are not shown or ranked."""
+    parts = [str(rank) for rank in scores.ranks[:MAX_RANKS_SHOWN]]
+    not_shown = len(scores.ranks) - MAX_RANKS_SHOWN
+    if not_shown > 0:
+        parts.append(f"{not_shown} more")
+    not_ranked = scores.relevant - len(scores.ranks)
+    if not_ranked > 0:
+        parts.append(f"{not_ranked} not ranked")
+    return ", ".join(parts)
