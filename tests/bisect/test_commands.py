@@ -554,6 +554,75 @@ def test_merge_has_the_prior_of_what_it_brought(bisect, repository):
     assert priors[1:] == [f"git bayesect prior --commit {merge} --weight 3"]
 
 
+# ---- ends that the report states
+
+
+@pytest.fixture
+def releases(line):
+    """Return the line with the releases 1.0 (the first commit), 1.1 and 1.2 (the last commit)."""
+    for name, position in (("v1.0", 0), ("v1.1", 9), ("v1.2", 11)):
+        line.git("tag", name, line.commits[position])
+    return line
+
+
+def test_stated_releases_are_the_ends(bisect, releases):
+    bisect(releases, "start", f"{REPORT}. It worked in 1.0, and fails in 1.1.")
+    ends = state(bisect, releases)
+    assert ends["good"] == [releases.commits[0]]
+    assert ends["bad"] == releases.commits[9]
+
+
+def test_words_of_stated_ends_are_quoted(bisect, releases):
+    report = f"{REPORT}. It worked in 1.0.\n\n**Affected version**\n\n1.1\n"
+    err = bisect(releases, "start", report).err.splitlines()
+    assert 'tosloc: good: v1.0, by the report: "It worked in 1.0."' in err
+    assert 'tosloc: bad: v1.1, by the report: "Affected version 1.1"' in err
+
+
+def test_stated_commit_is_a_good_end(bisect, line):
+    good = line.commits[2][:10]
+    err = bisect(line, "start", f"{REPORT}. It works at {good}.").err
+    assert state(bisect, line)["good"] == [line.commits[2]]
+    assert f'good: {good}, by the report: "It works at {good}."' in err
+
+
+def test_version_of_the_reporter_is_the_bad_end(bisect, releases):
+    bisect(releases, "start", f"{REPORT}\n\nVersion: 1.1\n", "--good", "v1.0")
+    assert state(bisect, releases)["bad"] == releases.commits[9]
+
+
+def test_release_before_the_first_bad_one_is_a_good_end(bisect, releases):
+    err = bisect(releases, "start", f"{REPORT}. It broke in 1.1.").err
+    assert state(bisect, releases)["good"] == [releases.commits[0]]
+    origin = 'the release before v1.1, by the report: "It broke in 1.1."; it may fail already'
+    assert f"good: v1.0, {origin}" in err
+
+
+def test_named_ends_come_before_stated_ones(bisect, releases):
+    report = f"{REPORT}. It worked in 1.0, and fails in 1.1."
+    err = bisect(releases, "start", report, "--good", releases.commits[3], "--bad", "main").err
+    ends = state(bisect, releases)
+    assert ends["good"] == [releases.commits[3]]
+    assert ends["bad"] == releases.commits[11]
+    assert "by the report" not in err
+
+
+def test_missing_good_end_is_asked_for(fails, releases):
+    sentence = fails(releases, "start", f"{REPORT}. It fails in 1.1.")
+    assert sentence.startswith("the report tells no version of this project that works; name one")
+
+
+def test_parent_of_a_blamed_commit_is_proposed(fails, line):
+    culprit = line.commits[7][:10]
+    sentence = fails(line, "start", f"{REPORT} since commit {culprit}")
+    assert sentence.endswith(f"name one: --good {culprit}~1")
+
+
+def test_good_end_is_needed_without_a_report(fails, line):
+    sentence = fails(line, "start")
+    assert sentence == "no commit is known to work; name one with --good, or name a report"
+
+
 # ---- output
 
 

@@ -17,8 +17,10 @@ from tosloc.terminal.options import JsonOption
 from tosloc.terminal.printing import make_console, print_json, print_notes, progress_bars
 
 if TYPE_CHECKING:
+    from tosloc.bisect.ends import StatedEnd
     from tosloc.bisect.state import Bisection, Marks, Weights
     from tosloc.bisect.steps import CommitDescription, Step
+    from tosloc.core.reports import BugReport
     from tosloc.git.repository import Repository
 
 UNDECIDED: Final = 2
@@ -70,10 +72,6 @@ def _open_bisection(*, running: bool = True) -> Iterator[Bisection]:
 
 @app.command(epilog="Example: tosloc bisect start bug.md --good v1.2")
 def start(
-    good: Annotated[
-        list[str],
-        typer.Option(metavar="REV", help="Commit, branch or tag that works. Repeatable."),
-    ],
     report: Annotated[
         str | None,
         typer.Argument(
@@ -83,9 +81,22 @@ def start(
             show_default="none: every commit is equally likely, as in git bisect",
         ),
     ] = None,
+    good: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="REV",
+            help="Commit, branch or tag that works. Repeatable.",
+            show_default="what the report states",
+        ),
+    ] = None,
     bad: Annotated[
-        str, typer.Option(metavar="REV", help="Commit, branch or tag that fails.")
-    ] = "HEAD",
+        str | None,
+        typer.Option(
+            metavar="REV",
+            help="Commit, branch or tag that fails.",
+            show_default="what the report states, else HEAD",
+        ),
+    ] = None,
     first_parent: Annotated[
         bool,
         typer.Option("--first-parent", help="Follow only the first parent of merges, as in git."),
@@ -97,8 +108,12 @@ def start(
         ),
     ] = False,
 ) -> None:
-    """Start a bisection and check out the first commit to test."""
-    from tosloc.bisect.state import EQUAL_WEIGHTS, Marks
+    """Start a bisection and check out the first commit to test.
+
+    Good and bad commits that are not named are those of the report: versions and commits in which
+    something works or fails.
+    """
+    from tosloc.bisect.state import EQUAL_WEIGHTS
     from tosloc.bisect.steps import check_marks
 
     with _open_bisection(running=False) as bisection:
@@ -113,13 +128,16 @@ def start(
                 f"{repository.path}: a bare repository has no files to test; add --no-checkout, and"
                 " let the command read the commit that BISECT_HEAD names"
             )
-        marks = Marks(repository.resolve(bad), tuple(map(repository.resolve, good)))
+        if report is None and not good:
+            raise ToslocError("no commit is known to work; name one with --good, or name a report")
         if not no_checkout:
             bisection.check_clean()
+        bug_report = None if report is None else _read_report(report)
+        marks = _find_marks(repository, bug_report, good or (), bad)
         check_marks(repository, marks)
         weights = EQUAL_WEIGHTS
-        if report is not None:
-            weights = _weigh(repository, report, marks, first_parent)
+        if bug_report is not None:
+            weights = _weigh(repository, bug_report, marks, first_parent)
         options = []
         if first_parent:
             options.append("--first-parent")
@@ -137,23 +155,62 @@ def start(
             print_notes([f"{reason}, so every commit is equally likely, as in git bisect"])
 
 
-def _weigh(
-    repository: Repository,
-    source: str,
-    marks: Marks,
-    first_parent: bool,
-) -> Weights:
-    """Return the weights of the commits of a range by a report."""
-    from tosloc.bisect.steps import weigh_graph
-    from tosloc.bisect.weights import score_suspects
-    from tosloc.localize.localizer import Localizer
-
+def _read_report(source: str) -> BugReport:
+    """Return the report of a source. Raises ReportError if there are several."""
     reports = read_reports(source, None, every_failure=False)
     if len(reports) != 1:
         raise ReportError(
             f"{source}: there are {len(reports)} reports, and a bisection is about one of them"
         )
-    [report] = reports
+    return reports[0]
+
+
+def _find_marks(
+    repository: Repository, report: BugReport | None, good: Sequence[str], bad: str | None
+) -> Marks:
+    """Return the ends of the range: those that are named, else those that a report states.
+
+    Notes tell which ones come from the report. Raises ToslocError if no good end is known.
+    """
+    from tosloc.bisect.ends import find_stated_ends
+    from tosloc.bisect.state import Marks
+    from tosloc.localize.localizer import Localizer
+
+    bad_commit = repository.resolve(bad or "HEAD")
+    good_commits = tuple(map(repository.resolve, good))
+    if report is None or (good and bad is not None):
+        return Marks(bad_commit, good_commits)
+    with (
+        progress_bars() as callback,
+        Localizer.open(repository.path, ready=False) as localizer,
+    ):
+        stated = find_stated_ends(localizer, report, bad_commit, callback)
+    if not good:
+        if not stated.good:
+            example = "REV" if not stated.blamed else f"{stated.blamed[:10]}~1"
+            raise ToslocError(
+                "the report tells no version of this project that works; name one:"
+                f" --good {example}"
+            )
+        good_commits = tuple(end.commit for end in stated.good)
+        print_notes([f"good: {_describe_end(end)}" for end in stated.good])
+    if bad is None and stated.bad is not None:
+        bad_commit = stated.bad.commit
+        print_notes([f"bad: {_describe_end(stated.bad)}"])
+    return Marks(bad_commit, good_commits)
+
+
+def _describe_end(end: StatedEnd) -> str:
+    """Return the name of an end with what it comes from, in one line."""
+    return escape_unprintable(f"{end.name}, {end.origin}")
+
+
+def _weigh(repository: Repository, report: BugReport, marks: Marks, first_parent: bool) -> Weights:
+    """Return the weights of the commits of a range by a report."""
+    from tosloc.bisect.steps import weigh_graph
+    from tosloc.bisect.weights import score_suspects
+    from tosloc.localize.localizer import Localizer
+
     assert marks.bad is not None
     with (
         progress_bars() as callback,

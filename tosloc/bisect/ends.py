@@ -1,0 +1,144 @@
+"""Good and bad ends of a bisection that a report states, with the words that state them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import islice
+from math import inf
+from typing import Final, NamedTuple
+
+from tosloc.core.io import truncate_text
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.reports import BugReport
+from tosloc.localize.localizer import Localizer
+from tosloc.reports.text import (
+    VersionClaim,
+    find_named_changes,
+    find_version_claims,
+    find_version_fields,
+)
+from tosloc.retrieval.history import End, Releases
+
+MAX_SENTENCES: Final = 2_000
+"""First sentences of a report in which the words about an end are looked for."""
+MAX_LINE_CHARACTERS: Final = 2_000
+"""Characters of a line that are read."""
+MAX_QUOTE_CHARACTERS: Final = 100
+"""Characters of the quoted words."""
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?;])\s")
+_ID: Final = re.compile(r"(?<![0-9a-z])[0-9a-f]{7,64}(?![0-9a-z])")
+_VERSION: Final = re.compile(r"\d{1,5}(?:\.\d{1,8}){1,4}(?:[-.]?[a-z]{1,5}[-.]?\d{1,4})?")
+
+
+class StatedEnd(NamedTuple):
+    """A good or bad end of a range that a report states."""
+
+    name: str
+    """A tag, or the beginning of a commit's id."""
+    commit: str
+    """Full id."""
+    origin: str
+    """Where the end comes from, for the user, with the words of the report."""
+
+
+class StatedEnds(NamedTuple):
+    """The ends of a bisection that a report states."""
+
+    good: tuple[StatedEnd, ...]
+    bad: StatedEnd | None
+    blamed: str
+    """Full id of the commit that the report blames; "" if it blames none, or several."""
+
+
+def find_stated_ends(
+    localizer: Localizer, report: BugReport, commit: str, progress: Progress = ignore_progress
+) -> StatedEnds:
+    """Return the ends that a report states, read with the releases of a version.
+
+    The release before the first with which something began to fail is a good end if no other is
+    known. The reporter's own version is the bad end if the report tells no other. Raises as
+    ``Localizer.localize`` does.
+    """
+    localization = localizer.localization(report, localizer.version(commit, progress), progress)
+    context = localization.stage_one.context
+    history = context.named_history
+    bounds = history.bounds
+    releases = context.history.releases
+    quote = partial(_quote, report, releases)
+    good = []
+    for end in bounds.good:
+        good.append(StatedEnd(end.name, end.commit, _by_report(quote(end, ("works",)))))
+    if not good and bounds.implied is not None:
+        end = bounds.implied
+        [first, *_] = bounds.bad
+        words = quote(first, ("begins",))
+        origin = f"the release before {first.name}, {_by_report(words)}; it may fail already"
+        good.append(StatedEnd(end.name, end.commit, origin))
+    bad = None
+    if bounds.bad:
+        # Of several builds of the reporter the last one is the newest that is known to fail.
+        stated = [end for end in bounds.bad if not end.is_own]
+        end = stated[0] if stated else bounds.bad[-1]
+        states = ("used",) if end.is_own else ("fails", "begins")
+        bad = StatedEnd(end.name, end.commit, _by_report(quote(end, states)))
+    blamed = history.blamed[0].commit if len(history.blamed) == 1 else ""
+    return StatedEnds(tuple(good), bad, blamed)
+
+
+def _by_report(words: str) -> str:
+    """Return that the report states something, with its words if they were found."""
+    return f'by the report: "{words}"' if words else "by the report"
+
+
+def _quote(report: BugReport, releases: Releases, end: End, states: Sequence[str]) -> str:
+    """Return the sentence of a report that states an end; "" if there is none.
+
+    A sentence that says so by itself comes before one that only names the end. A value below a
+    heading is quoted with the heading.
+    """
+    naming = ""
+    previous = ""
+    for text in islice(_sentences(report), MAX_SENTENCES):
+        if _names(text, releases, end):
+            if _states(text, releases, end, states):
+                return truncate_text(text, MAX_QUOTE_CHARACTERS)
+            if _states(f"### {previous}\n{text}", releases, end, states):
+                return truncate_text(f"{previous} {text}", MAX_QUOTE_CHARACTERS)
+            naming = naming or text
+        previous = text
+    return truncate_text(naming, MAX_QUOTE_CHARACTERS)
+
+
+def _sentences(report: BugReport) -> Iterator[str]:
+    """Yield the sentences of a report without marks of headings, quotations and bold type."""
+    for line in (report.summary, *report.description.splitlines()):
+        for sentence in _SENTENCE_END.split(line[:MAX_LINE_CHARACTERS]):
+            text = " ".join(sentence.split()).strip("#*_`> ")
+            if text:
+                yield text
+
+
+def _names(text: str, releases: Releases, end: End) -> bool:
+    """Return whether a text names an end, by its commit or its version."""
+    if any(end.commit.startswith(name) for name in _ID.findall(text)):
+        return True
+    claims = [VersionClaim(number, "works") for number in _VERSION.findall(text)]
+    return end.name in _tags(claims, releases)
+
+
+def _states(text: str, releases: Releases, end: End, states: Sequence[str]) -> bool:
+    """Return whether a text says by itself what is known about an end."""
+    claims = [*find_version_claims(text), *find_version_fields(text)]
+    if end.name in _tags([claim for claim in claims if claim.state in states], releases):
+        return True
+    names = [change.commit for change in find_named_changes(text) if change.role.name != "NAMED"]
+    return any(name and end.commit.startswith(name) for name in names)
+
+
+def _tags(claims: Sequence[VersionClaim], releases: Releases) -> Iterator[str]:
+    """Yield the tags of the releases that claims speak of."""
+    found = releases.find(claims, inf)
+    for release in (*found.good, *found.bad, *found.used):
+        yield release.name
