@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tosloc import BugReport, Localizer
-from tosloc.rank.explain.reasons import RepositoryLookups
+from tosloc.rank.explain.lookups import RepositoryLookups
 from tosloc.rank.features import registry
 from tosloc.rank.features.evidence import (
     ACCUSES,

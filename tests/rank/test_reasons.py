@@ -5,8 +5,9 @@ import pytest
 
 from tosloc.code.functions import find_functions
 from tosloc.core.answers import Function, Reason
-from tosloc.rank.explain import reasons
-from tosloc.rank.explain.reasons import FileReasons, RepositoryLookups
+from tosloc.rank.explain import change_reasons
+from tosloc.rank.explain.lookups import RepositoryLookups
+from tosloc.rank.explain.reasons import FileReasons
 from tosloc.rank.features import registry
 from tosloc.rank.model.stage_one import MAX_REASONS, StageOne, StageOneResult
 from tosloc.retrieval.history.bounds import Bounds, End
@@ -268,7 +269,7 @@ def past_commits(make_context):
 
     def find(commits):
         context = make_context(TEXTS, "Growing Tree", commits=commits)
-        return [change.commit for change in FileReasons(context).past(TREE)]
+        return [change.commit for change in FileReasons(context).changes.past(TREE)]
 
     return find
 
@@ -276,8 +277,8 @@ def past_commits(make_context):
 @pytest.mark.parametrize(("message", "commits"), [("tree leaf", []), ("tree grow", ["c0"])])
 def test_a_change_that_is_not_near_shares_two_words(past_commits, monkeypatch, message, commits):
     """However rare they are: no sum of IDF is asked for here, and no cosine is near."""
-    monkeypatch.setattr(reasons, "MIN_SHARED_IDF", 0.0)
-    monkeypatch.setattr(reasons, "MIN_SIMILARITY_ONE_WORD", 2.0)
+    monkeypatch.setattr(change_reasons, "MIN_SHARED_IDF", 0.0)
+    monkeypatch.setattr(change_reasons, "MIN_SIMILARITY_ONE_WORD", 2.0)
     assert past_commits([(9, message, PATHS[1:2])]) == commits
 
 
@@ -285,8 +286,8 @@ def test_a_change_that_is_not_near_shares_two_words(past_commits, monkeypatch, m
 def test_the_idf_of_shared_words_reaches_a_bound(past_commits, monkeypatch, difference, commits):
     """One commit of one has both words of the summary: each counts twice ln(1 + .5 / 1.5)."""
     shared = 4 * np.log1p(0.5 / 1.5)
-    monkeypatch.setattr(reasons, "MIN_SIMILARITY_ONE_WORD", 2.0)
-    monkeypatch.setattr(reasons, "MIN_SHARED_IDF", shared + difference)
+    monkeypatch.setattr(change_reasons, "MIN_SIMILARITY_ONE_WORD", 2.0)
+    monkeypatch.setattr(change_reasons, "MIN_SHARED_IDF", shared + difference)
     assert past_commits([(9, "tree grow", PATHS[1:2])]) == commits
 
 
@@ -391,7 +392,7 @@ COMMON_WORDS = {
     ("summary", "distinguish"), [("tree", False), ("tree node", True), ("tree node leaf", True)]
 )
 def test_two_common_words_of_the_summary_distinguish_a_file(make_context, summary, distinguish):
-    words, does_distinguish = FileReasons(make_context(COMMON_WORDS, summary)).words(0)
+    words, does_distinguish = FileReasons(make_context(COMMON_WORDS, summary)).words.shared(0)
     assert sorted(words) == sorted(summary.split())
     assert does_distinguish is distinguish
 
@@ -412,7 +413,8 @@ RARE_WORDS = {
 def test_three_rare_words_of_the_description_distinguish_a_file(
     make_context, description, words, distinguish
 ):
-    found, does_distinguish = FileReasons(make_context(RARE_WORDS, "fails", description)).words(0)
+    context = make_context(RARE_WORDS, "fails", description)
+    found, does_distinguish = FileReasons(context).words.shared(0)
     assert does_distinguish is distinguish
     assert sorted(found) == words
 
@@ -421,7 +423,7 @@ def test_three_rare_words_of_the_description_distinguish_a_file(
 def test_one_rare_word_of_the_summary_distinguishes_a_file(make_context, files, distinguishes):
     """One of 4 files has it: ln(1 + 3.5 / 1.5) is below ln 4; one of 6: ln(1 + 5.5 / 1.5) above."""
     texts = {f"{number}.py": {"code": "tree" if number == 0 else "x"} for number in range(files)}
-    words, does_distinguish = FileReasons(make_context(texts, "tree")).words(0)
+    words, does_distinguish = FileReasons(make_context(texts, "tree")).words.shared(0)
     assert words == ["tree"]
     assert does_distinguish is distinguishes
 

@@ -464,9 +464,8 @@ class Localization:
             matches = self.reranked.matches(old_place)
             if not matches:
                 continue
-            words = [
-                self.stage_one.reasons.describe_match(asked, answer) for asked, answer in matches
-            ]
+            spelling = self.stage_one.reasons.spelling
+            words = [spelling.describe_match(asked, answer) for asked, answer in matches]
             text = f"Moved up from rank {old_place + 1} by stage two: {', '.join(words)}"
             reasons[file] = Reason("terms", text)
         return reasons

@@ -17,7 +17,7 @@ from tosloc.rank.explain.functions import (
     score_functions,
 )
 from tosloc.rank.explain.later_fixes import find_later_fix
-from tosloc.rank.explain.reasons import RepositoryLookups
+from tosloc.rank.explain.lookups import RepositoryLookups
 
 __all__ = [
     "FUNCTION_DEPTH",

@@ -20,7 +20,10 @@ from tosloc.core.arrays import BoolArray, FloatArray
 from tosloc.git.fixes import first_issue
 from tosloc.git.repository import Repository, decode_text
 from tosloc.paths.classify import is_hidden_class
-from tosloc.rank.explain.reasons import FileReasons, PastChange, RepositoryLookups, day
+from tosloc.rank.explain.change_reasons import PastChange
+from tosloc.rank.explain.lookups import RepositoryLookups
+from tosloc.rank.explain.reasons import FileReasons
+from tosloc.rank.explain.wording import day
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.reports.text import is_issue_template, without_addresses
 from tosloc.retrieval.texts import bm25, top_k
@@ -49,7 +52,7 @@ def collect_background(
     None, only the earlier changes are.
     """
     earlier = []
-    for change in reasons.past():
+    for change in reasons.changes.past():
         # One shared word is chance.
         if len(change.words) > 1:
             earlier.append(change)
@@ -191,10 +194,11 @@ def _matches_by_words(
     kept = kept & ~is_hidden_class(context.version.file_class) & ~are_templates
     best = top_k(np.where(kept, scores, -np.inf), _WORD_CANDIDATES)
     for file in best[kept[best]].tolist():
-        words, _ = reasons.words(file)
+        words, _ = reasons.words.shared(file)
         rare = [word for word in words if word not in common]
-        if len(rare) > 1 or (rare and reasons.name_words(file)):
-            yield file, Reason("words", f"Matching words: {reasons.join_words([*rare, *words])}")
+        if len(rare) > 1 or (rare and reasons.words.in_name(file)):
+            matching = reasons.spelling.join_words([*rare, *words])
+            yield file, Reason("words", f"Matching words: {matching}")
 
 
 def mentioned_files(context: QueryContext) -> dict[int, str]:

@@ -20,7 +20,8 @@ from tosloc.core.reports import BugReport
 from tosloc.git.fixes import first_issue, is_fix_message, reverted_commits
 from tosloc.git.process import CommitInfo
 from tosloc.git.repository import Repository
-from tosloc.rank.explain.reasons import RepositoryLookups, day
+from tosloc.rank.explain.lookups import RepositoryLookups
+from tosloc.rank.explain.wording import day
 from tosloc.rank.features.named_history import MAX_DOCUMENTS, touched_rows
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.reports.mentions import CLOSES, NAMES, NUMBER, find_mentions, own_id

@@ -40,7 +40,9 @@ from tosloc.core.arrays import (
 from tosloc.core.errors import MissingExtra
 from tosloc.core.rankings import splice_head_above_rest
 from tosloc.rank import features
-from tosloc.rank.explain.reasons import MIN_SIMILARITY_ONE_WORD, FileReasons, RepositoryLookups
+from tosloc.rank.explain.change_reasons import MIN_SIMILARITY_ONE_WORD
+from tosloc.rank.explain.lookups import RepositoryLookups
+from tosloc.rank.explain.reasons import FileReasons
 from tosloc.rank.features.evidence import find_asserted, raise_asserted
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.retrieval.texts import top_k
@@ -377,11 +379,11 @@ class StageOneResult:
         words: list[str] = []
         distinguish = False
         if "words" in lifted:
-            words, distinguish = self.reasons.words(file)
-        by_words = self.reasons.describe_words(words, functions, listed) if words else None
+            words, distinguish = self.reasons.words.shared(file)
+        by_words = self.reasons.words.describe(words, functions, listed) if words else None
         pointer = self._pointer(file, lifted, functions)
-        named = self.reasons.named_change(file, lookups)
-        in_range = self.reasons.changed_in_range(file, lookups)
+        named = self.reasons.changes.named_change(file, lookups)
+        in_range = self.reasons.changes.changed_in_range(file, lookups)
         if named is not None and in_range is not None and named.commit == in_range.commit:
             in_range = None
         cited = {reason.commit for reason in (named, in_range) if reason is not None}
@@ -392,7 +394,7 @@ class StageOneResult:
         candidates = [
             pointer,
             named,
-            self.reasons.message(file),
+            self.reasons.pointers.message(file),
             in_range,
             *changes[:1],
             by_words if distinguish else None,
@@ -415,11 +417,11 @@ class StageOneResult:
         """Return the reason that the report itself points to the file."""
         pointer = None
         if "frame" in lifted or self.asserted[file] > 0:
-            pointer = self.reasons.frame(file)
+            pointer = self.reasons.pointers.frame(file)
         if pointer is None:
-            pointer = self.reasons.name(file)
+            pointer = self.reasons.pointers.name(file)
         if pointer is None and "name" in lifted:
-            pointer = self.reasons.defined_name(file, functions)
+            pointer = self.reasons.pointers.defined_name(file, functions)
         return pointer
 
     def _changes(
@@ -428,16 +430,16 @@ class StageOneResult:
         """Yield the best earlier change, and a second one if it is similar enough."""
         if "past" not in lifted:
             return
-        for position, change in enumerate(self.reasons.past(file)[:2]):
+        for position, change in enumerate(self.reasons.changes.past(file)[:2]):
             if position == 0 or change.similarity >= MIN_SIMILARITY_ONE_WORD:
-                yield self.reasons.describe_change(change, lookups)
+                yield self.reasons.changes.describe_change(change, lookups)
 
     def _path_words(self, file: int, words: Sequence[str]) -> Reason | None:
         """Return the words of the file's name, if not all are shown as ``words`` of its text."""
-        name_words = self.reasons.name_words(file)
+        name_words = self.reasons.words.in_name(file)
         if set(name_words) <= set(words):
             return None
-        return Reason("path", f"The path contains {self.reasons.join_words(name_words)}")
+        return Reason("path", f"The path contains {self.reasons.spelling.join_words(name_words)}")
 
     def _counterpart(self, file: int) -> Reason | None:
         """Return the reason that a first file is a test of the file, or tested by it."""

@@ -14,7 +14,8 @@ from tosloc.core.answers import Hit, SuspectChange
 from tosloc.core.errors import pluralize
 from tosloc.git.history import changed_paths
 from tosloc.git.repository import Repository
-from tosloc.rank.explain.reasons import FileReasons, RepositoryLookups
+from tosloc.rank.explain.lookups import RepositoryLookups
+from tosloc.rank.explain.reasons import FileReasons
 from tosloc.rank.features.named_history import BlamedCommit, NamedHistory
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.suspects.candidates import Candidates, collect_candidates

@@ -1,0 +1,171 @@
+"""Reasons that the report itself points to a file: a frame, a name or a message."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Final
+
+from tosloc.code.functions import FunctionFacts
+from tosloc.core.answers import Reason
+from tosloc.rank.explain.wording import shorten
+from tosloc.rank.features.query_context import QueryContext
+from tosloc.rank.features.text_features import find_defined_names
+from tosloc.reports.traces import Frame
+from tosloc.retrieval.paths import file_stem
+
+MAX_NAMESAKES: Final = 5
+"""A name that more files have is no reason for one of them."""
+_PATH: Final = re.compile(
+    r"(?<![\w$.\-/\\])[/\\]{0,3}+"
+    r"((?:[\w.\-$]+[/\\])*[\w.\-$]*[\w\-$]\.[A-Za-z][A-Za-z+]{0,7})(?![\w(])"
+)
+_MODULE: Final = re.compile(r"(?<![\w./\\])[a-z_]\w*(?:\.[A-Za-z_]\w*){1,8}")
+
+
+class PointerReasons:
+    """Reasons that the report names a file; a file is its number in the version."""
+
+    def __init__(self, context: QueryContext) -> None:
+        self._context = context
+        self._paths = context.version.paths
+
+    def _row(self, file: int) -> int:
+        """Return the path row of a file."""
+        return int(self._paths.path_ids[file])
+
+    def frame(self, file: int) -> Reason | None:
+        """Return the first stack frame in the file; its line is that of the report's version."""
+        row = self._row(file)
+        for trace in self._context.query.places.locations.traces:
+            for location in trace:
+                rows = self._context.named_files.find_rows(location)
+                # A single location without a method may be no stack frame.
+                if row in rows and (len(trace) > 1 or location.method):
+                    return _frame_reason(location, len(rows))
+        return None
+
+    def name(self, file: int) -> Reason | None:
+        """Return the reason that the report writes the file's path, its module or its name."""
+        row = self._row(file)
+        if row in self._spelling_by_row:
+            return Reason("name", f"The report names {self._spelling_by_row[row]}")
+        stem = file_stem(self._paths.table.paths[row])
+        looks_like_name = stem[:1].isupper() or "_" in stem
+        if stem not in self._context.query.names.mentions or not looks_like_name:
+            return None
+        namesakes = len(self._paths.find_by_stem(stem))
+        if namesakes > MAX_NAMESAKES:
+            return None
+        if self._paths.table.compound_stem[row]:
+            verb = f"names {stem}"
+        else:
+            verb = f"contains {stem}, the file's name"
+        return Reason("name", f"The report {verb}{_one_of(namesakes)}")
+
+    @cached_property
+    def _spelling_by_row(self) -> dict[int, str]:
+        """Path row -> how the report spells the file, for files that a spelling means alone."""
+        spellings: dict[int, str] = {}
+        paths = self._paths.table.paths
+        for source in (self._context.query.text.title, self._context.query.text.written):
+            for spelling in dict.fromkeys(_PATH.findall(source)):
+                rows = self._paths.find_by_frame_path(spelling)
+                if len(rows) == 1 and not self._is_foreign(spelling):
+                    spellings.setdefault(rows[0], _common_path_end(spelling, paths[rows[0]]))
+            for spelling in dict.fromkeys(_MODULE.findall(source)):
+                row = self._find_module(spelling)
+                if row is not None:
+                    spellings.setdefault(row, spelling)
+        locations = self._context.query.places.locations
+        # What a build could not make has no line.
+        failed = (trace[0] for trace in locations.traces if not trace[0].line)
+        for location in (*locations.paths, *locations.links, *failed):
+            rows = list(self._context.named_files.find_rows(location))
+            if len(rows) == 1 and not location.method:
+                spellings.setdefault(rows[0], location.path)
+        for name, name_rows, _ in self._context.named_files.by_compound_name:
+            for row in name_rows:
+                spellings.setdefault(row, name.written)
+        return spellings
+
+    def _is_foreign(self, spelling: str) -> bool:
+        """Return whether a path is within a link to a file of another project."""
+        foreign_projects = self._context.query.places.foreign_projects
+        return any(f"/{project}/" in spelling for project in foreign_projects)
+
+    def _find_module(self, dotted: str) -> int | None:
+        """Return the path row of the module that a dotted name begins with.
+
+        The longest beginning of two names or more that means exactly one file counts.
+        """
+        names = dotted.split(".")
+        for length in range(len(names), 1, -1):
+            module = ".".join(names[:length])
+            for qualified in (module, f"{module}.__init__"):
+                rows = self._paths.find_by_class(qualified)
+                if len(rows) == 1:
+                    return rows[0]
+        return None
+
+    def defined_name(self, file: int, functions: FunctionFacts | None = None) -> Reason | None:
+        """Return the reason that the file defines a function or type that the report names.
+
+        The name must have two words or more, and few files may define it. Terms have neither
+        capitals nor underscores; if the file's ``functions`` are given, one must have exactly the
+        name.
+        """
+        row = int(self._context.version.text.rows[file])
+        function_names = {name for _, name in functions.last_names} if functions else set()
+        heaviest_first = sorted(find_defined_names(self._context), key=lambda name: -name.weight)
+        for defined in heaviest_first:
+            written = defined.name.written
+            if function_names and written not in function_names:
+                continue
+            if defined.name.compound and defined.files <= MAX_NAMESAKES and row in defined.rows:
+                others = f" (one of {defined.files} files that do)" if defined.files > 1 else ""
+                return Reason("name", f"Defines {written}, which the report names{others}")
+        return None
+
+    def message(self, file: int) -> Reason | None:
+        """Return the reason that a string of the file contains a message of the report."""
+        row = int(self._context.version.text.rows[file])
+        message = self._context.messages.find(row)
+        if message is None or not message.is_distinctive:
+            return None
+        return Reason("message", f'A string in the file contains "{shorten(message.text)}"')
+
+
+def _frame_reason(location: Frame, files: int) -> Reason:
+    """Return a stack frame as a reason; ``files`` is the number of files that it can mean."""
+    class_name = location.type.rpartition(".")[2]
+    names = ".".join(filter(None, (class_name, location.method)))
+    sentence = f"Stack frame {names}" if names else "Stack frame"
+    lines = None
+    if location.line:
+        sentence += f", line {location.line} in the report's version"
+        lines = (location.line, location.line)
+    elif not names:
+        sentence += f" in {location.place.rpartition('/')[2]}"
+    return Reason("frame", f"{sentence}{_one_of(files)}", lines=lines)
+
+
+def _common_path_end(spelling: str, path: str) -> str:
+    """Return the end of a path as far as a report's spelling of it agrees.
+
+    >>> _common_path_end("github.com/x/y/blob/12ab/src/a.py", "src/a.py")
+    'src/a.py'
+    >>> _common_path_end("..\\\\lib\\\\a.py", "src/a.py")
+    'a.py'
+    """
+    names = path.split("/")
+    spelled_names = spelling.replace("\\", "/").split("/")
+    for length in range(len(names), 0, -1):
+        if names[-length:] == spelled_names[-length:]:
+            return "/".join(names[-length:])
+    return ""
+
+
+def _one_of(files: int) -> str:
+    """Return a remark that a name is that of several files; "" if it is not."""
+    return f" (one of {files} files with this name)" if files > 1 else ""
