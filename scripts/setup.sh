@@ -21,7 +21,7 @@ newest_python() {
 # Return at once if that is done.
 set_up() {
     local extra="${1:-}" python wanted
-    wanted="$(cat pyproject.toml constraints.txt <(pwd) | cksum)"
+    wanted="$(cat pyproject.toml constraints.txt action/requirements.txt <(pwd) | cksum)"
     if .venv/bin/python -c '' 2>/dev/null &&
         [[ "$(cat .venv/.ready-dev 2>/dev/null)" == "$wanted" ||
             (-z "$extra" && "$(cat .venv/.ready 2>/dev/null)" == "$wanted") ]]; then
@@ -36,6 +36,10 @@ set_up() {
         python="$(newest_python)"
         "$python" -m venv --clear .venv
     fi
+    # pip checks hashes of all packages of a command or of none, and an editable folder has none. So
+    # the dependencies come first; the tools of the tests are checked by their versions only.
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check \
+        --require-hashes --requirement action/requirements.txt >&2
     .venv/bin/python -m pip install --quiet --disable-pip-version-check \
         --constraint constraints.txt --editable ".${extra:+[$extra]}" >&2
     echo "$wanted" >".venv/.ready${extra:+-$extra}"
