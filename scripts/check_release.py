@@ -37,6 +37,8 @@ def find_problems(root: Path, tag: str, paths: list[str]) -> list[str]:
     if not re.search(heading, changelog, re.M):
         problems.append(f"CHANGELOG.md: there is no section ## [{version}] - YYYY-MM-DD")
     for path in paths:
+        if path.startswith("changelog.d/") and path != "changelog.d/README.md":
+            problems.append(f"{path}: is not in CHANGELOG.md; see {EXPLAINED_IN}")
         if path != EXPLAINED_IN and PLACEHOLDER.encode() in (root / path).read_bytes():
             problems.append(f"{path}: contains {PLACEHOLDER}; see {EXPLAINED_IN}")
     return problems

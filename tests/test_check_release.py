@@ -46,6 +46,13 @@ def test_a_missing_section_of_the_changelog_is_a_problem(check):
     assert problems == ["CHANGELOG.md: there is no section ## [1.2.0] - YYYY-MM-DD"]
 
 
+def test_a_fragment_that_is_not_in_the_changelog_is_a_problem(check):
+    problems = check(changes={"changelog.d/+julia.added.md": "Frames of Julia are read.\n"})
+    assert problems == [
+        "changelog.d/+julia.added.md: is not in CHANGELOG.md; see docs/releasing.md"
+    ]
+
+
 def test_a_placeholder_is_a_problem_except_where_it_is_explained(check):
     problems = check(changes={"README.md": f"git clone https://github.com/{PLACEHOLDER}\n"})
     assert problems == [f"README.md: contains {PLACEHOLDER}; see docs/releasing.md"]

@@ -52,10 +52,35 @@ def test_addresses_of_the_package_are_those_of_the_source():
 def test_pre_commit_uses_the_tested_versions():
     constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
-    hooks = config["repos"][0]["hooks"]
-    versions = {version for hook in hooks for version in hook["additional_dependencies"]}
-    assert len(hooks) == 3
+    versions = set()
+    for hook in config["repos"][0]["hooks"]:
+        versions.update(hook.get("additional_dependencies", ()))
+    assert len(versions) == 2
     assert versions <= set(constraints)
+
+
+@pytest.mark.parametrize(
+    ("message", "is_refused"),
+    [
+        ("Read frames of Julia\n\nUsers report them.\n", False),
+        ("Read frames of Julia\n# Please enter the message\n", False),
+        (f"{72 * 'a'}\n\n{100 * 'b'}\n", False),
+        (f"{73 * 'a'}\n", True),
+        ("Read frames\nof Julia\n", True),
+    ],
+    ids=["with a body", "a subject alone", "72 characters", "73 characters", "no empty line"],
+)
+def test_pre_commit_refuses_a_subject_that_is_no_short_line(message, is_refused):
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    [hook] = [hook for hook in config["repos"][0]["hooks"] if hook["id"] == "subject"]
+    assert bool(re.search(hook["entry"], message)) == is_refused
+
+
+def test_fragments_of_the_changelog_have_a_known_type():
+    types = {kind["directory"] for kind in PYPROJECT["tool"]["towncrier"]["type"]}
+    fragments = [path.name for path in (ROOT / "changelog.d").iterdir() if path.name != "README.md"]
+    known = re.compile(rf"(?:\d+|\+[\w-]+)\.(?:{'|'.join(types)})\.md")
+    assert [name for name in fragments if not known.fullmatch(name)] == []
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
