@@ -66,7 +66,7 @@ class World:
     @property
     def newest_version(self):
         """The before-fix version of the newest report, which has the odd files."""
-        return self.experiment.dataset.cases[-1].version
+        return self.experiment.dataset.cases[-1].before_commit
 
     @property
     def past_case(self):

@@ -157,7 +157,7 @@ def make_world(world, tmp_path_factory):
 def past_ranking(world, ranker):
     """Return the ranking of the past report in its version by each ranker."""
     case = world.past_case
-    return open_ranker(world, ranker, case.version)(case.report)
+    return open_ranker(world, ranker, case.before_commit)(case.report)
 
 
 @pytest.mark.parametrize("kind", [*PLANT_KINDS, *LABELS, RENUMBERED])
@@ -166,16 +166,16 @@ def test_other_worlds_have_the_same_report(world, make_world, kind):
     case = make_world(kind).past_case
     assert case.report == world.past_case.report
     if kind == INSIDE_VERSION:
-        assert case.version != world.past_case.version
+        assert case.before_commit != world.past_case.before_commit
     else:
-        assert case.version == world.past_case.version
+        assert case.before_commit == world.past_case.before_commit
 
 
 @pytest.mark.parametrize("kind", [*PLANT_KINDS, *LABELS, RENUMBERED])
 def test_what_must_not_matter_changes_no_ranking(ranker, past_ranking, make_world, kind):
     other_world = make_world(kind)
     case = other_world.past_case
-    ranking = open_ranker(other_world, ranker, case.version)(case.report)
+    ranking = open_ranker(other_world, ranker, case.before_commit)(case.report)
     assert ranking.paths == past_ranking.paths
     assert ranking.scores == pytest.approx(past_ranking.scores, rel=1e-5, abs=1e-6)
 
@@ -183,7 +183,7 @@ def test_what_must_not_matter_changes_no_ranking(ranker, past_ranking, make_worl
 def test_the_past_changes_rankings(ranker, world, past_ranking, make_world):
     """Another early fix changes the answers of all that read history: the test above can fail."""
     case = world.past_case
-    ranking = open_ranker(make_world(OTHER_PAST), ranker, case.version)(case.report)
+    ranking = open_ranker(make_world(OTHER_PAST), ranker, case.before_commit)(case.report)
     # BLUiR reads earlier fixes only as an option of the paper, which its settings leave out.
     if ranker in {"constant", "bluir"}:
         assert ranking == past_ranking

@@ -235,7 +235,7 @@ def test_table_2_counts_words(reproduce, toys):
     report_lengths = []
     with Repository(toys["ash"].git.path) as repo:
         for case in load_dataset(repo, toys["ash"].write_reports()).cases:
-            texts = repo.texts(repo.snapshot(case.version, [".java"]).blobs)
+            texts = repo.texts(repo.snapshot(case.before_commit, [".java"]).blobs)
             longest_files.append(max(count_words(decode_text(text)) for _, text in texts))
             report_lengths.append(count_words(f"{case.report.summary} {case.report.description}"))
     assert numbers["longest file", "ash"] == pytest.approx(np.mean(longest_files))

@@ -131,7 +131,7 @@ def find_case(experiment, identity):
 @pytest.fixture(scope="module")
 def compared_localization(localizer, experiment, compared_case):
     """Return the localization of each of the compared reports in its before-fix version."""
-    version = localizer.open_version(experiment.indexed, compared_case.version)
+    version = localizer.open_version(experiment.indexed, compared_case.before_commit)
     return localizer.localization(compared_case.report, version)
 
 
@@ -169,7 +169,7 @@ def localizing_candidates(compared_localization):
 def test_localizing_has_the_candidates_of_training(localizing_candidates, training_candidates):
     assert localizing_candidates.paths == training_candidates.paths
     assert localizing_candidates.blobs == training_candidates.blobs
-    assert localizing_candidates.version == training_candidates.version
+    assert localizing_candidates.commit == training_candidates.commit
     expected = pytest.approx(training_candidates.scores, rel=1e-5, abs=1e-5)
     assert localizing_candidates.scores == expected
 
@@ -203,7 +203,7 @@ def newest_case(experiment):
 @pytest.fixture
 def localization(localizer, experiment, newest_case):
     """Return the localization of the newest report in its before-fix version."""
-    version = localizer.open_version(experiment.indexed, newest_case.version)
+    version = localizer.open_version(experiment.indexed, newest_case.before_commit)
     return localizer.localization(newest_case.report, version)
 
 
@@ -223,11 +223,11 @@ def test_a_carried_version_is_searched_as_in_the_repository(
     localizer, experiment, newest_case, tmp_path
 ):
     """But only a repository tells which commits are after a release that worked."""
-    version = experiment.indexed.prepare(newest_case.version)
+    version = experiment.indexed.prepare(newest_case.before_commit)
     localizer.model.with_version(version).save(tmp_path / "checkpoint")
     description = newest_case.report.description.replace("It worked in 1.0.", "")
     report = replace(newest_case.report, description=description)
-    opened_version = localizer.open_version(experiment.indexed, newest_case.version)
+    opened_version = localizer.open_version(experiment.indexed, newest_case.before_commit)
     localization = localizer.localization(report, opened_version)
     carried = Localizer.load(tmp_path / "checkpoint").localization(report)
     assert carried.ranking == localization.ranking
@@ -364,7 +364,7 @@ def test_candidates_know_their_case(examples):
     for example in examples:
         for candidates in (example.candidates, example.training_candidates):
             assert candidates.report == example.case.report
-            assert candidates.version == example.case.version
+            assert candidates.commit == example.case.before_commit
             assert candidates.fixed_at == example.case.fixed_at
             assert candidates.relevant == 1
             assert len(candidates.blobs) == len(candidates.paths)

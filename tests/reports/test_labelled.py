@@ -86,7 +86,8 @@ def test_cases(history, tmp_path):
     )
     data = load(history, path)
     found = [
-        (one.report.id, one.fix_commit, one.version, one.listed, one.fixed) for one in data.cases
+        (one.report.id, one.fix_commit, one.before_commit, one.listed, one.fixed)
+        for one in data.cases
     ]
     assert found == [
         ("5", "", second, ("B.java", "New.java"), ("B.java", "New.java")),
@@ -132,7 +133,7 @@ def test_merge_counts_from_its_first_parent(repository, tmp_path):
     main = repository.commit({"Main.java": "1"}, parents=[root])
     merge = repository.commit({"Side.java": "1"}, "merge", parents=[main, side])
     [case] = load(repository, lines(tmp_path, report("1", merge, ["Side.java", "Main.java"]))).cases
-    assert case.version == main
+    assert case.before_commit == main
     assert case.fixed == ("Main.java",)
 
 

@@ -299,7 +299,7 @@ def test_form_lines_are_those_of_the_template_and_of_earlier_reports():
     shared_lines = SharedLines(["which depot", "which shop"], np.array([1.0, 5.0]))
     context = RerankingContext(
         history=replace(HISTORY_INDEX, shared_lines=shared_lines),
-        template=lambda version: frozenset({f"which part of {version}"}),
+        template=lambda commit: frozenset({f"which part of {commit}"}),
     )
     form_lines = context.form_lines(report(opened=5), "v")
     assert form_lines == {"which depot", "which part of v"}
@@ -313,7 +313,7 @@ def test_the_form_adds_no_score(vocabulary, context):
     reranker._vocabulary = vocabulary
     tables = {side: np.eye(len(vocabulary), dtype=np.float32) for side in SIDES}
     reranker._encoder = DualEncoder(tables, {"content": 1.0, "history": 1.0})
-    scores, _ = reranker._score_by_terms(asked, replace(context, template=lambda version: form))
+    scores, _ = reranker._score_by_terms(asked, replace(context, template=lambda commit: form))
     expected, _ = reranker._score_by_terms(without, context)
     unread, _ = reranker._score_by_terms(asked, context)
     assert scores == pytest.approx(expected)
@@ -408,5 +408,5 @@ def test_documents_of_the_second_of_opening_are_not_known(context):
 
 def test_commits_that_the_version_lacks_are_not_known(context):
     all_but_the_first = np.array([commit != 0 for commit in range(8)])
-    histories = make_histories(context, 2 * TWO_YEARS, contained=lambda version: all_but_the_first)
+    histories = make_histories(context, 2 * TWO_YEARS, contained=lambda commit: all_but_the_first)
     assert histories[0].keys() == {"cooki", "socket"}

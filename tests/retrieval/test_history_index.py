@@ -132,7 +132,7 @@ class Project:
         self.case = Case(
             report=BugReport("7", "Tree tree breaks", frames, opened),
             fix_commit=self.fix,
-            version=self.before,
+            before_commit=self.before,
             fixed_at=400,
             listed=("a/New.java", "a/Tree.java"),
             fixed=("a/Tree.java",),
@@ -188,7 +188,7 @@ def test_a_fix_is_not_known_in_the_version_before_it(project):
 
 
 def test_without_known_fixes_commits_that_fix_stand_in_for_reports(project):
-    case = replace(project.case, fix_commit="", version=project.fix)
+    case = replace(project.case, fix_commit="", before_commit=project.fix)
     reports = project.index([case]).reports
     assert reports.ids == [project.fix]
     assert reports.commit_ids == [project.fix]
@@ -197,7 +197,7 @@ def test_without_known_fixes_commits_that_fix_stand_in_for_reports(project):
 
 
 def test_labels_without_a_fix_change_nothing_but_the_reports(project):
-    case = replace(project.case, fix_commit="", version=project.before)
+    case = replace(project.case, fix_commit="", before_commit=project.before)
     with_fix = to_arrays({"history": project.index([project.case])})
     with_version = to_arrays({"history": project.index([case])})
     different = {

@@ -50,15 +50,21 @@ class Case:
     report: BugReport
     """The report, which is all that a ranker sees of the case."""
     fix_commit: str
-    """Full id of the fixing commit; "" if the data names only the version."""
-    version: str
-    """Full id of the before-fix version: the fix's first parent, unless the data names another."""
+    """Full id of the fixing commit; "" if the data names only the commit before the fix."""
+    before_commit: str
+    """Full id of the commit before the fix, whose files are ranked.
+
+    It is the first parent of the fix, unless the data names another commit.
+    """
     fixed_at: int
-    """Committer time of the fix (of the version if the fix is not known): seconds since 1970."""
+    """Committer time of the fix, or of ``before_commit`` if the fix is not known.
+
+    It is in seconds since 1970.
+    """
     listed: tuple[str, ...]
     """Source files that the data lists as fixed, sorted."""
     fixed: tuple[str, ...]
-    """The listed files that exist in the version: the ground truth."""
+    """The listed files that exist at ``before_commit``: the ground truth."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -407,11 +407,11 @@ class Repository(process.Git):
             lines = output.read().decode("utf-8", "surrogateescape").split("\n")
         return [line for line in lines if line]
 
-    def authors(self, commit_ids: Sequence[str], version: str) -> dict[str, str]:
-        """Return the author's name of each commit that exists, by the ``.mailmap`` of a version."""
+    def authors(self, commit_ids: Sequence[str], commit: str) -> dict[str, str]:
+        """Return the author's name of each commit that exists, by ``.mailmap`` at ``commit``."""
         if not commit_ids:  # git would list HEAD
             return {}
-        mailmap = ("-c", f"mailmap.blob={version}:.mailmap")
+        mailmap = ("-c", f"mailmap.blob={commit}:.mailmap")
         command = "log --no-walk=unsorted --ignore-missing --stdin".split()
         with self.stream([*mailmap, *command, "--format=%H %aN"], commit_ids) as output:
             lines = output.read().decode("utf-8", "replace").split("\n")

@@ -104,10 +104,10 @@ def context_for(
         cases += experiment.parts["validation"]
     for technique_class in techniques:
         cases += technique_class.select_training_cases(experiment.parts["train"])
-    versions = dict.fromkeys(case.version for case in cases)
+    commits = dict.fromkeys(case.before_commit for case in cases)
     files = ParsedFiles.read(
         indexed.repo,
-        [indexed.snapshot(version) for version in versions],
+        [indexed.snapshot(commit) for commit in commits],
         experiment.config.run.jobs,
         progress,
         complexity=any(technique_class.needs_complexity for technique_class in techniques),
@@ -135,7 +135,7 @@ def _write_runs(
 
     def rankings(split: str, cases: Sequence[Case]) -> Iterator[Ranking]:
         for case in track(cases, f"ranking {split} by {baseline.name}", progress):
-            yield baseline.rank(case.report, experiment.indexed.snapshot(case.version))
+            yield baseline.rank(case.report, experiment.indexed.snapshot(case.before_commit))
 
     for split in splits:
         if not is_finished(folder, split):

@@ -68,15 +68,15 @@ def collect_reports(
                 if not truth:
                     continue
                 culprit = max(truth, key=lambda commit: (truth[commit], commit))
-                history = _list_history(repository, case.version)
-                scores = score_suspects(localizer, case.report, case.version)
+                history = _list_history(repository, case.before_commit)
+                scores = score_suspects(localizer, case.report, case.before_commit)
                 reports.append(SimulatedReport(history, history.index(culprit), scores))
     return reports
 
 
-def _list_history(repository: Repository, version: str) -> list[str]:
-    """Return the ids of all commits that a version contains, parents before children."""
-    with repository.stream(["rev-list", "--topo-order", "--reverse", version]) as output:
+def _list_history(repository: Repository, commit: str) -> list[str]:
+    """Return the ids of all commits that ``commit`` contains, parents before children."""
+    with repository.stream(["rev-list", "--topo-order", "--reverse", commit]) as output:
         return output.read().decode("ascii").split()
 
 

@@ -62,14 +62,14 @@ def rank_with_bm25s(
 
         def rankings() -> Iterator[Ranking]:
             whole_files = WholeFiles(repo)
-            version = ""
+            commit = ""
             scores: ReportScores | None = None
             for case in track(cases, "ranking by bm25s", progress):
                 # Cases of one version follow each other, so that it is indexed once.
-                if scores is None or case.version != version:
-                    version = case.version
-                    scores = whole_files.index(experiment.indexed.snapshot(version))
-                paths = experiment.indexed.snapshot(version).paths
+                if scores is None or case.before_commit != commit:
+                    commit = case.before_commit
+                    scores = whole_files.index(experiment.indexed.snapshot(commit))
+                paths = experiment.indexed.snapshot(commit).paths
                 yield Ranking.from_scores(case.report.id, paths, scores(case.report))
 
         header = experiment.run_header(_COMMAND)

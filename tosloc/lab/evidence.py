@@ -97,13 +97,13 @@ def _contexts(experiment: ExperimentContext, cases: Sequence[Case]) -> Iterator[
     templates = IssueTemplates(experiment.repo)
     for start in range(0, len(cases), BLOCK_REPORTS):
         block = cases[start : start + BLOCK_REPORTS]
-        snapshots = [experiment.indexed.snapshot(case.version) for case in block]
+        snapshots = [experiment.indexed.snapshot(case.before_commit) for case in block]
         corpus = experiment.indexed.load_facts(first_path_by_blob(snapshots))
         table = PathTable.of(experiment.repo.path_names.names)
         for case, snapshot in zip(block, snapshots, strict=True):
-            contained = experiment.history.ancestors(case.version)
+            contained = experiment.history.ancestors(case.before_commit)
             known = experiment.history_index.as_of(case.report.opened_seconds, contained)
-            form_lines = templates.of_commit(case.version) | known.shared_lines
+            form_lines = templates.of_commit(case.before_commit) | known.shared_lines
             query = Query(case.report, form_lines, known.releases.projects)
             yield QueryContext(query, VersionIndex(corpus, snapshot, table), known)
 

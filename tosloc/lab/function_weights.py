@@ -195,15 +195,13 @@ def _function_tables(project: Project, work: Path, config: Config) -> Iterator[F
         templates = IssueTemplates(repo)
         shared_lines = experiment.history_index.shared_lines
         projects = Releases.read(repo).projects
-        versions = dict.fromkeys(case.version for case in cases)
-        experiment.indexed.build_facts(
-            [experiment.indexed.snapshot(version) for version in versions]
-        )
+        commits = dict.fromkeys(case.before_commit for case in cases)
+        experiment.indexed.build_facts([experiment.indexed.snapshot(commit) for commit in commits])
         for case, version, facts in read_versions(experiment.indexed, cases):
             changed = changed_functions(labelled[case.report.id].functions, facts)
             if changed.in_version:
                 files = first_files(run.ranking(case.report.id), version, facts)
-                template = templates.of_commit(case.version)
+                template = templates.of_commit(case.before_commit)
                 shared = shared_lines.as_of(case.report.opened_seconds)
                 query = Query(case.report, template | shared, projects, version.has_term)
                 yield _table(query, version, files, changed.in_version)

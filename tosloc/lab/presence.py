@@ -166,7 +166,7 @@ def _read_versions(
     with FactStore(indexed.store_path) as store:
         for start in range(0, len(cases), BLOCK_REPORTS):
             block = cases[start : start + BLOCK_REPORTS]
-            snapshots = [repo.snapshot(case.version, indexed.suffixes) for case in block]
+            snapshots = [repo.snapshot(case.before_commit, indexed.suffixes) for case in block]
             corpus = read_facts(store, first_path_by_blob(snapshots), lizard=indexed.lizard)
             for case, snapshot in zip(block, snapshots, strict=True):
                 yield case, VersionIndex(corpus, snapshot, table)
@@ -185,9 +185,9 @@ class _Host:
         project, report = visitor
         report = replace(report, opened=case.report.opened)
         experiment = self._experiment
-        commits = experiment.history.ancestors(case.version)
+        commits = experiment.history.ancestors(case.before_commit)
         history = experiment.history_index.as_of(report.opened_seconds, commits)
-        form_lines = self._templates.of_commit(case.version) | history.shared_lines
+        form_lines = self._templates.of_commit(case.before_commit) | history.shared_lines
         query = Query(report, form_lines, history.releases.projects, version.has_term)
         context = QueryContext(query, version, history)
         stage_one, temperature = experiment.shipped(case)

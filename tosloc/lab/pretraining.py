@@ -237,10 +237,8 @@ def _make_tables(
             raise ToslocError(
                 f"{project.reports}: none of its {number} is in the split {project.judged}"
             )
-        versions = dict.fromkeys(case.version for case in (*learned, *judged))
-        experiment.indexed.build_facts(
-            [experiment.indexed.snapshot(version) for version in versions]
-        )
+        commits = dict.fromkeys(case.before_commit for case in (*learned, *judged))
+        experiment.indexed.build_facts([experiment.indexed.snapshot(commit) for commit in commits])
         extraction = experiment.extraction(folder, names)
         judged_blocks = extraction.run(judged, 0, jobs=1)
         if project.part == project.judged:
@@ -262,10 +260,10 @@ def _sample_tables(
     blocks: Sequence[Path], cases: Sequence[Case], names: tuple[str, ...]
 ) -> Iterator[FeatureTable]:
     """Yield the tables in the blocks with a sample of their files."""
-    version_by_report = {case.report.id: case.version for case in cases}
+    commit_by_report = {case.report.id: case.before_commit for case in cases}
     for table in read_blocks(blocks):
         columns = dict(zip(names, table.rows.T.astype(np.float64), strict=True))
-        yield sample_table(table, columns, SAMPLED_FILES, version_by_report[table.report])
+        yield sample_table(table, columns, SAMPLED_FILES, commit_by_report[table.report])
 
 
 def _try_tables(pretraining: Pretraining, project: Project) -> tuple[str, ProjectTables | str]:

@@ -114,7 +114,7 @@ def find_inducing_commits(
     Each has the number of these lines. Only source files that are no tests count, and only commits
     older than the report. Lines that the fix moves within a file do not count.
     """
-    fix = f"{case.fix_commit} {case.version}"
+    fix = f"{case.fix_commit} {case.before_commit}"
     changed: dict[str, list[int]] = {}
     for patch in _source_patches(repository, [fix], suffixes):
         lines = list(_removed_lines(patch))
@@ -122,7 +122,7 @@ def find_inducing_commits(
             changed[patch.path] = lines
     writers: Counter[str] = Counter()
     for path, lines in changed.items():
-        writers.update(_blame(repository, case.version, path, lines))
+        writers.update(_blame(repository, case.before_commit, path, lines))
     opened = case.report.opened_seconds
     infos = repository.commits(writers)
     return {info.id: writers[info.id] for info in infos if info.committed_at < opened}
@@ -157,12 +157,12 @@ def _removed_lines(patch: FilePatch) -> Iterator[int]:
             number += not line.startswith("+")
 
 
-def _blame(repository: Repository, version: str, path: str, lines: Sequence[int]) -> Counter[str]:
-    """Return how many of some lines of a version's file each commit last wrote."""
+def _blame(repository: Repository, commit: str, path: str, lines: Sequence[int]) -> Counter[str]:
+    """Return how many of some lines of a file, as of ``commit``, each commit last wrote."""
     ranges = []
     for line in lines:
         ranges += ["-L", f"{line},{line}"]
-    command = ["blame", "-w", "-M", "--porcelain", *ranges, version, "--", path]
+    command = ["blame", "-w", "-M", "--porcelain", *ranges, commit, "--", path]
     writers: Counter[str] = Counter()
     with suppress(RepositoryError), repository.stream(command) as output:
         for header in output:
@@ -247,7 +247,7 @@ def judge_project(
             truth = kept[case.report.id]["truth"]
             if not truth:
                 continue
-            candidates = find_candidates(localizer, case.report, case.version)
+            candidates = find_candidates(localizer, case.report, case.before_commit)
             ranks = {NEWEST: _rank_newest(candidates, truth), BM25: kept[case.report.id]["bm25"]}
             judged.append(
                 JudgedReport(
@@ -301,13 +301,13 @@ def _read_or_find_truth(
     reports: dict[str, dict[str, Any]] = {}
     for case in track(cases, f"{project.name}: blaming lines", progress):
         reports[case.report.id] = {"truth": find_inducing_commits(repository, case), "bm25": None}
-    tips = [case.version for case in cases if reports[case.report.id]["truth"]]
+    tips = [case.before_commit for case in cases if reports[case.report.id]["truth"]]
     commit_ids = _list_commits(repository, tips)
     documents = index_changes(repository, commit_ids, progress=progress)
     for case in track(cases, f"{project.name}: ranking commits", progress):
         truth = reports[case.report.id]["truth"]
         if truth:
-            contained = set(_list_commits(repository, [case.version]))
+            contained = set(_list_commits(repository, [case.before_commit]))
             is_contained = [commit in contained for commit in documents.commit_ids]
             known = np.array(is_contained) & (documents.times < case.report.opened_seconds)
             query = report_terms(case.report)

@@ -174,5 +174,5 @@ class SearchableVersion:
             self.history,
             texts=texts,
             vectors=vectors,
-            template=lambda version: self.template,
+            template=lambda commit: self.template,
         )

@@ -49,7 +49,7 @@ class Candidates:
 
     report: BugReport
     """The report that is asked about."""
-    version: str
+    commit: str
     """Full id of the searched commit."""
     paths: tuple[str, ...]
     """(C,) paths."""
@@ -152,20 +152,20 @@ class RerankingContext:
     """Function from blobs to a corpus with their facts."""
     history: HistoryIndex | None = None
     """Commits and fixed reports of the project; read them through ``known_history``."""
-    contained: Callable[[str], BoolArray | None] = lambda version: None
-    """Version -> which commits of the history it contains; None for all of them."""
+    contained: Callable[[str], BoolArray | None] = lambda commit: None
+    """Function from a commit to which commits of the history it contains; None: all of them."""
     texts: TextSource | None = None
     """Function from blobs to their texts; None where no repository is available."""
     vectors: Path | None = None
     """File in which vectors of blobs are cached."""
-    template: Callable[[str], frozenset[str]] = lambda version: frozenset()
-    """Version -> lines of the templates of its issue forms; see ``IssueTemplates``."""
+    template: Callable[[str], frozenset[str]] = lambda commit: frozenset()
+    """Function from a commit to the lines of its issue forms; see ``IssueTemplates``."""
 
-    def form_lines(self, report: BugReport, version: str) -> frozenset[str]:
-        """Return the lines of issue forms that a report on a version may repeat; see ``Query``."""
+    def form_lines(self, report: BugReport, commit: str) -> frozenset[str]:
+        """Return the lines of issue forms that a report may repeat; see ``Query``."""
         assert self.history is not None
         shared_lines = self.history.shared_lines.as_of(report.opened_seconds)
-        return self.template(version) | shared_lines
+        return self.template(commit) | shared_lines
 
     def known_history(self, candidates: Candidates) -> HistoryAsOf:
         """Return the history that was known when the report was opened.
@@ -173,7 +173,7 @@ class RerankingContext:
         It is limited to the commits that the searched version contains.
         """
         assert self.history is not None
-        return self.history.as_of(candidates.opened, self.contained(candidates.version))
+        return self.history.as_of(candidates.opened, self.contained(candidates.commit))
 
 
 STAGE_ONE_ALONE: Final = "stage one"

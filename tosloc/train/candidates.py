@@ -57,14 +57,14 @@ class LabelledCandidates:
         if for_training:
             chosen = np.concatenate((chosen, rest[missed]))
             missed_ranks = ()
-        snapshot = self.repo.snapshot(case.version, self.suffixes)
+        snapshot = self.repo.snapshot(case.before_commit, self.suffixes)
         by_path_id = np.argsort(snapshot.path_ids)
         path_ids = table.path_ids[chosen]
         places = np.searchsorted(snapshot.path_ids, path_ids, sorter=by_path_id)
         files = by_path_id[places].tolist()
         return Candidates(
             case.report,
-            case.version,
+            case.before_commit,
             tuple(map(snapshot.path, files)),
             tuple(map(snapshot.blob, files)),
             path_ids,

@@ -92,9 +92,9 @@ class ExperimentContext:
         cases = self.dataset.cases
         self.parts = chronological(cases, data.train, data.validation)
         if facts:
-            versions = dict.fromkeys(case.version for case in cases)
-            indexed.build_facts([indexed.snapshot(version) for version in versions], progress)
-        tips = dict.fromkeys(case.fix_commit or case.version for case in cases)
+            commits = dict.fromkeys(case.before_commit for case in cases)
+            indexed.build_facts([indexed.snapshot(commit) for commit in commits], progress)
+        tips = dict.fromkeys(case.fix_commit or case.before_commit for case in cases)
         self.history = read_history(repo, list(tips), indexed.suffixes, progress)
         history_index = build_history(self.history, cases, repo.path_names)
         self.history_index = replace(history_index, releases=Releases.read(repo))
@@ -114,7 +114,7 @@ class ExperimentContext:
 
     def shipped(self, case: Case) -> tuple[StageOne, float]:
         """Return the shipped weights for the version of a case, and their temperature."""
-        return shipped(self.indexed.snapshot(case.version).paths)
+        return shipped(self.indexed.snapshot(case.before_commit).paths)
 
     def weak_reports(self, cases: Iterable[Case]) -> int:
         """Return how many of the cases have a commit message in place of a report."""
@@ -168,7 +168,7 @@ class ExperimentContext:
             "config": self.config.as_dict(),
             "repository": self.repo.name,
             "reports": {**file_provenance(self.reports), "cases": len(cases)},
-            "newest fix": cases[-1].fix_commit or cases[-1].version,
+            "newest fix": cases[-1].fix_commit or cases[-1].before_commit,
             "splits": {name: len(self.parts[name]) for name in ("train", "validation", "test")},
         }
 
@@ -279,7 +279,7 @@ def rank_reports(
             header["language model"] = rerank.settings.model
         else:
             # One choice among the shipped weights serves all reports: that of the oldest version.
-            oldest = experiment.indexed.snapshot(cases[0].version)
+            oldest = experiment.indexed.snapshot(cases[0].before_commit)
             stage_one, temperature = model.stage_one_for(oldest.paths)
             extraction = experiment.extraction(work, stage_one.features)
             blocks = extraction.run(
@@ -326,7 +326,7 @@ def _rank_by_language_model(
     """Yield the rankings of cases as ``Localizer.localize`` would answer their reports."""
     localizer = Localizer(model)
     for number, case in enumerate(cases, start=1):
-        version = localizer.open_version(experiment.indexed, case.version)
+        version = localizer.open_version(experiment.indexed, case.before_commit)
         localization = localizer.localization(case.report, version)
         localization.reorder(rerank, version.choose())
         progress("reranking with the language model", number, len(cases))

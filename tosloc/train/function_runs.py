@@ -75,11 +75,11 @@ def write_function_runs(
                 changed.in_version,
                 changed.listed,
                 len(set(names)),
-                case.version,
+                case.before_commit,
                 attributes_of(report, case.fixed),
             )
         )
-        template = templates.of_commit(case.version)
+        template = templates.of_commit(case.before_commit)
         form_lines = template | shared_lines.as_of(report.opened_seconds)
         query = Query(report, form_lines, projects, version.has_term)
         ours.append(_our_ranking(query, run.ranking(report.id), version, facts))
@@ -159,7 +159,7 @@ def read_versions(
     """Yield each case with the index of its version, and the functions by path, without tests."""
     for start in range(0, len(cases), BLOCK_REPORTS):
         block = cases[start : start + BLOCK_REPORTS]
-        snapshots = [indexed.snapshot(case.version) for case in block]
+        snapshots = [indexed.snapshot(case.before_commit) for case in block]
         corpus = indexed.load_facts(first_path_by_blob(snapshots))
         table = PathTable.of(indexed.repo.path_names.names)
         blobs_by_path: list[dict[str, str]] = []

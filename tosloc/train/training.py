@@ -124,7 +124,7 @@ def train(
         model = _finish(experiment, model, shipped, tables, folder, progress)
         if embed_version:
             newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at)
-            prepared = experiment.indexed.prepare(newest.version, progress)
+            prepared = experiment.indexed.prepare(newest.before_commit, progress)
             model = model.with_version(prepared)
         model.save(folder / "checkpoint")
         shutil.rmtree(_reranker_work(folder), ignore_errors=True)

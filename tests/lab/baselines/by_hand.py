@@ -186,7 +186,7 @@ def find_case(context, bug):
 def make_query(context, bug, version=None):
     """Return the query of a labelled report to its before-fix version, or to another one."""
     case = find_case(context, bug)
-    return context.query(case.report, version or case.version)
+    return context.query(case.report, version or case.before_commit)
 
 
 def values_by_path(query, values):

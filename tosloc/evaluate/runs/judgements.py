@@ -30,7 +30,7 @@ class Judgement:
     searched: int | None = None
     """Number of files of the searched version, which a complete ranking contains; None if unknown.
     """
-    version: str | None = None
+    before_commit: Annotated[str | None, Field(alias="version")] = None
     attributes: Annotated[ReportAttributes | None, Field(alias="traits")] = None
     summary: str | None = field(default=None, compare=False)
     """Title of the report, for people; not part of the judgement."""
@@ -61,7 +61,7 @@ class Judgement:
             fixed=case.fixed,
             listed=case.listed,
             searched=searched,
-            version=case.version,
+            before_commit=case.before_commit,
             attributes=attributes,
             summary=case.report.summary or None,
         )
@@ -87,7 +87,7 @@ def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
                 "dropped": judgement.dropped,
                 "listed": judgement.listed,
                 "searched": judgement.searched,
-                "version": judgement.version,
+                "version": judgement.before_commit,
                 "traits": None if attributes is None else asdict(attributes),
                 "summary": judgement.summary,
             }

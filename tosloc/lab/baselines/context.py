@@ -282,16 +282,16 @@ class BaselineContext:
     table: PathTable
     _version: ParsedVersion | None = field(default=None, init=False, repr=False)
 
-    def version(self, version: str) -> ParsedVersion:
-        """Return a version; the last one that was asked for is cached."""
-        if self._version is None or self._version.snapshot.commit != version:
-            snapshot = self.repo.snapshot(version, self.suffixes)
+    def version(self, commit: str) -> ParsedVersion:
+        """Return the version of a commit; the last one that was asked for is cached."""
+        if self._version is None or self._version.snapshot.commit != commit:
+            snapshot = self.repo.snapshot(commit, self.suffixes)
             self._version = ParsedVersion(self.files, snapshot, self.table)
         return self._version
 
-    def query(self, report: BugReport, version: str) -> BaselineQuery:
-        """Return the query of a report to a version."""
-        return BaselineQuery.as_of_opening(report, self.version(version), self.fix_history)
+    def query(self, report: BugReport, commit: str) -> BaselineQuery:
+        """Return the query of a report to the version of a commit."""
+        return BaselineQuery.as_of_opening(report, self.version(commit), self.fix_history)
 
 
 class Baseline(ABC):

@@ -299,7 +299,7 @@ class Dnnloc(training.LearnedBaseline):
 
     def _labelled_files(self, case: Case) -> LabelledFiles:
         """Return a labelled report with all files of its version."""
-        return self._all_files(self.context.query(case.report, case.version), case.fixed)
+        return self._all_files(self.context.query(case.report, case.before_commit), case.fixed)
 
     def _all_files(self, query: BaselineQuery, fixed: Sequence[str] = ()) -> LabelledFiles:
         """Return a report with all files of its version; ``fixed`` has the paths of fixed files."""
@@ -358,7 +358,7 @@ class Dnnloc(training.LearnedBaseline):
         """Return the rows, in the order of blob ids, of the blobs of the cases' versions."""
         mask = np.zeros(len(self.context.files), dtype=np.bool_)
         for case in cases:
-            rows = self.context.version(case.version).rows
+            rows = self.context.version(case.before_commit).rows
             mask[rows[rows >= 0]] = True
         return np.array(self.context.files.rows_in_blob_order(mask), dtype=np.int64)
 

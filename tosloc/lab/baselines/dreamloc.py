@@ -282,7 +282,7 @@ class DreamLoc(training.LearnedBaseline):
         most_fixes = 0.0
         most_recency = 0.0
         for case in track(cases, "reading training versions", progress):
-            query = self.context.query(case.report, case.version)
+            query = self.context.query(case.report, case.before_commit)
             in_training[query.version.rows[query.version.rows >= 0]] = True
             most_fixes = max(most_fixes, float(query.fix_counts.max(initial=0.0)))
             most_recency = max(most_recency, float(inputs.fix_recency(query).max(initial=0.0)))
@@ -342,7 +342,7 @@ class DreamLoc(training.LearnedBaseline):
 
     def _labelled_files(self, case: Case) -> ReportFiles:
         """Return a labelled report with all files of its version."""
-        return self._all_files(self.context.query(case.report, case.version), case.fixed)
+        return self._all_files(self.context.query(case.report, case.before_commit), case.fixed)
 
     def _all_files(self, query: BaselineQuery, fixed: Sequence[str] = ()) -> ReportFiles:
         """Return a report with all files of its version; ``fixed`` has the paths of fixed files."""

@@ -110,8 +110,8 @@ def _project_lengths(
     """Return the lengths of a project's files, in all of its versions, and of its reports."""
     with Repository(project.repo) as repo:
         dataset, suffixes = _load_dataset(work, project, repo)
-        versions = dict.fromkeys(case.version for case in dataset.cases)
-        snapshots = [repo.snapshot(version, suffixes) for version in versions]
+        commits = dict.fromkeys(case.before_commit for case in dataset.cases)
+        snapshots = [repo.snapshot(commit, suffixes) for commit in commits]
         length_by_blob = _blob_lengths(
             repo, snapshots, count_lengths, work.project_progress(project)
         )

@@ -280,16 +280,16 @@ def time_project(
         Repository(project.repo) as repo,
         ExperimentContext(project.config, repo, project.reports, progress, facts=False) as context,
     ):
-        case_by_version = {case.version: case for case in context.dataset.cases}
+        case_by_commit = {case.before_commit: case for case in context.dataset.cases}
         reports = spread_evenly(_answerable_reports(localizer, context), REPORTS)
-        versions = spread_evenly(list(case_by_version), VERSIONS)
-        for version in track(versions, "timing versions", progress):
-            path = folder / f"{version}.json"
+        commits = spread_evenly(list(case_by_commit), VERSIONS)
+        for commit in track(commits, "timing versions", progress):
+            path = folder / f"{commit}.json"
             if not path.exists():
-                case = case_by_version[version]
+                case = case_by_commit[commit]
                 answers = _open_systems(localizer, context, case, techniques, progress)
                 seconds = time_answers(answers, reports, progress)
-                values = {"files": len(context.indexed.snapshot(version)), "seconds": seconds}
+                values = {"files": len(context.indexed.snapshot(commit)), "seconds": seconds}
                 write_text(path, json.dumps(values, indent=1) + "\n")
             times.append(VersionTimes(**json.loads(path.read_text(encoding="utf-8"))))
     return times
@@ -340,8 +340,8 @@ def _open_systems(
 
     Only this version is in memory.
     """
-    version = localizer.open_version(context.indexed, case.version, progress)
-    snapshot = context.indexed.snapshot(case.version)
+    version = localizer.open_version(context.indexed, case.before_commit, progress)
+    snapshot = context.indexed.snapshot(case.before_commit)
     train_number, validation_number = FITTED_REPORTS
     cases = _move_cases(
         context.dataset.cases, case, frozenset(snapshot.paths), train_number + validation_number
@@ -376,6 +376,8 @@ def _move_cases(
     for other in cases:
         fixed = tuple(path for path in other.fixed if path in paths)
         if fixed:
-            moved_cases.append(replace(other, version=case.version, listed=fixed, fixed=fixed))
+            moved_cases.append(
+                replace(other, before_commit=case.before_commit, listed=fixed, fixed=fixed)
+            )
     later = sum(moved.fixed_at >= case.fixed_at for moved in moved_cases)
     return tuple(moved_cases[-max(later, number) :][:number])

@@ -75,7 +75,7 @@ class Extraction:
         labels = []
         for case in cases:
             reports.append((case.report.id, case.report.summary, case.report.description))
-            labels.append((case.report.opened_seconds, case.version, case.fixed))
+            labels.append((case.report.opened_seconds, case.before_commit, case.fixed))
         made_with = [
             FEATURES_VERSION,
             analyser_version(self.lizard),
@@ -119,7 +119,7 @@ class Extraction:
         with self._for_workers() as extraction:
             calls = []
             for block, path in missing:
-                contained = [self.ancestors(case.version) for case in block]
+                contained = [self.ancestors(case.before_commit) for case in block]
                 calls.append(joblib.delayed(_extract)(extraction, block, contained, sampled, path))
             workers = jobs if extraction.shared else min(joblib.effective_n_jobs(jobs), len(calls))
             with run_in_parallel(calls, workers, ordered=False) as results:
@@ -194,13 +194,13 @@ def _extract(
     """
     opened = _open_extraction(extraction)
     repo = opened.repo
-    snapshots = [repo.snapshot(case.version, extraction.suffixes) for case in cases]
+    snapshots = [repo.snapshot(case.before_commit, extraction.suffixes) for case in cases]
     corpus = read_facts(opened.store, first_path_by_blob(snapshots), lizard=extraction.lizard)
     tables = []
     for case, snapshot, commits in zip(cases, snapshots, contained, strict=True):
         version = VersionIndex(corpus, snapshot, opened.paths)
         known = opened.history.as_of(case.report.opened_seconds, commits)
-        template = opened.templates.of_commit(case.version)
+        template = opened.templates.of_commit(case.before_commit)
         form_lines = template | known.shared_lines
         query = Query(case.report, form_lines, known.releases.projects, version.has_term)
         context = QueryContext(query, version, known, repo)
@@ -215,22 +215,22 @@ def _extract(
             path_ids=snapshot.path_ids,
             asserted=find_asserted(context, extraction.names).astype(np.float32),
         )
-        tables.append(sample_table(table, values, sampled, case.version))
+        tables.append(sample_table(table, values, sampled, case.before_commit))
     return path, encode_block(tables), len(cases)
 
 
 def sample_table(
-    table: FeatureTable, values: Mapping[str, FloatArray], number: int, version: str
+    table: FeatureTable, values: Mapping[str, FloatArray], number: int, commit: str
 ) -> FeatureTable:
     """Keep the fixed files of a whole table and ``number`` others; 0 keeps all.
 
     ``values`` are the features (F,) by name. The others are the best wrong files by the prior, and
     some drawn at random, each of which stands for many. The draw depends on the report and the
-    version alone.
+    commit alone.
     """
     if not number or len(table.rows) <= number + int(table.fixed.sum()):
         return table
-    digest = hashlib.sha256(f"{table.report} {version}".encode()).digest()
+    digest = hashlib.sha256(f"{table.report} {commit}".encode()).digest()
     seed = int.from_bytes(digest[:8], "big")
     order = np.argsort(-prior(values), kind="stable")
     wrong = order[~table.fixed[order]]

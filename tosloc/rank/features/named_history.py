@@ -104,8 +104,8 @@ class NamedHistory:
         self._snapshot = version.text.snapshot
         self._number_of_paths = len(version.paths.table)
         self._history = history
-        self._version = self._snapshot.commit
-        self._repository = repository if self._version.strip("0") else None
+        self._searched_commit = self._snapshot.commit
+        self._repository = repository if self._searched_commit.strip("0") else None
 
     @cached_property
     def _folders(self) -> frozenset[str]:
@@ -246,7 +246,7 @@ class NamedHistory:
         brought = frozenset([commit])
         if len(info.parents) > 1:
             brought = list_brought(repository, commit, info.parents[0])
-        is_contained = not list_beside(repository, [commit], self._version)
+        is_contained = not list_beside(repository, [commit], self._searched_commit)
         subject = info.message.strip().partition("\n")[0].strip()
         return BlamedCommit(
             written, commit, info.committed_at, subject, brought, is_contained=is_contained
@@ -299,7 +299,7 @@ class NamedHistory:
         good, bad, implied = self._ends
         if self._repository is None or not (good or bad):
             return NO_BOUNDS
-        return Bounds.between(self._repository, self._version, good, bad, implied)
+        return Bounds.between(self._repository, self._searched_commit, good, bad, implied)
 
     @cached_property
     def range(self) -> frozenset[str] | None:

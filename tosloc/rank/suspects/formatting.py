@@ -63,8 +63,8 @@ def is_formatting(subject: str, files: float = 0, own_names: Collection[str] = (
     return all(word in _FORM or word in _TOOLS or word in _OTHER_WORDS for word in words)
 
 
-def read_ignored_revisions(repository: Repository, version: str) -> frozenset[str]:
-    """Return the commits that a version's ``.git-blame-ignore-revs`` lists; none without one."""
-    [(_, content)] = repository.objects([f"{version}:{IGNORED_REVISIONS}"], b"blob")
+def read_ignored_revisions(repository: Repository, commit: str) -> frozenset[str]:
+    """Return the commits that ``.git-blame-ignore-revs`` lists at ``commit``; none without it."""
+    [(_, content)] = repository.objects([f"{commit}:{IGNORED_REVISIONS}"], b"blob")
     ids: list[str] = _ID.findall(decode_text(content or b""))
     return frozenset(ids[:MAX_IGNORED])

@@ -207,4 +207,4 @@ class TermReranker(Reranker):
 def _counts(candidates: Candidates, context: RerankingContext) -> Mapping[str, float]:
     """Return how many times each term of the candidates' report counts."""
     report = candidates.report
-    return report_counts(report, context.form_lines(report, candidates.version))
+    return report_counts(report, context.form_lines(report, candidates.commit))

@@ -54,23 +54,23 @@ class Bounds:
 
     @classmethod
     def resolve(
-        cls, repository: Repository, version: str, good: Sequence[str], bad: Sequence[str]
+        cls, repository: Repository, revision: str, good: Sequence[str], bad: Sequence[str]
     ) -> Self:
         """Return the bounds of revisions. Raises UnknownCommit for one that names no commit."""
         good_ends = [End(name, repository.resolve(name)) for name in good]
         bad_ends = [End(name, repository.resolve(name)) for name in bad]
-        return cls.between(repository, repository.resolve(version), good_ends, bad_ends)
+        return cls.between(repository, repository.resolve(revision), good_ends, bad_ends)
 
     @classmethod
     def between(
         cls,
         repository: Repository,
-        version: str,
+        commit: str,
         good: Iterable[End],
         bad: Iterable[End],
         implied: End | None = None,
     ) -> Self:
-        """Return the bounds in the history of a version, given by the full id of its commit.
+        """Return the bounds in the history of a commit, given by its full id.
 
         If a good end contains a bad one, the statement counts: what the reporter only ran is left
         out, otherwise the good end is, since it may be good because of a fix.
@@ -84,15 +84,15 @@ class Bounds:
         bad = (*stated, *own)
         later: set[str] = set()
         for end in stated:
-            later |= _lacking(repository, version, [end])
+            later |= _lacking(repository, commit, [end])
         if own:
-            later |= _lacking(repository, version, own)
+            later |= _lacking(repository, commit, own)
         commits = None
         likely: frozenset[str] = frozenset()
         if good:
-            commits = frozenset(_lacking(repository, version, good) - later)
+            commits = frozenset(_lacking(repository, commit, good) - later)
         elif implied is not None:
-            likely = frozenset(_lacking(repository, version, [implied]) - later)
+            likely = frozenset(_lacking(repository, commit, [implied]) - later)
         bounds = cls(good, bad, commits, frozenset(later), implied, likely, notes)
         if commits is not None and not commits:
             note = f"no commit of the searched version is {bounds.words}; search another version"
@@ -211,18 +211,18 @@ def _outermost(repository: Repository, ends: Sequence[End], *, newest: bool) -> 
     return tuple(kept)
 
 
-def _lacking(repository: Repository, version: str, ends: Sequence[End]) -> set[str]:
-    """Return the commits of a version that no end contains, neither itself nor as a copy.
+def _lacking(repository: Repository, commit: str, ends: Sequence[End]) -> set[str]:
+    """Return the commits of a history that no end contains, neither itself nor as a copy.
 
     A commit that was picked for a maintained branch keeps its author, the author's date and its
     subject.
     """
     tips = [end.commit for end in ends]
-    lacking = _list_commits(repository, [version], tips)
+    lacking = _list_commits(repository, [commit], tips)
     if not lacking:
         return set()
-    beside = set(_list_commits(repository, tips, [version]).values())
-    return {commit for commit, origin in lacking.items() if origin not in beside}
+    beside = set(_list_commits(repository, tips, [commit]).values())
+    return {other for other, origin in lacking.items() if origin not in beside}
 
 
 def _list_commits(
@@ -250,9 +250,9 @@ def list_brought(repository: Repository, merge: str, first_parent: str) -> froze
     return frozenset(_list_commits(repository, [merge], [first_parent])) - {merge}
 
 
-def list_beside(repository: Repository, commits: Sequence[str], version: str) -> frozenset[str]:
-    """Return those of some commits that a version does not contain."""
-    return frozenset(_list_commits(repository, commits, [version])).intersection(commits)
+def list_beside(repository: Repository, commits: Sequence[str], searched: str) -> frozenset[str]:
+    """Return those of some commits that the searched commit does not contain."""
+    return frozenset(_list_commits(repository, commits, [searched])).intersection(commits)
 
 
 def _join_names(ends: Sequence[End]) -> str:
