@@ -24,7 +24,7 @@ from tosloc.reports.issues import read_report
 from tosloc.reports.mentions import find_mentions
 from tosloc.reports.text.markup import without_addresses
 from tosloc.reports.text.named_changes import find_named_changes
-from tosloc.reports.text.named_versions import find_version_claims
+from tosloc.reports.text.named_releases import find_release_claims
 from tosloc.reports.text.names import find_names
 from tosloc.reports.text.parts import split_report_text
 from tosloc.reports.traces import parser
@@ -121,7 +121,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "filler": lambda said: _FILLER.sub("", said),
     "change_names": change_names,
     "named_changes": find_named_changes,
-    "named_versions": find_version_claims,
+    "named_releases": find_release_claims,
     "tests": lambda said: which_are_tests([f"a/{said}/b.java", f"{said}.py"]),
 }
 TEXTS = {

@@ -6,7 +6,7 @@ import pytest
 
 from tosloc.reports.text.commit_roles import Role
 from tosloc.reports.text.named_changes import MAX_NAMES, find_named_changes
-from tosloc.reports.text.named_versions import MAX_VERSIONS, find_version_claims
+from tosloc.reports.text.named_releases import MAX_RELEASES, find_release_claims
 from tosloc.reports.text.version_fields import find_version_fields
 
 FULL_ID = "0123456789abcdef0123456789abcdef01234567"
@@ -266,7 +266,7 @@ def test_the_surest_role_of_a_commit_counts():
 
 
 def claims(text):
-    return [(claim.version, claim.state) for claim in find_version_claims(text)]
+    return [(claim.number, claim.state) for claim in find_release_claims(text)]
 
 
 CLAIMS = [
@@ -447,32 +447,32 @@ def test_versions_that_say_nothing(text):
     ],
 )
 def test_the_product_of_a_version_is_told(text, products):
-    [claim] = find_version_claims(text)
+    [claim] = find_release_claims(text)
     assert claim.products == products
 
 
 def test_the_second_version_of_a_pair_has_the_product_of_the_first():
-    claims = find_version_claims("it changed between Python 3.7 and 3.8")
+    claims = find_release_claims("it changed between Python 3.7 and 3.8")
     assert [claim.products for claim in claims] == [("python",), ("python",)]
 
 
 def test_versions_of_a_long_list_are_bounded():
     text = "\n".join(f"since {n}.1" for n in range(9_000))
-    assert len(find_version_claims(text)) == MAX_VERSIONS
+    assert len(find_release_claims(text)) == MAX_RELEASES
 
 
 def test_version_after_a_lone_quotation_mark_is_read():
-    assert find_version_claims("It is ' version 1.2") == ()
+    assert find_release_claims("It is ' version 1.2") == ()
 
 
 def test_a_negation_of_another_verb_does_not_negate_worked():
     text = "The cart no longer counts items, worked in 2.1.0, broken in 2.2.0"
-    states = [claim[:2] for claim in find_version_claims(text)]
+    states = [claim[:2] for claim in find_release_claims(text)]
     assert states == [("2.1.0", "works"), ("2.2.0", "begins")]
 
 
 def test_a_negation_beside_worked_negates_it():
-    [claim] = find_version_claims("It has not really worked in 2.1.0")
+    [claim] = find_release_claims("It has not really worked in 2.1.0")
     assert claim.state == "fails"
 
 
@@ -480,7 +480,7 @@ def test_a_negation_beside_worked_negates_it():
 
 
 def fields(text):
-    return [(claim.version, claim.state) for claim in find_version_fields(text)]
+    return [(claim.number, claim.state) for claim in find_version_fields(text)]
 
 
 @pytest.mark.parametrize(

@@ -248,9 +248,9 @@ def test_named_changes():
     assert [change.written for change in changes] == ["#12", "12ab34c"]
 
 
-def test_version_claims():
-    [claim] = query("It fails", "It worked in 1.2").names.version_claims
-    assert claim.version == "1.2"
+def test_release_claims():
+    [claim] = query("It fails", "It worked in 1.2").names.release_claims
+    assert claim.number == "1.2"
 
 
 def test_frames_of_a_trace_in_one_line_of_a_log():

@@ -6,9 +6,9 @@ import pytest
 from tosloc.core.arrays import to_arrays
 from tosloc.git import repository as module
 from tosloc.git.repository import Repository, Tag
-from tosloc.reports.text.named_versions import find_version_claims
+from tosloc.reports.text.named_releases import find_release_claims
 from tosloc.reports.text.version_fields import find_version_fields
-from tosloc.retrieval.history.releases import Releases, check_releases, parse_version
+from tosloc.retrieval.history.releases import Releases, check_releases, parse_release_number
 
 DAY = 86_400
 TAGS = {
@@ -33,7 +33,7 @@ def make_releases(tags=TAGS, projects=()):
 
 def find(text, tags=TAGS, opened=50):
     """Return the names of the releases of which a text says that they work, and that they fail."""
-    claims = (*find_version_claims(text), *find_version_fields(text))
+    claims = (*find_release_claims(text), *find_version_fields(text))
     found = make_releases(tags).find(claims, opened * DAY)
     return [release.name for release in found.good], [release.name for release in found.bad]
 
@@ -63,7 +63,7 @@ def test_releases_that_a_report_states(text, good, bad):
     ],
 )
 def test_the_release_before_the_first_that_fails_is_implied(text, implied):
-    release = make_releases().find(find_version_claims(text), 50 * DAY).implied
+    release = make_releases().find(find_release_claims(text), 50 * DAY).implied
     assert (release and release.name) == implied
 
 
@@ -98,15 +98,15 @@ def test_tags_that_were_made_at_the_opening_or_later_are_not_known(opened):
     ],
     ids=str,
 )
-def test_tags_of_many_forms_name_versions(tags):
+def test_tags_of_many_forms_name_releases(tags):
     first, last, *_ = tags
     assert find("worked in 1.0, broken in 1.1", tags) == ([first], [last])
 
 
-def test_versions_are_in_the_order_of_their_numbers():
-    numbers = ["1.9", "1.10rc1", "1.10", "1.10.1", "2"]
-    versions = [parse_version(number) for number in numbers]
-    assert sorted(versions) == versions
+def test_release_numbers_are_in_the_order_of_their_parts():
+    texts = ["1.9", "1.10rc1", "1.10", "1.10.1", "2"]
+    numbers = [parse_release_number(text) for text in texts]
+    assert sorted(numbers) == numbers
 
 
 # Names of the project

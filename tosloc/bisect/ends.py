@@ -14,9 +14,9 @@ from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport
 from tosloc.localize.localizer import Localizer
 from tosloc.reports.text import (
-    VersionClaim,
+    ReleaseClaim,
     find_named_changes,
-    find_version_claims,
+    find_release_claims,
     find_version_fields,
 )
 from tosloc.retrieval.history import End, Releases
@@ -124,20 +124,20 @@ def _names(text: str, releases: Releases, end: End) -> bool:
     """Return whether a text names an end, by its commit or its version."""
     if any(end.commit.startswith(name) for name in _ID.findall(text)):
         return True
-    claims = [VersionClaim(number, "works") for number in _VERSION.findall(text)]
+    claims = [ReleaseClaim(number, "works") for number in _VERSION.findall(text)]
     return end.name in _tags(claims, releases)
 
 
 def _states(text: str, releases: Releases, end: End, states: Sequence[str]) -> bool:
     """Return whether a text says by itself what is known about an end."""
-    claims = [*find_version_claims(text), *find_version_fields(text)]
+    claims = [*find_release_claims(text), *find_version_fields(text)]
     if end.name in _tags([claim for claim in claims if claim.state in states], releases):
         return True
     names = [change.commit for change in find_named_changes(text) if change.role.name != "NAMED"]
     return any(name and end.commit.startswith(name) for name in names)
 
 
-def _tags(claims: Sequence[VersionClaim], releases: Releases) -> Iterator[str]:
+def _tags(claims: Sequence[ReleaseClaim], releases: Releases) -> Iterator[str]:
     """Yield the tags of the releases that claims speak of."""
     found = releases.find(claims, inf)
     for release in (*found.good, *found.bad, *found.used):

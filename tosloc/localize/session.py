@@ -132,7 +132,7 @@ def read_whole(text: str, progress: Progress = ignore_progress) -> BugReport:
         "qualified_names",
         "locations",
         "named_changes",
-        "version_claims",
+        "release_claims",
         "says_that_it_worked",
     ):
         getattr(query, name)

@@ -15,7 +15,7 @@ import numpy as np
 from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.git.repository import Repository
 from tosloc.reports.mentions import own_id
-from tosloc.reports.text import NamedChange, Role, VersionClaim
+from tosloc.reports.text import NamedChange, ReleaseClaim, Role
 from tosloc.retrieval.history import (
     NO_BOUNDS,
     Bounds,
@@ -348,10 +348,10 @@ class NamedHistory:
         return ends
 
     @cached_property
-    def _own_claims(self) -> list[VersionClaim]:
-        """What the report says about versions of this project."""
+    def _own_claims(self) -> list[ReleaseClaim]:
+        """What the report says about releases of this project."""
         claims = []
-        for claim in self._query.names.version_claims:
+        for claim in self._query.names.release_claims:
             # A key such as "Python" may also be the name of a folder.
             folders = frozenset() if claim.state == "used" else self._folders
             is_own = partial(self._history.releases.is_own, folders=folders)
@@ -399,16 +399,16 @@ class NamedHistory:
                 )
 
     def _describe_missing_releases(self) -> Iterator[str]:
-        """Yield a note for each version that the report calls good or bad and that has no tag."""
+        """Yield a note for each release that the report calls good or bad and that has no tag."""
         releases = self._history.releases
         if not releases.releases:
             return
         missing = []
         for claim in self._own_claims:
             if claim.state != "used" and not any(releases.find([claim], inf)):
-                missing.append(claim.version)
-        for version in dict.fromkeys(missing):
-            yield f"the report names version {version}, which no tag of this repository names"
+                missing.append(claim.number)
+        for number in dict.fromkeys(missing):
+            yield f"the report names version {number}, which no tag of this repository names"
 
     def in_range(self, view: DocumentsView) -> LongArray:
         """Return the known documents between the good and bad ends, in order of time."""

@@ -7,7 +7,7 @@ from tosloc.reports.text.forms import bare_title, is_issue_template, is_pointer,
 from tosloc.reports.text.logs import CondensedText, condense_logs, expand_escapes
 from tosloc.reports.text.markup import without_addresses, without_markup
 from tosloc.reports.text.named_changes import NamedChange, find_named_changes, without_commits
-from tosloc.reports.text.named_versions import VersionClaim, find_version_claims
+from tosloc.reports.text.named_releases import ReleaseClaim, find_release_claims
 from tosloc.reports.text.names import Name, find_names
 from tosloc.reports.text.parts import ReportText, split_report_text
 from tosloc.reports.text.regressions import says_that_it_worked
@@ -22,10 +22,10 @@ __all__ = [
     "IssueTemplates",
     "Name",
     "NamedChange",
+    "ReleaseClaim",
     "ReportText",
     "Role",
     "SharedLines",
-    "VersionClaim",
     "bare_title",
     "check_shared_lines",
     "condense_logs",
@@ -33,7 +33,7 @@ __all__ = [
     "find_commands",
     "find_named_changes",
     "find_names",
-    "find_version_claims",
+    "find_release_claims",
     "find_version_fields",
     "is_issue_template",
     "is_pointer",

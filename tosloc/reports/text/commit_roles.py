@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Final, Literal
 
 from tosloc.code.text import identifier_terms
-from tosloc.reports.text.named_versions import is_doubted, is_negation, state_by_verbs
+from tosloc.reports.text.named_releases import is_doubted, is_negation, state_by_verbs
 
 BEFORE: Final = 160
 """Characters before a name that are read."""

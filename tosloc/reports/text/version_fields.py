@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final
 
 from tosloc.reports.text.markup import COMMENT
-from tosloc.reports.text.named_versions import VERSION, State, VersionClaim
+from tosloc.reports.text.named_releases import RELEASE_NUMBER, ReleaseClaim, State
 
 MAX_LINES: Final = 2_000
 """Lines that are looked at; forms are short."""
@@ -66,14 +66,14 @@ _SYSTEMS: Final = frozenset("browser os device platform system phone smartphone 
 MAX_PRODUCT_WORDS: Final = 3
 
 
-def find_version_fields(text: str) -> tuple[VersionClaim, ...]:
+def find_version_fields(text: str) -> tuple[ReleaseClaim, ...]:
     """Return what the fields of a report's form say about versions, in its order.
 
     >>> form = "**Version:** 2.0.7\\n### Last working version\\n\\n2.0.5\\n- Python version: 3.9"
-    >>> [(claim.version, claim.state, claim.products) for claim in find_version_fields(form)]
+    >>> [(claim.number, claim.state, claim.products) for claim in find_version_fields(form)]
     [('2.0.7', 'used', ()), ('2.0.5', 'works', ()), ('3.9', 'used', ('python',))]
     """
-    claims: dict[tuple[str, State, tuple[str, ...]], VersionClaim] = {}
+    claims: dict[tuple[str, State, tuple[str, ...]], ReleaseClaim] = {}
     previous_words: Sequence[str] = ()
     for key, value in _read_fields(COMMENT.sub(" ", text)):
         words = [word.lower().strip(".'-") for word in _WORD.findall(key)]
@@ -99,13 +99,17 @@ def _read_fields(text: str) -> Iterator[tuple[str, str]]:
             columns = previous_cells
             continue
         previous_cells = _split_cells(start)
-        if columns and len(previous_cells) == len(columns) and VERSION.match(previous_cells[0]):
+        if (
+            columns
+            and len(previous_cells) == len(columns)
+            and RELEASE_NUMBER.match(previous_cells[0])
+        ):
             yield from zip(columns, previous_cells, strict=True)
             continue
         field = _FIELD.match(start)
-        if field is None or VERSION.search(field["key"]):
+        if field is None or RELEASE_NUMBER.search(field["key"]):
             field = _BOLD_FIELD.match(start)
-        if field is not None and not VERSION.search(field["key"]):
+        if field is not None and not RELEASE_NUMBER.search(field["key"]):
             yield field["key"], field["value"]
             heading = ""
             continue
@@ -122,9 +126,9 @@ def _split_cells(line: str) -> list[str]:
     return [cell.strip(" *_`") for cell in line.strip().strip("|").split("|")]
 
 
-def _read_claim(words: Sequence[str], value: str) -> VersionClaim | None:
+def _read_claim(words: Sequence[str], value: str) -> ReleaseClaim | None:
     """Return what a field with some words in its key says about a version; None if nothing."""
-    match = VERSION.search(value[:80])
+    match = RELEASE_NUMBER.search(value[:80])
     if match is None or any(word.startswith(_OTHER_FACTS) for word in words):
         return None
     state, products = _read_key(words)
@@ -134,7 +138,7 @@ def _read_claim(words: Sequence[str], value: str) -> VersionClaim | None:
     named = [word for word in before if word not in _VALUE_WORDS]
     if len(before) > MAX_PRODUCT_WORDS or not _NEGATIONS.isdisjoint(before):
         return None  # a sentence, or a denial: "No, it failed in 2.0, too"
-    return VersionClaim(match["number"], state, products or tuple(named))
+    return ReleaseClaim(match["number"], state, products or tuple(named))
 
 
 def _read_key(words: Sequence[str]) -> tuple[State | None, tuple[str, ...]]:

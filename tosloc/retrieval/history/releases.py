@@ -15,7 +15,7 @@ from tosloc.core.arrays import Array, LongArray, unpack_words, validate_array
 from tosloc.core.reports import VALID_TIMES
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository, Tag
-from tosloc.reports.text import VersionClaim
+from tosloc.reports.text import ReleaseClaim
 
 _TAG: Final = re.compile(
     r"(?i)(?P<prefix>(?:\D(?:.{0,80}?[^\d.])?)??)(?P<number>\d{1,5}(?:[._]\d{1,8}){1,4})"
@@ -25,11 +25,11 @@ _FINAL: Final = re.compile(r"(?i)[-._]?(?:final|release|ga|incubating|stable)")
 _SEPARATORS: Final = re.compile(r"[\W_]+")
 
 
-class Version(NamedTuple):
-    """A version number; versions are ordered like releases, except for suffixes."""
+class ReleaseNumber(NamedTuple):
+    """The number of a release; numbers are ordered like releases, except for suffixes."""
 
-    numbers: tuple[int, ...]
-    """Its numbers without zeros at the end: 2.8.0 is (2, 8)."""
+    parts: tuple[int, ...]
+    """Its parts without zeros at the end: 2.8.0 is (2, 8)."""
     is_final: bool = True
     """Whether it is no preview; a preview is before its release."""
     suffix: str = ""
@@ -37,33 +37,35 @@ class Version(NamedTuple):
 
     @property
     def series(self) -> tuple[int, ...]:
-        """The first two numbers: those of a maintained branch."""
-        return (*self.numbers, 0, 0)[:2]
+        """The first two parts: those of a maintained branch."""
+        return (*self.parts, 0, 0)[:2]
 
 
-def parse_version(number: str, suffix: str = "") -> Version:
-    """Return the version of a number such as 2.8.0, 2_8_0 or 2.8.0rc1.
+def parse_release_number(number: str, suffix: str = "") -> ReleaseNumber:
+    """Return the parsed number of a release such as 2.8.0, 2_8_0 or 2.8.0rc1.
 
-    >>> parse_version("2_8_0"), parse_version("1.2", ".Final").numbers
-    (Version(numbers=(2, 8), is_final=True, suffix=''), (1, 2))
-    >>> parse_version("1.2.0rc1")
-    Version(numbers=(1, 2), is_final=False, suffix='rc1')
+    >>> parse_release_number("2_8_0")
+    ReleaseNumber(parts=(2, 8), is_final=True, suffix='')
+    >>> parse_release_number("1.2", ".Final").parts
+    (1, 2)
+    >>> parse_release_number("1.2.0rc1")
+    ReleaseNumber(parts=(1, 2), is_final=False, suffix='rc1')
     """
     match = re.match(r"\d{1,9}(?:[._]\d{1,9}){0,9}", number)
     digits = match[0] if match else ""
     mark = number[len(digits) :] or suffix
-    numbers = [int(part) for part in re.split(r"[._]", digits) if part]
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
+    parts = [int(part) for part in re.split(r"[._]", digits) if part]
+    while parts and parts[-1] == 0:
+        parts.pop()
     if not mark or _FINAL.fullmatch(mark):
-        return Version(tuple(numbers))
-    return Version(tuple(numbers), False, _SEPARATORS.sub("", mark.lower()))
+        return ReleaseNumber(tuple(parts))
+    return ReleaseNumber(tuple(parts), False, _SEPARATORS.sub("", mark.lower()))
 
 
 class Release(NamedTuple):
-    """A tag that names a version."""
+    """A tag that names a release."""
 
-    version: Version
+    number: ReleaseNumber
     at: int
     """Committer time of its commit, in seconds since 1970."""
     known_at: int
@@ -73,7 +75,7 @@ class Release(NamedTuple):
     """What precedes the number in the tag."""
 
 
-class ReleaseClaims(NamedTuple):
+class ClaimedReleases(NamedTuple):
     """The releases that a report speaks of."""
 
     good: tuple[Release, ...]
@@ -119,17 +121,17 @@ class Releases:
 
     @cached_property
     def releases(self) -> tuple[Release, ...]:
-        """The tags that name a version, those of the most common prefix first, then by version."""
+        """The tags that name a release, those of the most common prefix first, then by number."""
         releases = []
         for tag, at, known in zip(self.tags, self.times.tolist(), self.known.tolist(), strict=True):
             match = _TAG.fullmatch(tag)
             if match:
-                version = parse_version(match["number"], match["suffix"] or "")
+                number = parse_release_number(match["number"], match["suffix"] or "")
                 prefix = match["prefix"].lower().removesuffix("v")
-                releases.append(Release(version, at, known, tag, prefix))
-        number = Counter(release.prefix for release in releases)
+                releases.append(Release(number, at, known, tag, prefix))
+        prefix_counts = Counter(release.prefix for release in releases)
         return tuple(
-            sorted(releases, key=lambda release: (-number[release.prefix], release.version))
+            sorted(releases, key=lambda release: (-prefix_counts[release.prefix], release.number))
         )
 
     def known_before(self, opened: float) -> tuple[Release, ...]:
@@ -153,17 +155,17 @@ class Releases:
         """Normalized names of the project, as its paths on the web have them."""
         return frozenset(normalize_name(own.rpartition("/")[2]) for own in self.projects)
 
-    def find(self, claims: Iterable[VersionClaim], opened: float) -> ReleaseClaims:
+    def find(self, claims: Iterable[ReleaseClaim], opened: float) -> ClaimedReleases:
         """Return the releases that a report speaks of; only tags from before ``opened`` count."""
         known = self.known_before(opened)
         by_state: dict[str, list[Release]] = {"works": [], "fails": [], "begins": [], "used": []}
         for claim in claims:
-            release = _find(known, parse_version(claim.version))
+            release = _find(known, parse_release_number(claim.number))
             if release is not None:
                 by_state[claim.state].append(release)
         begins = by_state["begins"]
-        first = min(begins, key=lambda release: release.version, default=None)
-        return ReleaseClaims(
+        first = min(begins, key=lambda release: release.number, default=None)
+        return ClaimedReleases(
             tuple(by_state["works"]),
             (*by_state["fails"], *begins),
             tuple(by_state["used"]),
@@ -180,22 +182,22 @@ def normalize_name(name: str) -> str:
     return _SEPARATORS.sub("", name.lower().removesuffix(".git"))
 
 
-def _find(known: Sequence[Release], version: Version) -> Release | None:
-    """Return the release of a version; of a series without one, its first release.
+def _find(known: Sequence[Release], number: ReleaseNumber) -> Release | None:
+    """Return the release with a number; of a series without one, its first release.
 
-    A version of four numbers means the release of the first three if the project has no releases of
+    A number of four parts means the release of the first three if the project has no releases of
     four: packages and plugins count their own revisions after the number of what they contain.
     """
     for release in known:
-        if release.version == version:
+        if release.number == number:
             return release
-    if len(version.numbers) == 4 and all(len(release.version.numbers) < 4 for release in known):
-        number = ".".join(map(str, version.numbers[:3]))
-        return _find(known, parse_version(number, version.suffix))
-    if len(version.numbers) > 2 or not version.is_final:
+    if len(number.parts) == 4 and all(len(release.number.parts) < 4 for release in known):
+        first_three = ".".join(map(str, number.parts[:3]))
+        return _find(known, parse_release_number(first_three, number.suffix))
+    if len(number.parts) > 2 or not number.is_final:
         return None
-    in_series = [release for release in known if release.version.series == version.series]
-    final = [release for release in in_series if release.version.is_final]
+    in_series = [release for release in known if release.number.series == number.series]
+    final = [release for release in in_series if release.number.is_final]
     return min(final, key=lambda release: release.at, default=None)
 
 
@@ -203,10 +205,10 @@ def _previous(known: Sequence[Release], release: Release) -> Release | None:
     """Return the release before another one."""
     earlier = []
     for other in known:
-        is_before = other.version < release.version and other.at < release.at
-        if is_before and other.prefix == release.prefix and other.version.is_final:
+        is_before = other.number < release.number and other.at < release.at
+        if is_before and other.prefix == release.prefix and other.number.is_final:
             earlier.append(other)
-    return max(earlier, key=lambda other: other.version, default=None)
+    return max(earlier, key=lambda other: other.number, default=None)
 
 
 def check_releases(arrays: Mapping[str, Array], name: str) -> None:

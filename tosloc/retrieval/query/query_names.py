@@ -11,11 +11,11 @@ from tosloc.reports.text import (
     Command,
     Name,
     NamedChange,
-    VersionClaim,
+    ReleaseClaim,
     find_commands,
     find_named_changes,
     find_names,
-    find_version_claims,
+    find_release_claims,
     find_version_fields,
     says_that_it_worked,
 )
@@ -114,14 +114,12 @@ class QueryNames:
         return find_named_changes(self._text.condensed.text)
 
     @cached_property
-    def version_claims(self) -> tuple[VersionClaim, ...]:
-        """What the report says about versions, in sentences and in the fields of a form."""
+    def release_claims(self) -> tuple[ReleaseClaim, ...]:
+        """What the report says about releases, in sentences and in the fields of a form."""
         source = self._text.condensed.text
-        claims = dict.fromkeys((*find_version_claims(source), *find_version_fields(source)))
-        told = {claim.version for claim in claims if claim.state != "used"}
-        return tuple(
-            claim for claim in claims if claim.state != "used" or claim.version not in told
-        )
+        claims = dict.fromkeys((*find_release_claims(source), *find_version_fields(source)))
+        told = {claim.number for claim in claims if claim.state != "used"}
+        return tuple(claim for claim in claims if claim.state != "used" or claim.number not in told)
 
     @cached_property
     def says_that_it_worked(self) -> bool:

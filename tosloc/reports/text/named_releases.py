@@ -9,11 +9,11 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from tosloc.reports.text.markup import COMMENT
 
-MAX_VERSIONS: Final = 200
-"""Versions that are examined in a long text, such as a log."""
+MAX_RELEASES: Final = 200
+"""Release numbers that are examined in a long text, such as a log."""
 WINDOW: Final = 80
-"""Characters before and after a version that are examined."""
-VERSION: Final = re.compile(
+"""Characters before and after a release number that are examined."""
+RELEASE_NUMBER: Final = re.compile(
     r"(?i)(?<![\w./])(?<!\d:)v?(?P<number>\d{1,5}(?:\.\d{1,8}){1,4}"
     r"(?:[-.]?(?:rc|cr|alpha|beta|dev|pre|a|b|m)[-.]?\d{1,4})?)(?![\w/-]|\.\d)"
 )
@@ -139,58 +139,58 @@ _FAILING_MARKS: Final = ("❌", "✗", "✘", "✖", "👎")
 State: TypeAlias = Literal["works", "fails", "begins", "used"]
 
 
-class VersionClaim(NamedTuple):
-    """What a report says about one version."""
+class ReleaseClaim(NamedTuple):
+    """What a report says about one release."""
 
-    version: str
+    number: str
     """As the report writes it, without "v": 2.8.1."""
     state: State
-    """Whether something works in this version, fails in it, or begins to fail with it.
+    """Whether something works in this release, fails in it, or begins to fail with it.
 
-    "used" is the version in which the reporter saw the failure, told without a verb."""
+    "used" is the release in which the reporter saw the failure, told without a verb."""
     products: tuple[str, ...] = ()
-    """Words before the version that may name the product, in lower case; none if it is implied."""
+    """Words before the number that may name the product, in lower case; none if it is implied."""
 
 
-def find_version_claims(text: str) -> tuple[VersionClaim, ...]:
-    """Return what a text says about versions, in its order.
+def find_release_claims(text: str) -> tuple[ReleaseClaim, ...]:
+    """Return what a text says about releases, in its order.
 
-    >>> [claim[:2] for claim in find_version_claims("Worked in 2.8.0, broken in 2.8.1.")]
+    >>> [claim[:2] for claim in find_release_claims("Worked in 2.8.0, broken in 2.8.1.")]
     [('2.8.0', 'works'), ('2.8.1', 'begins')]
-    >>> [claim[:2] for claim in find_version_claims("After upgrading from v1.2 to v1.3 it crashes")]
+    >>> [claim[:2] for claim in find_release_claims("After upgrading from v1.2 to v1.3 it crashes")]
     [('1.2', 'works'), ('1.3', 'begins')]
-    >>> find_version_claims("I get an error since Python 3.12")
-    (VersionClaim(version='3.12', state='begins', products=('python',)),)
-    >>> find_version_claims("I use 1.2.3 on 10.0.0.1")
+    >>> find_release_claims("I get an error since Python 3.12")
+    (ReleaseClaim(number='3.12', state='begins', products=('python',)),)
+    >>> find_release_claims("I use 1.2.3 on 10.0.0.1")
     ()
     """
     visible = COMMENT.sub(" ", text)
-    claims: dict[tuple[str, State], VersionClaim] = {}
+    claims: dict[tuple[str, State], ReleaseClaim] = {}
     previous = _Reading("", "", None, (), 0)
-    for match in islice(VERSION.finditer(visible), MAX_VERSIONS):
+    for match in islice(RELEASE_NUMBER.finditer(visible), MAX_RELEASES):
         reading = _read_version(visible, match, previous)
         if _is_backwards(previous, reading):
             # "Between 1.2 and 1.1", "from 1.2 to 1.1": the newer one is named first.
-            claims.pop((previous.version, "works"), None)
-            claims[previous.version, "begins"] = previous.claim("begins")
+            claims.pop((previous.number, "works"), None)
+            claims[previous.number, "begins"] = previous.claim("begins")
             reading = reading._replace(state="works")
         if _NOT_THERE.search(visible[previous.end : match.start()][-WINDOW:]):
             # "In 2.4 but not in 2.3": the same is not so in the second one.
             if previous.state is None:
                 previous = previous._replace(state="fails")
-                claims[previous.version, "fails"] = previous.claim("fails")
+                claims[previous.number, "fails"] = previous.claim("fails")
             state: State = "fails" if previous.state == "works" else "works"
             reading = reading._replace(state=state, products=previous.products)
         if reading.state is not None:
-            claims.setdefault((reading.version, reading.state), reading.claim(reading.state))
+            claims.setdefault((reading.number, reading.state), reading.claim(reading.state))
         previous = reading
     return tuple(claims.values())
 
 
 class _Reading(NamedTuple):
-    """A version as a text speaks of it."""
+    """The number of a release as a text speaks of it."""
 
-    version: str
+    number: str
     relation: str
     """The word before it that relates it to the rest, such as "from"; it may be any word."""
     state: State | None
@@ -198,9 +198,9 @@ class _Reading(NamedTuple):
     end: int
     """Where it ends in the text."""
 
-    def claim(self, state: State) -> VersionClaim:
-        """Return what is said about the version, with a state."""
-        return VersionClaim(self.version, state, self.products)
+    def claim(self, state: State) -> ReleaseClaim:
+        """Return what is said about the release, with a state."""
+        return ReleaseClaim(self.number, state, self.products)
 
 
 def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Reading:
@@ -217,7 +217,7 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
         products = ()
     relation = words_before[-1] if words_before else ""
     joins = relation in _JOINING or relation in _ARROWS
-    if joins and not products and words_before[-2:-1] and previous.version in words_before[-2]:
+    if joins and not products and words_before[-2:-1] and previous.number in words_before[-2]:
         products = previous.products
     state = _read_verdict(after) or _state(words_before, words_after, beside)
     if state is None:
@@ -264,7 +264,7 @@ def _state_of_ellipsis(
         rest.pop(0)  # one of several versions: "but 2.1 and 2.2 do not"
     if tuple(rest) not in _ELLIPSES or previous.state not in ("works", "fails"):
         return None
-    if not previous.version or not any(previous.version in word for word in before):
+    if not previous.number or not any(previous.number in word for word in before):
         return None
     if before[-1] in _JOINING:
         return previous.state
@@ -274,7 +274,7 @@ def _state_of_ellipsis(
 def _read_verdict(after: str) -> State | None:
     """Return what is said about a version in brackets right after it; None if nothing is."""
     match = _VERDICT.match(after)
-    if match is None or VERSION.search(match["verdict"]):
+    if match is None or RELEASE_NUMBER.search(match["verdict"]):
         return None
     if match["verdict"].startswith(_WORKING_MARKS):
         return "works"
@@ -306,12 +306,12 @@ def _is_backwards(first: _Reading, second: _Reading) -> bool:
         return False
     if second.state != "begins" or second.relation not in _ARROWS | {"and"}:
         return False
-    return _numbers(first.version) > _numbers(second.version)
+    return _split_number(first.number) > _split_number(second.number)
 
 
-def _numbers(version: str) -> list[int]:
-    """Return the numbers of a version."""
-    return [int(number) for number in re.findall(r"\d+", version)]
+def _split_number(number: str) -> list[int]:
+    """Return the parts of a release number."""
+    return [int(part) for part in re.findall(r"\d+", number)]
 
 
 def _state_beyond(state: State | None, sign: str) -> State | None:
