@@ -91,6 +91,7 @@ def test_mine_prints_json_and_writes_to_out(project, export, tosloc, tmp_path):
         "tracker": "GitHub",
         "linked": {"closing keyword": 1},
         "left_out": {},
+        "with_cause": 0,
         "reports": 1,
         "weak": False,
         "read": 1,

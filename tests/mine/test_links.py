@@ -335,6 +335,58 @@ def test_a_message_is_a_weak_report_without_number_and_trailers(miner):
 
 
 @pytest.mark.parametrize(
+    "declaration",
+    [
+        'Fixes: {commit} ("Add a cart")',
+        "Introduced-by: {commit}",
+        "This is a regression from {commit}.",
+        "It was introduced in commit\n{commit} (Add a cart, 2001-09-09).",
+        "Commit {commit} (Add a cart) broke it.",
+    ],
+)
+def test_declared_commit_introduced_the_bug(miner, declaration):
+    culprit = miner.commit("Add a cart")
+    miner.commit(f"Fix crash on saving twice\n\n{declaration.format(commit=culprit[:10])}")
+    [report] = mine_repository(miner.repository).reports
+    assert report["introduced_by"] == [culprit]
+
+
+def test_weak_report_does_not_name_the_commit_that_introduced_it(miner):
+    culprit = miner.commit("Add a cart")
+    miner.commit(f"Fix crash on saving twice\n\nIt fails since {culprit[:9]} (Add a cart).")
+    [report] = mine_repository(miner.repository).reports
+    assert report["description"] == "It fails since ."
+
+
+def test_commit_of_another_history_introduced_nothing(miner):
+    miner.commit("Fix crash on saving twice\n\nFixes: 1234abcd5678")
+    [report] = mine_repository(miner.repository).reports
+    assert "introduced_by" not in report
+
+
+def test_number_that_is_fixed_is_no_commit(miner):
+    miner.commit("Fix crash on saving twice\n\nFixes: #1234567")
+    [report] = mine_repository(miner.repository).reports
+    assert "introduced_by" not in report
+
+
+def test_reported_change_is_a_weak_report(miner):
+    miner.commit("Count each item of a cart\n\nReported-by: B <b@example.org>")
+    mined = mine_repository(miner.repository)
+    assert len(mined.reports) == 1
+
+
+def test_fix_of_an_issue_declares_what_introduced_it(miner):
+    culprit = miner.commit("Add a cart")
+    miner.commit(f"Fix #12: crash on saving twice\n\nFixes: {culprit[:12]}")
+    exports = Exports()
+    exports.add(json.dumps([make_issue(12)]), "issues.json")
+    with Repository(miner.repository.path) as repository:
+        [report] = mine(repository, exports).reports
+    assert report["introduced_by"] == [culprit]
+
+
+@pytest.mark.parametrize(
     ("message", "left_out"),
     [
         ("Fix it", "the message does not describe the bug"),

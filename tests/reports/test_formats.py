@@ -306,6 +306,10 @@ METHOD = {"path": "a.py", "name": "f", "start": 1}
             ({"methods": [METHOD | {"start": n}]}, "'methods' must be a list of objects")
             for n in (True, 0, 1 << 40)
         ),
+        *(
+            ({"introduced_by": value}, "'introduced_by' must be a list of ids of commits")
+            for value in ("247e8fcd", [1], ["--all"])
+        ),
     ],
 )
 def test_lines_that_are_wrong(tmp_path, wrong, words):
@@ -327,6 +331,12 @@ def test_lines_say_whether_a_commit_message_stands_in_for_a_report(tmp_path, sai
     (tmp_path / "reports.jsonl").write_text(json.dumps(line | said))
     [report] = read_reports(tmp_path / "reports.jsonl")
     assert report.weak is weak
+
+
+def test_lines_name_the_commits_that_introduced_a_bug(tmp_path):
+    path = lines(tmp_path, LINE | {"introduced_by": ["247e8fcd", "0123456789"]})
+    [report] = read_reports(path, suffixes=[".md"])
+    assert report.introduced_by == ("247e8fcd", "0123456789")
 
 
 def test_no_file_of_reports(tmp_path):

@@ -174,11 +174,14 @@ def _print_counts(mined: MiningResult, file: Path, as_json: bool) -> None:
         "read": mined.read,
         "linked": mined.kinds,
         "left_out": left_out,
+        "with_cause": mined.with_cause,
         "reports": len(mined.reports),
         "file": str(file) if mined.reports else None,
     }
     label = "linked" if mined.tracker else "used"
     rows = [[f"{label}: {kind}", count_cell(number)] for kind, number in mined.kinds.items()]
+    if mined.with_cause:
+        rows.append(["of these, with the commit that introduced it", count_cell(mined.with_cause)])
     rows += [[f"left out: {why}", count_cell(number)] for why, number in left_out.items()]
     unit = "issues" if mined.tracker else "commits"
     rows.append([f"all {unit} that were read", count_cell(mined.read)])

@@ -80,6 +80,27 @@ _REVERTS: Final = re.compile(r"(?i)\bthis reverts commit ([0-9a-f]{40,64})\b")
 _REVERT_OF: Final = re.compile(
     r'(?i)(?:revert|back(?:ed|ing)?[- ]?out):?\s+"(?P<subject>.*+)\s*+\Z'
 )
+_ID: Final = r"[0-9a-f]{7,64}(?![0-9a-z])"
+_CAUSE: Final = re.compile(
+    rf"""(?imx)
+      ^[ \t]{{0,4}}(?:fixes|(?:bug-)?introduced-by|regressed-by|regression-of|broken-by|caused-by)
+      [ \t]{{0,3}}:[ \t]{{0,3}}(?:commit[ \t])?(?P<trailer>{_ID})
+    | \b(?:introduced|regress(?:ed|ion)|broken?|broke|caused|bug)
+      \s(?:in|by|with|since|from|of|after)\s(?:the\s)?(?:git\s)?(?:commit|revision|rev|changeset)?
+      [\s:]{{0,2}}[("']?(?P<told>{_ID})
+    | (?<![0-9a-z])(?P<subject>{_ID})(?:\s\([^()]{{1,200}}\))?,?\s(?:accidentally\s)?
+      (?:broke|regressed|introduced\s(?:a|an|the|this)\s(?:\w{{1,20}}\s)?
+        (?:bug|regression|issue|problem|crash|leak|race)\b)
+    | \bthis\sreverts\scommit\s(?P<reverted>{_ID})
+    """
+)
+"""What an author writes about the commit that introduced a bug, or that is taken back."""
+_CITED: Final = re.compile(
+    rf"(?i)(?<![0-9a-z])(?=[a-f]{{0,63}}[0-9]){_ID}"
+    r"(?:[ \t]{0,2}\n?[ \t]{0,8}\((?:[^()]|\([^()]{0,80}\)){1,200}+\))?"
+)
+"""The id of a commit, with its subject in brackets if there is one."""
+_REPORTED: Final = re.compile(r"(?im)^[ \t]{0,4}reported(?:-and-[a-z-]{1,30})?-by[ \t]{0,3}:")
 
 _DIGIT: Final = re.compile(r"[1-9]")
 _PLAIN_MERGE: Final = re.compile(r"Merge pull request #([1-9]\d{0,6}) from [^\d#!]*\Z")
@@ -188,6 +209,39 @@ def reverted_commits(infos: Mapping[str, CommitInfo]) -> set[str]:
         targets_by_revert[info.id] = targets
         id_by_subject[subject.rstrip('"')] = info.id
     return reverted
+
+
+def declared_causes(message: str) -> tuple[str, ...]:
+    """Return the ids, or their beginnings, of commits that introduced a bug, by its fix's message.
+
+    Authors write trailers, "introduced in X", "X broke it" or "this reverts commit X". They are in
+    order, each once.
+
+    >>> declared_causes('Count items\\n\\nFixes: 3f2a9c1d ("Speed up carts")\\nFixes: #12')
+    ('3f2a9c1d',)
+    >>> declared_causes("Fix a regression from commit 3f2a9c1. See 1234567.")
+    ('3f2a9c1',)
+    """
+    ids: dict[str, None] = {}
+    for match in _CAUSE.finditer(message[:_MAX_BODY]):
+        name = next(group for group in match.groups() if group).lower()
+        if _DIGIT.search(name):
+            ids[name] = None
+    return tuple(ids)
+
+
+def without_commits(message: str) -> str:
+    """Return a message without ids of commits and the subjects in brackets after them.
+
+    >>> without_commits('Carts are empty since 3f2a9c1 ("Speed up carts (again)").')
+    'Carts are empty since .'
+    """
+    return _CITED.sub("", message)
+
+
+def names_reporter(message: str) -> bool:
+    """Return whether a message names who reported what it changes, in a trailer."""
+    return _REPORTED.search(message) is not None
 
 
 def change_names(message: str) -> tuple[str, ...]:

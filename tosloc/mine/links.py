@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from math import inf
@@ -16,7 +16,13 @@ from typing import Any, Final, NamedTuple
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.core.errors import ReportError
 from tosloc.core.reports import BugReport
-from tosloc.git.fixes import is_fix_message, reverted_commits
+from tosloc.git.fixes import (
+    declared_causes,
+    is_fix_message,
+    names_reporter,
+    reverted_commits,
+    without_commits,
+)
 from tosloc.git.history import list_parents_first
 from tosloc.git.process import CommitInfo
 from tosloc.git.repository import Repository, suffix_matcher
@@ -157,6 +163,11 @@ class MiningResult:
         counts = Counter(report["link"] for report in self.reports)
         return {kind: counts[kind] for kind in KINDS if counts[kind]}
 
+    @property
+    def with_cause(self) -> int:
+        """Number of reports whose fix declares which commit introduced the bug."""
+        return sum("introduced_by" in report for report in self.reports)
+
 
 def read_history(repository: Repository, tip: str) -> dict[str, CommitInfo]:
     """Return the commits of a version by id, parents first. Raises UnknownCommit."""
@@ -189,20 +200,22 @@ def mine_messages(repository: Repository, *, tip: str = "HEAD") -> MiningResult:
     """Return weak reports, from git alone: commit messages as if users had reported the bugs.
 
     Each is as old as its fix and named by the commit's id. They are easier than what users write,
-    who do not know the fix.
+    who do not know the fix. A commit fixes a bug if its message says so, or names who reported it.
     """
     infos = read_history(repository, tip)
     issues = {}
     for info in infos.values():
-        if len(info.parents) <= 1 and is_fix_message(info.message):
+        is_fix = is_fix_message(info.message) or names_reporter(info.message)
+        if len(info.parents) <= 1 and is_fix:
             issues[info.id] = _issue_of_message(info)
     links = {commit: [Link(WEAK, commit)] for commit in issues}
     return _label_issues(repository, infos, "", issues, links)
 
 
 def _issue_of_message(info: CommitInfo) -> Issue:
-    """Return a commit's message as an issue, without trailers and a leading number."""
-    subject, _, body = _TRAILER.sub("", info.message).strip().partition("\n")
+    """Return a commit's message as an issue, without trailers, commits and a leading number."""
+    told = without_commits(_TRAILER.sub("", info.message))
+    subject, _, body = told.strip().partition("\n")
     summary = _LEADING_NUMBER.sub("", subject).strip() or subject.strip()
     description = body.strip()
     telling_words = len(_FILLER.sub("", summary).split())
@@ -227,6 +240,7 @@ def _label_issues(
 ) -> MiningResult:
     """Return the issues with the commits of their surest links."""
     changes = _read_changes(repository, infos, links)
+    causes = _find_causes(repository, infos, changes)
     reverted = reverted_commits(infos)
     result = MiningResult(len(issues), tracker)
     for number, issue in issues.items():
@@ -235,7 +249,10 @@ def _label_issues(
             continue
         fix = _choose_fix(issue, links.get(number, ()), infos, changes, reverted)
         if isinstance(fix, Link):
-            result.reports.append(_report_line(issue, fix, changes[fix.commit]))
+            line = _report_line(issue, fix, changes[fix.commit])
+            if fix.commit in causes:
+                line["introduced_by"] = causes[fix.commit]
+            result.reports.append(line)
         else:
             result.left_out[fix] += 1
 
@@ -272,6 +289,28 @@ def _read_changes(
                 if kinds[0] == b"100":
                     changes[commit].paths.append(path.decode("utf-8", "surrogateescape"))
     return changes
+
+
+def _find_causes(
+    repository: Repository, infos: Mapping[str, CommitInfo], fixes: Iterable[str]
+) -> dict[str, list[str]]:
+    """Return the commits that introduced a bug, by its fix, for the fixes whose messages say so.
+
+    Only commits of the history count.
+    """
+    declared = {fix: declared_causes(infos[fix].message) for fix in fixes}
+    names = [name for of_fix in declared.values() for name in of_fix]
+    resolved = repository.resolve_many(names) if names else {}
+    causes = {}
+    for fix, of_fix in declared.items():
+        commits = []
+        for name in of_fix:
+            commit = resolved[name]
+            if commit is not None and commit != fix and commit in infos:
+                commits.append(commit)
+        if commits:
+            causes[fix] = commits
+    return causes
 
 
 def _report_line(issue: Issue, link: Link, changes: FileChanges) -> dict[str, Any]:

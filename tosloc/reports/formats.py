@@ -39,6 +39,7 @@ _MAX_COLUMNS: Final = 64
 _REQUIRED: Final = ("bug_id", "summary", "report_time", "commit", "files")
 _MAX_LINES: Final = 1 << 31
 """A number that no line of a file has."""
+_COMMIT_ID: Final = re.compile(r"[0-9a-f]{7,64}")
 _MISSING: Final = frozenset({"", "nan", "none", "null"})
 _RANK: Final = re.compile(r"(?s)(?:\A|(?<=\s))([0-9]{1,9}):(.*?)(?=\s[0-9]{1,9}:|\Z)")
 
@@ -82,6 +83,8 @@ class LabelledReport:
     """Changed functions, each once."""
     weak: bool = False
     """Whether a commit message stands in for the report, as ``tosloc mine`` marks it."""
+    introduced_by: tuple[str, ...] = ()
+    """Ids of the commits that introduced the bug, if its fix declares them."""
 
 
 def read_reports(
@@ -356,7 +359,23 @@ def _labelled(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -
         fixed_on=time_of(fixed_on, zone, where) if fixed_on else None,
         functions=tuple(dict.fromkeys(changed)),
         weak=record.get("weak") is True,
+        introduced_by=_introducing_commits(record, where),
     )
+
+
+def _introducing_commits(record: Json, where: str) -> tuple[str, ...]:
+    """Return the commits that introduced a bug by its record. Raises ReportError for other values.
+
+    They may be abbreviated.
+    """
+    commits: Any = record.get("introduced_by") or []
+    if not isinstance(commits, list) or not all(map(_is_commit_id, commits)):
+        raise ReportError(f"{where}: 'introduced_by' must be a list of ids of commits")
+    return tuple(dict.fromkeys(commits))
+
+
+def _is_commit_id(value: object) -> bool:
+    return isinstance(value, str) and _COMMIT_ID.fullmatch(value) is not None
 
 
 def _changed_functions(record: Json, fixed: Any, where: str) -> list[ChangedFunction]:
