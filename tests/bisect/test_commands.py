@@ -12,7 +12,7 @@ import pytest
 from tests.bisect.conftest import TEST, TEST_COMMAND, make_line
 from tests.conftest import GitRepository
 from tosloc.bisect import steps
-from tosloc.bisect.state import WEIGHTS_FILE, Bisection
+from tosloc.bisect.state import WEIGHTS_FILE, BisectionState
 from tosloc.git.repository import Repository
 
 REPORT = "The total of the shop is wrong"
@@ -714,7 +714,7 @@ def test_interrupted_run_is_continued(bisect, line, number, send, code):
 
 def test_start_that_was_killed_before_the_marks_is_reset(fails, bisect, line):
     with Repository(line.path) as repository:
-        Bisection(repository)._git("bisect", "start")
+        BisectionState(repository)._git("bisect", "start")
     assert fails(line, "next").startswith("this bisection has no bad commit; mark one")
     bisect(line, "reset")
     assert line.git("symbolic-ref", "HEAD") == "refs/heads/main"

@@ -2,5 +2,5 @@
 
 It imports localize and all packages below it, but not evaluate.
 
-Modules for other packages: ends, state, steps, weights.
+Modules for other packages: steps.
 """

@@ -85,7 +85,7 @@ EQUAL_WEIGHTS: Final = Weights("", {}, 1.0)
 """Weights with which a bisection tests the same number of commits as git."""
 
 
-class Bisection:
+class BisectionState:
     """The state of a bisection of a repository.
 
     ``folder`` is where git is run to check out commits, so that git keeps this folder.

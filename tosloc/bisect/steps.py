@@ -1,15 +1,16 @@
-"""The next step of a bisection: the commit to test, or the one that introduced the fault."""
+"""A bisection that tests the commits first which most likely introduced the fault of a report."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import Enum
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
+from tosloc.bisect.ends import find_stated_ends
 from tosloc.bisect.graph import (
     CommitGraph,
     choose_commit,
@@ -17,17 +18,18 @@ from tosloc.bisect.graph import (
     plain_runs,
     scale_weights,
 )
-from tosloc.bisect.state import MAX_COMMITS, Bisection, Marks, Weights
-from tosloc.bisect.weights import weigh_commits
+from tosloc.bisect.state import EQUAL_WEIGHTS, MAX_COMMITS, BisectionState, Marks, Weights
+from tosloc.bisect.weights import score_suspects, weigh_commits
 from tosloc.core.errors import ToslocError
-from tosloc.core.reports import VALID_TIMES
-from tosloc.git.discovery import WebPages
+from tosloc.core.progress import Progress, announce, ignore_progress
+from tosloc.core.reports import BugReport
 from tosloc.git.repository import Repository
+from tosloc.localize.localizer import Localizer
 
 SKIP_CODE: Final = 125
 """Exit code of a test command that cannot test a commit."""
-NOT_RUN_CODES: Final = (126, 127)
-"""Exit codes of shells for commands that cannot be run, or do not exist."""
+NOT_RUN_CODES: Final = {126: "cannot be run", 127: "does not exist"}
+"""Exit codes of shells for commands that do not run -> the reason."""
 MAX_PRIORS: Final = 50
 """Most commits for which ``git bayesect prior`` is called, because each call takes a while."""
 FIRST_ABORTING_CODE: Final = 128
@@ -67,6 +69,226 @@ class Step:
     def is_test(self) -> bool:
         """Whether there is a commit to test."""
         return self.kind in (Kind.test, Kind.merge_base)
+
+    @property
+    def is_merge_base(self) -> bool:
+        """Whether the commit to test is a merge base."""
+        return self.kind is Kind.merge_base
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the commit introduced the fault."""
+        return self.kind is Kind.found
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether only skipped commits are left."""
+        return self.kind is Kind.undecided
+
+
+class Bisection:
+    """A bisection of a repository, in the state of git's own bisection.
+
+    ``folder`` is where git is run to check out commits, so that git keeps this folder.
+    """
+
+    def __init__(self, repository: Repository, folder: Path | None = None) -> None:
+        self.repository: Final = repository
+        self.state: Final = BisectionState(repository, folder)
+
+    def start(
+        self,
+        bad: str | None,
+        good: Sequence[str],
+        report: BugReport | None = None,
+        *,
+        first_parent: bool = False,
+        no_checkout: bool = False,
+        progress: Progress = ignore_progress,
+    ) -> Step:
+        """Start a bisection between revisions, check out the first commit to test, and return it.
+
+        Without a report every commit is equally likely. Ends that are not named are those that the
+        report states, and are announced. Raises ToslocError, and leaves no bisection behind, if the
+        first commit cannot be chosen or checked out.
+        """
+        repository = self.repository
+        if self.state.is_running:
+            raise ToslocError(
+                "a bisection is in progress; continue it (tosloc bisect next), or end it (tosloc"
+                " bisect reset)"
+            )
+        if repository.work_tree is None and not no_checkout:
+            raise ToslocError(
+                f"{repository.path}: a bare repository has no files to test",
+                hint="add {no_checkout}, and let the command read the commit that BISECT_HEAD"
+                " names",
+            )
+        if report is None and not good:
+            raise ToslocError(
+                "no commit is known to work", hint="name one with {good}, or name a report"
+            )
+        if not no_checkout:
+            self.state.check_clean()
+        marks = self._find_ends(bad, good, report, progress)
+        check_marks(repository, marks)
+        assert marks.bad is not None
+        weights = EQUAL_WEIGHTS
+        if report is not None:
+            with Localizer.open(repository.path, ready=False) as localizer:
+                scores = score_suspects(localizer, report, marks.bad, progress)
+            name = report.summary or report.id
+            weights = weigh_graph(repository, marks, name, scores, first_parent=first_parent)
+        options = []
+        if first_parent:
+            options.append("--first-parent")
+        if no_checkout:
+            options.append("--no-checkout")
+        self.state.start(marks.bad, marks.good, weights, *options)
+        try:
+            step = self.plan()
+            self.take(step)
+        except ToslocError:
+            self.state.reset()
+            raise
+        return step
+
+    def _find_ends(
+        self, bad: str | None, good: Sequence[str], report: BugReport | None, progress: Progress
+    ) -> Marks:
+        """Return the ends of the range: those that are named, else those that a report states.
+
+        The ones from the report are announced. Raises ToslocError if no good end is known.
+        """
+        repository = self.repository
+        bad_commit = repository.resolve(bad or "HEAD")
+        good_commits = tuple(map(repository.resolve, good))
+        if report is None or (good and bad is not None):
+            return Marks(bad_commit, good_commits)
+        with Localizer.open(repository.path, ready=False) as localizer:
+            stated = find_stated_ends(localizer, report, bad_commit, progress)
+        if not good:
+            if not stated.good:
+                example = "REV" if not stated.blamed else f"{stated.blamed[:10]}~1"
+                raise ToslocError(
+                    "the report tells no version of this project that works",
+                    hint=f"name one: {{good}} {example}",
+                )
+            good_commits = tuple(end.commit for end in stated.good)
+            for end in stated.good:
+                announce(progress, f"good: {end.name}, {end.origin}")
+        if bad is None and stated.bad is not None:
+            bad_commit = stated.bad.commit
+            announce(progress, f"bad: {stated.bad.name}, {stated.bad.origin}")
+        return Marks(bad_commit, good_commits)
+
+    def plan(self) -> Step:
+        """Return the next step.
+
+        Raises ToslocError if an end is missing, or if the marks contradict each other.
+        """
+        marks = self.state.marks()
+        graph = self._read_candidates(marks)
+        assert marks.bad is not None
+        weights = scale_weights(self.state.weights().of_graph(graph))
+        probabilities = weights / weights.sum()
+        order = np.argsort(-probabilities, kind="stable").tolist()
+        candidates = tuple((graph.commits[place], float(probabilities[place])) for place in order)
+        runs = expected_runs(weights)
+        runs_of_git = plain_runs(len(graph))
+        notes: tuple[str, ...] = ()
+        if not self.state.ends_are_checked:
+            merge_base, notes = _find_merge_base(self.repository, marks)
+            if merge_base is not None:
+                return Step(
+                    Kind.merge_base, merge_base, candidates, runs + 1, runs_of_git + 1, notes
+                )
+        skipped = [graph.positions[name] for name in marks.skipped if name in graph.positions]
+        place = choose_commit(graph, weights, skipped)
+        if place is None:
+            kind = Kind.found if len(graph) == 1 else Kind.undecided
+            return Step(kind, marks.bad, candidates, 0.0, 0.0, notes)
+        return Step(Kind.test, graph.commits[place], candidates, runs, runs_of_git, notes)
+
+    def mark(self, mark: str, commits: Sequence[str]) -> Step | None:
+        """Mark commits as "bad", "good" or "skip", and return the next step.
+
+        Return None if an end is missing. Raises ToslocError, and changes nothing, if that
+        contradicts earlier marks.
+        """
+        marks = self.state.marks().with_mark(mark, commits)
+        if marks.bad is None or not marks.good:
+            self.state.mark(mark, commits)
+            return None
+        check_marks(self.repository, marks)
+        self.state.mark(mark, commits)
+        return self.plan()
+
+    def take(self, step: Step) -> None:
+        """Check out the commit to test, or add the found commit to git's log."""
+        if step.kind is not Kind.merge_base:
+            self.state.note_checked_ends()
+        if step.is_test:
+            self.state.check_out(step.commit)
+        elif step.kind is Kind.found:
+            self.state.note_culprit(step.commit)
+
+    def test(self, command: Sequence[str], folder: Path, step: Step, *, is_first: bool) -> str:
+        """Run a test command in a folder and return the mark that its exit code stands for.
+
+        Before the first mark, a command that does not run is tried on a good commit, as in git.
+        Raises ToslocError if it does not run there either, or if its exit code ends the bisection.
+        """
+        code = self.state.run(command, folder)
+        if is_first and code in NOT_RUN_CODES:
+            self._check_command(command, folder, step, code)
+        return mark_for_exit_code(code)
+
+    def _check_command(self, command: Sequence[str], folder: Path, step: Step, code: int) -> None:
+        """Raise ToslocError if the command cannot be run on a good commit either."""
+        good = self.state.marks().good[0]
+        self.state.check_out(good)
+        code_of_good = self.state.run(command, folder)
+        self.state.check_out(step.commit)
+        if code_of_good == code:
+            raise ToslocError(
+                f"{command[0]}: this command {NOT_RUN_CODES[code]} (exit code {code}), on the good"
+                f" commit {good[:10]} either; check its name and path"
+            )
+
+    def bayesect_commands(self) -> list[str]:
+        """Return commands that start ``git bayesect`` with the weights as its priors.
+
+        It follows first parents only, so a merge gets the weights of all commits that it brought.
+        Every commit that is not named has the prior 1, which stands for the mean of their weights.
+        """
+        marks = self.state.marks()
+        graph = self._read_candidates(marks)
+        line, sums = graph.first_parent_line(scale_weights(self.state.weights().of_graph(graph)))
+        [oldest] = self.repository.commits([line.commits[0]])
+        if not oldest.parents:
+            raise ToslocError(
+                "git bayesect needs a good commit among the first parents of the bad one, and there"
+                " is none; start with an older good commit"
+            )
+        commands = [f"git bayesect start --old {oldest.parents[0]} --new {marks.bad}"]
+        heaviest = np.argsort(-sums, kind="stable")
+        others = sums[heaviest[MAX_PRIORS:]]
+        unit = float(others.mean() if len(others) else sums.min())
+        for place in np.sort(heaviest[:MAX_PRIORS]).tolist():
+            prior = float(f"{sums[place] / unit:.3g}")
+            if prior > 1:
+                commit = line.commits[place]
+                commands.append(f"git bayesect prior --commit {commit} --weight {prior:.10g}")
+        return commands
+
+    def _read_candidates(self, marks: Marks) -> CommitGraph:
+        """Return the commits that may have introduced the fault. Raises as ``check_marks`` does."""
+        check_marks(self.repository, marks)
+        assert marks.bad is not None
+        return read_graph(
+            self.repository, marks.bad, marks.good, first_parent=self.state.first_parent
+        )
 
 
 def read_graph(
@@ -120,58 +342,6 @@ def weigh_graph(
     return Weights(report, {commits[place]: float(values[place]) for place in above}, even)
 
 
-def plan_step(bisection: Bisection) -> Step:
-    """Return the next step of a bisection.
-
-    Raises ToslocError if an end is missing, or if the marks contradict each other.
-    """
-    repository = bisection.repository
-    marks = bisection.marks()
-    graph = _read_candidates(bisection, marks)
-    assert marks.bad is not None
-    weights = scale_weights(bisection.weights().of_graph(graph))
-    probabilities = weights / weights.sum()
-    order = np.argsort(-probabilities, kind="stable").tolist()
-    candidates = tuple((graph.commits[place], float(probabilities[place])) for place in order)
-    runs = expected_runs(weights)
-    runs_of_git = plain_runs(len(graph))
-    notes: tuple[str, ...] = ()
-    if not bisection.ends_are_checked:
-        merge_base, notes = _find_merge_base(repository, marks)
-        if merge_base is not None:
-            return Step(Kind.merge_base, merge_base, candidates, runs + 1, runs_of_git + 1, notes)
-    skipped = [graph.positions[name] for name in marks.skipped if name in graph.positions]
-    place = choose_commit(graph, weights, skipped)
-    if place is None:
-        kind = Kind.found if len(graph) == 1 else Kind.undecided
-        return Step(kind, marks.bad, candidates, 0.0, 0.0, notes)
-    return Step(Kind.test, graph.commits[place], candidates, runs, runs_of_git, notes)
-
-
-def add_mark(bisection: Bisection, mark: str, commits: Sequence[str]) -> Step | None:
-    """Mark commits as "bad", "good" or "skip", and return the next step; None if an end is missing.
-
-    Raises ToslocError, and changes nothing, if that contradicts earlier marks.
-    """
-    marks = bisection.marks().with_mark(mark, commits)
-    if marks.bad is None or not marks.good:
-        bisection.mark(mark, commits)
-        return None
-    check_marks(bisection.repository, marks)
-    bisection.mark(mark, commits)
-    return plan_step(bisection)
-
-
-def take_step(bisection: Bisection, step: Step) -> None:
-    """Check out the commit to test, or add the found commit to git's log."""
-    if step.kind is not Kind.merge_base:
-        bisection.note_checked_ends()
-    if step.is_test:
-        bisection.check_out(step.commit)
-    elif step.kind is Kind.found:
-        bisection.note_culprit(step.commit)
-
-
 def check_marks(repository: Repository, marks: Marks) -> None:
     """Raise ToslocError if an end is missing, or if a good commit contains the bad one."""
     if marks.bad is None or not marks.good:
@@ -188,15 +358,6 @@ def check_marks(repository: Repository, marks: Marks) -> None:
                 " the fault was fixed in between; name a good commit that is older, or check if the"
                 " two were mixed up"
             )
-
-
-def _read_candidates(bisection: Bisection, marks: Marks) -> CommitGraph:
-    """Return the commits that may have introduced the fault. Raises as ``check_marks`` does."""
-    check_marks(bisection.repository, marks)
-    assert marks.bad is not None
-    return read_graph(
-        bisection.repository, marks.bad, marks.good, first_parent=bisection.first_parent
-    )
 
 
 def _find_merge_base(repository: Repository, marks: Marks) -> tuple[str | None, tuple[str, ...]]:
@@ -248,62 +409,3 @@ def mark_for_exit_code(code: int) -> str:
     if code == SKIP_CODE:
         return "skip"
     return "bad" if code else "good"
-
-
-class CommitDescription(NamedTuple):
-    """A commit in words."""
-
-    commit: str
-    """Full id."""
-    author: str
-    authored: datetime
-    """Author's time, in UTC; 1970 if it is out of range for a date."""
-    subject: str
-
-
-def describe_commits(repository: Repository, commits: Sequence[str]) -> list[CommitDescription]:
-    """Return commits with their author, date and subject, in the order of ``commits``."""
-    command = ["log", "--no-walk=unsorted", "--stdin", "--format=%H%x00%an%x00%at%x00%s"]
-    with repository.stream(command, commits) as output:
-        lines = output.read().decode("utf-8", "replace").split("\n")
-    descriptions = {}
-    for line in filter(None, lines):  # a name may contain other line separators
-        commit, author, time, subject = line.split("\0")
-        seconds = int(time) if int(time) in VALID_TIMES else 0
-        when = datetime.fromtimestamp(seconds, UTC)
-        descriptions[commit] = CommitDescription(commit, author, when, subject.strip())
-    return [descriptions[commit] for commit in commits]
-
-
-def commit_url(repository: Repository, commit: str) -> str | None:
-    """Return the address of a commit's page on the web; None if the host is not known."""
-    pages = WebPages.of(repository.remote_url())
-    return None if pages is None else pages.commit(commit)
-
-
-def bayesect_commands(bisection: Bisection) -> list[str]:
-    """Return commands that start ``git bayesect`` with the weights of a bisection as its priors.
-
-    It follows first parents only, so a merge gets the weights of all commits that it brought. Every
-    commit that is not named has the prior 1, which stands for the mean of their weights.
-    """
-    repository = bisection.repository
-    marks = bisection.marks()
-    graph = _read_candidates(bisection, marks)
-    line, sums = graph.first_parent_line(scale_weights(bisection.weights().of_graph(graph)))
-    [oldest] = repository.commits([line.commits[0]])
-    if not oldest.parents:
-        raise ToslocError(
-            "git bayesect needs a good commit among the first parents of the bad one, and there is"
-            " none; start with an older good commit"
-        )
-    commands = [f"git bayesect start --old {oldest.parents[0]} --new {marks.bad}"]
-    heaviest = np.argsort(-sums, kind="stable")
-    others = sums[heaviest[MAX_PRIORS:]]
-    unit = float(others.mean() if len(others) else sums.min())
-    for place in np.sort(heaviest[:MAX_PRIORS]).tolist():
-        prior = float(f"{sums[place] / unit:.3g}")
-        if prior > 1:
-            commit = line.commits[place]
-            commands.append(f"git bayesect prior --commit {commit} --weight {prior:.10g}")
-    return commands

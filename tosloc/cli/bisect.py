@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from tosloc.cli.commit_text import CommitDescription, commit_url, describe_commits
 from tosloc.cli.localize import read_reports
 from tosloc.cli.options import FullHelpGroup
 from tosloc.core.errors import ReportError, RepositoryError, ToslocError, pluralize
@@ -17,9 +18,7 @@ from tosloc.terminal.options import JsonOption
 from tosloc.terminal.printing import make_console, print_json, print_notes, progress_bars
 
 if TYPE_CHECKING:
-    from tosloc.bisect.ends import StatedEnd
-    from tosloc.bisect.state import Bisection, Marks, Weights
-    from tosloc.bisect.steps import CommitDescription, Step
+    from tosloc.bisect.steps import Bisection, Step
     from tosloc.core.reports import BugReport
     from tosloc.git.repository import Repository
 
@@ -40,8 +39,6 @@ MAX_FILES: Final = 10
 MAX_TEXT_CHARACTERS: Final = 100
 """Characters of a subject, a name or a report's summary that are printed."""
 
-NOT_FOUND: Final = 127
-"""Exit code of a test command that does not exist."""
 _MARK_WORDS: Final = {"good": "good", "bad": "bad", "skip": "skipped"}
 
 app = typer.Typer(
@@ -55,7 +52,7 @@ app = typer.Typer(
 @contextmanager
 def _open_bisection(*, running: bool = True) -> Iterator[Bisection]:
     """Yield the bisection of the repository around the current folder."""
-    from tosloc.bisect.state import Bisection
+    from tosloc.bisect.steps import Bisection
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
 
@@ -66,7 +63,7 @@ def _open_bisection(*, running: bool = True) -> Iterator[Bisection]:
     with Repository(path) as repository:
         bisection = Bisection(repository, Path.cwd())
         if running:
-            bisection.check_running()
+            bisection.state.check_running()
         yield bisection
 
 
@@ -113,128 +110,38 @@ def start(
     Good and bad commits that are not named are those of the report: versions and commits in which
     something works or fails.
     """
-    from tosloc.bisect.state import EQUAL_WEIGHTS
-    from tosloc.bisect.steps import check_marks
-
+    bug_report = None if report is None else _read_report(report)
     with _open_bisection(running=False) as bisection:
-        repository = bisection.repository
-        if bisection.is_running:
-            raise ToslocError(
-                "a bisection is in progress; continue it (tosloc bisect next), or end it (tosloc"
-                " bisect reset)"
+        with progress_bars() as callback:
+            step = bisection.start(
+                bad,
+                good or (),
+                bug_report,
+                first_parent=first_parent,
+                no_checkout=no_checkout,
+                progress=callback,
             )
-        if repository.work_tree is None and not no_checkout:
-            raise ToslocError(
-                f"{repository.path}: a bare repository has no files to test; add --no-checkout, and"
-                " let the command read the commit that BISECT_HEAD names"
-            )
-        if report is None and not good:
-            raise ToslocError("no commit is known to work; name one with --good, or name a report")
-        if not no_checkout:
-            bisection.check_clean()
-        bug_report = None if report is None else _read_report(report)
-        marks = _find_marks(repository, bug_report, good or (), bad)
-        check_marks(repository, marks)
-        weights = EQUAL_WEIGHTS
-        if bug_report is not None:
-            weights = _weigh(repository, bug_report, marks, first_parent)
-        options = []
-        if first_parent:
-            options.append("--first-parent")
-        if no_checkout:
-            options.append("--no-checkout")
-        _start(bisection, marks, weights, options)
+        print_notes(step.notes)
+        _print_status(bisection, step)
         print_notes(
             [
                 "mark the commit with tosloc bisect good, bad or skip, or let a command test it:"
                 " tosloc bisect run COMMAND"
             ]
         )
-        if not weights.commits:
+        if not bisection.state.weights().commits:
             reason = "there is no report" if report is None else "no suspect is in the range"
             print_notes([f"{reason}, so every commit is equally likely, as in git bisect"])
 
 
 def _read_report(source: str) -> BugReport:
-    """Return the report of a source. Raises ReportError if there are several."""
+    """Return the report of an argument. Raises ReportError unless there is exactly one."""
     reports = read_reports(source, None, every_failure=False)
     if len(reports) != 1:
         raise ReportError(
             f"{source}: there are {len(reports)} reports, and a bisection is about one of them"
         )
     return reports[0]
-
-
-def _find_marks(
-    repository: Repository, report: BugReport | None, good: Sequence[str], bad: str | None
-) -> Marks:
-    """Return the ends of the range: those that are named, else those that a report states.
-
-    Notes tell which ones come from the report. Raises ToslocError if no good end is known.
-    """
-    from tosloc.bisect.ends import find_stated_ends
-    from tosloc.bisect.state import Marks
-    from tosloc.localize.localizer import Localizer
-
-    bad_commit = repository.resolve(bad or "HEAD")
-    good_commits = tuple(map(repository.resolve, good))
-    if report is None or (good and bad is not None):
-        return Marks(bad_commit, good_commits)
-    with (
-        progress_bars() as callback,
-        Localizer.open(repository.path, ready=False) as localizer,
-    ):
-        stated = find_stated_ends(localizer, report, bad_commit, callback)
-    if not good:
-        if not stated.good:
-            example = "REV" if not stated.blamed else f"{stated.blamed[:10]}~1"
-            raise ToslocError(
-                "the report tells no version of this project that works; name one:"
-                f" --good {example}"
-            )
-        good_commits = tuple(end.commit for end in stated.good)
-        print_notes([f"good: {_describe_end(end)}" for end in stated.good])
-    if bad is None and stated.bad is not None:
-        bad_commit = stated.bad.commit
-        print_notes([f"bad: {_describe_end(stated.bad)}"])
-    return Marks(bad_commit, good_commits)
-
-
-def _describe_end(end: StatedEnd) -> str:
-    """Return the name of an end with what it comes from, in one line."""
-    return escape_unprintable(f"{end.name}, {end.origin}")
-
-
-def _weigh(repository: Repository, report: BugReport, marks: Marks, first_parent: bool) -> Weights:
-    """Return the weights of the commits of a range by a report."""
-    from tosloc.bisect.steps import weigh_graph
-    from tosloc.bisect.weights import score_suspects
-    from tosloc.localize.localizer import Localizer
-
-    assert marks.bad is not None
-    with (
-        progress_bars() as callback,
-        Localizer.open(repository.path, ready=False) as localizer,
-    ):
-        scores = score_suspects(localizer, report, marks.bad, callback)
-    name = report.summary or report.id
-    return weigh_graph(repository, marks, name, scores, first_parent=first_parent)
-
-
-def _start(bisection: Bisection, marks: Marks, weights: Weights, options: Sequence[str]) -> None:
-    """Start a bisection, and end it again if its first commit cannot be chosen or checked out."""
-    from tosloc.bisect.steps import plan_step, take_step
-
-    assert marks.bad is not None
-    bisection.start(marks.bad, marks.good, weights, *options)
-    try:
-        step = plan_step(bisection)
-        take_step(bisection, step)
-    except ToslocError:
-        bisection.reset()
-        raise
-    print_notes(step.notes)
-    _print_status(bisection, step)
 
 
 @app.command(epilog="Example: tosloc bisect good")
@@ -296,9 +203,7 @@ def _resolve_range(repository: Repository, revision: str) -> list[str]:
 
 def _mark(bisection: Bisection, mark: str, commits: Sequence[str]) -> None:
     """Mark commits, by default the checked out one, and go on with the next step."""
-    from tosloc.bisect.steps import add_mark
-
-    step = add_mark(bisection, mark, commits or [bisection.current])
+    step = bisection.mark(mark, commits or [bisection.state.current])
     if step is None:
         print_notes(["a bisection needs a good and a bad commit; mark the other one"])
     else:
@@ -308,30 +213,24 @@ def _mark(bisection: Bisection, mark: str, commits: Sequence[str]) -> None:
 
 def _take_and_print(bisection: Bisection, step: Step) -> None:
     """Check out the next commit to test and print it, or print the culprit."""
-    from tosloc.bisect.steps import take_step
-
-    take_step(bisection, step)
+    bisection.take(step)
     print_notes(step.notes)
     _print_step(bisection, step)
 
 
 def _finish(step: Step) -> None:
     """Exit with git's code if only skipped commits are left."""
-    from tosloc.bisect.steps import Kind
-
-    if step.kind is Kind.undecided:
+    if step.is_undecided:
         raise typer.Exit(UNDECIDED)
 
 
 @app.command("next", epilog="Example: tosloc bisect next --json")
 def next_command(as_json: JsonOption = False) -> None:
     """Check out the next commit to test, for example after git bisect good."""
-    from tosloc.bisect.steps import plan_step, take_step
-
     with _open_bisection() as bisection:
-        step = plan_step(bisection)
+        step = bisection.plan()
         if as_json:
-            take_step(bisection, step)
+            bisection.take(step)
             print_json(_step_values(bisection, step))
         else:
             _take_and_print(bisection, step)
@@ -341,10 +240,8 @@ def next_command(as_json: JsonOption = False) -> None:
 @app.command(epilog="Example: tosloc bisect status")
 def status(as_json: JsonOption = False) -> None:
     """Show the marks, the commits that are left and the most likely of them; change nothing."""
-    from tosloc.bisect.steps import plan_step
-
     with _open_bisection() as bisection:
-        step = plan_step(bisection)
+        step = bisection.plan()
         if as_json:
             print_json(_step_values(bisection, step))
             return
@@ -368,21 +265,16 @@ def run_command(
     Its exit code says what a commit is, as in git bisect run: 0 good, 125 cannot be tested, 128 and
     above stop, anything else bad.
     """
-    from tosloc.bisect.steps import NOT_RUN_CODES, add_mark, mark_for_exit_code, plan_step
-
     with _open_bisection() as bisection:
-        step = plan_step(bisection)
+        step = bisection.plan()
         _take_and_print(bisection, step)
         plain_runs = step.plain_runs
         runs = 0
         while step.is_test:
-            code = bisection.run(command, Path.cwd())
-            if runs == 0 and code in NOT_RUN_CODES:
-                _check_command(bisection, command, step, code)
-            mark = mark_for_exit_code(code)
+            mark = bisection.test(command, Path.cwd(), step, is_first=runs == 0)
             runs += 1
             print(f"Run {runs}: {step.commit[:10]} is {_MARK_WORDS[mark]}", flush=True)
-            next_step = add_mark(bisection, mark, [step.commit])
+            next_step = bisection.mark(mark, [step.commit])
             assert next_step is not None  # both ends were there before the command ran
             step = next_step
             _take_and_print(bisection, step)
@@ -392,25 +284,11 @@ def run_command(
         _finish(step)
 
 
-def _check_command(bisection: Bisection, command: Sequence[str], step: Step, code: int) -> None:
-    """Raise ToslocError if the command cannot be run on a good commit either, as git does."""
-    good = bisection.marks().good[0]
-    bisection.check_out(good)
-    code_of_good = bisection.run(command, Path.cwd())
-    bisection.check_out(step.commit)
-    if code_of_good == code:
-        problem = "does not exist" if code == NOT_FOUND else "cannot be run"
-        raise ToslocError(
-            f"{command[0]}: this command {problem} (exit code {code}), on the good commit"
-            f" {good[:10]} either; check its name and path"
-        )
-
-
 @app.command("log", epilog="Example: tosloc bisect log > bisection.txt")
 def log_command() -> None:
     """Print git's log of the bisection, which git bisect replay reads."""
     with _open_bisection() as bisection:
-        print(bisection.log(), end="")
+        print(bisection.state.log(), end="")
 
 
 @app.command(epilog="Example: tosloc bisect reset")
@@ -426,20 +304,18 @@ def reset(
 ) -> None:
     """End the bisection, and check out what was checked out before it."""
     with _open_bisection(running=False) as bisection:
-        if not bisection.is_running:
+        if not bisection.state.is_running:
             print_notes(["no bisection is in progress, so there is nothing to reset"])
             return
-        place = bisection.reset(*(() if revision is None else (revision,)))
+        place = bisection.state.reset(*(() if revision is None else (revision,)))
         print(f"The bisection has ended. {escape_unprintable(place)} is checked out.")
 
 
 @app.command(epilog="Example: tosloc bisect prior > priors.sh")
 def prior() -> None:
     """Print the weights as commands for git bayesect, which bisects with flaky tests."""
-    from tosloc.bisect.steps import bayesect_commands
-
     with _open_bisection() as bisection:
-        for line in bayesect_commands(bisection):
+        for line in bisection.bayesect_commands():
             print(line)
 
 
@@ -448,18 +324,16 @@ def prior() -> None:
 
 def _print_step(bisection: Bisection, step: Step) -> None:
     """Print the commit to test with the expected number of runs, or what was found."""
-    from tosloc.bisect.steps import Kind
-
     repository = bisection.repository
-    if step.kind is Kind.found:
+    if step.is_found:
         _print_culprit(repository, step.commit)
-    elif step.kind is Kind.undecided:
+    elif step.is_undecided:
         number = len(step.candidates)
         print(f"Only skipped commits are left. One of these {number:,} introduced the fault:")
         _print_candidates(repository, step.candidates)
     else:
         print(_remaining(step))
-        if step.kind is Kind.merge_base:
+        if step.is_merge_base:
             print("A good commit is no ancestor of the bad one: their merge base comes first.")
         _print_commit("Testing ", repository, step.commit)
 
@@ -489,8 +363,6 @@ def _commit_line(description: CommitDescription) -> str:
 
 def _print_commit(label: str, repository: Repository, commit: str) -> None:
     """Print a label and a commit in one line."""
-    from tosloc.bisect.steps import describe_commits
-
     [description] = describe_commits(repository, [commit])
     _print_line(label + _commit_line(description))
 
@@ -499,7 +371,6 @@ def _print_culprit(repository: Repository, commit: str) -> None:
     """Print the commit that introduced the fault, with its author and files."""
     from rich.text import Text
 
-    from tosloc.bisect.steps import commit_url, describe_commits
     from tosloc.git.history import changed_paths
 
     [description] = describe_commits(repository, [commit])
@@ -521,7 +392,6 @@ def _print_culprit(repository: Repository, commit: str) -> None:
 
 def _print_candidates(repository: Repository, candidates: Sequence[tuple[str, float]]) -> None:
     """Print candidates with their probability."""
-    from tosloc.bisect.steps import describe_commits
     from tosloc.localize.answer import percent
 
     shown = candidates[:MAX_UNDECIDED]
@@ -535,8 +405,8 @@ def _print_candidates(repository: Repository, candidates: Sequence[tuple[str, fl
 def _print_status(bisection: Bisection, step: Step) -> None:
     """Print the report, the marks, the candidates and the next step."""
     repository = bisection.repository
-    weights = bisection.weights()
-    marks = bisection.marks()
+    weights = bisection.state.weights()
+    marks = bisection.state.marks()
     if weights.commits:
         report = truncate_text(escape_unprintable(weights.report), MAX_TEXT_CHARACTERS)
         print(f"Report: {report}")
@@ -560,10 +430,9 @@ def _print_status(bisection: Bisection, step: Step) -> None:
 
 def _step_values(bisection: Bisection, step: Step) -> dict[str, Any]:
     """Return what a bisection knows and does next as JSON values."""
-    from tosloc.bisect.steps import commit_url, describe_commits
     from tosloc.git.history import changed_paths
 
-    marks = bisection.marks()
+    marks = bisection.state.marks()
     repository = bisection.repository
     [description] = describe_commits(repository, [step.commit])
     files = changed_paths(repository, step.commit)
@@ -584,7 +453,7 @@ def _step_values(bisection: Bisection, step: Step) -> dict[str, Any]:
         "bad": marks.bad,
         "good": list(marks.good),
         "skipped": sorted(marks.skipped),
-        "report": bisection.weights().report or None,
+        "report": bisection.state.weights().report or None,
         "left": len(step.candidates),
         "candidates": candidates,
         "expected_runs": round(step.runs, 3),
