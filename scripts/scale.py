@@ -48,7 +48,7 @@ from tosloc.code.text import words
 from tosloc.core.errors import ToslocError
 from tosloc.git.repository import Repository, decode_text
 from tosloc.localize.localizer import Localizer
-from tosloc.storage.cache import default_store
+from tosloc.storage.cache import CacheEntry
 from tosloc.storage.repository import IndexedRepository
 
 PARTS: Final = ("facts", "version", "commit", "opening", "question", "questions")
@@ -98,7 +98,7 @@ def measure(path: Path, folder: Path, parts: Sequence[str]) -> dict[str, Any]:
     with Repository(path) as repo:
         files = len(IndexedRepository(repo).source_snapshot("HEAD"))
         head = repo.resolve("HEAD")
-        store = default_store(repo)
+        store = CacheEntry.of(repo).store
     versions = store.with_name("facts.versions")
     if "version" in parts:
         shutil.rmtree(versions, ignore_errors=True)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from tosloc.git.repository import Repository
-from tosloc.storage.cache import trained_folder
+from tosloc.storage.cache import CacheEntry
 from tosloc.train.experiment import results_folder
 
 
@@ -69,7 +69,10 @@ def test_commands_withdraw_the_rights_of_other_users(folder, tosloc, repository,
 
 
 def test_results_in_the_cache_are_readable_by_their_owner_only(repository, tmp_path):
-    with Repository(repository.path) as opened, results_folder(trained_folder(opened), own=True):
+    with (
+        Repository(repository.path) as opened,
+        results_folder(CacheEntry.of(opened).trained, own=True),
+    ):
         pass
     cache = tmp_path / "cache"
     [folder] = cache.iterdir()

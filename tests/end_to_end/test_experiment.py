@@ -27,7 +27,7 @@ from tosloc.rank.features.extraction import SAMPLED_FILES
 from tosloc.rank.features.tables import list_blocks, read_blocks
 from tosloc.rank.model.calibration import fit_temperature, shares
 from tosloc.rank.model.presence import shipped_presence
-from tosloc.storage.cache import default_store
+from tosloc.storage.cache import CacheEntry
 from tosloc.train import experiment, training
 from tosloc.train.experiment import ExperimentContext
 
@@ -125,7 +125,7 @@ def test_reports_that_cannot_be_used_leave_no_open_file(project, monkeypatch):
 
     monkeypatch.setattr("tosloc.train.experiment.read_history", fail)
     with Repository(project.git.path) as repo:
-        folder = default_store(repo).parent
+        folder = CacheEntry.of(repo).folder
         before = open_files(folder)  # an earlier training keeps its last extraction open
         with pytest.raises(ToslocError, match="the history cannot be read") as error:
             ExperimentContext(CONFIG, repo, project.write_reports())

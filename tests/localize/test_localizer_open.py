@@ -21,7 +21,7 @@ from tosloc.localize.model import Model
 from tosloc.localize.options import LocalizeOptions
 from tosloc.localize.session import opened
 from tosloc.storage import build
-from tosloc.storage.cache import trained_folder
+from tosloc.storage.cache import CacheEntry
 
 TEXT = (
     "The parser loses the first byte of a socket\n\nParserService.openParser fails with a ledger."
@@ -557,7 +557,7 @@ TRAINED_TEMPERATURE = 9.0
 @pytest.fixture
 def trained_checkpoint(java_repository):
     """Save a checkpoint with a temperature of its own where trainings of the repository are."""
-    folder = trained_folder(Repository(java_repository.path)) / "checkpoint"
+    folder = CacheEntry.of(Repository(java_repository.path)).trained / "checkpoint"
     Model().save(folder)
     weights = json.loads((folder / "weights.json").read_text())
     weights["temperature"] = TRAINED_TEMPERATURE

@@ -25,7 +25,7 @@ from tosloc.reports.text.shared_lines import SharedLines
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts.documents import Document, Documents
 from tosloc.storage import repository as module
-from tosloc.storage.cache import PLACE_FILE, default_store, note_use
+from tosloc.storage.cache import PLACE_FILE, CacheEntry
 from tosloc.storage.prepared import KnownReports
 from tosloc.storage.repository import IndexedRepository
 
@@ -171,11 +171,11 @@ def test_a_pipe_in_the_cache_is_replaced(repository, tmp_path, monkeypatch):
     monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
     repository.commit({"a.py": "x = 1"})
     with Repository(repository.path) as repo:
-        store = default_store(repo)
-        store.parent.mkdir(parents=True)
-        os.mkfifo(store.with_name(PLACE_FILE))
-        note_use(repo, store)
-    assert store.with_name(PLACE_FILE).is_file()
+        entry = CacheEntry.of(repo)
+        entry.folder.mkdir(parents=True)
+        os.mkfifo(entry.folder / PLACE_FILE)
+        entry.note_use(repo)
+    assert (entry.folder / PLACE_FILE).is_file()
 
 
 # How many versions are kept

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tosloc.cli.options import FullHelpGroup
-from tosloc.core.errors import ToslocError
 
 if TYPE_CHECKING:
     from tosloc.storage.cache import CacheEntry
@@ -40,16 +38,17 @@ def list_command(repo: RepositoriesOption = None) -> None:
     """List repositories with the size of their data, the most recently used first."""
     from rich.filesize import decimal
 
-    from tosloc.storage.cache import cache_folder, list_entries
+    from tosloc.storage.cache import Cache
     from tosloc.terminal.printing import Table, print_notes
 
-    entries = _find_all(repo) if repo else list_entries()
+    cache = Cache()
+    entries = cache.find(repo) if repo else cache.entries()
     if not entries:
-        print_notes([f"the cache {cache_folder()} is empty"])
+        print_notes([f"the cache {cache.folder} is empty"])
         return
     rows = [_row(entry) for entry in entries]
     total_size = decimal(sum(entry.disk_usage() for entry in entries))
-    rows.append([f"total: {len(entries):,}", total_size, "", str(cache_folder())])
+    rows.append([f"total: {len(entries):,}", total_size, "", str(cache.folder)])
     Table(["folder", "size", "last used", "repository"], rows, left=(0, 3)).print()
 
 
@@ -62,21 +61,6 @@ def _row(entry: CacheEntry) -> list[str]:
         repository += " (gone)"
     last_used = f"{entry.last_used:%Y-%m-%d %H:%M}"
     return [entry.folder.name, decimal(entry.disk_usage()), last_used, repository]
-
-
-def _find_all(repositories: Sequence[str]) -> list[CacheEntry]:
-    """Return the cache entries of the given repositories. Raises ToslocError if one has none."""
-    from tosloc.storage.cache import find_entries
-
-    all_entries = []
-    for repository in repositories:
-        entries = find_entries(repository)
-        if not entries:
-            raise ToslocError(
-                f"{repository}: the cache has no data of this repository; see: tosloc cache list"
-            )
-        all_entries += entries
-    return all_entries
 
 
 @app.command(epilog="Example: tosloc cache prune --max-size 20G")
@@ -98,18 +82,11 @@ def prune(
     from rich.filesize import decimal
 
     from tosloc.core.io import escape_unprintable
-    from tosloc.storage import cache as storage
+    from tosloc.storage.cache import Cache
 
-    entries = _find_all(repo or ())
-    storage.remove_leftovers()
-    file_names = storage.ENTRY_FILES if max_size is None else storage.REBUILDABLE_FILES
-    if max_size is not None:
-        max_bytes = storage.parse_size(max_size, "--max-size")
-        entries = storage.choose_least_used(entries or storage.list_entries(), max_bytes)
-    elif not repo:
-        entries = [entry for entry in storage.list_entries() if entry.repository_is_gone]
-    for entry in entries:
-        size = decimal(entry.remove(file_names))
-        print(escape_unprintable(f"removed {entry.folder.name} ({size})"))
-    if not entries:
+    is_pruned = False
+    for entry, size in Cache().prune(repo or (), max_size):
+        print(escape_unprintable(f"removed {entry.folder.name} ({decimal(size)})"))
+        is_pruned = True
+    if not is_pruned:
         print("nothing to remove")

@@ -15,7 +15,6 @@ import typer
 
 import tosloc
 from tosloc.cli.judging import print_split
-from tosloc.cli.mine import mined_reports_path
 from tosloc.cli.options import (
     AroundRepositoryOption,
     CheckpointOption,
@@ -113,14 +112,14 @@ def train(
     """
     from tosloc.core.cluster import on_cluster
     from tosloc.git.repository import Repository, resolve_revision
-    from tosloc.storage.cache import trained_folder
+    from tosloc.storage.cache import CacheEntry
     from tosloc.train import training
 
     settings = _training_settings(config, stage_two)
     reports = reports or _mined_reports(repo)
     is_found_later = out is None
     with Repository(repo) as repository:
-        out = out or trained_folder(repository)
+        out = out or CacheEntry.of(repository).trained
     with on_cluster(cluster, {repo: ""}, resolve_revision), progress_bars() as callback:
         trained = training.train(
             settings,
@@ -282,9 +281,10 @@ def _mined_reports(repo: Path) -> Path:
     Raises ToslocError if there is none.
     """
     from tosloc.git.repository import Repository
+    from tosloc.storage.cache import CacheEntry
 
     with Repository(repo) as repository:
-        reports = mined_reports_path(repository)
+        reports = CacheEntry.of(repository).mined_reports
     if not reports.exists():
         raise ToslocError(
             "Missing option '--reports'; name a file of labelled reports, or run tosloc mine first"

@@ -108,10 +108,10 @@ def _trained_run() -> Path:
     """
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
-    from tosloc.storage.cache import trained_folder
+    from tosloc.storage.cache import CacheEntry
 
     with Repository(discovery.current_repository()) as repository:
-        folder = trained_folder(repository)
+        folder = CacheEntry.of(repository).trained
     if not folder.exists():
         raise RunError(
             f"{repository.path}: nothing was trained for this repository; name a run, or run:"

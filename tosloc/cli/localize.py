@@ -399,10 +399,10 @@ def _has_piped_input() -> bool:
 
 def _is_word(source: str) -> bool:
     """Return whether an argument is a single word that names neither a file nor an issue."""
-    from tosloc.mine.github import REFERENCE
+    from tosloc.mine.github import IssueReference
 
     is_one_word = len(source.split()) == 1 and source != "-"
-    return is_one_word and not os.path.exists(source) and REFERENCE.fullmatch(source) is None
+    return is_one_word and not os.path.exists(source) and IssueReference.parse(source) is None
 
 
 def _folder_globs(folders: Sequence[str], repository: Repository | None) -> list[str] | None:
@@ -435,18 +435,18 @@ def read_reports(source: str, repo: Path | None, every_failure: bool) -> list[Bu
 
     ``every_failure`` is as in ``read_new_reports``. Raises ReportError.
     """
-    from tosloc.mine.github import REFERENCE, fetch_issue, read_token
+    from tosloc.mine.github import IssueReference
     from tosloc.reports.issues import read_new_reports
 
     if source == "-":
         return read_new_reports("-", every_failure=every_failure)
     if os.path.exists(source):
         return read_new_reports(Path(source), every_failure=every_failure)
-    reference = REFERENCE.fullmatch(source)
+    reference = IssueReference.parse(source)
     if reference is not None:
-        project = reference["named"] or reference["project"] or _github_project(source, repo)
-        issue = fetch_issue(project, reference["number"], read_token())
-        return read_new_reports(StringIO(json.dumps(issue)))
+        if not reference.project:
+            reference = IssueReference(_github_project(source, repo), reference.number)
+        return read_new_reports(StringIO(json.dumps(reference.fetch())))
     if len(source.split()) == 1:
         raise ReportError(
             f"{source}: no such file or folder; check the path, or give the report's text (two"
@@ -462,14 +462,14 @@ def _github_project(source: str, repo: Path | None) -> str:
     """
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
-    from tosloc.mine.github import REFERENCE
+    from tosloc.mine.github import IssueReference
 
     with Repository(repo or discovery.current_repository()) as repository:
         web_pages = discovery.WebPages.of(repository.remote_url())
     if web_pages is not None:
-        reference = REFERENCE.fullmatch(f"{web_pages.project}/issues/1")
+        reference = IssueReference.parse(f"{web_pages.project}/issues/1")
         if reference is not None:
-            return reference["project"]
+            return reference.project
     raise ReportError(
         f"{source}: the remote named origin is not on github.com; write OWNER/REPO{source}"
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,9 +14,6 @@ from tosloc.core.errors import ReportError, ToslocError, pluralize
 from tosloc.terminal.options import JsonOption
 
 if TYPE_CHECKING:
-    from tosloc.core.progress import Progress
-    from tosloc.git.repository import Repository
-    from tosloc.mine.issues import Exports
     from tosloc.mine.links import MiningResult
 
 ExportsArgument = Annotated[
@@ -78,35 +74,31 @@ def mine(
     from tosloc.core.io import write_text
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
-    from tosloc.mine import links
-    from tosloc.mine.issues import Exports
-    from tosloc.reports.mentions import compile_pattern
-    from tosloc.storage.cache import default_store, note_use
+    from tosloc.mine.mining import mine_reports
+    from tosloc.storage.cache import CacheEntry
     from tosloc.terminal.printing import progress_bars
 
-    has_issues = bool(exports) or github is not None
-    patterns = [compile_pattern(text) for text in pattern or ()]
-    if patterns and not has_issues:
+    if pattern and not exports and github is None:
         raise ToslocError(
             "--pattern links commits to issues, but no issues are given;"
             " name an export of issues, or --github"
         )
-    issues = Exports(all_labels)
     with (
         Repository(repo or discovery.current_repository()) as repository,
         progress_bars() as callback,
     ):
-        file = out or mined_reports_path(repository)
-        _read_issues(issues, exports or (), github, callback)
-        web_pages = discovery.WebPages.of(repository.remote_url())
-        if web_pages is not None:
-            issues.projects.add(web_pages.project.split("/", 3)[3].lower())
-        if has_issues:
-            mined = links.mine(repository, issues, tip=commit, patterns=patterns)
-        else:
-            mined = links.mine_messages(repository, tip=commit)
+        file = out or CacheEntry.of(repository).mined_reports
+        mined = mine_reports(
+            repository,
+            exports or (),
+            github,
+            tip=commit,
+            patterns=pattern or (),
+            all_labels=all_labels,
+            progress=callback,
+        )
         if mined.reports and out is None:
-            note_use(repository, default_store(repository))
+            CacheEntry.of(repository).note_use(repository)
     if mined.reports:
         write_text(file, "".join(json.dumps(report) + "\n" for report in mined.reports))
     _print_counts(mined, file, as_json)
@@ -118,34 +110,6 @@ def mine(
     print(f"tosloc: wrote {number} to {file}; now run: {command}", file=sys.stderr)
 
 
-def _read_issues(
-    issues: Exports, exports: Sequence[Path], github: str | None, callback: Progress
-) -> None:
-    """Add the issues of exported files and of a project at GitHub.
-
-    Raises ReportError if a file is missing or cannot be read.
-    """
-    from tosloc.core.inputs import read_text
-    from tosloc.mine.github import fetch_issues, read_token
-    from tosloc.mine.issues import GITHUB_ISSUES
-
-    for export in exports:
-        if str(export) == "-":
-            issues.add(*read_text("-"))
-            continue
-        if not export.exists():
-            raise ReportError(
-                f"{export}: no such file",
-                hint="check the path, let {github} fetch the issues of a GitHub project, or export"
-                f" them with: {GITHUB_ISSUES} > issues.json",
-            )
-        issues.add(*read_text(export))
-    if github is not None:
-        issues.projects.add(github.lower())
-        records = fetch_issues(github, read_token(), progress=callback)
-        issues.add(json.dumps(records), f"GitHub project {github}")
-
-
 def _training_command(repo: Path | None, reports: Path | None) -> str:
     """Return the command that trains on what was mined with these options."""
     command = "tosloc train"
@@ -154,13 +118,6 @@ def _training_command(repo: Path | None, reports: Path | None) -> str:
     if reports is not None:
         command += f" --reports {reports}"
     return command
-
-
-def mined_reports_path(repository: Repository) -> Path:
-    """Return the file of a repository's mined reports, in the user's cache beside its facts."""
-    from tosloc.storage.cache import default_store
-
-    return default_store(repository).with_name("reports.jsonl")
 
 
 def _print_counts(mined: MiningResult, file: Path, as_json: bool) -> None:

@@ -47,7 +47,6 @@ from tosloc.rank.suspects import MAX_FILES, SuspectSearch, describe_statements, 
 from tosloc.rerank.base import Candidates, Reranked, Reranker, final_scores
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts import top_k
-from tosloc.storage.cache import KEPT_ANSWERS
 
 if TYPE_CHECKING:
     from tosloc.rerank.llm.prompt import FileCard
@@ -181,7 +180,7 @@ class Localization:
         report = self.stage_one.context.query.report
         folder = None
         if self.version.repository is not None:
-            folder = self.version.repository.store_path.with_name(KEPT_ANSWERS)
+            folder = self.version.repository.answers_folder
         result = language_model.order(report, cards, folder, progress)
         self.notes += (result.note,)
         if result.positions is None:

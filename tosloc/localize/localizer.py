@@ -28,7 +28,7 @@ from tosloc.localize.repository_notes import describe_work_tree
 from tosloc.localize.searchable_version import SearchableVersion
 from tosloc.paths.globs import FileSelection
 from tosloc.reports.issues import read_report
-from tosloc.storage.cache import trained_folder
+from tosloc.storage.cache import CacheEntry
 from tosloc.storage.repository import IndexedRepository
 
 if TYPE_CHECKING:
@@ -368,7 +368,7 @@ class Localizer:
 
 def find_trained(repo: Repository) -> Path | None:
     """Return the folder of the checkpoint that ``tosloc train`` wrote for a repository, if any."""
-    folder = trained_folder(repo) / "checkpoint"
+    folder = CacheEntry.of(repo).trained / "checkpoint"
     return folder if (folder / WEIGHTS_FILE).exists() else None
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.client import HTTPException
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener, urlopen
@@ -22,7 +22,7 @@ from tosloc.core.proxies import is_loopback
 
 MAX_TRIES: Final = 5
 """Requests of a page of issues while the server fails or is silent, each after a longer pause."""
-REFERENCE: Final = re.compile(
+_REFERENCE: Final = re.compile(
     r"(?:(?P<named>[\w.-]+/[\w.-]+)?#"
     r"|(?:https?://)?(?:www\.)?github\.com/(?P<project>[\w.-]+/[\w.-]+)/(?:issues|pull)/)"
     r"(?P<number>\d{1,9})(?:[/?#]\S*)?",
@@ -56,6 +56,30 @@ query($owner: String!, $name: String!, $after: String) {
   }
 }
 """
+
+
+class IssueReference(NamedTuple):
+    """An issue or a pull request that a text names."""
+
+    project: str
+    """OWNER/NAME; "" if the text names only the number."""
+    number: str
+
+    @classmethod
+    def parse(cls, text: str) -> IssueReference | None:
+        """Return the reference that a text is, such as OWNER/NAME#12; None if it is no reference.
+
+        >>> IssueReference.parse("#12"), IssueReference.parse("it fails")
+        (IssueReference(project='', number='12'), None)
+        """
+        match = _REFERENCE.fullmatch(text)
+        if match is None:
+            return None
+        return cls(match["named"] or match["project"] or "", match["number"])
+
+    def fetch(self) -> dict[str, Any]:
+        """Return the issue with the user's token, see ``fetch_issue``."""
+        return fetch_issue(self.project, self.number, read_token())
 
 
 def read_token() -> str:

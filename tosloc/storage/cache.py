@@ -11,14 +11,14 @@ import json
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from tosloc.core.errors import ConfigError
+from tosloc.core.errors import ConfigError, ToslocError
 from tosloc.core.io import remove, remove_unfinished, write_text
 from tosloc.git.repository import Repository
 
@@ -28,11 +28,13 @@ PLACE_FILE: Final = "place.json"
 """File with the path of the repository; its time is that of the last use."""
 TRAINED_FOLDER: Final = "trained"
 """Folder with the trained checkpoint."""
+MINED_FILE: Final = "reports.jsonl"
+"""File with the mined reports."""
 KEPT_ANSWERS: Final = "model-answers"
 """Folder with the answers of language models."""
 REBUILDABLE_FILES: Final = (f"{STORE_FILE}*", "facts.versions", "facts.vectors.sqlite*")
 """Patterns of files and folders that can be rebuilt from the repository alone."""
-ENTRY_FILES: Final = (*REBUILDABLE_FILES, "reports.jsonl", "github", TRAINED_FOLDER, KEPT_ANSWERS)
+ENTRY_FILES: Final = (*REBUILDABLE_FILES, MINED_FILE, "github", TRAINED_FOLDER, KEPT_ANSWERS)
 """Patterns of all files and folders: also what ``tosloc mine`` and ``tosloc train`` have kept."""
 _ENTRY: Final = re.compile(r".*-[0-9a-f]{8}", re.DOTALL)
 """Names of the folders of repositories."""
@@ -84,54 +86,60 @@ def create_folder(folder: Path) -> None:
         path.mkdir(mode=0o700 if path.is_relative_to(cache) else 0o777, exist_ok=True)
 
 
-def default_store(repo: Repository) -> Path:
-    """Return the path of the facts store of a repository and all its linked work trees."""
-    folder = cache_folder() / f"{repo.name}-{_path_digest(repo.home)}"
-    _withdraw_rights(folder)
-    return folder / STORE_FILE
-
-
-def trained_folder(repo: Repository) -> Path:
-    """Return the folder of the checkpoint that ``tosloc train`` writes for a repository."""
-    return default_store(repo).with_name(TRAINED_FOLDER)
-
-
 def _path_digest(path: Path) -> str:
     """Return the digest of a path that ends the name of a repository's folder."""
     return hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
-def note_use(repo: Repository, store: Path) -> None:
-    """Note in the cache that a repository is used now, and limit the size of the cache.
-
-    If $TOSLOC_CACHE_SIZE is set, data of the repositories that were not used for longest is removed
-    until the cache is no larger. Nothing is done for a store outside the cache. Raises ConfigError
-    if $TOSLOC_CACHE_SIZE is no size.
-    """
-    if store != default_store(repo):
-        return
-    size_text = os.environ.get("TOSLOC_CACHE_SIZE", "").strip()
-    most = parse_size(size_text, "$TOSLOC_CACHE_SIZE") if size_text else None
-    # Whoever writes to the store will report what is wrong, and what is not removed waits for the
-    # next time.
-    with suppress(OSError):
-        create_folder(store.parent)
-        place = store.with_name(PLACE_FILE)
-        if not place.is_file():
-            # Writing to a pipe would wait for a reader.
-            remove(place)
-        write_text(place, json.dumps({"repository": str(repo.home.resolve())}) + "\n")
-        if most is not None:
-            for entry in choose_least_used(list_entries(), most):
-                if entry.folder != store.parent:
-                    entry.remove(REBUILDABLE_FILES)
-
-
 @dataclass(frozen=True)
 class CacheEntry:
-    """The cache's data of one repository."""
+    """The cache's data of one repository, and of all its linked work trees."""
 
     folder: Path
+
+    @classmethod
+    def of(cls, repo: Repository) -> CacheEntry:
+        """Return the entry of a repository, whose folder may not exist yet."""
+        folder = cache_folder() / f"{repo.name}-{_path_digest(repo.home)}"
+        _withdraw_rights(folder)
+        return cls(folder)
+
+    @property
+    def store(self) -> Path:
+        """Path of the facts store."""
+        return self.folder / STORE_FILE
+
+    @property
+    def trained(self) -> Path:
+        """Folder of the checkpoint that ``tosloc train`` writes."""
+        return self.folder / TRAINED_FOLDER
+
+    @property
+    def mined_reports(self) -> Path:
+        """File of the reports that ``tosloc mine`` writes."""
+        return self.folder / MINED_FILE
+
+    def note_use(self, repo: Repository) -> None:
+        """Note that the repository is used now, and limit the size of the cache.
+
+        If $TOSLOC_CACHE_SIZE is set, data of the repositories that were not used for longest is
+        removed until the cache is no larger. Raises ConfigError if $TOSLOC_CACHE_SIZE is no size.
+        """
+        size_text = os.environ.get("TOSLOC_CACHE_SIZE", "").strip()
+        max_bytes = _parse_size(size_text, "$TOSLOC_CACHE_SIZE: ") if size_text else None
+        # Whoever writes to the store will report what is wrong, and what is not removed waits for
+        # the next time.
+        with suppress(OSError):
+            create_folder(self.folder)
+            place = self.folder / PLACE_FILE
+            if not place.is_file():
+                # Writing to a pipe would wait for a reader.
+                remove(place)
+            write_text(place, json.dumps({"repository": str(repo.home.resolve())}) + "\n")
+            if max_bytes is not None:
+                for entry in _choose_least_used(Cache().entries(), max_bytes):
+                    if entry.folder != self.folder:
+                        entry.remove(REBUILDABLE_FILES)
 
     @property
     def repository(self) -> Path | None:
@@ -183,69 +191,111 @@ class CacheEntry:
         return size
 
 
-def list_entries() -> list[CacheEntry]:
-    """Return all entries of the cache, last used first.
+class Cache:
+    """The cache of the user, with the data of all repositories."""
 
-    An entry is a folder with a name of the cache and one of its files.
-    """
-    entries = []
-    for path in cache_folder().glob("*"):
-        if not _ENTRY.fullmatch(path.name) or not path.is_dir() or path.is_symlink():
-            continue
-        entry = CacheEntry(path)
-        if entry.files() or (path / PLACE_FILE).exists():
-            _withdraw_rights(path)
-            entries.append(entry)
-    return sorted(entries, key=lambda entry: (-entry.last_used.timestamp(), entry.folder.name))
+    def __init__(self) -> None:
+        self.folder: Final = cache_folder()
 
+    def entries(self) -> list[CacheEntry]:
+        """Return all entries of the cache, last used first.
 
-def find_entries(text: str) -> list[CacheEntry]:
-    """Return the entries of a repository, given by its path or else by its name.
+        An entry is a folder with a name of the cache and one of its files.
+        """
+        entries = []
+        for path in self.folder.glob("*"):
+            if not _ENTRY.fullmatch(path.name) or not path.is_dir() or path.is_symlink():
+                continue
+            entry = CacheEntry(path)
+            if entry.files() or (path / PLACE_FILE).exists():
+                _withdraw_rights(path)
+                entries.append(entry)
+        return sorted(entries, key=lambda entry: (-entry.last_used.timestamp(), entry.folder.name))
 
-    The name may contain the digest. All repositories of a name are returned.
-    """
-    digest = _path_digest(Path(text).expanduser().absolute())
-    entries = list_entries()
-    by_path = [entry for entry in entries if entry.folder.name.endswith(f"-{digest}")]
-    if by_path:
-        return by_path
-    by_name = []
-    for entry in entries:
-        name = entry.folder.name
-        if text in (name, name.rpartition("-")[0]):
-            by_name.append(entry)
-    return by_name
+    def find(self, repositories: Iterable[str]) -> list[CacheEntry]:
+        """Return the entries of repositories, each given by its path or else by its name.
 
+        The name may contain the digest. All repositories of a name are returned. Raises ToslocError
+        if a repository has no entry.
+        """
+        all_matches = []
+        for repository in repositories:
+            matches = self._find_repository(repository)
+            if not matches:
+                raise ToslocError(
+                    f"{repository}: the cache has no data of this repository; see: tosloc cache"
+                    " list"
+                )
+            all_matches += matches
+        return all_matches
 
-def remove_leftovers() -> None:
-    """Remove what killed processes had begun to write or to remove."""
-    folder = cache_folder()
-    for path in (folder, *(entry.folder for entry in list_entries())):
-        remove_unfinished(path)
-        remove_unfinished(path / "facts.versions")
+    def _find_repository(self, text: str) -> list[CacheEntry]:
+        """Return the entries of a repository, given by its path or else by its name."""
+        digest = _path_digest(Path(text).expanduser().absolute())
+        entries = self.entries()
+        by_path = [entry for entry in entries if entry.folder.name.endswith(f"-{digest}")]
+        if by_path:
+            return by_path
+        by_name = []
+        for entry in entries:
+            name = entry.folder.name
+            if text in (name, name.rpartition("-")[0]):
+                by_name.append(entry)
+        return by_name
+
+    def prune(
+        self, repositories: Sequence[str] = (), max_size: str | None = None
+    ) -> Iterator[tuple[CacheEntry, int]]:
+        """Remove entries, and what killed processes left behind; yield each entry with its bytes.
+
+        These are the entries of the given repositories, or those of repositories that no longer
+        exist. With ``max_size``, a size such as 20G, they are the least recently used ones, until
+        the given ones or the whole cache have at most this size, and only what can be rebuilt is
+        removed. Raises ToslocError for a repository without an entry, and for a text that is no
+        size.
+        """
+        entries = self.find(repositories)
+        self._remove_leftovers()
+        patterns: Sequence[str] = ENTRY_FILES
+        if max_size is not None:
+            patterns = REBUILDABLE_FILES
+            max_bytes = _parse_size(max_size, about="max_size")
+            entries = _choose_least_used(entries or self.entries(), max_bytes)
+        elif not repositories:
+            entries = [entry for entry in self.entries() if entry.repository_is_gone]
+        for entry in entries:
+            yield entry, entry.remove(patterns)
+
+    def _remove_leftovers(self) -> None:
+        """Remove what killed processes had begun to write or to remove."""
+        for path in (self.folder, *(entry.folder for entry in self.entries())):
+            remove_unfinished(path)
+            remove_unfinished(path / "facts.versions")
 
 
 # ---- the largest size
 
 
-def parse_size(text: str, what: str) -> int:
+def _parse_size(text: str, prefix: str = "", about: str = "") -> int:
     """Return the bytes of a size such as 500M or 20G.
 
-    Raises ConfigError, which names the setting ``what``, if the text is no size.
+    Raises ConfigError if the text is no size; ``prefix`` or ``about`` say where it was written.
 
-    >>> parse_size("1.5G", ""), parse_size("2KiB", ""), parse_size("0", "")
+    >>> _parse_size("1.5G"), _parse_size("2KiB"), _parse_size("0")
     (1500000000, 2048, 0)
     """
     match = _SIZE.fullmatch(text.strip())
     if not match:
-        raise ConfigError(f"{what}: {text!r} is not a size; write it like 500M or 20G")
+        raise ConfigError(
+            f"{prefix}{text!r} is not a size", hint="write it like 500M or 20G", about=about
+        )
     number, unit, binary = match.groups()
     base = 1024 if binary else 1000
     return int(float(number) * base ** " kmgt".index(unit.lower() or " "))
 
 
-def choose_least_used(entries: Sequence[CacheEntry], most: int) -> list[CacheEntry]:
-    """Return the entries to remove so that at most ``most`` bytes are left.
+def _choose_least_used(entries: Sequence[CacheEntry], max_bytes: int) -> list[CacheEntry]:
+    """Return the entries to remove so that at most ``max_bytes`` are left.
 
     ``entries`` are in the order of their last use, the newest first. Only rebuildable files count
     as removable.
@@ -254,7 +304,7 @@ def choose_least_used(entries: Sequence[CacheEntry], most: int) -> list[CacheEnt
     total = sum(entry.disk_usage() for entry in entries)
     for entry in reversed(entries):
         size = entry.disk_usage(REBUILDABLE_FILES)
-        if size and total > most:
+        if size and total > max_bytes:
             chosen.append(entry)
             total -= size
     return chosen

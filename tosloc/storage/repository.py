@@ -38,7 +38,7 @@ from tosloc.retrieval.history import (
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.texts import Corpus, Documents
 from tosloc.retrieval.version_index import VersionIndex
-from tosloc.storage.cache import create_folder, default_store, note_use
+from tosloc.storage.cache import KEPT_ANSWERS, CacheEntry, create_folder
 from tosloc.storage.facts import FunctionReader, analysers_by_blob, read_facts
 from tosloc.storage.prepared import StoredVersion
 from tosloc.storage.store import FactStore
@@ -77,7 +77,7 @@ class IndexedRepository:
         lizard: bool = False,
     ) -> None:
         self.repo = repo
-        self.store_path = store_path or default_store(repo)
+        self.store_path = store_path or CacheEntry.of(repo).store
         self.suffixes = frozenset(suffixes) or SOURCE_SUFFIXES
         self.jobs = jobs
         self.lizard = lizard
@@ -102,8 +102,19 @@ class IndexedRepository:
 
         A command that fails for wrong input therefore leaves nothing behind.
         """
-        note_use(self.repo, self.store_path)
+        self._note_use()
         return FactStore(self.store_path)
+
+    def _note_use(self) -> None:
+        """Note in the cache that the repository is used now, if its store is in the cache."""
+        entry = CacheEntry.of(self.repo)
+        if self.store_path == entry.store:
+            entry.note_use(self.repo)
+
+    @property
+    def answers_folder(self) -> Path:
+        """Folder with the kept answers of language models, beside the store."""
+        return self.store_path.with_name(KEPT_ANSWERS)
 
     @cached_property
     def functions(self) -> FunctionReader:
@@ -313,7 +324,7 @@ class IndexedRepository:
                 remove(path)
                 write_mapped(path, version.to_arrays())
                 _remove_least_used(path.parent)
-            note_use(self.repo, self.store_path)
+            self._note_use()
         return version
 
     def _version_path(self, commit: str, key: object) -> Path:

@@ -1,0 +1,62 @@
+"""Labelled reports from a project's issues, or from its commit messages where none are given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from tosloc.core.errors import ReportError
+from tosloc.core.inputs import read_text
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.git.discovery import WebPages
+from tosloc.git.repository import Repository
+from tosloc.mine.github import fetch_issues, read_token
+from tosloc.mine.issues import GITHUB_ISSUES, Exports
+from tosloc.mine.links import MiningResult, mine, mine_messages
+from tosloc.reports.mentions import compile_pattern
+
+
+def mine_reports(
+    repository: Repository,
+    exports: Sequence[Path] = (),
+    github: str | None = None,
+    *,
+    tip: str = "HEAD",
+    patterns: Sequence[str] = (),
+    all_labels: bool = False,
+    progress: Progress = ignore_progress,
+) -> MiningResult:
+    """Return labelled reports of exported issues, and of those of a project at GitHub.
+
+    ``exports`` are files; - is standard input. ``github`` is OWNER/NAME. ``patterns`` are regular
+    expressions that find ids of issues in commit messages. Without issues, commit messages stand in
+    for reports. Raises ReportError if a file is missing or cannot be read.
+    """
+    compiled_patterns = [compile_pattern(pattern) for pattern in patterns]
+    issues = Exports(all_labels)
+    for export in exports:
+        issues.add(*_read_export(export))
+    if github is not None:
+        issues.projects.add(github.lower())
+        records = fetch_issues(github, read_token(), progress=progress)
+        issues.add(json.dumps(records), f"GitHub project {github}")
+    web_pages = WebPages.of(repository.remote_url())
+    if web_pages is not None:
+        issues.projects.add(web_pages.project.split("/", 3)[3].lower())
+    if not exports and github is None:
+        return mine_messages(repository, tip=tip)
+    return mine(repository, issues, tip=tip, patterns=compiled_patterns)
+
+
+def _read_export(export: Path) -> tuple[str, str]:
+    """Return the text and the name of an export. Raises ReportError."""
+    if str(export) == "-":
+        return read_text("-")
+    if not export.exists():
+        raise ReportError(
+            f"{export}: no such file",
+            hint="check the path, let {github} fetch the issues of a GitHub project, or export"
+            f" them with: {GITHUB_ISSUES} > issues.json",
+        )
+    return read_text(export)
