@@ -20,6 +20,7 @@ from tosloc.core.reports import BugReport
 from tosloc.git.fixes import bug_ids, change_names, first_issue, is_fix_message
 from tosloc.mine.links import _FILLER
 from tosloc.paths.classify import which_are_tests
+from tosloc.reports import traces
 from tosloc.reports.issues import read_report
 from tosloc.reports.mentions import find_mentions
 from tosloc.reports.text.markup import without_addresses
@@ -27,7 +28,6 @@ from tosloc.reports.text.named_changes import find_named_changes
 from tosloc.reports.text.named_releases import find_release_claims
 from tosloc.reports.text.names import find_names
 from tosloc.reports.text.parts import split_report_text
-from tosloc.reports.traces import parser
 from tosloc.retrieval.query import Query
 
 FOLDED_TRACE = "at org.x.Door.open(Door.java:12) "
@@ -112,8 +112,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "report": lambda said: read_report(StringIO(f"Crash\n\nIt crashes.\n{said}")),
     "summary": lambda said: read_report(StringIO(f"Crash {said}\n\nIt crashes.")),
     "query": make_query,
-    "frames": parser.frames,
-    "locations": parser.locations,
+    "frames": traces.frames,
+    "locations": traces.locations,
     "is_fix_message": is_fix_message,
     "bug_ids": bug_ids,
     "first_issue": first_issue,

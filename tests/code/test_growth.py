@@ -16,10 +16,9 @@ from tosloc.code.languages import LANGUAGE_BY_SUFFIX, SOURCE_SUFFIXES, get_langu
 from tosloc.code.trees import find_captures, syntax_tree
 from tosloc.core.reports import BugReport
 from tosloc.git import fixes
-from tosloc.reports import formats
+from tosloc.reports import formats, traces
 from tosloc.reports.issues import read_report
 from tosloc.reports.labelled import attributes_of
-from tosloc.reports.traces import parser
 from tosloc.retrieval.history.history_index import report_terms, strip_trailers
 from tosloc.retrieval.query import Query
 
@@ -94,7 +93,7 @@ def report_reader(text):
     query = Query(report)
     for name in QUERIED.split():
         attrgetter(name)(query)
-    parser.frames(f"at a.b(C.java:1) {text}")
+    traces.frames(f"at a.b(C.java:1) {text}")
     attributes_of(report, ["a/C.java"])
     report_terms(report)
     formats.split_paths(text, SOURCE_SUFFIXES)

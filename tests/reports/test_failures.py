@@ -11,7 +11,7 @@ from tosloc.reports.failures.failure import MAX_BODY_LINES, MAX_FAILURES, own_li
 from tosloc.reports.failures.log import Log
 from tosloc.reports.failures.table import FORMATS, read_failures
 from tosloc.reports.issues import read_new_reports, read_report
-from tosloc.reports.traces.parser import locations
+from tosloc.reports.traces import locations
 
 
 def read(text):
@@ -32,7 +32,7 @@ def test_the_summary_says_what_failed(name):
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_description_has_the_projects_frames(name):
     frame = innermost(read(SAMPLES[name].text)[0])
-    assert frame.place == SAMPLES[name].path
+    assert frame.full_path == SAMPLES[name].path
     assert frame.line == SAMPLES[name].line
     assert frame.method == SAMPLES[name].method
 
@@ -56,7 +56,7 @@ def test_every_format_has_a_sample():
 def test_a_panic_is_found_without_the_frames_of_the_runtime():
     report = read(GO)[1]
     assert "index out of range" in report.summary
-    assert innermost(report).place == "/srv/shop/door/key.go"
+    assert innermost(report).full_path == "/srv/shop/door/key.go"
     assert innermost(report).method == "Turn"
     assert "tRunner" not in report.description
 

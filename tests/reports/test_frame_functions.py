@@ -2,7 +2,7 @@
 
 import pytest
 
-from tosloc.reports.traces.parser import locations
+from tosloc.reports.traces import locations
 
 
 @pytest.mark.parametrize(

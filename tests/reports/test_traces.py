@@ -2,7 +2,7 @@
 
 import pytest
 
-from tosloc.reports.traces.parser import Frame, frames, locations, qualified_names, without_frames
+from tosloc.reports.traces import Frame, frames, locations, qualified_names, without_frames
 
 FOLDED = (
     "It fails on start: Mar 3, 2021 4:05:06 PM org.example.core.BasicShop openDoor SEVERE: "
@@ -215,7 +215,7 @@ JAVA = (
 def test_frames_innermost_first(text, expected):
     found = locations(text)
     assert [
-        ", ".join(f"{frame.place} {frame.line}" for frame in trace) for trace in found.traces
+        ", ".join(f"{frame.full_path} {frame.line}" for frame in trace) for trace in found.traces
     ] == expected
     assert not found.links
 
@@ -266,7 +266,7 @@ def test_a_place_in_julia_code_alone_has_no_function():
 )
 def test_line_that_names_one_place(line, place, method):
     [[frame]] = locations(line).traces
-    assert frame.place == place
+    assert frame.full_path == place
     assert frame.line == 3
     assert frame.method == method
 
@@ -274,7 +274,7 @@ def test_line_that_names_one_place(line, place, method):
 def test_what_stands_apart_links_and_lines_that_are_shown():
     assert locations("b.py:3.1 and c.py:4x").traces == ()  # versions are no lines
     text = f"at open (a.js:1:1)\n{'x ' * 400}at close (b.js:1:1)"
-    assert [[frame.place for frame in trace] for trace in locations(text).traces] == [
+    assert [[frame.full_path for frame in trace] for trace in locations(text).traces] == [
         ["a.js"],
         ["b.js"],
     ]
@@ -371,7 +371,7 @@ PLACES = {
 def test_place_in_a_trace_or_a_build(name):
     text, place, method = PLACES[name]
     [[frame]] = locations(text).traces
-    assert frame.place == place
+    assert frame.full_path == place
     assert frame.line == 12
     assert frame.method == method
 

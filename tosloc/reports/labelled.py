@@ -26,7 +26,7 @@ from tosloc.git.fixes import bug_ids
 from tosloc.git.history import list_parents_first
 from tosloc.git.repository import Repository
 from tosloc.reports.formats import LabelledReport, read_reports
-from tosloc.reports.traces.parser import frames
+from tosloc.reports.traces import frames
 
 _DAY: Final = 86_400
 """Seconds of a day."""

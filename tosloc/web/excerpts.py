@@ -12,7 +12,7 @@ import threading
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Final, NamedTuple, TypeAlias
 
 from pygments.lexers import get_lexer_for_filename
@@ -137,13 +137,12 @@ def mark_report(text: str, details: AnswerDetails) -> list[Piece]:
     listed_rows = {int(paths.path_ids[file]) for file in details.files}
     # Locations count their offsets from the beginning of the summary.
     description_offset = len(details.query.report.summary) + 1
-    locations = details.query.places.locations
-    for location in chain(*locations.traces, locations.links, locations.paths):
-        start = location.offset - description_offset
-        end = location.end - description_offset
+    for place in details.query.places.locations.places():
+        start = place.offset - description_offset
+        end = place.end - description_offset
         if not 0 <= start < end <= len(text):
             continue
-        matching_rows = paths.find_by_location(location.place, location.qualified)
+        matching_rows = paths.find_by_place(place)
         if not listed_rows.isdisjoint(matching_rows):
             marks[start:end] = ["frame"] * (end - start)
     return mark_words(text, details.terms, marks)

@@ -21,6 +21,7 @@ from tosloc.code.text import terms as terms_of
 from tosloc.core.answers import Function
 from tosloc.core.arrays import BoolArray
 from tosloc.rank.features.text_features import rarities
+from tosloc.reports.traces import Frame, Place
 from tosloc.retrieval.history import ReportMessages
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.version_index import VersionIndex
@@ -103,12 +104,14 @@ def frame_lines(
 ) -> dict[int, tuple[FrameLine, ...]]:
     """Return the lines of each file that stack frames and links name, the innermost frame first."""
     lines: defaultdict[int, dict[int, FrameLine]] = defaultdict(dict)
-    for location in chain(*query.places.locations.traces, query.places.locations.links):
-        if location.line <= 0:
+    locations = query.places.locations
+    places: Iterable[Frame | Place] = chain(*locations.traces, locations.links)
+    for place in places:
+        if place.line <= 0:
             continue
-        frame_line = FrameLine(location.line, location.method)
-        for path_id in version.paths.find_by_location(location.place, location.qualified):
-            lines[path_id].setdefault(location.line, frame_line)
+        method = place.method if isinstance(place, Frame) else ""
+        for path_id in version.paths.find_by_place(place):
+            lines[path_id].setdefault(place.line, FrameLine(place.line, method))
     path_ids = version.paths.path_ids
     return {file: tuple(lines[int(path_ids[file])].values()) for file in files}
 

@@ -311,12 +311,10 @@ def _named_traces(query: Query, version: VersionIndex) -> Iterator[list[_NamedPl
             place = _NamedPlace(paths.find_by_class(frame.type), frame.method, frame.line)
             by_cause[frame.cause].append(place)
     yield from by_cause.values()
-    for trace in (*query.places.locations.traces, query.places.locations.links):
-        places = []
-        for location in trace:
-            rows = paths.find_by_location(location.place, location.qualified)
-            places.append(_NamedPlace(rows, location.method, location.line))
-        yield places
+    for trace in query.places.locations.traces:
+        yield [_NamedPlace(paths.find_by_place(frame), frame.method, frame.line) for frame in trace]
+    links = query.places.locations.links
+    yield [_NamedPlace(paths.find_by_place(link), "", link.line) for link in links]
 
 
 def _frame_sign(

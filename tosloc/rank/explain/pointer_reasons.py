@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Final
 
@@ -11,7 +12,7 @@ from tosloc.core.answers import Reason
 from tosloc.rank.explain.wording import shorten
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.features.text_features import find_defined_names
-from tosloc.reports.traces import Frame
+from tosloc.reports.traces import Frame, Place
 from tosloc.retrieval.paths import file_stem
 
 MAX_NAMESAKES: Final = 5
@@ -79,11 +80,13 @@ class PointerReasons:
                     spellings.setdefault(row, spelling)
         locations = self._context.query.places.locations
         # What a build could not make has no line.
-        failed = (trace[0] for trace in locations.traces if not trace[0].line)
-        for location in (*locations.paths, *locations.links, *failed):
-            rows = list(self._context.named_files.find_rows(location))
-            if len(rows) == 1 and not location.method:
-                spellings.setdefault(rows[0], location.path)
+        first_frames = [trace[0] for trace in locations.traces]
+        failed = [frame for frame in first_frames if not frame.line and not frame.method]
+        places: Iterable[Frame | Place] = (*locations.paths, *locations.links, *failed)
+        for place in places:
+            place_rows = self._context.named_files.find_rows(place)
+            if len(place_rows) == 1:
+                spellings.setdefault(place_rows[0], place.path)
         for name, name_rows, _ in self._context.named_files.by_compound_name:
             for row in name_rows:
                 spellings.setdefault(row, name.written)
@@ -146,7 +149,7 @@ def _frame_reason(location: Frame, files: int) -> Reason:
         sentence += f", line {location.line} in the report's version"
         lines = (location.line, location.line)
     elif not names:
-        sentence += f" in {location.place.rpartition('/')[2]}"
+        sentence += f" in {location.full_path.rpartition('/')[2]}"
     return Reason("frame", f"{sentence}{_one_of(files)}", lines=lines)
 
 

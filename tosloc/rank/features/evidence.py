@@ -41,7 +41,7 @@ from tosloc.rank.features.named_files import Rows
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.features.registry import PAPER_NAMES
 from tosloc.rank.features.word_rarity import EVERYDAY
-from tosloc.reports.traces import Frame, Locations, locations
+from tosloc.reports.traces import Frame, Locations, Place, locations
 from tosloc.retrieval.history import ReportMessages
 from tosloc.retrieval.paths import VersionPaths
 from tosloc.retrieval.query import Query
@@ -223,12 +223,12 @@ def _find_blamed(context: QueryContext) -> Iterator[tuple[str, Rows]]:
         yield kind, (row,)
 
 
-def _rows(place: Frame, paths: VersionPaths) -> Rows:
+def _rows(place: Frame | Place, paths: VersionPaths) -> Rows:
     """Return the path rows of the project's own files that a place can mean."""
-    return tuple(paths.find_by_location(place.place, place.qualified))
+    return tuple(paths.find_by_place(place))
 
 
-def _written_places(found: Locations) -> list[Frame]:
+def _written_places(found: Locations) -> list[Frame | Place]:
     """Return the paths of a text, and its places with a line that are no stack trace."""
     alone = [trace[0] for trace in found.traces if len(trace) == 1]
     return [*found.paths, *alone]

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from tosloc.reports.traces import Frame, frame_name
+from tosloc.reports.traces import Frame, Place
 from tosloc.retrieval.paths import VersionPaths
 from tosloc.retrieval.query import CompoundName, Query
 
@@ -49,7 +49,7 @@ class NamedFiles:
             else:
                 rows = self._paths.find_by_frame_path(frame.path or frame.file)
             if rows:
-                frames.append((frame_name(frame), frame.cause, tuple(rows)))
+                frames.append((frame.class_or_file, frame.cause, tuple(rows)))
         return tuple(frames)
 
     @cached_property
@@ -71,9 +71,9 @@ class NamedFiles:
         """Return whether a word may be the name of a file, because it looks like no plain word."""
         return word[:1].isupper() or "_" in word
 
-    def find_rows(self, frame: Frame) -> Rows:
-        """Return the path rows of the project's own files that a frame can mean."""
-        return tuple(self._paths.find_by_location(frame.place, frame.qualified))
+    def find_rows(self, place: Frame | Place) -> Rows:
+        """Return the path rows of the project's own files that a place in the report can mean."""
+        return tuple(self._paths.find_by_place(place))
 
     @cached_property
     def by_compound_name(self) -> tuple[FilesOfName, ...]:

@@ -29,7 +29,7 @@ from tosloc.paths.classify import FileClass, is_hidden_class
 from tosloc.rank.features import text_features
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.features.text_features import weigh_by_rarity
-from tosloc.reports.traces import Frame
+from tosloc.reports.traces import Place
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts import bm25, group_sum, top_k
@@ -181,9 +181,9 @@ def _rank_scores(
     return context.to_files(scores)
 
 
-def _location_scores(context: QueryContext, locations: Iterable[Frame], power: float) -> FloatArray:
-    """Return ``_rank_scores`` of locations that are no stack frames, each file once."""
-    rows = [context.named_files.find_rows(location) for location in locations]
+def _location_scores(context: QueryContext, places: Iterable[Place], power: float) -> FloatArray:
+    """Return ``_rank_scores`` of places that are no stack frames, each file once."""
+    rows = [context.named_files.find_rows(place) for place in places]
     return _rank_scores(context, [dict.fromkeys(filter(None, rows))], power)
 
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from tosloc.core.inputs import time_of
 from tosloc.core.reports import BugReport
 from tosloc.reports.text.logs import without_digits
-from tosloc.reports.traces.parser import locations
+from tosloc.reports.traces import locations
 
 MAX_FAILURES: Final = 5_000
 """Failures of a run that are read."""
@@ -156,7 +156,7 @@ def to_reports(failures: Iterable[Failure], zone: tzinfo = UTC, where: str = "")
         place: tuple[str, ...] = (failure.test,)
         if traces:
             innermost = traces[0][0]
-            place = (innermost.place, str(innermost.line), innermost.method)
+            place = (innermost.full_path, str(innermost.line), innermost.method)
         key = (without_digits(_ADDRESS.sub("0x0", message)), *place)
         counts[key] += 1
         if key not in reports:

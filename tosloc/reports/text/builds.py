@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tosloc.reports.traces.line_shapes import LONGEST_SHAPED_LINE
+from tosloc.reports.text.line_shapes import LONGEST_SHAPED_LINE
 
 _COMPILER: Final = re.compile(
     r"""(?x) \s{0,9} (?:[\w./+~\-]{0,120}/)? (?: (?:[\w]{1,20}-){0,4}(?:g?cc|g\+\+|clang(?:\+\+)?

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tosloc.code.text import compounds
-from tosloc.reports.traces.line_shapes import is_setting
+from tosloc.reports.text.line_shapes import is_setting
 
 _LANGUAGES: Final = frozenset(
     "apache apacheconf caddy caddyfile compose conf desktop docker docker-compose dockerfile dotenv"

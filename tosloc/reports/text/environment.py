@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from tosloc.reports.text.forms import heading_words
-from tosloc.reports.traces.line_shapes import is_sentence
+from tosloc.reports.text.line_shapes import is_sentence
 
 _ENVIRONMENT_WORDS: Final = frozenset(
     "environment version versions platform os system hardware".split()

@@ -6,8 +6,8 @@ import re
 from bisect import bisect
 from typing import Final, NamedTuple
 
-from tosloc.reports.traces.line_shapes import LONGEST_SHAPED_LINE
-from tosloc.reports.traces.lines import is_julia_frame
+from tosloc.reports.text.line_shapes import LONGEST_SHAPED_LINE
+from tosloc.reports.traces.julia import is_numbered_frame
 
 MAX_QUIET_LINES: Final = 100
 """Number of different lines of logs without an error that are read of a text."""
@@ -152,7 +152,7 @@ def is_logged(line: str) -> bool:
     """Return whether a line is one of a log, by its time, its level or its program."""
     if len(line) > LONGEST_SHAPED_LINE or _LOG.match(line) is None:
         return False
-    return not is_julia_frame(line)
+    return not is_numbered_frame(line)
 
 
 def log_level(line: str) -> str:

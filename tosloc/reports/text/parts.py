@@ -38,17 +38,16 @@ from tosloc.reports.text.forms import (
     is_form_line,
     template_key,
 )
-from tosloc.reports.text.logs import is_logged, log_level, names_failure, without_digits
-from tosloc.reports.text.markup import DASHES, FENCE, FENCE_TAG, QUOTE, without_markup
-from tosloc.reports.traces.line_shapes import (
+from tosloc.reports.text.line_shapes import (
     CODE_START,
     LONGEST_SHAPED_LINE,
     is_sentence,
     is_setting,
     shows_code,
 )
-from tosloc.reports.traces.lines import is_traced
-from tosloc.reports.traces.parser import source_of_object
+from tosloc.reports.text.logs import is_logged, log_level, names_failure, without_digits
+from tosloc.reports.text.markup import DASHES, FENCE, FENCE_TAG, QUOTE, without_markup
+from tosloc.reports.traces import is_traced, source_of_object
 
 _SETTINGS: Final = frozenset("json yaml yml toml ini xml jsonnet".split())
 """Languages of blocks of settings."""
@@ -195,7 +194,7 @@ class _Splitter:
                 self._log(log_level(head), line)
                 continue
             self.end_log()
-            if is_traced(head):
+            if len(head) <= LONGEST_SHAPED_LINE and is_traced(head):
                 self.lines["trace"].append(line)
             elif not has_code and is_installed(head):
                 self.lines["environment"].append(line)

@@ -19,11 +19,11 @@ from tosloc.code.text import separate_scripts
 from tosloc.core.arrays import Array, FloatArray, unpack_words, validate_array
 from tosloc.core.reports import BugReport
 from tosloc.reports.text.forms import ANY_HEADING, template_key
+from tosloc.reports.text.line_shapes import LONGEST_SHAPED_LINE
 from tosloc.reports.text.logs import condense_logs
 from tosloc.reports.text.markup import without_addresses
 from tosloc.reports.text.parts import split_report_text
-from tosloc.reports.traces.line_shapes import LONGEST_SHAPED_LINE
-from tosloc.reports.traces.parser import without_frames
+from tosloc.reports.traces import without_frames
 
 MIN_REPORTS: Final = 5
 """Number of reports that must have a line before it counts as shared."""

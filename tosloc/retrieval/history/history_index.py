@@ -24,7 +24,6 @@ from tosloc.git.fixes import change_names, is_fix_message
 from tosloc.git.history import History
 from tosloc.reports import traces
 from tosloc.reports.text import NO_SHARED_LINES, SharedLines, expand_escapes
-from tosloc.reports.traces import frame_name
 from tosloc.retrieval.history.releases import NO_RELEASES, Releases
 from tosloc.retrieval.history.renames import NO_RENAMES, PathEvent, Renames, follow_renames
 from tosloc.retrieval.paths.path_index import PathTable, VersionPaths
@@ -421,7 +420,7 @@ def report_documents(cases: Iterable[Case], history: History, paths: StringTable
             case.fix_commit,
             report_terms(case.report),
             tuple(paths.id(path) for path in case.listed),
-            tuple(dict.fromkeys(frame_name(frame) for frame in frames)),
+            tuple(dict.fromkeys(frame.class_or_file for frame in frames)),
         )
         documents.append(document)
     return Documents.collect(documents)

@@ -19,6 +19,7 @@ from tosloc.code import text
 from tosloc.code.languages import language_name
 from tosloc.core.arrays import BoolArray, FloatArray, IntArray, LongArray
 from tosloc.paths.classify import ClassArray, classify_paths, which_are_tests
+from tosloc.reports.traces import Frame, Place
 from tosloc.retrieval.paths.written_paths import find_longest_end, find_written_path
 from tosloc.retrieval.texts.formulas import K1, B, idf, length_norm, saturate_tf
 from tosloc.retrieval.texts.postings import Postings, group_starts, group_sum, known_terms, row_sums
@@ -302,6 +303,12 @@ class VersionPaths:
         They have its file name, and agree with most folders, counted from the end.
         """
         return find_longest_end(spelling, self.namesakes)
+
+    def find_by_place(self, place: Frame | Place) -> list[int]:
+        """Return the rows of the project's own files that a place in a report can mean."""
+        if isinstance(place, Frame):
+            return self.find_by_location(place.full_path, place.qualified)
+        return self.find_by_location(place.path)
 
     def find_by_location(self, spelling: str, qualified: bool = False) -> list[int]:
         """Return the rows of the project's own files that a written path can mean.

@@ -59,7 +59,7 @@ class QueryPlaces:
         )
         return locations.shift(self._text.condensed.original_offset)
 
-    def _told_places(self, places: Sequence[traces.Frame]) -> tuple[traces.Frame, ...]:
+    def _told_places(self, places: Sequence[traces.Place]) -> tuple[traces.Place, ...]:
         """Return the places that are in no line of the issue form or about the environment."""
         lines = self._text.condensed.text.split("\n")
         starts = [0, *accumulate(len(line) + 1 for line in lines)]

@@ -1,0 +1,30 @@
+"""Stack frames of Python."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tosloc.reports.traces.frame import Frame
+
+FRAME: Final = r"""
+    File \s+ "(?P<py_path>[^"\n]{1,300})" ,\s+ line \s+ (?P<py_line>\d{1,9})
+    (?: ,\s+ in \s+ (?P<py_method>[\w.<>]{1,100}) )?"""
+
+
+def read_frame(match: re.Match[str]) -> Frame:
+    """Return the frame of a match of ``FRAME``."""
+    path = match["py_path"]
+    return Frame(
+        match.start(),
+        match.end(),
+        int(match["py_line"]),
+        match["py_method"] or "",
+        path,
+        file=re.split(r"[/\\]", path)[-1],
+    )
+
+
+def is_python(frame: Frame) -> bool:
+    """Return whether a frame is in a file of Python or Cython."""
+    return frame.full_path.lower().endswith((".py", ".pyx", ".pyi"))
