@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from io import StringIO
+from operator import attrgetter
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -125,17 +126,16 @@ def read_whole(text: str, progress: Progress = ignore_progress) -> BugReport:
     report = read_report(StringIO(text))
     query = Query(report)
     for name in (
-        "names",
         "weights",
-        "compounds",
-        "mentions",
-        "qualified_names",
-        "locations",
-        "named_changes",
-        "release_claims",
-        "says_that_it_worked",
+        "names.compounds",
+        "names.mentions",
+        "names.changes",
+        "names.release_claims",
+        "names.says_that_it_worked",
+        "places.qualified_names",
+        "places.locations",
     ):
-        getattr(query, name)
+        attrgetter(name)(query)
     return report
 
 
