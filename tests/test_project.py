@@ -10,12 +10,14 @@ import yaml
 
 import tosloc
 from scripts.check import STEPS
+from tosloc.code.languages import LANGUAGE_BY_SUFFIX, get_language, has_grammar
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SOURCE = PYPROJECT["project"]["urls"]["Source"]
 OUR_ADDRESS = re.compile(r"https://github\.com/[\w.-]+/tosloc(?![\w-])")
 OUR_ACTION = re.compile(r"uses: ([\w.-]+/tosloc)/action@")
+PARSED_LANGUAGES = {name for name in LANGUAGE_BY_SUFFIX.values() if has_grammar(name)}
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
 
@@ -47,6 +49,13 @@ def test_addresses_of_the_package_are_those_of_the_source():
     for name in ("Changelog", "Documentation"):
         assert urls[name].startswith(f"{SOURCE}/blob/main/")
         assert (ROOT / urls[name].removeprefix(f"{SOURCE}/blob/main/")).is_file()
+
+
+def test_every_grammar_is_a_dependency():
+    requirements = " ".join(PYPROJECT["project"]["dependencies"])
+    grammars = {get_language(name).grammar.partition(" ")[0] for name in PARSED_LANGUAGES}
+    packages = [grammar.replace("_", "-") for grammar in sorted(grammars)]
+    assert [name for name in packages if f"{name}>=" not in requirements] == []
 
 
 def test_pre_commit_uses_the_tested_versions():
