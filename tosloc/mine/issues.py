@@ -198,8 +198,7 @@ def _read_issue(record: Json, tracker: Tracker, where: str, all_labels: bool) ->
 def _is_open(record: Json, tracker: Tracker) -> bool:
     state = value_at(record, tracker.state)
     if state is None:
-        # A tracker whose state is the resolution has none for open issues; others say nothing.
-        return "resolution" in tracker.state
+        return tracker.state != "state"
     return str(state).lower() in ("open", "opened", "true")
 
 

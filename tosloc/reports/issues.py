@@ -40,7 +40,11 @@ class Tracker(NamedTuple):
     summary: str = "summary"
     description: str = "description"
     state: str = "state"
-    """Keys of a value that is true, "open" or missing if the issue is open."""
+    """Keys of a value that is true or "open" if the issue is open.
+
+    Without a value the issue is open, too, except for ``state``, which exports of closed issues
+    lack. For a tracker that only tells the time of closing, give the key of this time.
+    """
     resolution: str = ""
     """Keys of how the issue was closed."""
     labels: str = "labels"
@@ -121,10 +125,10 @@ def tracker_of(record: Json, where: str) -> Tracker:
         if tracker.mark in record:
             return tracker
     keys = ", ".join(list(record)[:6]) or "none"
+    names = ", ".join(tracker.name for tracker in TRACKERS if tracker is not OUR_LINES)
     raise ReportError(
-        f"{where}: unknown kind of JSON (keys: {keys}); "
-        "expected `gh issue view --json title,body,createdAt`, a GitLab, Bugzilla or Jira issue,"
-        ' or {"summary": ...}'
+        f"{where}: unknown kind of JSON (keys: {keys}); expected an issue of {names}, such as"
+        ' `gh issue view --json title,body,createdAt` prints, or {"summary": ...}'
     )
 
 
