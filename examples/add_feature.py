@@ -26,7 +26,7 @@ WEIGHT = 0.5
 def title_words_in_path(context: QueryContext) -> FloatArray:
     """Return (F,) the number of words of the report's title in the path of each file."""
     title_words = set(context.query.summary_counts)
-    paths = context.version.text.snapshot.paths
+    paths = context.version.snapshot.paths
     counts = [len(title_words & set(terms(path))) for path in paths]
     return np.array(counts, dtype=np.float64)
 

@@ -306,7 +306,7 @@ def one_commit_more(bench: Bench) -> list[Row]:
 
     def time_preparation(revision: str, folder: Path) -> float:
         with closing(IndexedRepository(bench.repo, folder / "facts.sqlite", jobs=1)) as project:
-            return median_times([partial(project.prepare, revision)], rounds=1)[0]
+            return median_times([partial(project.index_version, revision)], rounds=1)[0]
 
     say("indexing the parent's version from scratch, then the version itself")
     parent_folder = bench.work / "parent"

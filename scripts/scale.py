@@ -69,7 +69,7 @@ def run_part(part: str, path: Path) -> None:
         if part == "facts":
             indexed.build_facts([indexed.source_snapshot("HEAD~1")])
         else:
-            indexed.prepare("HEAD~1" if part == "version" else "HEAD")
+            indexed.index_version("HEAD~1" if part == "version" else "HEAD")
 
 
 def answer_reports(path: Path, number: int) -> None:

@@ -30,7 +30,7 @@ def checkpoint(project):
     model = Model(stage_one, configuration=toy.small_config())
     with Repository(project.git.path) as repository:
         indexed = IndexedRepository.configured(repository, model.config)
-        model = model.with_version(indexed.prepare("HEAD"))
+        model = model.with_version(indexed.index_version("HEAD"))
         indexed.close()
     model.save(project.folder / "checkpoint")
     return project.folder / "checkpoint"

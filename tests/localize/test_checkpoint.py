@@ -27,7 +27,7 @@ from tosloc.rank.model.fitting import AS_SHIPPED
 from tosloc.rank.model.stage_one import StageOne
 from tosloc.reports.text.shared_lines import SharedLines
 from tosloc.retrieval.texts.documents import Document, Documents
-from tosloc.storage.prepared import KnownReports
+from tosloc.retrieval.version_index import KnownReports
 from tosloc.storage.repository import IndexedRepository
 
 SHIPPED = sorted(
@@ -65,7 +65,7 @@ def checkpoint(project, tmp_path_factory):
     folder = tmp_path_factory.mktemp("checkpoint")
     with Repository(project.git.path) as repo:
         indexed = IndexedRepository(repo, None, (".java",), 1)
-        model.with_version(indexed.prepare("HEAD")).save(folder)
+        model.with_version(indexed.index_version("HEAD")).save(folder)
         indexed.close()
     return folder
 

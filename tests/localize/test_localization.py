@@ -223,7 +223,7 @@ def test_a_carried_version_is_searched_as_in_the_repository(
     localizer, experiment, newest_case, tmp_path
 ):
     """But only a repository tells which commits are after a release that worked."""
-    version = experiment.indexed.prepare(newest_case.before_commit)
+    version = experiment.indexed.index_version(newest_case.before_commit)
     localizer.model.with_version(version).save(tmp_path / "checkpoint")
     description = newest_case.report.description.replace("It worked in 1.0.", "")
     report = replace(newest_case.report, description=description)

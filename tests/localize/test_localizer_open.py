@@ -225,7 +225,7 @@ def test_a_localizer_that_does_not_open_has_no_open_file(java_repository, tmp_pa
         assert self.store.find_missing({}) == []  # opens the store
         raise ToslocError("no room left on the disk")
 
-    monkeypatch.setattr("tosloc.storage.repository.IndexedRepository.prepare", fail)
+    monkeypatch.setattr("tosloc.storage.repository.IndexedRepository.index_version", fail)
     with pytest.raises(ToslocError, match="no room left") as error:
         Localizer.open(java_repository.path)
     assert open_files(tmp_path) == []

@@ -175,7 +175,7 @@ def blamed_paths(project, text, version="HEAD"):
         opened = opened_version.newest
         report = BugReport("1", WRONG, text, opened)
         context = localizer.localization(report, opened_version).stage_one.context
-        table = context.version.paths.table
+        table = context.version.table
         return [table.paths[row] for row in context.named_history.blamed_rows]
 
 

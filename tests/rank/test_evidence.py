@@ -37,7 +37,7 @@ def find(make_context):
 
     def statements(report, files=FILES):
         context = make_context(files, *report.split("|"))
-        paths = context.version.paths.table.paths
+        paths = context.version.table.paths
         return [(statement.kind, paths[statement.row]) for statement in find_statements(context)]
 
     return statements

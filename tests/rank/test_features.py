@@ -548,7 +548,7 @@ def test_complexity_is_scaled_from_0_to_1(compute):
 
 def test_length_is_the_logarithm_of_one_more_than_the_lines(make_context):
     context = make_context(["a.c", "b.c"])
-    context.version.text.corpus.lines[:] = [0, 99]
+    context.version.corpus.lines[:] = [0, 99]
     values = registry.FEATURES["length"].values(context)
     assert values == pytest.approx([0, math.log(100)])
 

@@ -1,4 +1,4 @@
-"""A version is prepared once and kept beside the facts; a kept file is never trusted blindly."""
+"""A version is indexed once and kept beside the facts; a kept file is never trusted blindly."""
 
 import os
 import shutil
@@ -18,16 +18,18 @@ from tosloc.git import repository as git_repository
 from tosloc.git.history import HistoryLimits
 from tosloc.git.process import Git
 from tosloc.git.repository import Repository
+from tosloc.localize.repository_notes import describe_version
 from tosloc.rank.features import registry
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.model.stage_one import StageOne, StageOneResult
 from tosloc.reports.text.shared_lines import SharedLines
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts.documents import Document, Documents
+from tosloc.retrieval.version_index import KnownReports
 from tosloc.storage import repository as module
 from tosloc.storage.cache import PLACE_FILE, CacheEntry
-from tosloc.storage.prepared import KnownReports
 from tosloc.storage.repository import IndexedRepository
+from tosloc.storage.version_files import version_to_arrays
 
 WORDS = (
     "parser socket ledger reader writer widget cookie planet rocket violin"
@@ -96,8 +98,8 @@ def kept_files(project):
 
 
 def is_same(version, other):
-    left = version.to_arrays()
-    right = other.to_arrays()
+    left = version_to_arrays(version)
+    right = version_to_arrays(other)
     return all(np.array_equal(left[name], right[name]) for name in left | right)
 
 
@@ -105,13 +107,13 @@ def fail(*_, **__):
     raise AssertionError("read or built again")
 
 
-# A version is prepared once
+# A version is indexed once
 
 
 def test_a_version_has_the_files_and_history_of_its_commit(project, grown):
     """The fifteenth commit has a file whose name is no UTF-8."""
     grown.commit({b"src/caf\xe9.java": "class C { }"}, "A name that is no UTF-8")
-    version = project.prepare("HEAD")
+    version = project.index_version("HEAD")
     assert version.snapshot.commit == project.repo.resolve("HEAD")
     assert len(version.history.commits) == 15
     assert len(version.history.reports) == 5
@@ -119,13 +121,13 @@ def test_a_version_has_the_files_and_history_of_its_commit(project, grown):
     assert "src/caf\udce9.java" in version.snapshot.paths
 
 
-def test_a_version_is_prepared_once(project, grown, monkeypatch):
+def test_a_version_is_indexed_once(project, grown, monkeypatch):
     grown.commit({b"src/caf\xe9.java": "class C { }"}, "A name that is no UTF-8")
-    first = project.prepare("HEAD")
+    first = project.index_version("HEAD")
     for name in ("build_facts", "snapshot", "load_facts"):
         monkeypatch.setattr(IndexedRepository, name, fail)
     monkeypatch.setattr(Git, "objects", fail)
-    again = project.prepare("HEAD")
+    again = project.index_version("HEAD")
     assert is_same(first, again)
     assert again.snapshot.paths == first.snapshot.paths
     assert again.snapshot.blobs == first.snapshot.blobs
@@ -134,7 +136,7 @@ def test_a_version_is_prepared_once(project, grown, monkeypatch):
 
 @pytest.mark.parametrize("difference", ["version", "suffixes", "code", "shallow", "analyser"])
 def test_what_a_version_is_made_of_is_part_of_its_name(project, monkeypatch, difference):
-    project.prepare("HEAD")
+    project.index_version("HEAD")
     revision = "HEAD"
     if difference == "version":
         revision = "HEAD~1"
@@ -147,13 +149,13 @@ def test_what_a_version_is_made_of_is_part_of_its_name(project, monkeypatch, dif
     else:
         release = "of another release"
         monkeypatch.setattr(module, "with_grammar_release", lambda language, _: language + release)
-    project.prepare(revision)
+    project.index_version(revision)
     assert len(kept_files(project)) == 2
 
 
 @pytest.mark.parametrize("damage", ["cut", "no arrays", "pipe"])
 def test_a_damaged_file_is_replaced(project, damage):
-    first = project.prepare("HEAD")
+    first = project.index_version("HEAD")
     [path] = kept_files(project)
     content = path.read_bytes()
     path.unlink()  # Writing would change the arrays, which are mapped.
@@ -163,7 +165,7 @@ def test_a_damaged_file_is_replaced(project, damage):
         path.write_bytes(content[: len(content) // 2])
     else:
         path.write_bytes(b"no archive")
-    assert is_same(first, project.prepare("HEAD"))
+    assert is_same(first, project.index_version("HEAD"))
     assert path.read_bytes() == content
 
 
@@ -186,8 +188,8 @@ def test_only_the_last_used_versions_are_kept(project, grown, monkeypatch):
     monkeypatch.setattr(module, "MAX_KEPT_FILES", 3)
     for number in range(5):
         grown.commit({"src/Reader.java": f"class Reader {{ int c{number}; }}"}, "One more")
-        project.prepare(grown.commits[-1])
-        project.prepare(grown.commits[0])
+        project.index_version(grown.commits[-1])
+        project.index_version(grown.commits[0])
     assert len(kept_files(project)) == 3
     assert any(grown.commits[0] in path.name for path in kept_files(project))
 
@@ -197,7 +199,7 @@ def test_kept_versions_are_bounded_by_their_size(project, monkeypatch, most, lef
     monkeypatch.setattr(module, "MIN_KEPT_FILES", 2)
     monkeypatch.setattr(module, "MAX_KEPT_BYTES", most)
     for number in range(5):
-        project.prepare(f"HEAD~{number}")
+        project.index_version(f"HEAD~{number}")
     assert len(kept_files(project)) == left
 
 
@@ -216,8 +218,8 @@ def test_eight_work_trees_keep_their_versions_at_once(make_repository, tmp_path,
         for tree in trees:
             with Repository(tree) as repo, closing(IndexedRepository(repo, jobs=1)) as indexed:
                 commit = repo.resolve("HEAD")
-                indexed.prepare(commit)
-                indexed.prepare_other_files(commit)
+                indexed.index_version(commit)
+                indexed.index_other_files(commit)
 
     prepare_all()
     monkeypatch.setattr(IndexedRepository, "snapshot", fail)
@@ -230,19 +232,19 @@ def test_a_full_disk_only_keeps_a_version_from_being_kept(project, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(module, "write_mapped", fail_full)
-    assert len(project.prepare("HEAD").history.commits) == 14
+    assert len(project.index_version("HEAD").history.commits) == 14
     assert kept_files(project) == []
 
 
 def test_a_version_with_files_that_cannot_be_read_is_not_kept(project, grown):
     grown.lose("HEAD:src/org/app/p1/WriterService.java")
-    version = project.prepare("HEAD")
+    version = project.index_version("HEAD")
     assert len(version.snapshot) == 15
-    assert version.notes == ()
+    assert list(describe_version(version)) == []
     assert kept_files(project) == []
 
 
-# What a version is prepared from does not matter
+# What a version is indexed from does not matter
 
 
 def features_and_scores(version):
@@ -250,7 +252,7 @@ def features_and_scores(version):
     values = []
     committed_at = version.snapshot.committed_at
     for opened in (committed_at + 1.0, committed_at - 1.5 * HOUR, committed_at - 4.0 * HOUR):
-        context = QueryContext(Query(REPORT), version.index, version.history.as_of(opened))
+        context = QueryContext(Query(REPORT), version, version.history.as_of(opened))
         assert context.shares_words
         answer = StageOneResult.of(context, STAGE)
         values.append(answer.scores.tobytes())
@@ -261,20 +263,20 @@ def features_and_scores(version):
 def prepare_in_new_store(project, revision, store_path):
     """Return a version that is built without any fact or other version."""
     with closing(IndexedRepository(project.repo, store_path, {".java"}, jobs=1)) as indexed:
-        return indexed.prepare(revision)
+        return indexed.index_version(revision)
 
 
 def check_equal_everywhere(project, before, after, tmp_path):
     """Check a version that is built after another one, read, and built from nothing."""
-    project.prepare(before)
-    built = project.prepare(after)
-    read = project.prepare(after)
+    project.index_version(before)
+    built = project.index_version(after)
+    read = project.index_version(after)
     from_nothing = prepare_in_new_store(project, after, tmp_path / "cold.sqlite")
     for version in (built, read):
         assert version.snapshot.paths == from_nothing.snapshot.paths
         assert version.snapshot.blobs == from_nothing.snapshot.blobs
-        paths = list(version.index.paths.table.paths)
-        assert paths == list(from_nothing.index.paths.table.paths)
+        paths = list(version.table.paths)
+        assert paths == list(from_nothing.table.paths)
     expected = features_and_scores(from_nothing)
     assert features_and_scores(built) == expected
     assert features_and_scores(read) == expected
@@ -282,7 +284,7 @@ def check_equal_everywhere(project, before, after, tmp_path):
 
 
 @pytest.mark.parametrize(("before", "after"), [("HEAD~3", "HEAD"), ("HEAD", "HEAD~2")])
-def test_a_version_is_the_same_however_it_is_prepared(project, tmp_path, before, after):
+def test_a_version_is_the_same_however_it_is_indexed(project, tmp_path, before, after):
     version = check_equal_everywhere(project, before, after, tmp_path)
     assert PARSER in version.snapshot.paths
 
@@ -293,7 +295,7 @@ def test_a_version_with_moved_files_is_the_same(project, grown, tmp_path):
     new = {"a/Socket.java": make_source(1), "z.java": make_source(1)}
     moved = grown.commit(removed | new, "Move")
     version = check_equal_everywhere(project, "HEAD~1", moved, tmp_path)
-    assert PARSER in version.index.paths.table.paths
+    assert PARSER in version.table.paths
     assert PARSER not in version.snapshot.paths
 
 
@@ -317,8 +319,8 @@ def test_a_note_says_that_large_commits_were_not_read_in_full(project, monkeypat
         "the files that 1 large commit changed are not used, because the large commits of this"
         " history change more than 2,000,000 files together"
     )
-    assert note in project.prepare("HEAD").notes
-    assert note in project.prepare("HEAD").notes
+    assert note in list(describe_version(project.index_version("HEAD")))
+    assert note in list(describe_version(project.index_version("HEAD")))
 
 
 def test_a_note_says_that_messages_were_not_read_in_full(project, monkeypatch):
@@ -329,8 +331,8 @@ def test_a_note_says_that_messages_were_not_read_in_full(project, monkeypatch):
         "only the beginning of 3 commit messages is used, because the long messages of this"
         " history have more than 32 MiB together"
     )
-    assert note in project.prepare("HEAD").notes
-    assert note in project.prepare("HEAD").notes
+    assert note in list(describe_version(project.index_version("HEAD")))
+    assert note in list(describe_version(project.index_version("HEAD")))
 
 
 # Which commits are read
@@ -351,18 +353,18 @@ def read_commits(monkeypatch):
 
 
 def test_only_new_commits_are_read(project, grown, read_commits):
-    project.prepare("HEAD")
+    project.index_version("HEAD")
     read_commits.clear()
     grown.commit({"src/New.java": make_source(77, "New")}, "One more")
-    assert len(project.prepare("HEAD").commit_ids) == 15
+    assert len(project.index_version("HEAD").commit_ids) == 15
     assert read_commits == grown.commits[-1:]
 
 
 def test_all_commits_are_read_for_other_suffixes(project, grown, read_commits):
-    project.prepare("HEAD")
+    project.index_version("HEAD")
     read_commits.clear()
     project.suffixes |= {".py"}
-    project.prepare("HEAD")
+    project.index_version("HEAD")
     assert read_commits == grown.commits
 
 
@@ -406,7 +408,7 @@ def describe_value(value):
     return described
 
 
-@pytest.mark.parametrize("method", ["prepare", "prepare_other_files"])
+@pytest.mark.parametrize("method", ["index_version", "index_other_files"])
 def test_a_version_that_is_read_has_every_field_of_the_one_that_was_built(
     repository, tmp_path, method
 ):
@@ -435,9 +437,9 @@ def test_what_a_shallow_clone_lacked_is_read_once_it_is_complete(grown, tmp_path
         Repository(clone) as repo,
         closing(IndexedRepository(repo, store_path, {".java"}, jobs=1)) as indexed,
     ):
-        assert len(indexed.prepare("HEAD").history.commits) == 0
+        assert len(indexed.index_version("HEAD").history.commits) == 0
         grown.git(f"--git-dir={clone}", "fetch", "-q", "--unshallow")
-        assert len(indexed.prepare("HEAD").history.commits) == 14
+        assert len(indexed.index_version("HEAD").history.commits) == 14
 
 
 def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):
@@ -448,14 +450,14 @@ def test_reports_whose_fix_a_version_lacks_are_not_known_there(project, grown):
         documents.append(document)
     reports = Documents.collect(documents)
     known = KnownReports(reports, ["gone.java", PARSER])
-    history = project.prepare("HEAD~2").with_reports(known)
+    history = project.index_version("HEAD~2").with_reports(known)
     assert history.as_of(9.0).reports.known.tolist() == [True, True, False, False]
     assert history.reports.sizes.tolist() == [2.0] * 4
     assert len(history.reports.files) == 4
 
 
 def test_commits_stand_in_for_reports_if_no_fix_is_known(project, grown):
-    version = project.prepare("HEAD")
+    version = project.index_version("HEAD")
     shared_lines = SharedLines(["which depot"], np.array([5.0]))
     history = version.with_reports(KnownReports(Documents.collect([]), (), shared_lines))
     assert history.reports is version.history.reports
@@ -477,7 +479,7 @@ def test_commits_stand_in_for_reports_if_no_fix_is_known(project, grown):
 def test_submodules_are_counted_in_a_note(project, grown, paths, note):
     """Also of a version that is read from its file."""
     grown.commit({path: ("160000", b"1" * 40) for path in paths}, "Add submodules")
-    built = project.prepare("HEAD")
-    read = project.prepare("HEAD")
-    assert note in built.notes
-    assert note in read.notes
+    built = project.index_version("HEAD")
+    read = project.index_version("HEAD")
+    assert note in list(describe_version(built))
+    assert note in list(describe_version(read))

@@ -116,7 +116,7 @@ def _read_report(context: QueryContext, fixed_paths: Sequence[str]) -> Iterator[
     fixed: BoolArray = np.isin(paths.path_ids, sorted(fixed_rows))
     if not fixed.any():
         return
-    stage, _ = shipped(context.version.text.snapshot.paths)
+    stage, _ = shipped(context.version.snapshot.paths)
     result = StageOneResult.of(context, stage)
     stated: defaultdict[str, dict[int, bool]] = defaultdict(dict)
     for statement in find_statements(context):

@@ -29,7 +29,8 @@ from tosloc.rank.model import (
 from tosloc.reports.text import SharedLines, check_shared_lines
 from tosloc.rerank.base import RERANKERS, reranker_class
 from tosloc.retrieval.texts import Documents, check_documents
-from tosloc.storage.prepared import KnownReports, StoredVersion, load_untrusted_version
+from tosloc.retrieval.version_index import KnownReports, VersionIndex
+from tosloc.storage.version_files import load_untrusted_version
 
 if TYPE_CHECKING:
     from tosloc.rank.model.fitting import Choice
@@ -235,7 +236,7 @@ def read_known_reports(folder: Path) -> KnownReports | None:
         return KnownReports(documents, paths, from_arrays(SharedLines, arrays, "shared_lines"))
 
 
-def read_version(folder: Path) -> StoredVersion | None:
+def read_version(folder: Path) -> VersionIndex | None:
     """Read the version that a checkpoint contains, if it has one. Raises CheckpointError."""
     if not (folder / VERSION_FILE).exists():
         return None

@@ -435,7 +435,7 @@ class Localization:
             return []
         context = self.stage_one.context
         history = others.history.as_of(context.history.opened)
-        asked = QueryContext(context.query, others.index, history)
+        asked = QueryContext(context.query, others, history)
         return find_other_files(asked, context.word_rarity.common_words, kept, first)
 
     def _shares(self, selection: FileSelection) -> FloatArray:
@@ -500,7 +500,7 @@ def candidates_of_answer(answer: StageOneResult, depth: int) -> Candidates:
     """Return the first ``depth`` files of stage one for a new report, whose fix is unknown."""
     rows = answer.order[:depth]
     version = answer.context.version
-    snapshot = version.text.snapshot
+    snapshot = version.snapshot
     files = rows.tolist()
     return Candidates(
         answer.context.query.report,

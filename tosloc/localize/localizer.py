@@ -322,7 +322,7 @@ class Localizer:
             key = (resolved, changes, repo.tags(), *clone)
             if key not in self._versions:
                 version = self.open_version(indexed, resolved, progress, changes)
-                version.others = indexed.prepare_other_files(resolved, progress, changes)
+                version.others = indexed.index_other_files(resolved, progress, changes)
                 newest = [*self._versions.items(), (key, version)]
                 self._versions = dict(newest[-MAX_OPEN_VERSIONS:])
             version = self._versions[key].with_notes(self._notes)
@@ -338,10 +338,8 @@ class Localizer:
         changes: frozenset[Change] = frozenset(),
     ) -> SearchableVersion:
         """Prepare a version with uncommitted changes; the caller keeps the repository open."""
-        prepared = indexed.prepare(revision, progress, changes)
-        version = SearchableVersion(
-            indexed, prepared, self.model.known_reports, self.model.reranker
-        )
+        index = indexed.index_version(revision, progress, changes)
+        version = SearchableVersion(indexed, index, self.model.known_reports, self.model.reranker)
         version.uncommitted = len(changes)
         return version
 

@@ -14,7 +14,8 @@ from tosloc.localize import checkpoint
 from tosloc.localize.answer import Weights
 from tosloc.rank.model import DEFAULT_TEMPERATURE, StageOne
 from tosloc.rerank.base import Reranker, reranker_class
-from tosloc.storage.prepared import KnownReports, StoredVersion
+from tosloc.retrieval.version_index import KnownReports, VersionIndex
+from tosloc.storage.version_files import version_to_arrays
 
 if TYPE_CHECKING:
     from tosloc.core.config import Config
@@ -35,7 +36,7 @@ class Model:
     reranker: Reranker | None = None
     known_reports: KnownReports | None = None
     """The labelled reports that training knew."""
-    version: StoredVersion | None = None
+    version: VersionIndex | None = None
     """The version that the checkpoint contains, to localize without a repository."""
     weights: Weights = field(default_factory=lambda: Weights("shipped"))
     """What answers say about the weights."""
@@ -58,12 +59,18 @@ class Model:
             return checkpoint.shipped(paths)
         return self.stage_one, self.temperature
 
-    def with_version(self, version: StoredVersion) -> Model:
+    def with_version(self, version: VersionIndex) -> Model:
         """Return a copy that contains a version, with the history that this model ranks it by."""
         history = version.history
         if self.known_reports is not None:
             history = version.with_reports(self.known_reports)
-        carried = StoredVersion(version.index, history, template=version.template)
+        carried = VersionIndex(
+            version.corpus,
+            version.snapshot,
+            version.table,
+            history=history,
+            template=version.template,
+        )
         return replace(self, version=carried)
 
     def with_encoder(self, name: str) -> Model:
@@ -86,7 +93,7 @@ class Model:
         if self.known_reports is not None:
             checkpoint.write_known_reports(folder, self.known_reports)
         if self.version is not None:
-            save_arrays(folder / checkpoint.VERSION_FILE, self.version.to_arrays())
+            save_arrays(folder / checkpoint.VERSION_FILE, version_to_arrays(self.version))
         more: dict[str, Any] = {checkpoint.TRAINING: self.weights.as_dict()}
         if self.reranker is not None:
             self.reranker.save(folder / self.reranker.name)

@@ -1,15 +1,29 @@
-"""Notes for users about a repository that lacks files or history."""
+"""Notes for users about a repository or a version that lacks files or history."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
+import numpy as np
+
+from tosloc.code.languages import has_grammar, language_name
 from tosloc.core.answers import RoutineNote
 from tosloc.core.errors import pluralize
 from tosloc.core.io import escape_unprintable
-from tosloc.git.repository import Repository, Tags, WorkTreeState, suffix_matcher
-from tosloc.storage.prepared import join_names
+from tosloc.git.process import MAX_LONG_MESSAGES_BYTES
+from tosloc.git.repository import (
+    MAX_CHANGES_OF_LARGE_COMMITS,
+    Repository,
+    Tags,
+    WorkTreeState,
+    suffix_matcher,
+)
+from tosloc.retrieval.version_index import VersionIndex
+
+_MAX_NAMES: Final = 5
+"""Most paths that a note names; more are counted."""
 
 
 def describe_gaps(repository: Repository, missing: int, fixes: int) -> Iterator[str]:
@@ -73,9 +87,79 @@ def describe_work_tree(
     if unread:
         yield (
             f"changes are not searched in files that are larger than 10 MB or cannot be read:"
-            f" {join_names(unread)}"
+            f" {_join_names(unread)}"
         )
     if state.repositories:
         number = len(state.repositories)
         what = "untracked repository is" if number == 1 else "untracked repositories are"
-        yield f"{number:,} {what} not searched: {join_names(state.repositories)}"
+        yield f"{number:,} {what} not searched: {_join_names(state.repositories)}"
+
+
+def describe_version(version: VersionIndex) -> Iterator[str]:
+    """Yield notes about what an index lacks: files, history, and files that no parser has read."""
+    corpus = version.corpus
+    rows = version.text.rows
+    unread = 0
+    lexed = 0
+    for file in np.flatnonzero(~corpus.parsed[rows]).tolist():
+        if not corpus.lines[rows[file]]:
+            unread += 1
+        elif has_grammar(language_name(version.snapshot.path(file))):
+            lexed += 1
+    yield from _describe_missing_parts(version)
+    too_large = unread - version.missing
+    if too_large > 0:
+        yield RoutineNote(_describe_large_files(too_large))
+    if lexed > 0:
+        yield RoutineNote(_describe_unparsed_files(lexed))
+
+
+def _describe_missing_parts(version: VersionIndex) -> Iterator[str]:
+    """Yield notes about what an answer cannot contain."""
+    if set(version.snapshot.commit) == {"0"}:
+        begin = "nothing is committed yet"
+        yield f"{begin}: the files on disk are searched, and there is no history"
+    number = len(version.submodules)
+    if number:
+        verb = "is" if number == 1 else "are"
+        names = _join_names(version.submodules)
+        yield f"{pluralize(number, 'submodule')} {verb} not searched: {names}"
+    if version.limits.unlisted:
+        commits = pluralize(version.limits.unlisted, "large commit")
+        yield (
+            f"the files that {commits} changed are not used, because the large commits of this"
+            f" history change more than {MAX_CHANGES_OF_LARGE_COMMITS:,} files together"
+        )
+    if version.limits.shortened:
+        commits = pluralize(version.limits.shortened, "commit message")
+        megabytes = MAX_LONG_MESSAGES_BYTES // 2**20
+        yield (
+            f"only the beginning of {commits} is used, because the long messages of this"
+            f" history have more than {megabytes} MiB together"
+        )
+
+
+def _describe_large_files(number: int) -> str:
+    """Return a note about files that were not read because of their size."""
+    if number == 1:
+        return "1 file is larger than 10 MB and ranked only by its path"
+    return f"{number:,} files are larger than 10 MB and ranked only by their paths"
+
+
+def _describe_unparsed_files(number: int) -> str:
+    """Return a note about files of a language with a grammar that no parser could read."""
+    why = "too large, too deeply nested or too broken for a parser, and"
+    if number == 1:
+        return f"1 file is {why} is read word by word"
+    return f"{number:,} files are {why} are read word by word"
+
+
+def _join_names(paths: Sequence[str]) -> str:
+    """Return the first paths for a note, and how many more there are.
+
+    >>> _join_names(["a", "b"]), _join_names("abcdefg")
+    ('a, b', 'a, b, c, d, e and 2 more')
+    """
+    names = ", ".join(map(escape_unprintable, paths[:_MAX_NAMES]))
+    more = len(paths) - _MAX_NAMES
+    return f"{names} and {more:,} more" if more > 0 else names

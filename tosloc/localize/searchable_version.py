@@ -12,7 +12,7 @@ from typing import Final, Self
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
 from tosloc.git.discovery import WebPages
 from tosloc.localize.checkpoint import shipped
-from tosloc.localize.repository_notes import describe_gaps, describe_tags
+from tosloc.localize.repository_notes import describe_gaps, describe_tags, describe_version
 from tosloc.paths.classify import is_hidden_class
 from tosloc.paths.code_owners import owners_of
 from tosloc.paths.globs import FileSelection, match_globs, select_files
@@ -21,7 +21,7 @@ from tosloc.rank.model import StageOne
 from tosloc.reports.text import IssueTemplates, is_issue_template
 from tosloc.rerank.base import Reranker, RerankingContext, texts_of
 from tosloc.retrieval.history import Releases
-from tosloc.storage.prepared import KnownReports, StoredVersion
+from tosloc.retrieval.version_index import KnownReports, VersionIndex
 from tosloc.storage.repository import IndexedRepository
 
 ONLY_STAGE_ONE: Final = (
@@ -34,7 +34,7 @@ class SearchableVersion:
 
     uncommitted = 0
     """Number of files on disk that differ from the commit: changed, new or deleted."""
-    others: StoredVersion | None = None
+    others: VersionIndex | None = None
     """Files that are not source code; None for the version of a checkpoint, and in experiments."""
     reranking: RerankingContext | None = None
     """What the reranker reads; None if only stage one ranks."""
@@ -42,7 +42,7 @@ class SearchableVersion:
     def __init__(
         self,
         repository: IndexedRepository | None,
-        prepared: StoredVersion,
+        index: VersionIndex,
         known_reports: KnownReports | None,
         reranker: Reranker | None,
     ) -> None:
@@ -51,21 +51,21 @@ class SearchableVersion:
         Functions, texts and commit messages are read from ``repository``; None if a checkpoint
         contains the version. ``known_reports`` are the labelled reports that training knew.
         """
-        self.snapshot = prepared.snapshot
-        self.index = prepared.index
+        self.snapshot = index.snapshot
+        self.index = index
         self.repository = repository
-        self.history = prepared.history
-        self._committed_template = frozenset(prepared.template)
+        self.history = index.history
+        self._committed_template = frozenset(index.template)
         if known_reports is not None:
-            self.history = prepared.with_reports(known_reports)
+            self.history = index.with_reports(known_reports)
         if repository is not None:
             # Tags may come and go while the version stays the same.
             releases = Releases.read(repository.repo)
             self.history = replace(self.history, releases=releases)
-        self.notes: tuple[str, ...] = prepared.notes
+        self.notes: tuple[str, ...] = tuple(describe_version(index))
         if repository is not None:
             fixes = int((self.history.reports.commits >= 0).sum())
-            about_repository = describe_gaps(repository.repo, prepared.missing, fixes)
+            about_repository = describe_gaps(repository.repo, index.missing, fixes)
             about_tags = describe_tags(repository.repo.tags())
             self.notes = (*about_repository, *about_tags, *self.notes)
         if reranker is not None:

@@ -1,4 +1,4 @@
-"""A repository with its facts, and its versions ready for queries: built, or read from arrays."""
+"""A repository with its facts, and its indexed versions: built, or read from arrays."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from tosloc.retrieval.history import (
     index_commits,
 )
 from tosloc.retrieval.paths import PathTable
-from tosloc.retrieval.texts import Corpus, Documents
+from tosloc.retrieval.texts import Corpus
 from tosloc.retrieval.version_index import VersionIndex
 from tosloc.storage.cache import KEPT_ANSWERS, CacheEntry, create_folder
 from tosloc.storage.facts import FunctionReader, analysers_by_blob, read_facts
-from tosloc.storage.prepared import StoredVersion
 from tosloc.storage.store import FactStore
+from tosloc.storage.version_files import version_from_arrays, version_to_arrays
 
 if TYPE_CHECKING:
     from tosloc.core.config import Config
@@ -56,7 +56,7 @@ MAX_KEPT_BYTES: Final = 4 * 10**9
 """Most bytes of these files."""
 MIN_KEPT_FILES: Final = 6
 """Number of these files that are kept whatever their size."""
-PREPARED_VERSION: Final = 15
+ARRAYS_VERSION: Final = 15
 """Version of the arrays in these files; raise it whenever they change."""
 MAX_OTHER_BYTES: Final = 200_000
 """Size up to which files that are no source are searched for words; larger ones are data."""
@@ -184,12 +184,12 @@ class IndexedRepository:
             self._build(blobs, progress)
         return read_facts(self.store, blobs, lizard=self.lizard)
 
-    # ---- versions ready for queries
+    # ---- indexed versions
 
-    def prepare(
+    def index_version(
         self, revision: str, progress: Progress = ignore_progress, changes: Collection[Change] = ()
-    ) -> StoredVersion:
-        """Return the version that ``revision`` names, ready for queries.
+    ) -> VersionIndex:
+        """Return the index of the version that ``revision`` names.
 
         Commits that fix bugs, by their messages, are its fixed reports. Uncommitted ``changes`` are
         applied. The version of the commit is kept beside the facts for the next time; what is
@@ -203,7 +203,7 @@ class IndexedRepository:
         if commit == self.repo.no_commit and not source_changes:
             raise self._nothing_on_disk()
 
-        def build_version() -> StoredVersion:
+        def build() -> VersionIndex:
             if source_changes:
                 listed = self._list_files(commit, self.suffixes)
             else:
@@ -212,7 +212,7 @@ class IndexedRepository:
 
         # A shallow clone has another history once it is complete.
         key = (sorted(self.suffixes), sorted(self.repo.shallow))
-        version = self._read_or_build(commit, key, build_version)
+        version = self._read_or_build(commit, key, build)
         if source_changes:
             new = {blob: path for path, blob in source_changes if blob}
             version = version.with_changes(source_changes, self.load_facts(new, progress))
@@ -220,7 +220,7 @@ class IndexedRepository:
             raise self._nothing_on_disk()
         return version
 
-    def _build_version(self, listed: Snapshot, progress: Progress) -> StoredVersion:
+    def _build_version(self, listed: Snapshot, progress: Progress) -> VersionIndex:
         """Return a version with its history, from the facts of its files and commits."""
         missing = self.build_facts([listed], progress).missing
         files = dict(zip(listed.paths, listed.blobs, strict=True))
@@ -237,8 +237,17 @@ class IndexedRepository:
         history = replace(history, releases=Releases.read(self.repo))
         table = PathTable.of(snapshot.path_names.names)
         corpus = self.load_facts(first_path_by_blob([snapshot]))
-        index = VersionIndex(corpus, snapshot, table)
-        return StoredVersion(index, history, commit_ids, missing, submodules, template, limits)
+        return VersionIndex(
+            corpus,
+            snapshot,
+            table,
+            history=history,
+            commit_ids=commit_ids,
+            missing=missing,
+            submodules=submodules,
+            template=template,
+            limits=limits,
+        )
 
     def _list_files(self, commit: str, suffixes: Iterable[str]) -> Snapshot:
         """Return the files of a commit; a branch without commits has none."""
@@ -253,17 +262,17 @@ class IndexedRepository:
             " behind links are not searched; name a commit, or the repository of the linked folder"
         )
 
-    def prepare_other_files(
+    def index_other_files(
         self, commit: str, progress: Progress = ignore_progress, changes: Collection[Change] = ()
-    ) -> StoredVersion:
-        """Return all files of a version that are no source, without a history.
+    ) -> VersionIndex:
+        """Return the index of all files of a version that are no source, without a history.
 
         Templates, styles and configuration have their words, unless they are tests or large; other
         files have the words of their paths alone. Raises UnknownCommit.
         """
         is_source = suffix_matcher(self.suffixes)
 
-        def build_version() -> StoredVersion:
+        def build() -> VersionIndex:
             listed = self._list_files(commit, [""])
             files: dict[str, str] = {}
             for path, blob in zip(listed.paths, listed.blobs, strict=True):
@@ -272,12 +281,10 @@ class IndexedRepository:
             snapshot = Snapshot.of(commit, listed.committed_at, files)
             corpus = self._load_other_facts(files.items(), progress)
             table = PathTable.of(snapshot.path_names.names)
-            no_documents = Documents.collect([])
-            history = HistoryIndex(no_documents, no_documents)
-            return StoredVersion(VersionIndex(corpus, snapshot, table), history)
+            return VersionIndex(corpus, snapshot, table)
 
         key = ("other files", sorted(self.suffixes), sorted(OTHER_SUFFIXES))
-        version = self._read_or_build(commit, key, build_version)
+        version = self._read_or_build(commit, key, build)
         other_changes = [change for change in changes if not is_source(_path_bytes(change.path))]
         if not other_changes:
             return version
@@ -302,8 +309,8 @@ class IndexedRepository:
         return self.load_facts(small, progress)
 
     def _read_or_build(
-        self, commit: str, key: object, build: Callable[[], StoredVersion]
-    ) -> StoredVersion:
+        self, commit: str, key: object, build: Callable[[], VersionIndex]
+    ) -> VersionIndex:
         """Return the kept version of a commit and a key; if none is kept, build it and keep it.
 
         A version with files that could not be read is not kept.
@@ -311,7 +318,7 @@ class IndexedRepository:
         path = self._version_path(commit, key)
         # A file that is missing or damaged is replaced.
         with suppress(CheckpointError, LookupError, ValueError):
-            kept = StoredVersion.from_arrays(read_mapped(path))
+            kept = version_from_arrays(read_mapped(path))
             with suppress(OSError):
                 os.utime(path)
             return kept
@@ -322,7 +329,7 @@ class IndexedRepository:
                 create_folder(path.parent)
                 # What could not be read may be a pipe, which waits for a reader.
                 remove(path)
-                write_mapped(path, version.to_arrays())
+                write_mapped(path, version_to_arrays(version))
                 _remove_least_used(path.parent)
             self._note_use()
         return version
@@ -333,7 +340,7 @@ class IndexedRepository:
         languages = {
             with_grammar_release(language_name(suffix), analyser) for suffix in self.suffixes
         }
-        made_with = f"{PREPARED_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
+        made_with = f"{ARRAYS_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
         digest = content_key(made_with, sorted(languages), key)[:16]
         folder = self.store_path.with_name(f"{self.store_path.stem}.versions")
         return folder / f"{digest}-{commit}.safetensors"

@@ -130,7 +130,7 @@ def first_files(
     files: Ranking, version: VersionIndex, facts: Mapping[str, FunctionFacts]
 ) -> FirstFiles:
     """Return the first ``FUNCTION_DEPTH`` files of a ranking; ``facts`` has the searched files."""
-    paths = version.text.snapshot.paths
+    paths = version.snapshot.paths
     score_of_path = dict(zip(files.paths, files.scores.tolist(), strict=True))
     head = [path for path in files.paths if path in facts][:FUNCTION_DEPTH]
     return FirstFiles(

@@ -41,7 +41,7 @@ from tosloc.rank.model import (
 from tosloc.rank.model.fitting import AS_SHIPPED, MIN_REPORTS, fit_stage_one, learns_ranker
 from tosloc.rerank.base import Reranker, reranker_class
 from tosloc.retrieval.history import report_documents
-from tosloc.storage.prepared import KnownReports
+from tosloc.retrieval.version_index import KnownReports
 from tosloc.train.candidates import LabelledCandidates
 from tosloc.train.experiment import ExperimentContext, results_folder
 
@@ -124,8 +124,8 @@ def train(
         model = _finish(experiment, model, shipped, tables, folder, progress)
         if embed_version:
             newest = max(experiment.dataset.cases, key=lambda case: case.fixed_at)
-            prepared = experiment.indexed.prepare(newest.before_commit, progress)
-            model = model.with_version(prepared)
+            version = experiment.indexed.index_version(newest.before_commit, progress)
+            model = model.with_version(version)
         model.save(folder / "checkpoint")
         shutil.rmtree(_reranker_work(folder), ignore_errors=True)
         write_record(folder / "provenance.json", model.provenance)

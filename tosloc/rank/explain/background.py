@@ -146,7 +146,7 @@ def find_other_files(
     that have its name and another suffix, such as a component's template. Only files that are
     ``kept`` (F,) are returned, by default all.
     """
-    paths = context.version.text.snapshot.paths
+    paths = context.version.snapshot.paths
     if kept is None:
         kept = np.ones(len(paths), dtype=np.bool_)
     by_text = context.matches.score_files(bm25.WHOLE, context.matches.weights)
@@ -189,7 +189,7 @@ def _matches_by_words(
 ) -> Iterator[tuple[int, Reason]]:
     """Yield the best files that share enough words with the report, and the words."""
     reasons = FileReasons(context)
-    paths = context.version.text.snapshot.paths
+    paths = context.version.snapshot.paths
     are_templates = np.fromiter(map(is_issue_template, paths), dtype=np.bool_, count=len(paths))
     kept = kept & ~is_hidden_class(context.version.file_class) & ~are_templates
     best = top_k(np.where(kept, scores, -np.inf), _WORD_CANDIDATES)
@@ -208,7 +208,7 @@ def mentioned_files(context: QueryContext) -> dict[int, str]:
     mentioned by the end of its path, or by its whole name if at most three files match or one of
     them is at the root. A name in capitals (README) may lack its suffix.
     """
-    paths = context.version.text.snapshot.paths
+    paths = context.version.snapshot.paths
     files_by_name = _files_by_name(paths)
     mentions: dict[int, str] = {}
     text = without_addresses(context.query.text.own_text)

@@ -86,7 +86,7 @@ def find_later_fix(
         return None
     newest = max(remaining, key=lambda fix: fix.at)
     subject = lookups.subject(newest.commit) or ""
-    paths = context.version.paths.table.paths
+    paths = context.version.table.paths
     return EarlierChange(
         newest.commit,
         day(newest.at),

@@ -101,8 +101,8 @@ class NamedHistory:
         repository: Repository | None,
     ) -> None:
         self._query = query
-        self._snapshot = version.text.snapshot
-        self._number_of_paths = len(version.paths.table)
+        self._snapshot = version.snapshot
+        self._number_of_paths = len(version.table)
         self._history = history
         self._searched_commit = self._snapshot.commit
         self._repository = repository if self._searched_commit.strip("0") else None

@@ -41,7 +41,7 @@ class QueryContext:
     @property
     def all_paths(self) -> int:
         """N, the number of paths of the version and its history."""
-        return len(self.version.paths.table)
+        return len(self.version.table)
 
     def to_files(self, values: FloatArray) -> FloatArray:
         """Return (F,) values of the version's files from values (N,) of all paths."""
@@ -80,8 +80,8 @@ class QueryContext:
     @property
     def shares_words(self) -> bool:
         """Whether any term of the report occurs in a file or a path."""
-        file_terms = self.version.text.corpus.terms
-        path_terms = self.version.paths.table.term_ids
+        file_terms = self.version.corpus.terms
+        path_terms = self.version.table.term_ids
         return any(term in file_terms or term in path_terms for term in self.query.weights)
 
     @property

@@ -74,7 +74,7 @@ def mention(context: QueryContext) -> FloatArray:
     """
     scores = np.zeros(context.all_paths)
     for rows in context.named_files.mentioned_rows:
-        scores[rows] = np.where(context.version.paths.table.compound_stem[rows], 1.0, 0.5)
+        scores[rows] = np.where(context.version.table.compound_stem[rows], 1.0, 0.5)
     for name, command_rows, share in context.named_files.by_compound_name:
         if name.is_command:
             scores[[*command_rows]] = np.maximum(scores[[*command_rows]], share)
@@ -192,7 +192,7 @@ def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
 
     The sum is divided by the root of their number; ``shares`` (F,) are those of the prior.
     """
-    folder = context.version.paths.table.directory[context.version.paths.path_ids]
+    folder = context.version.table.directory[context.version.paths.path_ids]
     others = np.maximum(np.bincount(folder)[folder] - 1, 1)
     total = group_sum(folder, shares, 0)
     return np.asarray(np.maximum(total[folder] - shares, 0.0) / np.sqrt(others))
@@ -203,7 +203,7 @@ def best_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
 
     Only the first files by ``shares`` (F,), those of the prior, count.
     """
-    groups = context.version.paths.table.counterpart_group[context.version.paths.path_ids]
+    groups = context.version.table.counterpart_group[context.version.paths.path_ids]
     first = top_k(shares, COUNTERPART_SOURCES)
     best_of_group: defaultdict[int, list[int]] = defaultdict(list)
     for file in first.tolist():
@@ -222,7 +222,7 @@ def language_share(context: QueryContext) -> FloatArray:
 
     A build script has the largest share, because its language says nothing.
     """
-    language = context.version.paths.table.language[context.version.paths.path_ids]
+    language = context.version.table.language[context.version.paths.path_ids]
     shares = np.bincount(language)[language] / context.files
     return np.where(context.version.file_class == FileClass.BUILD, shares.max(), shares)
 
@@ -255,7 +255,7 @@ def _field(formula: bm25.Formula) -> Formula:
 
 def _kind(of_paths: Callable[[PathTable], npt.NDArray[Any]]) -> Formula:
     """Return 1 for the files of a kind that their path shows."""
-    return lambda c: c.to_files(of_paths(c.version.paths.table)).astype(np.float64)
+    return lambda c: c.to_files(of_paths(c.version.table)).astype(np.float64)
 
 
 def _file_class(file_class: FileClass) -> Formula:

@@ -43,7 +43,7 @@ def length(context: QueryContext) -> FloatArray:
 
 def rarities(version: VersionIndex, terms: Iterable[str]) -> dict[str, float]:
     """Return the inverse document frequency of each term that files of the version contain."""
-    numbers = version.text.corpus.terms
+    numbers = version.corpus.terms
     known = [term for term in terms if term in numbers]
     idf = version.text.idf(np.array([numbers[term] for term in known], dtype=np.int64))
     return dict(zip(known, idf.tolist(), strict=True))

@@ -150,7 +150,7 @@ def _find_touching(
     """
     bounds = context.named_history.bounds
     blamed = context.named_history.blamed_ids
-    path_numbers = context.version.text.snapshot.path_names.ids
+    path_numbers = context.version.snapshot.path_names.ids
     for view in (context.history.commits, context.history.large):
         documents = view.documents
         positions_by_document: defaultdict[int, list[int]] = defaultdict(list)
@@ -187,7 +187,7 @@ def _read_leading(
 
     Return those of them that only format code. Their lines count for the commits before them.
     """
-    ignored = read_ignored_revisions(repository, context.version.text.snapshot.commit)
+    ignored = read_ignored_revisions(repository, context.version.snapshot.commit)
     leading = set(top_k(candidates.scores(HISTORY_WEIGHTS), MAX_PATCHES).tolist())
     listed = [place for place, commit in enumerate(candidates.commits) if commit in ignored]
     leading.update(listed[-MAX_PATCHES:])
@@ -217,7 +217,7 @@ def _read_files(
     repository: Repository, context: QueryContext, hits: Sequence[Hit], shares: FloatArray
 ) -> list[FileLines]:
     """Return the lines of the files of an answer; none of a file whose blob is missing."""
-    snapshot = context.version.text.snapshot
+    snapshot = context.version.snapshot
     blob_by_path = dict(zip(snapshot.paths, snapshot.blobs, strict=True))
     texts = dict(repository.texts(list(dict.fromkeys(blob_by_path[hit.path] for hit in hits))))
     files = []
@@ -257,8 +257,8 @@ def _report_terms(context: QueryContext) -> dict[str, float]:
 
 def _present_paths(context: QueryContext, paths: Iterable[str]) -> dict[str, str]:
     """Return each path that some files have or had, with the path that the file has now."""
-    table = context.version.paths.table
-    numbers = context.version.text.snapshot.path_names.ids
+    table = context.version.table
+    numbers = context.version.snapshot.path_names.ids
     present_paths = {path: path for path in paths}
     for path in list(present_paths):
         for former in context.history.renames.former_paths(numbers[path]):

@@ -182,6 +182,9 @@ class HistoryIndex:
         )
 
 
+NO_HISTORY: Final = HistoryIndex(NO_DOCUMENTS, NO_DOCUMENTS)
+
+
 def _view_as_of(documents: Documents, opened: float, contained: BoolArray | None) -> DocumentsView:
     """Return the documents known before a time in a version; see ``HistoryIndex.as_of``."""
     known: BoolArray = (documents.times < opened) & (documents.commits >= 0)
