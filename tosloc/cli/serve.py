@@ -39,30 +39,14 @@ def serve(
 ) -> None:
     """Serve a local web page that answers pasted bug reports."""
     require("tosloc serve", "serve", "jinja2", "starlette", "uvicorn")
-    from tosloc.git import discovery
-    from tosloc.localize.localizer import Localizer
-    from tosloc.web import server
-    from tosloc.web.render import project_name
+    from tosloc.web.server import serve_repository
 
     if editor and not re.match(r"[a-z][a-z0-9+.-]*:.*\{path\}", editor):
         raise ToslocError(
             f"--editor {editor}: this address does not contain {{path}};"
             " write one like vscode://file{path}:{line}"
         )
-    with server.open_socket(port) as listener:
-        with Localizer.open(repo, checkpoint, ready=False) as localizer:
-            repository = localizer.repository
-            assert repository is not None
-            git_directory = discovery.find_git_directories(repository.path)[0]
-            discovery.check_inside_roots(repository.path, (repository.path, git_directory))
-            # An unknown version is an error now, and not when the first question is asked.
-            if commit:
-                repository.resolve(commit)
-            else:
-                repository.checked_out()
-            project = project_name(localizer)
-        questions = server.Questions(repository.path, checkpoint, editor, commit or "", project)
-        server.serve(questions, listener)
+    serve_repository(repo, port, checkpoint, commit or "", editor)
 
 
 mcp_app = typer.Typer(cls=FullHelpGroup, rich_markup_mode=None, invoke_without_command=True)
@@ -98,14 +82,14 @@ def mcp(
         return
     require("tosloc mcp", "mcp", "mcp")
     from tosloc.localize.localizer import Localizer
-    from tosloc.mcp.server import Settings, create_server
+    from tosloc.mcp.server import run_server
 
     if checkpoint is not None:
         # A damaged checkpoint is an error now, and not when the first question is asked.
         Localizer.load(checkpoint)
     # The loop waits for standard input, which an exception of a signal's handler cannot interrupt.
     end_at_signals()
-    create_server(Settings(root or (), checkpoint, structured=not text_only)).run()
+    run_server(root or (), checkpoint, structured=not text_only)
 
 
 class AgentName(StrEnum):
@@ -140,25 +124,24 @@ def install(
     """
     require("tosloc mcp", "mcp", "mcp")
     from tosloc.git import discovery
-    from tosloc.mcp.install import AGENTS, describe, server_program, write_entries
+    from tosloc.mcp.install import AgentSetup
 
-    chosen = [AGENTS[name] for name in agents or AgentName]
-    program = server_program()
+    setup = AgentSetup(agents or ())
     if not write:
-        print("\n\n".join(describe(agent, program) for agent in chosen))
+        print(setup.describe())
         return
     if not agents:
-        raise ToslocError(f"--write needs at least one agent; choose from {', '.join(AGENTS)}")
-    if repo is None and not all(agent.is_user_wide for agent in chosen):
+        raise ToslocError(f"--write needs at least one agent; choose from {', '.join(AgentName)}")
+    if repo is None and not setup.is_user_wide:
         repo = discovery.current_repository()
-    for path, is_changed in write_entries(chosen, repo, program):
+    for path, is_changed in setup.write(repo):
         verdict = (
             "added the server tosloc"
             if is_changed
             else "the server tosloc was already there; nothing was changed"
         )
         print(f"{escape_unprintable(str(path))}: {verdict}")
-    if Path(program[0]).is_absolute():
+    if setup.has_full_path:
         print_notes(
             ["tosloc is not on the PATH, so the entry contains its full path on this machine"]
         )

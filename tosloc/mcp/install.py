@@ -169,6 +169,32 @@ def write_entries(
     return results
 
 
+class AgentSetup:
+    """The set-up of some coding agents, by their names; of all known ones without names."""
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self._agents: Final = [AGENTS[name] for name in names or AGENTS]
+        self._program: Final = server_program()
+
+    @property
+    def is_user_wide(self) -> bool:
+        """Whether all files belong to the user, so that no work tree is needed."""
+        return all(agent.is_user_wide for agent in self._agents)
+
+    @property
+    def has_full_path(self) -> bool:
+        """Whether entries contain a full path of this machine, since tosloc is not on the PATH."""
+        return Path(self._program[0]).is_absolute()
+
+    def describe(self) -> str:
+        """Return the set-up as text, see ``describe``."""
+        return "\n\n".join(describe(agent, self._program) for agent in self._agents)
+
+    def write(self, root: Path | None) -> list[tuple[Path, bool]]:
+        """Add the entries to the configuration files, see ``write_entries``."""
+        return write_entries(self._agents, root, self._program)
+
+
 def _read_text(path: Path) -> str:
     """Return the text of a configuration file. Raises ToslocError unless it is UTF-8."""
     try:

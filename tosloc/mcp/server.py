@@ -299,6 +299,11 @@ def create_server(settings: Settings) -> MCPServer[Settings]:
     )
 
 
+def run_server(roots: Sequence[Path], checkpoint: Path | None, *, structured: bool) -> None:
+    """Serve the client at standard input and output; the arguments are those of ``Settings``."""
+    create_server(Settings(roots, checkpoint, structured)).run()
+
+
 def _create_tool(function: Callable[..., Any], structured: bool) -> Tool:
     """Return a tool that calls a function, described by its docstring."""
     tool = Tool.from_function(

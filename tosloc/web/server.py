@@ -26,6 +26,8 @@ from starlette.routing import Mount, Route
 
 from tosloc.core.errors import Interrupted, ReportError, ToslocError, user_sentence
 from tosloc.core.reports import BugReport
+from tosloc.git.discovery import check_inside_roots, find_git_directories
+from tosloc.localize.localizer import Localizer
 from tosloc.localize.session import Session
 from tosloc.web.connections import MAX_CONNECTIONS, LimitedConnection
 from tosloc.web.excerpts import MAX_LINE_CHARACTERS
@@ -36,6 +38,7 @@ from tosloc.web.render import (
     localize_and_render,
     pasted_report_id,
     prepare_version,
+    project_name,
     render_page,
     report_name,
 )
@@ -284,6 +287,29 @@ def open_socket(port: int) -> socket.socket:
             problem = f"cannot be opened ({error.strerror})"
         hint = "choose another with {port}, or 0 for any free port"
         raise ToslocError(f"port {port} {problem}", hint=hint) from error
+
+
+def serve_repository(
+    path: Path, port: int, checkpoint: Path | None = None, commit: str = "", editor: str = ""
+) -> None:
+    """Serve the page of a repository until Ctrl-C or SIGTERM.
+
+    The arguments are those of ``Questions`` and ``open_socket``. Raises ToslocError if the port
+    cannot be opened, the checkpoint cannot be read or the version is unknown.
+    """
+    with open_socket(port) as listener:
+        with Localizer.open(path, checkpoint, ready=False) as localizer:
+            repository = localizer.repository
+            assert repository is not None
+            git_directory = find_git_directories(repository.path)[0]
+            check_inside_roots(repository.path, (repository.path, git_directory))
+            # An unknown version is an error now, and not when the first question is asked.
+            if commit:
+                repository.resolve(commit)
+            else:
+                repository.checked_out()
+            project = project_name(localizer)
+        serve(Questions(repository.path, checkpoint, editor, commit, project), listener)
 
 
 def serve(questions: Questions, listener: socket.socket) -> None:
