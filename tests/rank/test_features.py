@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tosloc
+from tosloc.paths.classify import FileClass, classify_path
 from tosloc.rank.features import registry
 
 ROOT2 = math.sqrt(2)
@@ -251,12 +252,18 @@ def test_example_is_1_below_documentation(compute):
     assert compute("example", FILES) == near(1, 0, 0, 0, 0, 0)
 
 
-def test_setup_is_1_for_files_that_configure(compute):
-    assert compute("setup", FILES) == near(1, 0, 0, 0, 0, 0)
+def test_setup_is_1_for_files_that_build(compute):
+    assert compute("setup", ("build.gradle", "docs/conf.py", "shop/door.py")) == near(1, 0, 0)
 
 
 def test_vendored_is_1_below_third_party(compute):
     assert compute("vendored", FILES) == near(0, 0, 0, 0, 0, 1)
+
+
+@pytest.mark.parametrize("path", ["src/vendor/a.py", "x/site-packages/a.py"])
+def test_vendored_is_1_for_the_files_that_answers_hide_as_vendored(compute, path):
+    is_vendored = classify_path(path) == FileClass.VENDORED
+    assert compute("vendored", (path,)) == near(float(is_vendored))
 
 
 @pytest.mark.parametrize(

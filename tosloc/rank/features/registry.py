@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from tosloc.core.arrays import BoolArray, FloatArray
 from tosloc.paths.classify import FileClass, is_hidden_class
@@ -24,13 +23,12 @@ from tosloc.rank.features import text_features
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.features.text_features import weigh_by_rarity
 from tosloc.reports.traces import Place
-from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts import bm25, group_sum, top_k
 
 Formula: TypeAlias = Callable[[QueryContext], FloatArray]
 """Function from a query context to values (F,)."""
-FEATURES_VERSION = "features22"
+FEATURES_VERSION = "features23"
 """Version of the formulas in the names of stored tables.
 
 Raise it when a value of an existing feature changes. A new feature needs no new version, because
@@ -256,14 +254,9 @@ def _field(formula: bm25.Formula) -> Formula:
     return lambda c: c.matches.score_files(formula, c.matches.weights)
 
 
-def _kind(of_paths: Callable[[PathTable], npt.NDArray[Any]]) -> Formula:
-    """Return 1 for the files of a kind that their path shows."""
-    return lambda c: c.to_files(of_paths(c.version.table)).astype(np.float64)
-
-
-def _file_class(file_class: FileClass) -> Formula:
-    """Return 1 for the files of a class, by their path and their text."""
-    return lambda c: (c.version.file_class == file_class).astype(np.float64)
+def _file_class(*classes: FileClass) -> Formula:
+    """Return 1 for the files of some classes, by their path and their text."""
+    return lambda c: np.isin(c.version.file_class, classes).astype(np.float64)
 
 
 def _constant(number: Callable[[QueryContext], int]) -> Formula:
@@ -306,6 +299,11 @@ def _rare_chunk(context: QueryContext) -> FloatArray:
 def _path(context: QueryContext) -> FloatArray:
     """Return BM25 of the words of the path."""
     return context.version.paths.bm25(context.query.weights)
+
+
+def _test(context: QueryContext) -> FloatArray:
+    """Return 1 for each test, also for one that a program wrote."""
+    return context.to_files(context.version.table.test.astype(np.float64))
 
 
 def _folders(context: QueryContext) -> FloatArray:
@@ -552,7 +550,7 @@ DIRECT: tuple[Feature, ...] = (
     ),
     Feature(
         "test",
-        _kind(lambda table: table.test),
+        _test,
         "1 for a test, by its folder or name.",
         prior=-0.6,
         scaled=False,
@@ -591,20 +589,20 @@ DIRECT: tuple[Feature, ...] = (
     ),
     Feature(
         "example",
-        _kind(lambda table: table.examples),
-        "1 for an example, for documentation or for a benchmark, by the path.",
+        _file_class(FileClass.EXAMPLE, FileClass.DOCUMENTATION, FileClass.BENCHMARK),
+        "1 for an example, a file of the documentation or a benchmark, by the path.",
         scaled=False,
     ),
     Feature(
         "vendored",
-        _kind(lambda table: table.vendored),
+        _file_class(FileClass.VENDORED),
         "1 for code of another project, by the path.",
         scaled=False,
     ),
     Feature(
         "setup",
-        _kind(lambda table: table.setup),
-        "1 for a file that installs, builds or configures, by its name.",
+        _file_class(FileClass.BUILD),
+        "1 for a script that builds, installs or configures the project, by the path.",
         scaled=False,
     ),
     Feature(
