@@ -22,7 +22,7 @@ class QueryContext:
     """A query, the version that is searched, and the history known when the report was opened.
 
     A feature has a value for each of the F files of the version, in the order of their paths,
-    which are ``version.text.snapshot.paths``. The history numbers N paths, those that are gone
+    which are ``version.snapshot.paths``. The history numbers N paths, those that are gone
     among them; ``to_files`` picks the files' values from theirs. ``version.paths`` is the index of
     the paths' words.
     """
