@@ -37,6 +37,7 @@ from tosloc.git.history import read_history
 from tosloc.git.repository import decode_text
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
+from tosloc.localize.question import Question
 from tosloc.rank import features
 from tosloc.rank.model import StageOne
 from tosloc.rerank.base import texts_of
@@ -75,7 +76,7 @@ class Bench:
         self.localizer = Localizer.open(repo, "none", commit=revision)
         assert self.localizer.repository is not None
         self.repo = self.localizer.repository
-        self.version = self.localizer.version(revision)
+        self.version = self.localizer.prepare(revision)
         self.snapshot = self.version.snapshot
         self.commit = self.snapshot.commit
 
@@ -227,10 +228,10 @@ def stage_one(bench: Bench) -> list[Row]:
     # Ranking some reports first makes everything that is made once for many questions.
     for report in bench.reports[:3]:
         for ranker in rankers:
-            ranker.localization(report, bench.version)
+            ranker.rank(Question(report), bench.version)
     calls_by_report: list[list[Call]] = []
     for report, retrieve in zip(bench.reports, bench.bm25s_calls(bench.reports), strict=False):
-        calls = [partial(ranker.localization, report, bench.version) for ranker in rankers]
+        calls = [partial(ranker.rank, Question(report), bench.version) for ranker in rankers]
         calls_by_report.append([retrieve, *calls])
     bm25s_time, own_time, paper_time = mean_median_times(calls_by_report)
     return [
@@ -325,7 +326,7 @@ def throughput(bench: Bench) -> list[Row]:
 
     def rank_all() -> None:
         for report in reports:
-            bench.localizer.localization(report, bench.version)
+            bench.localizer.rank(Question(report), bench.version)
 
     def answer_all() -> None:
         deque(bench.localizer.localize_many(reports, commit=bench.commit), maxlen=0)
@@ -386,13 +387,13 @@ def both_stages(
     reranked_version = copy(bench.version)
     reranked_version.reranking = reranked_version.for_reranking()
     for report in reports:
-        localizer.localization(report, reranked_version)
+        localizer.rank(Question(report), reranked_version)
     calls_by_report: list[list[Call]] = []
     for report in reports:
         calls_by_report.append(
             [
-                partial(localizer.localization, report, bench.version),
-                partial(localizer.localization, report, reranked_version),
+                partial(localizer.rank, Question(report), bench.version),
+                partial(localizer.rank, Question(report), reranked_version),
             ]
         )
     return calls_by_report

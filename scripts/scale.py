@@ -77,7 +77,7 @@ def answer_reports(path: Path, number: int) -> None:
     rng = random.Random(7)
     with Localizer.open(path) as localizer:
         assert localizer.repository is not None
-        snapshot = localizer.version().snapshot
+        snapshot = localizer.prepare().snapshot
         blobs = [snapshot.blob(rng.randrange(len(snapshot))) for _ in range(REPORTS)]
         for _, data in localizer.repository.texts(blobs[:number]):
             text_words = words(decode_text(data or b""))

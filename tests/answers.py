@@ -8,6 +8,7 @@ from unittest import mock
 
 from tosloc import Localizer
 from tosloc.core.progress import ignore_progress
+from tosloc.localize.question import Question
 from tosloc.mcp import answers as mcp
 from tosloc.reports.issues import read_report
 from tosloc.web import render as web
@@ -23,12 +24,9 @@ def answer_everywhere(localizer, text):
         mock.patch.object(mcp, "opened", return_value=localizer),
         mock.patch.object(web, "opened", return_value=localizer),
     ):
-        for_agents = mcp.answer_call(
-            report, None, [repository], None, None, {"top": 10}, ignore_progress
-        )
-        name, html = web.localize_and_render(
-            report, 1, repository, None, web.FormState(), "", ignore_progress
-        )
+        question = Question(report)
+        for_agents = mcp.answer_call(question, None, [repository], None, ignore_progress)
+        name, html = web.localize_and_render(question, 1, repository, None, "", ignore_progress)
     return {
         "localize": replace(answer, seconds=0.0).as_dict(),
         "explain": replace(localizer.explain(report, first), seconds=0.0).as_dict(),

@@ -23,6 +23,7 @@ from tosloc.lab.baseline_runs import SYSTEMS, context_for
 from tosloc.lab.baselines.context import Baseline
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
+from tosloc.localize.question import Question
 from tosloc.rank.features import registry
 from tosloc.rank.features.tables import FeatureTable, read_blocks
 from tosloc.rank.model.stage_one import StageOne
@@ -156,8 +157,8 @@ def open_ranker(world, name, version):
         snapshot = world.experiment.indexed.snapshot(version)
         return lambda report: fitted_baseline(world, name).rank(report, snapshot)
     localizer = make_localizer(world, name)
-    opened_version = localizer.open_version(world.experiment.indexed, version)
-    return lambda report: localizer.localization(report, opened_version).ranking
+    opened_version = localizer.model.open_version(world.experiment.indexed, version)
+    return lambda report: localizer.rank(Question(report), opened_version).ranking
 
 
 def make_localizer(world, name):

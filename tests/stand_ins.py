@@ -53,15 +53,15 @@ def list_workers():
     return commands
 
 
-def misbehaving_answer(*question):
+def misbehaving_answer(question, *arguments):
     """Answer an agent's question, but hang, exit or raise for some summaries of the report."""
-    summary = question[0].summary
+    summary = question.report.summary
     if summary == "seized":
         never_return(summary)
     if summary == "dies":
         os._exit(9)
     if summary == "a mistake":
         raise KeyError("/secret/path")
-    report_progress = question[-1]
+    report_progress = arguments[-1]
     report_progress("facts", 3, 7)
-    return answer_call(*question)
+    return answer_call(question, *arguments)

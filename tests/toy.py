@@ -15,6 +15,8 @@ from tests.conftest import GitRepository
 from tosloc.core.config import Config
 from tosloc.core.versions import StringTable
 from tosloc.evaluate.runs.run import Order, Run
+from tosloc.localize.compose import compose
+from tosloc.localize.question import Question
 from tosloc.storage.repository import IndexedRepository
 
 # Trees on tables this small gain nothing from a second thread, and wait for it on a busy machine.
@@ -58,14 +60,14 @@ def small_config(train=0.8, validation=0.1, **stage_one):
 def rank_at_revision(localizer, report, repo, revision="HEAD"):
     """Return the localization of a report over every file of a revision."""
     with closing(IndexedRepository.configured(repo, localizer.model.config)) as indexed:
-        version = localizer.open_version(indexed, revision)
-        return localizer.localization(report, version)
+        version = localizer.model.open_version(indexed, revision)
+        return localizer.rank(Question(report), version)
 
 
 def top_hits(localization, number):
     """Return the first ``number`` files of a localization with their reasons, including tests."""
-    selection = localization.version.choose(tests=True)
-    return list(localization.answer(number, selection).hits)
+    question = Question(localization.report, tests=True, top=number, functions=0)
+    return list(compose(localization, question).hits)
 
 
 def class_path(theme):

@@ -228,15 +228,15 @@ def failing_report(folder, monkeypatch):
     """Return a file of three reports; the answer to the second fails with one of two errors."""
     lines = [{"id": id, "summary": f"The header is {id}"} for id in ("first", "second", "third")]
     (folder / "three.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    localization = Localizer.localization
+    rank = Localizer.rank
 
-    def fail(localizer, report, *arguments):
-        if report.id == "second":
+    def fail(localizer, question, *arguments):
+        if question.report.id == "second":
             raise errors[0]
-        return localization(localizer, report, *arguments)
+        return rank(localizer, question, *arguments)
 
     errors = [KeyError("odd")]
-    monkeypatch.setattr(Localizer, "localization", fail)
+    monkeypatch.setattr(Localizer, "rank", fail)
     return "three.jsonl", errors
 
 

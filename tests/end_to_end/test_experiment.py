@@ -23,6 +23,7 @@ from tosloc.localize.answer import Weights
 from tosloc.localize.checkpoint import shipped
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
+from tosloc.localize.question import Question
 from tosloc.rank.features.extraction import SAMPLED_FILES
 from tosloc.rank.features.tables import list_blocks, read_blocks
 from tosloc.rank.model.calibration import fit_temperature, shares
@@ -157,7 +158,7 @@ def test_shares_of_an_answer_follow_from_the_temperature(out):
     answer = localizer.localize(NEW_REPORT, tests=True)
     scores = np.array([hit.score for hit in answer.hits])
     temperature = read_weights(out)["temperature"] * shipped_presence().temperature_factor
-    presence = localizer.localization(answer.report).presence
+    presence = localizer.rank(Question(answer.report)).presence
     expected = presence * shares(scores, temperature)
     assert [hit.share for hit in answer.hits] == pytest.approx(expected.tolist(), abs=1e-5)
 

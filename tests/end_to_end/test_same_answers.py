@@ -11,6 +11,7 @@ from tosloc import Localizer
 from tosloc.core.processes import Worker
 from tosloc.evaluate.run_paths import read_scored_run
 from tosloc.localize.model import Model
+from tosloc.localize.question import Question
 from tosloc.reports.formats import read_reports
 from tosloc.train import experiment
 
@@ -96,6 +97,6 @@ def test_rank_orders_files_as_localize_does(project, tmp_path):
     run = read_scored_run(tmp_path / "out", "all").run
     with Localizer.open(project.git.path, ready=False) as localizer:
         for entry in read_reports(reports):
-            version = localizer.version(entry.commit)
-            ranking = localizer.localization(entry.report, version).ranking
+            version = localizer.prepare(entry.commit)
+            ranking = localizer.rank(Question(entry.report), version).ranking
             assert run.ranking(entry.report.id).paths == ranking.paths

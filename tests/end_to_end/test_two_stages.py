@@ -21,6 +21,7 @@ from tosloc.evaluate.runs.run import read_run
 from tosloc.git.repository import Repository
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
+from tosloc.localize.question import Question
 from tosloc.rerank.terms import reranker
 from tosloc.rerank.terms import training as terms_training
 from tosloc.train import experiment, training
@@ -227,7 +228,7 @@ def change_record(folder, out, kind, **changes):
 def localize_by_stage_one(checkpoint):
     """Return the localization by stage one of a checkpoint alone."""
     model = replace(Model.load(checkpoint), reranker=None)
-    return Localizer(model).localization(REPORT)
+    return Localizer(model).rank(Question(REPORT))
 
 
 def localize_in_repository(project, checkpoint):
@@ -258,7 +259,7 @@ def localization(project, heavy_checkpoint):
 @pytest.fixture(scope="module")
 def carried_localization(heavy_checkpoint):
     """Return the localization by both stages without the repository."""
-    return Localizer.load(heavy_checkpoint).localization(REPORT)
+    return Localizer.load(heavy_checkpoint).rank(Question(REPORT))
 
 
 @terms_only
@@ -316,7 +317,7 @@ def test_a_reranker_that_learned_from_later_fixes_is_not_asked(
 ):
     until = int(REPORT.opened_seconds) + 1
     late = change_record(tmp_path, out, kind, weight=9.0, trained_until=until)
-    assert Localizer.load(late).localization(REPORT).ranking == first_localization.ranking
+    assert Localizer.load(late).rank(Question(REPORT)).ranking == first_localization.ranking
 
 
 def test_without_weight_stage_one_alone_answers(train_once, project, tmp_path, monkeypatch):
@@ -359,11 +360,13 @@ ANSWER_BY_TERMS = """
 import sys
 from datetime import UTC, datetime
 from tosloc.core.reports import BugReport
+from tosloc.localize.compose import compose
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.question import Question
 
 report = BugReport("n", "Violin", "openViolin", datetime.now(UTC))
-localization = Localizer.load(sys.argv[1]).localization(report)
-localization.answer(5, localization.version.choose())
+localization = Localizer.load(sys.argv[1]).rank(Question(report))
+compose(localization, Question(report, top=5))
 assert localization.reranked is not None
 assert "torch" not in sys.modules
 """

@@ -22,6 +22,7 @@ from tosloc.git.repository import Repository
 from tosloc.localize.answer import Weights
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
+from tosloc.localize.question import Question
 from tosloc.rank.features import registry
 from tosloc.rank.model.fitting import AS_SHIPPED
 from tosloc.rank.model.stage_one import StageOne
@@ -90,7 +91,7 @@ def test_shipped_checkpoints_are_small():
 def test_a_shipped_checkpoint_answers_from_its_version():
     models = [Model.load(folder) for folder in SHIPPED]
     model = next(model for model in models if model.version is not None)
-    answer = Localizer(model).localization(REPORT)
+    answer = Localizer(model).rank(Question(REPORT))
     assert len(answer.ranking) == len(model.version.snapshot)
     assert len(toy.top_hits(answer, 3)) == 3
 
@@ -319,7 +320,7 @@ DAMAGES = {
 def find_refusal(folder):
     """Return the sentence of the error if a checkpoint does not answer, else an empty text."""
     try:
-        toy.top_hits(Localizer.load(folder).localization(REPORT), 5)
+        toy.top_hits(Localizer.load(folder).rank(Question(REPORT)), 5)
     except ToslocError as error:
         return str(error)
     return ""

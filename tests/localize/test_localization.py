@@ -9,9 +9,10 @@ from tests import toy
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import Case
 from tosloc.git.repository import Repository
-from tosloc.localize.localization import candidates_of_answer
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
+from tosloc.localize.question import Question
+from tosloc.localize.scores import candidates_of_answer
 from tosloc.rank.features import registry
 from tosloc.rank.features.tables import read_blocks
 from tosloc.rank.model.stage_one import StageOne
@@ -132,8 +133,8 @@ def find_case(experiment, identity):
 @pytest.fixture(scope="module")
 def compared_localization(localizer, experiment, compared_case):
     """Return the localization of each of the compared reports in its before-fix version."""
-    version = localizer.open_version(experiment.indexed, compared_case.before_commit)
-    return localizer.localization(compared_case.report, version)
+    version = localizer.model.open_version(experiment.indexed, compared_case.before_commit)
+    return localizer.rank(Question(compared_case.report), version)
 
 
 @pytest.fixture(scope="module")
@@ -204,8 +205,8 @@ def newest_case(experiment):
 @pytest.fixture
 def localization(localizer, experiment, newest_case):
     """Return the localization of the newest report in its before-fix version."""
-    version = localizer.open_version(experiment.indexed, newest_case.before_commit)
-    return localizer.localization(newest_case.report, version)
+    version = localizer.model.open_version(experiment.indexed, newest_case.before_commit)
+    return localizer.rank(Question(newest_case.report), version)
 
 
 def list_reasons(localization):
@@ -228,9 +229,9 @@ def test_a_carried_version_is_searched_as_in_the_repository(
     localizer.model.with_version(version).save(tmp_path / "checkpoint")
     description = newest_case.report.description.replace("It worked in 1.0.", "")
     report = replace(newest_case.report, description=description)
-    opened_version = localizer.open_version(experiment.indexed, newest_case.before_commit)
-    localization = localizer.localization(report, opened_version)
-    carried = Localizer.load(tmp_path / "checkpoint").localization(report)
+    opened_version = localizer.model.open_version(experiment.indexed, newest_case.before_commit)
+    localization = localizer.rank(Question(report), opened_version)
+    carried = Localizer.load(tmp_path / "checkpoint").rank(Question(report))
     assert carried.ranking == localization.ranking
     assert list_reasons(carried) == list_reasons(localization)
 
@@ -239,16 +240,16 @@ def test_a_carried_version_is_searched_as_in_the_repository(
 def undated_localization(localizer, localization, newest_case):
     """Return the localization of the newest report without its time of opening."""
     report = replace(newest_case.report, opened=None)
-    return localizer.localization(report, localization.version)
+    return localizer.rank(Question(report), localization.version)
 
 
 def test_an_undated_report_is_ranked_as_of_the_newest_commit(
     localizer, localization, undated_localization, newest_case
 ):
     version = localization.version
-    dated = localizer.localization(replace(newest_case.report, opened=version.newest), version)
+    dated = localizer.rank(Question(replace(newest_case.report, opened=version.newest)), version)
     assert undated_localization.ranking == dated.ranking
-    assert undated_localization.scores.tobytes() == dated.scores.tobytes()
+    assert undated_localization.values.tobytes() == dated.values.tobytes()
 
 
 def test_a_note_names_the_time_given_to_an_undated_report(undated_localization):

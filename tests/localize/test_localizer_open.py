@@ -1,11 +1,14 @@
 """A localizer that stays open answers as a new one does, whatever its branches do meanwhile."""
 
+import inspect
 import json
 import os
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -18,7 +21,7 @@ from tosloc.git import discovery
 from tosloc.git.repository import Repository
 from tosloc.localize.localizer import OTHER_TRAINING
 from tosloc.localize.model import Model
-from tosloc.localize.options import LocalizeOptions
+from tosloc.localize.question import Question
 from tosloc.localize.session import opened
 from tosloc.storage import build
 from tosloc.storage.cache import CacheEntry
@@ -78,7 +81,7 @@ def answer(localizer):
 
 
 def test_the_first_file_is_the_named_class(answer):
-    [first] = answer.top(1)
+    [first] = answer.hits[:1]
     assert first.path == PARSER
 
 
@@ -159,8 +162,8 @@ def test_a_closed_localizer_refuses_a_report(java_repository):
         localizer.localize(TEXT)
 
 
-def test_no_report_is_a_type_error(localizer):
-    with pytest.raises(TypeError, match="a report must be a BugReport or its text, not NoneType"):
+def test_what_is_no_report_is_refused(localizer):
+    with pytest.raises(ToslocError, match="a report must be a BugReport or its text, not NoneType"):
         localizer.localize(None)
 
 
@@ -185,21 +188,44 @@ def test_an_unknown_path_to_explain_is_refused(localizer):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"top": 0}, "top must be 1 or more"),
-        ({"functions": -1}, "functions must be 0 or more"),
-        ({"include": "src/"}, "include and exclude must be lists of globs"),
-        ({"exclude": "src/"}, "include and exclude must be lists of globs"),
+        ({"top": 0}, "top: this must be 1 or more"),
+        ({"functions": -1}, "functions: this must be 0 or more"),
+        ({"min_share": 30}, "min_share: this must be a number from 0 to 1"),
+        ({"include": "src/"}, r"include: this must be a list of globs, as in \['src/'\]"),
+        ({"exclude": "src/"}, r"exclude: this must be a list of globs, as in \['src/'\]"),
     ],
-    ids=["top", "functions", "include", "exclude"],
+    ids=["top", "functions", "min_share", "include", "exclude"],
 )
-def test_options_out_of_range_are_a_value_error(localizer, options, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_impossible_options_are_refused(localizer, options, sentence):
+    with pytest.raises(ToslocError, match=sentence):
         localizer.localize(TEXT, **options)
 
 
-def test_unknown_option_is_a_type_error(localizer):
-    with pytest.raises(TypeError, match="localize has no option 'topmost'"):
-        localizer.localize(TEXT, topmost=3)
+@pytest.mark.parametrize("method", [Localizer.localize, Localizer.localize_many])
+def test_every_option_of_a_question_is_a_named_argument(method):
+    """The defaults are those of the question."""
+    parameters = inspect.signature(method).parameters
+    for field in fields(Question):
+        if field.name not in ("report", "path"):
+            assert parameters[field.name].default == field.default
+            assert parameters[field.name].annotation == field.type
+
+
+def test_a_question_is_answered_like_its_options(localizer):
+    question = Question(TEXT, tests=True, top=2)
+    assert content(localizer.answer(question)) == content(
+        localizer.localize(TEXT, tests=True, top=2)
+    )
+
+
+def test_an_unknown_reranker_is_refused():
+    with pytest.raises(ToslocError, match="rerank: 'gpt' is no reranker; use 'llm'"):
+        Localizer(rerank="gpt")  # type: ignore[arg-type]
+
+
+def test_a_prompt_needs_a_language_model(localizer):
+    with pytest.raises(ToslocError, match="no language model is used"):
+        localizer.language_model_messages(Question(TEXT))
 
 
 def test_the_least_options_are_answered(localizer):
@@ -379,20 +405,19 @@ def test_an_open_localizer_sees_what_changes_beside_the_commit(java_repository, 
     origin = f"file://{java_repository.path}"
     java_repository.git("clone", "-q", *depth, origin, str(path))
     clone = GitRepository(path, False, java_repository.environment, java_repository.commits)
-    options: LocalizeOptions = {"suspects": True}
     with Localizer.open(path) as localizer:
-        before = content(localizer.localize(VERSION_REPORT, **options))
+        before = content(localizer.localize(VERSION_REPORT, suspects=True))
         change(clone, tmp_path)
-        after = content(localizer.localize(VERSION_REPORT, **options))
+        after = content(localizer.localize(VERSION_REPORT, suspects=True))
     with Localizer.open(path) as localizer:
-        anew = content(localizer.localize(VERSION_REPORT, **options))
+        anew = content(localizer.localize(VERSION_REPORT, suspects=True))
     assert after != before
     assert after == anew
 
 
 # Many reports, and many threads
 
-MANY_OPTIONS: LocalizeOptions = {"top": 3, "functions": 2}
+MANY_OPTIONS: dict[str, Any] = {"top": 3, "functions": 2}
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from tests.conftest import FIRST_TIME, HOUR
 from tests.rank.test_suspects import CART, DISCOUNT
 from tosloc.cli.answers import print_answer
 from tosloc.core.reports import BugReport
-from tosloc.localize.localization import NOT_HERE
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.question import Question
+from tosloc.localize.scores import NOT_HERE
 from tosloc.mcp.answers import ToolAnswer
 from tosloc.rank.model import LOW_PRESENCE
 
@@ -171,10 +172,10 @@ def test_a_blamed_merge_stands_for_what_it_brought(project):
 def blamed_paths(project, text, version="HEAD"):
     """Return the present paths of the files that blamed commits changed, by a report."""
     with Localizer.open(project.path, commit=version) as localizer:
-        opened_version = localizer.version(version)
+        opened_version = localizer.prepare(version)
         opened = opened_version.newest
         report = BugReport("1", WRONG, text, opened)
-        context = localizer.localization(report, opened_version).stage_one.context
+        context = localizer.rank(Question(report), opened_version).stage_one.context
         table = context.version.table
         return [table.paths[row] for row in context.named_history.blamed_rows]
 

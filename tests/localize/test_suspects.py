@@ -9,7 +9,9 @@ import pytest
 from tests.conftest import FIRST_TIME, HOUR
 from tests.rank.test_suspects import CART, DISCOUNT
 from tosloc.core.reports import BugReport
+from tosloc.localize.language_model import make_cards
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.question import Question
 from tosloc.rank.suspects.search import MAX_SUSPECTS, SuspectSearch
 
 WRONG = "The total of the cart is wrong: Cart.total subtracts the discount twice."
@@ -100,7 +102,7 @@ def test_files_weigh_alike_for_suspects_however_many_are_listed(ask, monkeypatch
         searched.append([hit.share for hit in hits])
         return SuspectSearch(())
 
-    monkeypatch.setattr("tosloc.localize.localization.find_suspects", record_shares)
+    monkeypatch.setattr("tosloc.localize.hits.find_suspects", record_shares)
     ask(REGRESSION, top=1)
     ask(REGRESSION, top=10)
     assert searched[0] == searched[1]
@@ -141,9 +143,9 @@ def test_suspects_as_plain_values(ask, project):
 
 def test_a_language_model_is_told_of_suspects(project):
     with Localizer.open(project.path, commit=project.commits[2]) as localizer:
-        version = localizer.version(project.commits[2])
-        localization = localizer.localization(BugReport("1", REGRESSION, "", None), version)
-        _, cards = localization.cards(5, version.choose(), None)
+        version = localizer.prepare(project.commits[2])
+        question = Question(BugReport("1", REGRESSION, "", None))
+        _, cards = make_cards(localizer.rank(question, version), question, 5)
     [cart] = [card for card in cards if card.path == "shop/cart.py"]
     heading = f"suspect change: {project.commits[2][:10]} (2001-09-09) Let carts have a rebate"
     assert cart.changes[0].startswith(heading)

@@ -21,6 +21,7 @@ from tosloc.core.progress import ignore_progress
 from tosloc.core.reports import BugReport
 from tosloc.localize.answer import Answer, SearchScope, Weights
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.question import Question
 from tosloc.mcp.answers import MAX_SOURCE_LINES, ToolAnswer, answer_call, source_lines
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -264,7 +265,8 @@ def test_source_has_the_lines_of_all_excerpts_of_a_file(repository, monkeypatch)
 def call(text, shop, path=None):
     """Answer a tool's call about a report of one line."""
     report = BugReport("report", text, "", None)
-    return answer_call(report, None, [shop], None, path, {}, ignore_progress)
+    question = Question(report) if path is None else Question.about_file(report, path)
+    return answer_call(question, None, [shop], None, ignore_progress)
 
 
 @pytest.mark.parametrize(

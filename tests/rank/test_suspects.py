@@ -8,6 +8,8 @@ from tests.conftest import FIRST_TIME, HOUR
 from tosloc import Localizer
 from tosloc.core.answers import Hit
 from tosloc.core.reports import BugReport
+from tosloc.localize.compose import compose
+from tosloc.localize.question import Question
 from tosloc.rank.suspects.candidates import MAX_FILES, collect_candidates, file_shares
 from tosloc.rank.suspects.descriptions import DIFF_LINES
 from tosloc.rank.suspects.search import MAX_SUSPECTS, MISSING_BLOBS, find_suspects
@@ -48,8 +50,8 @@ def search(path, commit, opened=None, text=REPORT, **options):
     report = BugReport("1", text, "", opened)
     with Localizer.open(path, commit=commit) as localizer:
         answer = localizer.localize(report, commit=commit, **options)
-        version = localizer.version(commit)
-        localization = localizer.localization(answer.report, version)
+        version = localizer.prepare(commit)
+        localization = localizer.rank(Question(answer.report), version)
         reasons = localization.stage_one.reasons
         return find_suspects(localizer.repository, reasons, answer.hits, version.sources)
 
@@ -172,10 +174,11 @@ def test_open_release_range_is_a_reason(repository, commits):
 
 def test_only_the_first_files_have_candidates(repository, commits):
     with Localizer.open(repository.path, commit=commits[2]) as localizer:
-        version = localizer.version(commits[2])
-        localization = localizer.localization(BugReport("1", REPORT, "", None), version)
-        context = localization.stage_one.context
-        hits = localization.answer(10, version.choose(), functions=3).hits
+        version = localizer.prepare(commits[2])
+        question = Question(BugReport("1", REPORT, "", None))
+        scores = localizer.rank(question, version)
+        context = scores.stage_one.context
+        hits = compose(scores, question).hits
         candidates = collect_candidates(localizer.repository, context, hits[:1])
     assert candidates.commits == [commits[0], commits[2]]
     assert len(candidates.files) == 1 <= MAX_FILES
@@ -211,9 +214,10 @@ def test_newer_commits_are_more_suspect_if_something_worked_before(repository, c
     for text in (REPORT, f"{REPORT}\n\nThis used to work."):
         report = BugReport("1", REPORT, text, opened)
         with Localizer.open(repository.path, commit=version) as localizer:
-            localization = localizer.localization(report, localizer.version(version))
-            context = localization.stage_one.context
-            hits = localization.answer(1, localizer.version(version).choose(), functions=3).hits
+            question = Question(report, commit=version, top=1)
+            scores = localizer.rank(question)
+            context = scores.stage_one.context
+            hits = compose(scores, question).hits
             candidates = collect_candidates(localizer.repository, context, hits)
         ages.append(candidates.feature(0, "age_of_break"))
     assert ages[0] == 0

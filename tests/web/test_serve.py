@@ -20,9 +20,10 @@ from tests import stand_ins
 from tests.waiting import TIMEOUT_SECONDS, wait_until
 from tosloc.core.errors import Interrupted
 from tosloc.core.progress import ignore_progress
+from tosloc.localize.question import Question
 from tosloc.reports.issues import read_report
 from tosloc.web.connections import MAX_CONNECTIONS
-from tosloc.web.render import FormState, localize_and_render
+from tosloc.web.render import localize_and_render
 from tosloc.web.server import (
     MAX_QUESTIONS,
     MAX_REQUEST_BYTES,
@@ -321,7 +322,7 @@ def test_what_a_form_contains_is_text(client):
 
 def name_on_page(shop, report, number):
     """Return the name under which the page shows a report, asked as a question with this number."""
-    name, _ = localize_and_render(report, number, shop, None, FormState(), "", ignore_progress)
+    name, _ = localize_and_render(Question(report), number, shop, None, "", ignore_progress)
     return name
 
 

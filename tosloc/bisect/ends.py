@@ -13,6 +13,7 @@ from tosloc.core.io import truncate_text
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.question import Question
 from tosloc.reports.text import (
     ReleaseClaim,
     find_named_changes,
@@ -61,8 +62,8 @@ def find_stated_ends(
     known. The reporter's own version is the bad end if the report tells no other. Raises as
     ``Localizer.localize`` does.
     """
-    localization = localizer.localization(report, localizer.version(commit, progress), progress)
-    context = localization.stage_one.context
+    question = Question(report, commit=commit)
+    context = localizer.rank(question, progress=progress).stage_one.context
     history = context.named_history
     bounds = history.bounds
     releases = context.history.releases

@@ -14,7 +14,7 @@ from tosloc.core.arrays import FloatArray
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport
 from tosloc.localize.localizer import Localizer
-from tosloc.rank.suspects import Candidates, collect_candidates
+from tosloc.localize.question import Question
 
 TEMPERATURE: Final = 0.7
 """Divisor of the scores of suspects before their softmax, chosen on the projects of Denchmark."""
@@ -22,26 +22,14 @@ EVEN_SHARE: Final = 0.2
 """Part of the weight that all commits of a range share evenly, because a suspect may be wrong."""
 
 
-def find_candidates(
-    localizer: Localizer, report: BugReport, commit: str, progress: Progress = ignore_progress
-) -> Candidates:
-    """Return the commits that may have introduced the fault of a report, asked of a version.
-
-    Raises as ``Localizer.localize`` does.
-    """
-    version = localizer.version(commit, progress)
-    localization = localizer.localization(report, version, progress)
-    hits, blamed_files = localization.suspect_files(version.choose())
-    assert localizer.repository is not None
-    context = localization.stage_one.context
-    return collect_candidates(localizer.repository, context, hits, blamed_files)
-
-
 def score_suspects(
     localizer: Localizer, report: BugReport, commit: str, progress: Progress = ignore_progress
 ) -> dict[str, float]:
-    """Return the score of each commit that may have introduced the fault of a report."""
-    candidates = find_candidates(localizer, report, commit, progress)
+    """Return the score of each commit that may have introduced the fault of a report.
+
+    Raises as ``Localizer.find_suspects`` does.
+    """
+    candidates = localizer.find_suspects(Question(report, commit=commit), progress)
     return dict(zip(candidates.commits, candidates.scores().tolist(), strict=True))
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from tosloc.cli.commit_text import CommitDescription, commit_url, describe_commits
-from tosloc.cli.localize import read_reports
+from tosloc.cli.report_arguments import read_reports
 from tosloc.cli.options import FullHelpGroup
+from tosloc.cli.report_arguments import read_reports
 from tosloc.core.errors import ReportError, RepositoryError, ToslocError, pluralize
 from tosloc.core.io import escape_unprintable, truncate_text
 from tosloc.terminal.options import JsonOption

@@ -22,7 +22,7 @@ from tosloc.cli.options import (
     NamedReportsOption,
     PublishedRepositoryOption,
     RerankOption,
-    user_language_model,
+    announced_language_model,
 )
 from tosloc.core.errors import MissingExtra, ReportError, RunError, ToslocError, pluralize
 from tosloc.terminal.options import (
@@ -200,7 +200,7 @@ def rank(
         model = replace(model, configuration=load_config(config))
     reports = reports or _mined_reports(repo)
     parts = (Split.validation, Split.test) if split is None else (split,)
-    language_model = user_language_model(rerank)
+    language_model = announced_language_model(rerank)
     with on_cluster(cluster, {repo: ""}, resolve_revision), progress_bars() as callback:
         ranked = 0
         for part in parts:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 from typer.core import TyperGroup
 
-from tosloc.core.errors import require
 from tosloc.git import discovery
 from tosloc.terminal.printing import print_notes
 
@@ -94,15 +93,13 @@ RerankOption = Annotated[
 ]
 
 
-def user_language_model(rerank: Literal["llm"] | None) -> LanguageModelReranker | None:
+def announced_language_model(rerank: Literal["llm"] | None) -> LanguageModelReranker | None:
     """Return the language model in the user's settings, if an option asks for it.
 
-    Before anything is sent, a note says where to. Raises ConfigError without settings, and
-    MissingExtra without the client library.
+    Before anything is sent, a note says where to. Raises as ``user_language_model`` does.
     """
     if rerank is None:
         return None
-    require("a language model", "llm", "httpx2")
-    from tosloc.rerank.llm.reranker import LanguageModelReranker
+    from tosloc.localize.model import user_language_model
 
-    return LanguageModelReranker.from_user_settings(lambda note: print_notes([note]))
+    return user_language_model(lambda note: print_notes([note]))

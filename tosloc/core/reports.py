@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from tosloc.core.errors import ReportError
+
 VALID_TIMES: Final = range(-62_135_596_800, 253_402_214_400)
 """Seconds since 1970 for which there is a date, of the years 1 to 9999."""
 
@@ -14,7 +16,7 @@ VALID_TIMES: Final = range(-62_135_596_800, 253_402_214_400)
 class BugReport:
     """All that is known of a bug when it is reported; nothing of its fix.
 
-    Raises ValueError if ``opened`` has no time zone.
+    Raises ReportError if ``opened`` has no time zone.
     """
 
     id: str
@@ -30,7 +32,9 @@ class BugReport:
 
     def __post_init__(self) -> None:
         if self.opened is not None and self.opened.tzinfo is None:
-            raise ValueError(f"report {self.id}: the opening time needs a time zone")
+            raise ReportError(
+                f"report {self.id}: the opening time needs a time zone, such as tzinfo=UTC"
+            )
 
     @property
     def opened_seconds(self) -> float:

@@ -25,7 +25,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tosloc.bisect.weights import find_candidates
 from tosloc.code import text
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.core.arrays import BoolArray, Float32Array, FloatArray
@@ -38,6 +37,7 @@ from tosloc.git.patches import FilePatch, read_patches
 from tosloc.git.repository import Repository, suffix_matcher
 from tosloc.lab.projects import Project, spread_evenly
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.question import Question
 from tosloc.paths.classify import which_are_tests
 from tosloc.rank.model.fitting import fit_listwise
 from tosloc.rank.model.ranking_lists import RankingLists
@@ -247,7 +247,7 @@ def judge_project(
             truth = kept[case.report.id]["truth"]
             if not truth:
                 continue
-            candidates = find_candidates(localizer, case.report, case.before_commit)
+            candidates = localizer.find_suspects(Question(case.report, commit=case.before_commit))
             ranks = {NEWEST: _rank_newest(candidates, truth), BM25: kept[case.report.id]["bm25"]}
             judged.append(
                 JudgedReport(

@@ -2,5 +2,5 @@
 
 It imports the packages of both stages and all below them, but not evaluate.
 
-Modules for other packages: answer, checkpoint, localizer, model, options, session.
+Modules for other packages: answer, checkpoint, localizer, model, question, session.
 """

@@ -217,10 +217,6 @@ class Answer:
         """The notes that a reader should act on, or that change what the answer means."""
         return tuple(note for note in self.notes if not isinstance(note, RoutineNote))
 
-    def top(self, number: int) -> list[Hit]:
-        """Return the first ``number`` hits."""
-        return list(self.hits[:number])
-
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values in the format of ``schema()``."""
         values: dict[str, Any] = {

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from difflib import get_close_matches
-from io import StringIO
-from pathlib import Path, PurePosixPath
+from functools import partial
+from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 from tosloc.core.errors import ToslocError
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport
 from tosloc.core.settings import read_answer_settings
 from tosloc.git import discovery
-from tosloc.git.repository import Change, Repository, WorkTreeState
+from tosloc.git.repository import Repository, WorkTreeState
 from tosloc.localize.answer import Answer
 from tosloc.localize.checkpoint import WEIGHTS_FILE
-from tosloc.localize.localization import Localization
-from tosloc.localize.model import Model
-from tosloc.localize.options import LocalizeOptions, complete_options
+from tosloc.localize.compose import compose
+from tosloc.localize.hits import NO_CHANGES_TO_SUSPECT, suspect_files
+from tosloc.localize.language_model import make_cards, reorder
+from tosloc.localize.model import Model, user_language_model
+from tosloc.localize.question import Question
 from tosloc.localize.repository_notes import describe_work_tree
+from tosloc.localize.scores import Scores, rank, rerank
 from tosloc.localize.searchable_version import SearchableVersion
-from tosloc.paths.globs import FileSelection
-from tosloc.reports.issues import read_report
+from tosloc.rank.suspects import Candidates, collect_candidates
+from tosloc.rerank.base import Reranker
 from tosloc.storage.cache import CacheEntry
 from tosloc.storage.repository import IndexedRepository
 
@@ -40,13 +42,6 @@ OTHER_TRAINING: Final = (
     "the weights that tosloc train kept for this folder learned from another repository, so the"
     " shipped weights are used; train again"
 )
-DEFAULT_SETTINGS: Final[dict[str, Any]] = {
-    "include": (),
-    "exclude": (),
-    "tests": False,
-    "min_share": 0.0,
-}
-"""Options that a repository's settings can change, and their values without settings."""
 
 
 class Localizer:
@@ -59,17 +54,27 @@ class Localizer:
         self,
         model: Model | None = None,
         repository: IndexedRepository | None = None,
-        rerank: LanguageModelReranker | None = None,
+        rerank: Reranker | LanguageModelReranker | Literal["llm"] | None = None,
     ) -> None:
         """Make a localizer from a model and a repository; most users call ``open`` instead.
 
         ``model`` defaults to the shipped weights. The localizer closes ``repository``; without one
-        it ranks the version that the model contains. With ``rerank``, a language model orders the
-        first files of each answer: the report and code of these files are sent to it (see
-        docs/guide.md).
+        it ranks the version that the model contains. A ``Reranker`` replaces the model's second
+        stage. With any other ``rerank``, a language model orders the first files of each answer:
+        the report and code of these files are sent to it (see docs/guide.md). "llm" is the one in
+        the user's settings. Raises ConfigError without such settings, and MissingExtra without the
+        client library.
         """
-        self.rerank = rerank
         self.model = Model() if model is None else model
+        self._language_model: LanguageModelReranker | None = None
+        if isinstance(rerank, Reranker):
+            self.model = replace(self.model, reranker=rerank)
+        elif isinstance(rerank, str):
+            if rerank != "llm":
+                raise ToslocError(f"{rerank!r} is no reranker; use 'llm'", about="rerank")
+            self._language_model = user_language_model()
+        else:
+            self._language_model = rerank
         self._repository = repository
         self._closed = False
         self._notes: tuple[str, ...] = ()
@@ -87,7 +92,7 @@ class Localizer:
         path: str | os.PathLike[str],
         checkpoint: str | os.PathLike[str] | None = None,
         *,
-        rerank: LanguageModelReranker | None = None,
+        rerank: Reranker | LanguageModelReranker | Literal["llm"] | None = None,
         encoder: str | None = None,
         commit: str | None = None,
         ready: bool = True,
@@ -102,12 +107,12 @@ class Localizer:
         ``Model.with_encoder``). With ``ready``, the version that ``commit`` names (None: the files
         on disk) is prepared now; others are prepared when a question needs them.
 
-        Raises RepositoryError, UnknownCommit, CheckpointError, StoreError, and ToslocError if the
-        version contains no source file.
+        Raises RepositoryError, UnknownCommit, CheckpointError, StoreError, ToslocError if the
+        version contains no source file, and as the constructor and ``Model.with_encoder`` do.
 
         >>> localizer = Localizer.open(shop())
         >>> answer = localizer.localize("Cart.add forgets an item that is equal to another one")
-        >>> for hit in answer.top(5):
+        >>> for hit in answer.hits[:5]:
         ...     print(hit.rank, hit.path, [f"{f.name}:{f.start}-{f.end}" for f in hit.functions])
         1 shop/cart.py ['Cart.add:7-9', 'Cart.__init__:4-5']
         2 shop/bill.py ['total:4-6']
@@ -131,7 +136,7 @@ class Localizer:
             localizer._notes = (OTHER_TRAINING,) if is_of_another else ()
             on_error.callback(localizer.close)
             if ready:
-                localizer.version(commit, progress)
+                localizer.prepare(commit, progress)
             on_error.pop_all()
         return localizer
 
@@ -165,100 +170,90 @@ class Localizer:
         """The repository that ``open`` opened, if any."""
         return None if self._repository is None else self._repository.repo
 
-    def localize(
+    def localize(  # noqa: PLR0913  # every option has a name
         self,
         report: BugReport | str,
         *,
+        commit: str | None = Question.commit,
+        include: Sequence[str] | None = Question.include,
+        exclude: Sequence[str] | None = Question.exclude,
+        tests: bool | None = Question.tests,
+        every_class: bool = Question.every_class,
+        min_share: float | None = Question.min_share,
+        top: int = Question.top,
+        functions: int = Question.functions,
+        background: bool = Question.background,
+        code: bool = Question.code,
+        suspects: bool | None = Question.suspects,
         progress: Progress = ignore_progress,
-        **options: Unpack[LocalizeOptions],
     ) -> Answer:
         """Return the most suspicious files for a report, or for its text (see ``read_report``).
 
         The files are those on disk now, committed or not. With a ``commit``, or in a bare
         repository, they are those of the version that it (or HEAD) names now. If nothing is
         committed yet, the files on disk are searched without history. Changes since the last
-        question are read first.
+        question are read first. ``Question`` explains the other arguments.
 
         Raises UnknownCommit; ReportError if the text is no report; ConfigError for the repository's
-        settings; ToslocError for a glob that matches nothing, for a version without source files,
-        and after ``close``; ValueError and TypeError for wrong options.
+        settings; ToslocError for impossible arguments, for a glob that matches nothing, for a
+        version without source files, and after ``close``.
         """
-        return next(self.localize_many([report], progress=progress, **options))
+        question = Question(
+            report,
+            commit=commit,
+            include=include,
+            exclude=exclude,
+            tests=tests,
+            every_class=every_class,
+            min_share=min_share,
+            top=top,
+            functions=functions,
+            background=background,
+            code=code,
+            suspects=suspects,
+        )
+        return self.answer(question, progress)
 
-    def localize_many(
+    def localize_many(  # noqa: PLR0913  # every option has a name
         self,
         reports: Iterable[BugReport | str],
         *,
-        on_error: Callable[[BugReport | str, Exception], None] | None = None,
+        commit: str | None = Question.commit,
+        include: Sequence[str] | None = Question.include,
+        exclude: Sequence[str] | None = Question.exclude,
+        tests: bool | None = Question.tests,
+        every_class: bool = Question.every_class,
+        min_share: float | None = Question.min_share,
+        top: int = Question.top,
+        functions: int = Question.functions,
+        background: bool = Question.background,
+        code: bool = Question.code,
+        suspects: bool | None = Question.suspects,
+        on_error: Callable[[Question, Exception], None] | None = None,
         progress: Progress = ignore_progress,
-        **options: Unpack[LocalizeOptions],
     ) -> Iterator[Answer]:
         """Yield the answer of ``localize`` for each report, all for the files at the first one.
 
         Raises as ``localize`` does, when the first answer is requested. With ``on_error``, a report
-        that cannot be answered ends nothing: the function is called with the report and the error
+        that cannot be answered ends nothing: the function is called with its question and the error
         in place of its answer.
         """
-        started = time.perf_counter()
-        wanted = complete_options(options)
-        version = self.version(wanted["commit"], progress)
-        settings, from_settings = self._with_settings(wanted)
-        selection = _select(version, settings, from_settings, wanted["every_class"])
-        for report in reports:
-            try:
-                with self._lock:
-                    localization = self.localization(_parse_report(report), version, progress)
-                    if self.rerank is not None:
-                        localization.reorder(self.rerank, selection, progress, wanted["suspects"])
-                    answer = localization.answer(
-                        wanted["top"],
-                        selection,
-                        functions=wanted["functions"],
-                        min_share=settings["min_share"],
-                        background=wanted["background"],
-                        code=wanted["code"],
-                        suspects=wanted["suspects"],
-                    )
-            except Exception as error:
-                if on_error is None:
-                    raise
-                on_error(report, error)
-            else:
-                seconds = time.perf_counter() - started
-                yield replace(answer, weights=self.model.weights, seconds=seconds)
-            started = time.perf_counter()
-
-    def language_model_messages(
-        self,
-        report: BugReport | str,
-        *,
-        progress: Progress = ignore_progress,
-        **options: Unpack[LocalizeOptions],
-    ) -> list[dict[str, str]]:
-        """Return exactly what ``localize`` would send to the language model; nothing is sent.
-
-        The localizer needs a ``rerank``. Raises as ``localize`` does.
-        """
-        assert self.rerank is not None
-        wanted = complete_options(options)
-        version = self.version(wanted["commit"], progress)
-        settings, from_settings = self._with_settings(wanted)
-        selection = _select(version, settings, from_settings, wanted["every_class"])
-        with self._lock:
-            localization = self.localization(_parse_report(report), version)
-            _, cards = localization.cards(self.rerank.depth, selection, wanted["suspects"])
-        return self.rerank.messages(localization.stage_one.context.query.report, cards)
-
-    def _with_settings(self, options: LocalizeOptions) -> tuple[dict[str, Any], frozenset[str]]:
-        """Return what to select files by, and which of it comes from the repository's settings."""
-        work_tree = None if self.repository is None else self.repository.work_tree
-        settings = DEFAULT_SETTINGS | read_answer_settings(work_tree)
-        from_settings = set(DEFAULT_SETTINGS)
-        for name, value in options.items():
-            if name in DEFAULT_SETTINGS and value is not None:
-                settings[name] = value
-                from_settings.remove(name)
-        return settings, frozenset(from_settings)
+        ask = partial(
+            Question,
+            commit=commit,
+            include=include,
+            exclude=exclude,
+            tests=tests,
+            every_class=every_class,
+            min_share=min_share,
+            top=top,
+            functions=functions,
+            background=background,
+            code=code,
+            suspects=suspects,
+        )
+        questions = map(ask, reports)
+        return self.answer_many(questions, on_error=on_error, progress=progress)
 
     def explain(
         self,
@@ -275,28 +270,107 @@ class Localizer:
         so that it may come from a container. The rank of a test file is its rank among all files.
         Raises as ``localize`` does, and ToslocError if the path is no source file.
         """
-        started = time.perf_counter()
-        report = _parse_report(report)
-        version = self.version(commit, progress)
-        path = _match_path(path, version)
-        file = version.snapshot.paths.index(path)
-        selection: FileSelection = version.choose()
-        if not selection.kept[file]:
-            selection = version.choose(every_class=True)
-        with self._lock:
-            localization = self.localization(report, version, progress)
-            if self.rerank is not None:
-                localization.reorder(self.rerank, selection, progress)
-            answer = localization.answer(1, selection, functions=functions, only=file, code=True)
-        seconds = time.perf_counter() - started
-        return replace(answer, weights=self.model.weights, seconds=seconds)
+        question = Question.about_file(report, path, commit=commit, functions=functions)
+        return self.answer(question, progress)
 
-    def version(
+    def answer(self, question: Question, progress: Progress = ignore_progress) -> Answer:
+        """Return the answer to a question. Raises as ``localize`` does."""
+        return next(self.answer_many([question], progress=progress))
+
+    def answer_many(
+        self,
+        questions: Iterable[Question],
+        *,
+        on_error: Callable[[Question, Exception], None] | None = None,
+        progress: Progress = ignore_progress,
+    ) -> Iterator[Answer]:
+        """Yield the answer to each question.
+
+        Questions without a ``commit`` are answered for the files that are on disk at the first of
+        them. Raises, and calls ``on_error``, as ``localize_many`` does.
+        """
+        versions: dict[str | None, SearchableVersion] = {}
+        started = time.perf_counter()
+        for question in questions:
+            if question.commit not in versions:
+                versions[question.commit] = self._searched_version(question.commit, progress)
+            version = versions[question.commit]
+            version.select(question)  # Wrong globs are no error of a single report.
+            try:
+                with self._lock:
+                    answer = compose(self.rank(question, version, progress), question)
+            except Exception as error:
+                if on_error is None:
+                    raise
+                on_error(question, error)
+            else:
+                seconds = time.perf_counter() - started
+                yield replace(answer, weights=self.model.weights, seconds=seconds)
+            started = time.perf_counter()
+
+    def language_model_messages(
+        self, question: Question, progress: Progress = ignore_progress
+    ) -> list[dict[str, str]]:
+        """Return exactly what a question would send to the language model; nothing is sent.
+
+        Raises as ``localize`` does, and ToslocError if the localizer has no language model.
+        """
+        if self._language_model is None:
+            raise ToslocError("no language model is used", hint="open the repository with {rerank}")
+        version = self._searched_version(question.commit, progress)
+        with self._lock:
+            scores = self._rank_by_stages(question, version, progress)
+            _, cards = make_cards(scores, question, self._language_model.depth)
+        return self._language_model.messages(scores.stage_one.context.query.report, cards)
+
+    def find_suspects(self, question: Question, progress: Progress = ignore_progress) -> Candidates:
+        """Return the commits that may have introduced the fault, with features that score them.
+
+        Raises as ``localize`` does, and ToslocError if no repository is open.
+        """
+        if self.repository is None:
+            raise ToslocError(NO_CHANGES_TO_SUSPECT)
+        version = self.prepare(question.commit, progress)
+        with self._lock:
+            scores = self._rank_by_stages(question, version, progress)
+            hits, blamed_files = suspect_files(scores, version.choose())
+            context = scores.stage_one.context
+            return collect_candidates(self.repository, context, hits, blamed_files)
+
+    def rank(
+        self,
+        question: Question,
+        version: SearchableVersion | None = None,
+        progress: Progress = ignore_progress,
+    ) -> Scores:
+        """Return the scores of every file of a version, from which ``answer`` makes the answer.
+
+        ``version`` defaults to the one that the question names. Raises as ``localize`` does.
+        """
+        if version is None:
+            version = self._searched_version(question.commit, progress)
+        with self._lock:
+            scores = self._rank_by_stages(question, version, progress)
+            if self._language_model is not None:
+                scores = reorder(scores, question, self._language_model, progress)
+            return scores
+
+    def _rank_by_stages(
+        self, question: Question, version: SearchableVersion, progress: Progress
+    ) -> Scores:
+        """Return the scores by both stages, before a language model changes the order."""
+        scores = rank(question, version, self.model)
+        if self.model.reranker is not None:
+            scores = rerank(scores, self.model.reranker, progress)
+        return scores
+
+    def prepare(
         self, commit: str | None = None, progress: Progress = ignore_progress
     ) -> SearchableVersion:
-        """Return the version that ``localize`` ranks for a ``commit``, prepared for questions.
+        """Prepare the version that a ``commit`` names (None: the files on disk), and return it.
 
-        Without a repository it is the version in the checkpoint. Raises as ``localize`` does.
+        The next question about it is then quick. Without a repository it is the version in the
+        checkpoint. Raises as ``localize`` does.
         """
         indexed = self._repository
         if indexed is None:
@@ -321,7 +395,7 @@ class Localizer:
             clone = (repo.shallow, repo.promisor_packs, repo.remote_url())
             key = (resolved, changes, repo.tags(), *clone)
             if key not in self._versions:
-                version = self.open_version(indexed, resolved, progress, changes)
+                version = self.model.open_version(indexed, resolved, progress, changes)
                 version.others = indexed.index_other_files(resolved, progress, changes)
                 newest = [*self._versions.items(), (key, version)]
                 self._versions = dict(newest[-MAX_OPEN_VERSIONS:])
@@ -330,38 +404,11 @@ class Localizer:
                 version = version.with_notes(describe_work_tree(repo, on_disk, indexed.suffixes))
             return version
 
-    def open_version(
-        self,
-        indexed: IndexedRepository,
-        revision: str = "HEAD",
-        progress: Progress = ignore_progress,
-        changes: frozenset[Change] = frozenset(),
-    ) -> SearchableVersion:
-        """Prepare a version with uncommitted changes; the caller keeps the repository open."""
-        index = indexed.index_version(revision, progress, changes)
-        version = SearchableVersion(indexed, index, self.model.known_reports, self.model.reranker)
-        version.uncommitted = len(changes)
-        return version
-
-    def localization(
-        self,
-        report: BugReport,
-        version: SearchableVersion | None = None,
-        progress: Progress = ignore_progress,
-    ) -> Localization:
-        """Rank every file of a version (default: ``self.version()``) for a report.
-
-        The result depends on the report, the version and the model alone, not on the current time.
-        """
-        if version is None:
-            version = self.version()
-        with self._lock:
-            stage_one, temperature = version.shipped
-            if self.model.stage_one is not None:
-                stage_one, temperature = self.model.stage_one, self.model.temperature
-            return Localization(
-                report, version, stage_one, self.model.reranker, temperature, progress
-            )
+    def _searched_version(self, commit: str | None, progress: Progress) -> SearchableVersion:
+        """Return a prepared version with the settings that the repository has now."""
+        version = self.prepare(commit, progress)
+        work_tree = None if self.repository is None else self.repository.work_tree
+        return version.with_settings(read_answer_settings(work_tree))
 
 
 def find_trained(repo: Repository) -> Path | None:
@@ -379,51 +426,3 @@ def _may_be_trained_on(model: Model, repo: Repository) -> bool:
     if not isinstance(newest, str) or repo.shallow:
         return True
     return repo.resolve_many([newest])[newest] is not None
-
-
-def _select(
-    version: SearchableVersion,
-    settings: Mapping[str, Any],
-    from_settings: frozenset[str],
-    every_class: bool = False,
-) -> FileSelection:
-    """Select the files that an answer may list."""
-    return version.choose(
-        settings["include"],
-        settings["exclude"],
-        tests=settings["tests"],
-        every_class=every_class,
-        may_miss=from_settings,
-    )
-
-
-def _match_path(path: str, version: SearchableVersion) -> str:
-    """Return the path of the version that the user means. Raises ToslocError if there is none."""
-    paths = version.snapshot.paths
-    if path in paths:
-        return path
-    path = path.replace("\\", "/")
-    if path.startswith("/"):
-        endings = [known for known in paths if "/" in known and path.endswith(f"/{known}")]
-        path = max(endings, key=len, default=path)
-    if path in paths:
-        return path
-    name = PurePosixPath(path).name
-    same_name = [known for known in paths if PurePosixPath(known).name == name]
-    closest = get_close_matches(path, same_name, cutoff=0)
-    hint = "give the path relative to the root of the repository"
-    if closest:
-        hint = f"did you mean {' or '.join(closest)}?"
-    searched = f"version {version.snapshot.commit[:10]}"
-    if version.uncommitted:
-        searched = "the files on disk"
-    raise ToslocError(f"{path} is not a source file of {searched}", hint=hint)
-
-
-def _parse_report(report: BugReport | str) -> BugReport:
-    """Return a report, parsed if it is a text. Raises ReportError; TypeError for another type."""
-    if isinstance(report, str):
-        return read_report(StringIO(report))
-    if not isinstance(report, BugReport):
-        raise TypeError(f"a report must be a BugReport or its text, not {type(report).__name__}")
-    return report

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tosloc.core.arrays import save_arrays
+from tosloc.core.errors import require
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.git.repository import Change
 from tosloc.localize import checkpoint
 from tosloc.localize.answer import Weights
+from tosloc.localize.searchable_version import SearchableVersion
 from tosloc.rank.model import DEFAULT_TEMPERATURE, StageOne
 from tosloc.rerank.base import Reranker, reranker_class
 from tosloc.retrieval.version_index import KnownReports, VersionIndex
@@ -20,6 +24,8 @@ from tosloc.storage.version_files import version_to_arrays
 if TYPE_CHECKING:
     from tosloc.core.config import Config
     from tosloc.rank.model.fitting import Choice
+    from tosloc.rerank.llm.reranker import LanguageModelReranker
+    from tosloc.storage.repository import IndexedRepository
 
 NO_CHECKPOINT: Final = "none"
 """In place of a checkpoint's folder: use the shipped weights, whatever was trained."""
@@ -58,6 +64,19 @@ class Model:
         if self.stage_one is None:
             return checkpoint.shipped(paths)
         return self.stage_one, self.temperature
+
+    def open_version(
+        self,
+        repository: IndexedRepository,
+        commit: str = "HEAD",
+        progress: Progress = ignore_progress,
+        changes: frozenset[Change] = frozenset(),
+    ) -> SearchableVersion:
+        """Prepare a version with uncommitted changes; the caller keeps the repository open."""
+        index = repository.index_version(commit, progress, changes)
+        version = SearchableVersion(repository, index, self.known_reports, self.reranker)
+        version.uncommitted = len(changes)
+        return version
 
     def with_version(self, version: VersionIndex) -> Model:
         """Return a copy that contains a version, with the history that this model ranks it by."""
@@ -136,3 +155,17 @@ class Model:
             provenance=provenance,
             configuration=config,
         )
+
+
+def user_language_model(
+    announce: Callable[[str], None] = lambda note: None,
+) -> LanguageModelReranker:
+    """Return the language model in the user's settings.
+
+    ``announce`` is called before the first question is sent. Raises ConfigError without settings,
+    and MissingExtra without the client library.
+    """
+    require("a language model", "llm", "httpx2")
+    from tosloc.rerank.llm.reranker import LanguageModelReranker
+
+    return LanguageModelReranker.from_user_settings(announce)

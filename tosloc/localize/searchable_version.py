@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import cached_property
-from typing import Final, Self
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
+from tosloc.core.errors import ToslocError
 from tosloc.git.discovery import WebPages
 from tosloc.localize.checkpoint import shipped
+from tosloc.localize.question import Question
 from tosloc.localize.repository_notes import describe_gaps, describe_tags, describe_version
 from tosloc.paths.classify import is_hidden_class
 from tosloc.paths.code_owners import owners_of
@@ -24,9 +28,19 @@ from tosloc.retrieval.history import Releases
 from tosloc.retrieval.version_index import KnownReports, VersionIndex
 from tosloc.storage.repository import IndexedRepository
 
+if TYPE_CHECKING:
+    from tosloc.localize.model import Model
+
 ONLY_STAGE_ONE: Final = (
     "stage two needs the files' texts, so only stage one ranked them; open a repository to use both"
 )
+NO_SETTINGS: Final[Mapping[str, Any]] = {
+    "include": (),
+    "exclude": (),
+    "tests": False,
+    "min_share": 0.0,
+}
+"""Options that a repository's settings can change, and their values without settings."""
 
 
 class SearchableVersion:
@@ -38,6 +52,8 @@ class SearchableVersion:
     """Files that are not source code; None for the version of a checkpoint, and in experiments."""
     reranking: RerankingContext | None = None
     """What the reranker reads; None if only stage one ranks."""
+    settings: Mapping[str, Any] = NO_SETTINGS
+    """The repository's own settings for answers."""
 
     def __init__(
         self,
@@ -56,6 +72,7 @@ class SearchableVersion:
         self.repository = repository
         self.history = index.history
         self._committed_template = frozenset(index.template)
+        self._selections: dict[Question, FileSelection] = {}
         if known_reports is not None:
             self.history = index.with_reports(known_reports)
         if repository is not None:
@@ -81,6 +98,13 @@ class SearchableVersion:
         version.notes = (*self.notes, *notes)
         return version
 
+    def with_settings(self, settings: Mapping[str, Any]) -> Self:
+        """Return the same version with the repository's own settings for answers."""
+        version = copy(self)
+        version.settings = {**NO_SETTINGS, **settings}
+        version._selections = {}
+        return version
+
     @property
     def newest(self) -> datetime:
         """The second after the version's own commit: the opening of a report without a date.
@@ -91,9 +115,79 @@ class SearchableVersion:
         return datetime.fromtimestamp(max(self.snapshot.committed_at, 0) + 1, UTC)
 
     @cached_property
-    def shipped(self) -> tuple[StageOne, float]:
+    def _shipped(self) -> tuple[StageOne, float]:
         """The shipped weights for these files, and their temperature."""
         return shipped(self.snapshot.paths)
+
+    def weights(self, model: Model) -> tuple[StageOne, float]:
+        """Return a model's weights for these files, and their temperature."""
+        if model.stage_one is None:
+            return self._shipped
+        return model.stage_one, model.temperature
+
+    def complete(self, question: Question) -> Question:
+        """Return the question with the settings in place of what it leaves open.
+
+        Settings do not hide a file that the question is about.
+        """
+        settings = self.settings if question.path is None else NO_SETTINGS
+        values = {}
+        for name, value in settings.items():
+            if getattr(question, name) is None:
+                values[name] = value
+        return replace(question, **values)
+
+    def select(self, question: Question) -> FileSelection:
+        """Select the files that the answer to a question may list.
+
+        Raises ToslocError for a path that is no source file, for a pattern that is no glob, and for
+        a glob of the question, not of settings, that matches nothing.
+        """
+        if question.path is not None:
+            file = self.find_file(question.path)
+            selection = self.choose()
+            return selection if selection.kept[file] else self.choose(every_class=True)
+        # Questions about many reports have the same options.
+        key = replace(question, report="")
+        if key not in self._selections:
+            options = self.complete(question)
+            may_miss = []
+            for name in ("include", "exclude"):
+                if getattr(question, name) is None:
+                    may_miss.append(name)
+            self._selections[key] = self.choose(
+                options.include or (),
+                options.exclude or (),
+                tests=bool(options.tests),
+                every_class=options.every_class,
+                may_miss=may_miss,
+            )
+        return self._selections[key]
+
+    def find_file(self, path: str) -> int:
+        """Return the number of the file that the user means by a path.
+
+        An absolute path is matched by its end. Raises ToslocError if there is no such file.
+        """
+        paths = self.snapshot.paths
+        if path in paths:
+            return paths.index(path)
+        path = path.replace("\\", "/")
+        if path.startswith("/"):
+            endings = [known for known in paths if "/" in known and path.endswith(f"/{known}")]
+            path = max(endings, key=len, default=path)
+        if path in paths:
+            return paths.index(path)
+        name = PurePosixPath(path).name
+        same_name = [known for known in paths if PurePosixPath(known).name == name]
+        closest = get_close_matches(path, same_name, cutoff=0)
+        hint = "give the path relative to the root of the repository"
+        if closest:
+            hint = f"did you mean {' or '.join(closest)}?"
+        searched = f"version {self.snapshot.commit[:10]}"
+        if self.uncommitted:
+            searched = "the files on disk"
+        raise ToslocError(f"{path} is not a source file of {searched}", hint=hint)
 
     def choose(
         self,

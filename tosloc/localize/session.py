@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from io import StringIO
 from operator import attrgetter
 from pathlib import Path
@@ -24,6 +25,7 @@ from tosloc.core.reports import BugReport
 if TYPE_CHECKING:
     from tosloc.localize.answer import Answer
     from tosloc.localize.localizer import Localizer
+    from tosloc.localize.question import Question
     from tosloc.retrieval.query import Query
     from tosloc.retrieval.version_index import VersionIndex
 
@@ -58,25 +60,26 @@ class Session:
 
     def ask_about(
         self,
-        text: str,
+        question: Question,
         answer: Callable[..., Any],
-        *question: Any,
+        *arguments: Any,
         progress: Progress,
         stopped: Callable[[], bool],
     ) -> Future[Any]:
-        """Ask as ``ask`` does, about the report that the other process reads from ``text``.
+        """Ask as ``ask`` does, about a report that the other process reads from its text.
 
-        The report is the first argument of ``answer``. The future also raises ReportError for a
-        text that is no report, or that takes longer than ``SECONDS_TO_READ`` to read.
+        The question with the report is the first argument of ``answer``. The future also raises
+        ReportError for a text that is no report, or that takes longer than ``SECONDS_TO_READ`` to
+        read.
         """
 
         def call() -> Any:
-            report = self._read(text, stopped)
-            return self._call(answer, report, *question, progress=progress, stopped=stopped)
+            asked = replace(question, report=self._read(question.report, stopped))
+            return self._call(answer, asked, *arguments, progress=progress, stopped=stopped)
 
         return self._thread.submit(call)
 
-    def _read(self, text: str, stopped: Callable[[], bool]) -> BugReport:
+    def _read(self, text: BugReport | str, stopped: Callable[[], bool]) -> BugReport:
         deadline = monotonic() + SECONDS_TO_READ
 
         def is_late() -> bool:
@@ -206,7 +209,7 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     from tosloc.retrieval.history import ReportMessages
     from tosloc.retrieval.query import Query
 
-    version = localizer.version(None if answer.searched.uncommitted else answer.commit)
+    version = localizer.prepare(None if answer.searched.uncommitted else answer.commit)
     shared_lines = version.history.shared_lines.as_of(answer.report.opened_seconds)
     projects = version.history.releases.projects
     form_lines = version.template | shared_lines

@@ -15,7 +15,6 @@ from tosloc.core.answers import Function, SuspectChange
 from tosloc.core.errors import RepositoryError, pluralize
 from tosloc.core.io import escape_code_line, escape_unprintable
 from tosloc.core.progress import Progress
-from tosloc.core.reports import BugReport
 from tosloc.git import discovery
 from tosloc.localize.answer import (
     Answer,
@@ -27,6 +26,7 @@ from tosloc.localize.answer import (
     percent,
 )
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.question import Question
 from tosloc.localize.session import details_of, opened
 from tosloc.rank.explain import choose_excerpts
 
@@ -315,27 +315,24 @@ def _repositories_below(root: Path) -> Iterator[Path]:
 
 
 def answer_call(
-    report: BugReport,
+    question: Question,
     checkpoint: Path | None,
     roots: Sequence[Path],
     repository: str | None,
-    path: str | None,
-    options: dict[str, Any],
     progress: Progress,
 ) -> ToolAnswer:
     """Answer a tool's call in a session's process.
 
-    Without a ``path`` the bug is localized, else the place of that file is explained. ``options``
-    are arguments of ``Localizer.localize`` or ``Localizer.explain``. Raises as these do, and as
-    ``choose_repository`` does.
+    The path of a question about one file may be absolute. Raises as ``Localizer.answer`` and
+    ``choose_repository`` do.
     """
     repository_path = choose_repository(roots, repository)
     localizer = opened(repository_path, checkpoint)
-    if path is None:
-        answer = localizer.localize(report, **options, progress=progress)
+    if question.path is None:
+        answer = localizer.answer(question, progress)
         return ToolAnswer.from_answer(answer, source_lines(localizer, answer), reasons=1)
-    file_path = repository_path / path
+    file_path = repository_path / question.path
     if file_path.is_relative_to(repository_path):
-        path = os.path.relpath(file_path, repository_path)
-    answer = replace(localizer.explain(report, path, **options, progress=progress), others=())
+        question = replace(question, path=os.path.relpath(file_path, repository_path))
+    answer = replace(localizer.answer(question, progress), others=())
     return ToolAnswer.from_answer(answer, source_lines(localizer, answer))

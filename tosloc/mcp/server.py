@@ -33,6 +33,7 @@ from tosloc.core.errors import RepositoryError, ToslocError, user_sentence
 from tosloc.core.inputs import clean
 from tosloc.core.io import escape_unprintable, parse_json
 from tosloc.git import discovery
+from tosloc.localize.question import Question
 from tosloc.localize.session import Session
 from tosloc.mcp.answers import ToolAnswer, answer_call
 
@@ -139,7 +140,7 @@ async def localize_bug(  # noqa: PLR0913  # the arguments of the tool
         ),
     ] = None,
     tests: Annotated[bool, Field(description="Whether to include test files.")] = False,
-    top: Annotated[int, Field(ge=1, le=50, description="Number of files to show.")] = 10,
+    top: Annotated[int, Field(ge=1, le=50, description="Number of files to show.")] = Question.top,
     suspects: Annotated[
         bool | None,
         Field(
@@ -154,14 +155,15 @@ async def localize_bug(  # noqa: PLR0913  # the arguments of the tool
     The first files come with their likeliest functions and lines of code. The answer uses the
     files on disk and the history of fixes.
     """
-    options = {
-        "commit": commit,
-        "include": paths or None,
-        "tests": tests or None,
-        "top": top,
-        "suspects": suspects,
-    }
-    return await _answer(context, roots, budget, report, repository, None, options)
+    question = Question(
+        report,
+        commit=commit,
+        include=paths or None,
+        tests=tests or None,
+        top=top,
+        suspects=suspects,
+    )
+    return await _answer(context, roots, budget, question, repository)
 
 
 async def explain_file(
@@ -179,7 +181,8 @@ async def explain_file(
     budget: Budget = 1_500,
 ) -> Result:
     """Explain the rank of a file for a bug report: reasons, earlier fixes, likeliest functions."""
-    return await _answer(context, roots, budget, report, repository, path, {"commit": commit})
+    question = Question.about_file(report, path, commit=commit)
+    return await _answer(context, roots, budget, question, repository)
 
 
 def _render(error: ToslocError) -> str:
@@ -188,9 +191,13 @@ def _render(error: ToslocError) -> str:
 
 
 async def _answer(
-    context: ToolContext, client_roots: ListRootsResult, budget: int, report: str, *question: Any
+    context: ToolContext,
+    client_roots: ListRootsResult,
+    budget: int,
+    question: Question,
+    repository: str | None,
 ) -> CallToolResult:
-    """Answer a call; ``question`` are the repository, path and options of ``answer_call``.
+    """Answer a call about the report whose text the question contains.
 
     Raises ToolError, whose sentence the client gets, for input that is at fault.
     """
@@ -212,11 +219,11 @@ async def _answer(
 
     try:
         future = settings.session.ask_about(
-            report,
+            question,
             answer_call,
             settings.checkpoint,
             settings.roots or _client_folders(client_roots),
-            *question,
+            repository,
             progress=progress,
             stopped=stop.is_set,
         )

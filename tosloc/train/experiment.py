@@ -28,6 +28,7 @@ from tosloc.git.repository import Repository
 from tosloc.localize.checkpoint import WEIGHTS_FILE, shipped, write_record
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
+from tosloc.localize.question import Question
 from tosloc.rank.features import WORK_FOLDER, FeatureTable, read_blocks
 from tosloc.rank.features.extraction import HISTORY_FILE, Extraction
 from tosloc.rank.model import TEMPERATURE_KEY, StageOne
@@ -324,13 +325,13 @@ def _rank_by_language_model(
     progress: Progress,
 ) -> Iterator[Ranking]:
     """Yield the rankings of cases as ``Localizer.localize`` would answer their reports."""
-    localizer = Localizer(model)
+    localizer = Localizer(model, rerank=rerank)
     for number, case in enumerate(cases, start=1):
-        version = localizer.open_version(experiment.indexed, case.before_commit)
-        localization = localizer.localization(case.report, version)
-        localization.reorder(rerank, version.choose())
+        version = model.open_version(experiment.indexed, case.before_commit)
+        question = Question(case.report, suspects=False)
+        ranking = localizer.rank(question, version).ranking
         progress("reranking with the language model", number, len(cases))
-        yield localization.ranking
+        yield ranking
 
 
 def index(

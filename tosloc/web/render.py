@@ -26,6 +26,7 @@ from tosloc.localize.answer import (
     percent,
 )
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.question import Question
 from tosloc.localize.session import AnswerDetails, details_of, opened
 from tosloc.web.excerpts import (
     MAX_LINE_CHARACTERS,
@@ -194,25 +195,23 @@ def _excerpts_by_path(details: AnswerDetails) -> dict[str, list[Excerpt]]:
 
 
 def localize_and_render(
-    report: BugReport,
+    question: Question,
     number: int,
     repository: Path,
     checkpoint: Path | None,
-    form: FormState,
     editor: str,
     progress: Progress,
 ) -> tuple[str, Markup]:
     """Answer a question in a session's process; return the report's name and the answer as HTML.
 
-    Raises as ``Localizer.localize`` does.
+    Raises as ``Localizer.answer`` does.
     """
-    if report.id == "report":  # Pasted text has no id of its own.
-        report = replace(report, id=pasted_report_id(number))
     localizer = opened(repository, checkpoint)
-    answer = localizer.localize(
-        report, commit=form.commit or None, tests=form.tests or None, progress=progress
-    )
-    return report_name(report), render_answer(answer, localizer, editor)
+    answer = localizer.answer(question, progress)
+    if answer.report.id == "report":  # Pasted text has no id of its own.
+        report = replace(answer.report, id=pasted_report_id(number))
+        answer = replace(answer, report=report)
+    return report_name(answer.report), render_answer(answer, localizer, editor)
 
 
 def pasted_report_id(number: int) -> str:
@@ -227,7 +226,7 @@ def prepare_version(
 
     Raises as ``Localizer.open`` does.
     """
-    opened(repository, checkpoint).version(commit or None, progress)
+    opened(repository, checkpoint).prepare(commit or None, progress)
 
 
 def report_name(report: BugReport) -> str:

@@ -28,6 +28,7 @@ from tosloc.core.errors import Interrupted, ReportError, ToslocError, user_sente
 from tosloc.core.reports import BugReport
 from tosloc.git.discovery import check_inside_roots, find_git_directories
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.question import Question
 from tosloc.localize.session import Session
 from tosloc.web.connections import MAX_CONNECTIONS, LimitedConnection
 from tosloc.web.excerpts import MAX_LINE_CHARACTERS
@@ -130,12 +131,11 @@ class Questions:
             self._finish(card, answer)
 
         future = self.session.ask_about(
-            form.text,
+            Question(form.text, commit=form.commit or None, tests=form.tests or None),
             localize_and_render,
             number,
             self.repository,
             self.checkpoint,
-            form,
             self.editor,
             progress=progress,
             stopped=lambda: number not in self.cards,

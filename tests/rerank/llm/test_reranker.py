@@ -11,6 +11,7 @@ from tests.rerank.llm.model_server import Server, completion
 from tests.stubs import NO_ANSWER
 from tests.waiting import TIMEOUT_SECONDS
 from tosloc import Localizer
+from tosloc.localize.question import Question
 from tosloc.rerank.llm.reranker import LanguageModelReranker
 from tosloc.rerank.llm.settings import LanguageModelSettings
 
@@ -66,6 +67,15 @@ def ask(shop, reranker):
     """Return a function that answers a report with the language model."""
     with Localizer.open(shop.path, rerank=reranker) as localizer:
         yield lambda report=REPORT, **options: localizer.localize(report, **options)
+
+
+def test_llm_names_the_model_of_the_users_settings(shop, server, tmp_path, monkeypatch):
+    settings = tmp_path / "llm.toml"
+    settings.write_text(f'url = "{server.stub.url}/v1"\nmodel = "qwen"\n')
+    monkeypatch.setenv("TOSLOC_LLM", str(settings))
+    with Localizer.open(shop.path, rerank="llm") as localizer:
+        localizer.localize(REPORT)
+    assert len(server.requests) == 1
 
 
 def test_model_orders_the_files_and_the_rest_follows(ask, own_order):
@@ -160,7 +170,7 @@ def test_first_question_is_announced_before_it_is_sent(shop, server):
 
 def test_messages_are_shown_without_sending_them(shop, reranker, server):
     with Localizer.open(shop.path, rerank=reranker) as localizer:
-        messages = localizer.language_model_messages(REPORT)
+        messages = localizer.language_model_messages(Question(REPORT))
         assert server.requests == []
         localizer.localize(REPORT)
     assert server.requests[0][2]["messages"] == messages

@@ -41,6 +41,7 @@ from tosloc.lab.paper.workspace import (
 )
 from tosloc.lab.projects import Project, spread_evenly
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.question import Question
 from tosloc.train.experiment import ExperimentContext, fingerprint
 
 OWN_TITLES: Final = {
@@ -340,7 +341,7 @@ def _open_systems(
 
     Only this version is in memory.
     """
-    version = localizer.open_version(context.indexed, case.before_commit, progress)
+    version = localizer.model.open_version(context.indexed, case.before_commit, progress)
     snapshot = context.indexed.snapshot(case.before_commit)
     train_number, validation_number = FITTED_REPORTS
     cases = _move_cases(
@@ -358,9 +359,9 @@ def _open_systems(
         answers[technique.name] = partial(system.rank, version=snapshot)
     stage_one_version = copy(version)
     stage_one_version.reranking = None
-    answers[STAGE_ONE_SYSTEM] = lambda report: localizer.localization(report, stage_one_version)
+    answers[STAGE_ONE_SYSTEM] = lambda report: localizer.rank(Question(report), stage_one_version)
     if localizer.model.reranker is not None and localizer.model.reranker.weight > 0:
-        answers[BOTH_STAGES_SYSTEM] = lambda report: localizer.localization(report, version)
+        answers[BOTH_STAGES_SYSTEM] = lambda report: localizer.rank(Question(report), version)
     return answers
 
 

@@ -1,0 +1,108 @@
+"""The answer to a question, which is cut from the scores of all files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+
+from tosloc.code.languages import has_grammar, language_name
+from tosloc.core.answers import Hit
+from tosloc.localize.answer import Answer, SearchScope
+from tosloc.localize.code_lines import add_code_lines
+from tosloc.localize.hits import make_hits, search_suspects, shown_shares
+from tosloc.localize.question import Question
+from tosloc.localize.scores import Scores
+from tosloc.paths.globs import FileSelection
+from tosloc.rank.explain import collect_background, find_other_files
+from tosloc.rank.features import QueryContext
+from tosloc.rank.suspects import describe_statements
+
+
+def compose(scores: Scores, question: Question) -> Answer:
+    """Return the answer with the first selected files, and all else that the question asks for.
+
+    Raises ToslocError as ``SearchableVersion.select`` does.
+    """
+    version = scores.version
+    context = scores.stage_one.context
+    selection = scores.selection(question)
+    files, first_rank, notes = _choose_files(scores, question, selection)
+    hits = make_hits(scores, files, shown_shares(scores, selection), question.functions, first_rank)
+    suspected = search_suspects(
+        scores, question.suspects, selection, files, hits, question.functions
+    )
+    notes += suspected.notes
+    changes = suspected.changes
+    if question.code:
+        hits = add_code_lines(version, context, files, hits)
+    else:
+        changes = tuple(replace(change, diff=()) for change in changes)
+    notes += _notes_on_grammars(hits)
+    about = None
+    if question.background:
+        first_file = files[0] if files else None
+        about = collect_background(scores.stage_one.reasons, first_file, version.sources)
+    return Answer(
+        None if version.repository is None else str(version.repository.repo.path),
+        version.snapshot.commit,
+        datetime.fromtimestamp(version.snapshot.committed_at, UTC),
+        context.query.report,
+        SearchScope(
+            int(selection.kept.sum()),
+            selection.hidden_tests,
+            version.uncommitted,
+            selection.hidden_files,
+        ),
+        tuple(hits),
+        tuple(_other_files(scores, selection, hits[0].path if hits else None)),
+        about,
+        changes,
+        tuple(notes),
+        statements=describe_statements(context.named_history),
+        fixed_by=scores.later_fix,
+    )
+
+
+def _choose_files(
+    scores: Scores, question: Question, selection: FileSelection
+) -> tuple[list[int], int, list[str]]:
+    """Return the files to list, the rank of the first one, and the notes so far."""
+    notes = [*scores.notes, *scores.notes_on_report, *selection.notes]
+    if question.path is not None:
+        file = scores.version.find_file(question.path)
+        return [file], scores.rank_of(file, selection), notes
+    min_share = scores.version.complete(question).min_share or 0.0
+    share = scores.shares(selection)
+    files = []
+    for file in scores.first_files(question.top, selection):
+        if share[file] >= min_share:
+            files.append(file)
+    if not files:
+        notes.append(f"no file is shown, because none has a confidence of at least {min_share:.0%}")
+    return files, 1, notes
+
+
+def _other_files(scores: Scores, selection: FileSelection, first: str | None) -> list[Hit]:
+    """Return other files than source code that the report names or shares words with.
+
+    ``first`` is the path of the first hit.
+    """
+    others = scores.version.others
+    if others is None:
+        return []
+    context = scores.stage_one.context
+    history = others.history.as_of(context.history.opened)
+    asked = QueryContext(context.query, others, history)
+    return find_other_files(asked, context.word_rarity.common_words, selection.others, first)
+
+
+def _notes_on_grammars(hits: Sequence[Hit]) -> list[str]:
+    """Return a note if there is no grammar for any of the listed files, so none has functions."""
+    suffixes = {PurePosixPath(hit.path).suffix.lower() for hit in hits}
+    if not suffixes or any(has_grammar(language_name(suffix)) for suffix in suffixes):
+        return []
+    kinds = ", ".join(sorted(suffixes))
+    no_grammar = f"there is no grammar for {kinds} files"
+    return [f"{no_grammar}, so they are searched only by their words and have no functions"]

@@ -1,0 +1,80 @@
+"""A question: a report, the version to search and every option of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Self
+
+from tosloc.core.errors import ToslocError
+from tosloc.core.reports import BugReport
+
+
+@dataclass(frozen=True)
+class Question:
+    """A bug report and how to answer it. Python, the command line, the page and agents make one.
+
+    ``include``, ``exclude``, ``tests`` and ``min_share`` fall back to the repository's settings if
+    they are None (see ``tosloc.core.settings``). Raises ToslocError for impossible values.
+    """
+
+    report: BugReport | str
+    """The report, or its text (see ``read_report``)."""
+    _: KW_ONLY
+    commit: str | None = None
+    """Commit, branch or tag to search; None for the files on disk, or HEAD of a bare repository."""
+    path: str | None = None
+    """The only file to answer about, at its rank; None for the most suspicious files."""
+    include: Sequence[str] | None = None
+    """Globs in ``.gitignore`` syntax: only files that match one are listed."""
+    exclude: Sequence[str] | None = None
+    """Globs in ``.gitignore`` syntax: no file that matches one is listed."""
+    tests: bool | None = None
+    """Whether test files are listed."""
+    every_class: bool = False
+    """Whether test, generated, minified, translated and vendored files are listed."""
+    min_share: float | None = None
+    """Files with a smaller share, from 0 to 1, are left out."""
+    top: int = 10
+    """Largest number of files; at least 1."""
+    functions: int = 3
+    """Largest number of functions for each file; at least 0."""
+    background: bool = True
+    """Whether the answer has similar past changes, and tests and people of its first file."""
+    code: bool = True
+    """Whether the first files have the lines of code that say most, and suspects their diff."""
+    suspects: bool | None = None
+    """Whether the answer has past changes that may have introduced the fault.
+
+    None: if the report says that something worked before.
+    """
+
+    @classmethod
+    def about_file(
+        cls, report: BugReport | str, path: str, *, commit: str | None = None, functions: int = 10
+    ) -> Self:
+        """Return the question of why a file has its rank."""
+        return cls(
+            report,
+            commit=commit,
+            path=path,
+            functions=functions,
+            background=False,
+            suspects=False,
+        )
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.report, BugReport | str):
+            kind = type(self.report).__name__
+            raise ToslocError(f"a report must be a BugReport or its text, not {kind}")
+        for name in ("include", "exclude"):
+            globs = getattr(self, name)
+            if isinstance(globs, str):
+                raise ToslocError("this must be a list of globs, as in ['src/']", about=name)
+            if globs is not None:
+                object.__setattr__(self, name, tuple(globs))
+        for name, least in (("top", 1), ("functions", 0)):
+            if getattr(self, name) < least:
+                raise ToslocError(f"this must be {least} or more", about=name)
+        if self.min_share is not None and not 0 <= self.min_share <= 1:
+            raise ToslocError("this must be a number from 0 to 1", about="min_share")

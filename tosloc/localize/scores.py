@@ -1,0 +1,244 @@
+"""The scores of every file of a version for one report, by both stages.
+
+This is where the two stages meet: the first files of stage one become candidates, and a reranker
+gives them new scores. Each step returns new scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from io import StringIO
+from typing import Final
+
+import numpy as np
+
+from tosloc.core.answers import EarlierChange, RoutineNote
+from tosloc.core.arrays import FloatArray
+from tosloc.core.errors import CheckpointError
+from tosloc.core.progress import Progress, ignore_progress
+from tosloc.core.rankings import Ranking
+from tosloc.core.reports import BugReport
+from tosloc.localize.model import Model
+from tosloc.localize.question import Question
+from tosloc.localize.searchable_version import SearchableVersion
+from tosloc.paths.globs import FileSelection
+from tosloc.rank.explain import find_later_fix
+from tosloc.rank.features import QueryContext
+from tosloc.rank.model import (
+    CALIBRATED_FILES,
+    LOW_PRESENCE,
+    StageOneResult,
+    presence_signals,
+    shares,
+    shipped_presence,
+)
+from tosloc.reports.issues import read_report
+from tosloc.rerank.base import Candidates, Reranked, Reranker, final_scores
+from tosloc.retrieval.query import Query
+from tosloc.retrieval.texts import top_k
+
+_WHAT_TO_ADD: Final = "add an error message, an identifier or a file name"
+NO_WORD: Final = (
+    "the report has no words of its own beside pictures, its form and the environment, so the files"
+    f" are ordered only by how often they change; {_WHAT_TO_ADD}"
+)
+NO_SHARED_WORD: Final = (
+    "no word of the report occurs in any file, so the files are ordered only by how often they"
+    f" change; {_WHAT_TO_ADD}"
+)
+TOO_GENERAL: Final = f"the report is too general for a confidence score; {_WHAT_TO_ADD}"
+NOT_HERE: Final = (
+    "nothing in this repository fits this report well; check that the report is about this project,"
+    f" or {_WHAT_TO_ADD}"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The scores of all files of a version for one report. F files, in the order of their paths."""
+
+    report: BugReport
+    """The report as it was asked; its date may be missing."""
+    version: SearchableVersion
+    """The searched version."""
+    stage_one: StageOneResult
+    """The features and scores of stage one."""
+    temperature: float
+    """Temperature of the softmax that turns scores into shares."""
+    values: FloatArray
+    """(F,) final scores."""
+    values_by_stages: FloatArray
+    """(F,) scores before a language model changed the order, for shares and reasons."""
+    notes: tuple[str, ...]
+    """Sentences for the user about the version and the steps so far."""
+    reranked: Reranked | None = None
+    """The reranker's scores, if it gave any."""
+    moved_up: Mapping[int, int] | None = None
+    """Files that a language model moved up, with their old ranks; None if none was asked."""
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """Every file of the version, most suspicious first."""
+        return Ranking.from_scores(self.report.id, self.version.snapshot.paths, self.values)
+
+    @cached_property
+    def notes_on_report(self) -> tuple[str, ...]:
+        """Notes on what the report names, and on how well it fits the version.
+
+        A ranking alone needs none of them, and they take longer than the ranking by few features.
+        """
+        context = self.stage_one.context
+        notes = list(context.named_history.notes)
+        if not context.distinguishes_files:
+            notes.append(_describe_gap(context))
+        elif self.presence < LOW_PRESENCE:
+            notes.append(NOT_HERE)
+        return tuple(notes)
+
+    @cached_property
+    def presence(self) -> float:
+        """The probability that the report is about this project.
+
+        A report that refers to the project's history is about it, however few words they share.
+        """
+        if self.stage_one.context.named_history.is_about_project:
+            return 1.0
+        signals = presence_signals(self.stage_one.context)
+        return float(shipped_presence().probabilities(signals[None, :])[0])
+
+    @cached_property
+    def worked_before(self) -> bool:
+        """Whether the report says that something worked before some change.
+
+        It says so in words, by releases or commits in which it worked or began to fail, or by
+        blaming or naming an earlier change of this project.
+        """
+        context = self.stage_one.context
+        if context.query.names.says_that_it_worked:
+            return True
+        named = context.named_history
+        return named.states_regression or any(change.is_change for change in named.changes)
+
+    @cached_property
+    def later_fix(self) -> EarlierChange | None:
+        """The commit by which the report is probably fixed already, if there is one."""
+        repository = self.version.repository
+        if repository is None:
+            return None
+        context = self.stage_one.context
+        return find_later_fix(self.report, context, repository.repo, self.version.sources)
+
+    def shares(self, selection: FileSelection) -> FloatArray:
+        """Return (F,) the shares of the first files; 0 for all others."""
+        result = np.zeros(len(self.values))
+        if self.stage_one.context.distinguishes_files:
+            scores = np.where(selection.sharing, self.values_by_stages, -np.inf)
+            first = top_k(scores, CALIBRATED_FILES)
+            temperature = self.temperature * shipped_presence().temperature_factor
+            result[first] = self.presence * shares(scores[first], temperature)
+        return result
+
+    def selection(self, question: Question) -> FileSelection:
+        """Return the files that the answer may list: the hidden ones that the report names, too."""
+        paths = self.version.index.paths
+        are_tests = paths.table.test[paths.path_ids]
+        selection = self.version.select(question)
+        return selection.with_files(self.stage_one.context.named_files.files, are_tests)
+
+    def first_files(self, number: int, selection: FileSelection) -> list[int]:
+        """Return the first ``number`` selected files, best first."""
+        first = top_k(np.where(selection.kept, self.values, -np.inf), number)
+        files: list[int] = first[selection.kept[first]].tolist()
+        return files
+
+    def rank_of(self, file: int, selection: FileSelection) -> int:
+        """Return the rank of a file among the selected ones."""
+        scores = np.where(selection.kept, self.values, -np.inf)
+        better = (scores > scores[file]).sum()
+        equal_before = (scores[:file] == scores[file]).sum()
+        return int(better + equal_before) + 1
+
+
+def rank(question: Question, version: SearchableVersion, model: Model) -> Scores:
+    """Rank every file of a version for a report, by stage one.
+
+    The result depends on the report, the version and the model alone, not on the current time.
+    Raises ReportError if the question's text is no report, and CheckpointError if the weights give
+    a score that is not a finite number.
+    """
+    report = question.report
+    if isinstance(report, str):
+        report = read_report(StringIO(report))
+    notes = (*version.notes, *report.notes)
+    dated = report
+    if report.opened is None:
+        dated = replace(report, opened=version.newest)
+        when = f"{version.newest:%Y-%m-%d %H:%M} UTC"
+        note = RoutineNote(f"the report has no date, so it is treated as opened at {when}")
+        notes += (note,)
+    history = version.history.as_of(dated.opened_seconds)
+    form_lines = version.template | history.shared_lines
+    query = Query(dated, form_lines, history.releases.projects, version.index.has_term)
+    repository = None if version.repository is None else version.repository.repo
+    context = QueryContext(query, version.index, history, repository)
+    stage_one, temperature = version.weights(model)
+    result = StageOneResult.of(context, stage_one)
+    values = _check_finite(result.scores)
+    return Scores(report, version, result, temperature, values, values, notes)
+
+
+def rerank(scores: Scores, reranker: Reranker, progress: Progress = ignore_progress) -> Scores:
+    """Return the scores after stage two; the same if the reranker may not score this report.
+
+    ``progress`` is called while the reranker encodes files. Raises CheckpointError as ``rank``
+    does.
+    """
+    context = scores.version.reranking
+    opened = scores.stage_one.context.query.report.opened_seconds
+    if context is None or not reranker.may_score(opened):
+        return scores
+    candidates = candidates_of_answer(scores.stage_one, reranker.depth)
+    reranked = reranker.rerank(candidates, context, progress)
+    if reranked is None:
+        return scores
+    values = _check_finite(final_scores(scores.values, reranked))
+    notes = scores.notes
+    if reranker.note:
+        notes += (RoutineNote(reranker.note),)
+    return replace(scores, values=values, values_by_stages=values, notes=notes, reranked=reranked)
+
+
+def _check_finite(values: FloatArray) -> FloatArray:
+    """Return the scores. Raises CheckpointError if one is not a finite number."""
+    if not np.isfinite(values).all():
+        raise CheckpointError("the weights give scores that are not numbers; train again")
+    return values
+
+
+def _describe_gap(context: QueryContext) -> str:
+    """Return what a report lacks that distinguishes no files."""
+    if not context.query.weights:
+        return NO_WORD
+    if not context.shares_words:
+        return NO_SHARED_WORD
+    # Reasons may still name shared words: too few of them, or in too many files.
+    return TOO_GENERAL
+
+
+def candidates_of_answer(answer: StageOneResult, depth: int) -> Candidates:
+    """Return the first ``depth`` files of stage one for a new report, whose fix is unknown."""
+    rows = answer.order[:depth]
+    version = answer.context.version
+    snapshot = version.snapshot
+    files = rows.tolist()
+    return Candidates(
+        answer.context.query.report,
+        snapshot.commit,
+        tuple(map(snapshot.path, files)),
+        tuple(map(snapshot.blob, files)),
+        version.paths.path_ids[rows],
+        answer.scores[rows],
+        np.zeros(len(rows), dtype=np.bool_),
+    )
