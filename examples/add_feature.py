@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tosloc import Localizer, read_reports
+from tosloc import Localizer, Question, read_reports
 from tosloc.code.text import terms
 from tosloc.core.arrays import BoolArray, FloatArray
 from tosloc.rank.features import QueryContext, scale_by_largest
@@ -39,12 +39,12 @@ def lead(scores: FloatArray, is_fixed: BoolArray) -> float:
 with Localizer.open(REPOSITORY) as localizer:
     print("score of the fixed file minus the best other score, without -> with the feature:")
     for labelled in read_reports(REPORTS, suffixes=[".py"]):
-        localization = localizer.localization(labelled.report)
-        values = title_words_in_path(localization.stage_one.context)
-        new_scores = localization.scores + WEIGHT * scale_by_largest(values)
+        scores = localizer.rank(Question(labelled.report))
+        values = title_words_in_path(scores.stage_one.context)
+        new_scores = scores.values + WEIGHT * scale_by_largest(values)
 
-        paths = localization.version.snapshot.paths
+        paths = scores.version.snapshot.paths
         is_fixed = np.array([path in labelled.listed for path in paths])
-        before = lead(localization.scores, is_fixed)
+        before = lead(scores.values, is_fixed)
         after = lead(new_scores, is_fixed)
         print(f"{before:+.2f} -> {after:+.2f}  {labelled.report.id}")

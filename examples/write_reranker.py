@@ -17,12 +17,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from tosloc import Localizer, Repository
+from tosloc import Localizer
 from tosloc.core.config import Config
 from tosloc.core.progress import Progress, ignore_progress
-from tosloc.localize.model import Model
 from tosloc.rerank.base import Candidates, Reranked, Reranker, RerankingContext, TrainingSet
-from tosloc.storage.repository import IndexedRepository
 
 REPOSITORY = sys.argv[1] if len(sys.argv) > 1 else ".venv/flask.git"
 REPORT = """Wrong folder for an app inside a namespace package
@@ -86,9 +84,8 @@ class IdentifierReranker(Reranker):
         raise NotImplementedError
 
 
-for model in (Model(), Model(reranker=IdentifierReranker())):
-    repository = IndexedRepository.configured(Repository(REPOSITORY))
-    with Localizer(model, repository) as localizer:
+for reranker in (None, IdentifierReranker()):
+    with Localizer.open(REPOSITORY, "none", rerank=reranker) as localizer:
         answer = localizer.localize(REPORT, top=3)
-    reranker = "no reranker" if model.reranker is None else model.reranker.name
-    print(f"{reranker}: {', '.join(hit.path for hit in answer.hits)}")
+    name = "no reranker" if reranker is None else reranker.name
+    print(f"{name}: {', '.join(hit.path for hit in answer.hits)}")

@@ -1,6 +1,7 @@
 """Errors: each front end renders the sentence in its own words; the library names no options."""
 
 import ast
+import inspect
 import pickle
 import re
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
+import tosloc
 from tosloc.cli import guard
 from tosloc.cli.app import COMMAND
 from tosloc.core.errors import CheckpointError, ToslocError, user_sentence
@@ -19,6 +21,13 @@ WHOLE_COMMAND = re.compile(r"\b(?:tosloc|git|gh|dask|ls-files|diff-index|diff-tr
 """Command for a shell, which may contain options wherever it is shown."""
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+(?![\w=-])")
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+
+
+def test_every_error_is_imported_from_the_package():
+    public_names = dir(tosloc)
+    for name, value in vars(tosloc.core.errors).items():
+        if inspect.isclass(value) and issubclass(value, ToslocError):
+            assert name in public_names
 
 
 def list_options(command):

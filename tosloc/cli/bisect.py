@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from tosloc.cli.commit_text import CommitDescription, commit_url, describe_commits
-from tosloc.cli.report_arguments import read_reports
 from tosloc.cli.options import FullHelpGroup
 from tosloc.cli.report_arguments import read_reports
 from tosloc.core.errors import ReportError, RepositoryError, ToslocError, pluralize
