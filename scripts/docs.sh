@@ -9,7 +9,7 @@ if [ -x .venv/bin/zensical ]; then
     zensical="$PWD/.venv/bin/zensical"
 fi
 if ! command -v "$zensical" >/dev/null; then
-    echo "docs.sh: zensical is not installed. Run: pip install zensical mkdocstrings-python ruff" >&2
+    echo "docs.sh: zensical is not installed. Run: pip install zensical" >&2
     exit 2
 fi
 mkdir -p "${1:-site}"
@@ -20,15 +20,13 @@ if [ -n "$(ls -A "$site")" ] && [ ! -e "$site/sitemap.xml" ]; then
 fi
 staged="$(mktemp -d)"
 trap 'rm -rf "$staged"' EXIT
-mkdir "$staged/pages" "$staged/source"
+mkdir "$staged/pages"
 # The files that pages link to are staged at their paths in the repository, so that a link works
 # both there and on the site.
 git ls-files -z -- ./*.md 'docs/*.md' docs/figures examples action/README.md action/requirements.txt \
     checkpoints/README.md LICENSE CITATION.cff constraints.txt tosloc/localize/answer.schema.json |
     tar --null -T - -cf - | tar -xf - -C "$staged/pages"
-# The API reference is made from these sources. They are read, not imported.
-git ls-files -z -- 'tosloc/*.py' | tar --null -T - -cf - | tar -xf - -C "$staged/source"
-cp zensical.toml docs/fence_doctests.py "$staged"
+cp zensical.toml "$staged"
 (cd "$staged" && "$zensical" build --strict)
 rm -rf "${site:?}"/*
 cp -r "$staged/site/." "$site"

@@ -38,6 +38,14 @@ def run(repository, monkeypatch, capsys):
     return run_example
 
 
+def test_python_of_the_readme_lists_the_fixed_file(repository, monkeypatch, capsys):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(repository)
+    for block in re.findall(r"^```python\n(.*?)^```$", readme, re.M | re.S):
+        exec(block, {})
+    assert capsys.readouterr().out.startswith("1 src/flask/sessions.py ['")
+
+
 def test_python_api_lists_the_fixed_file_and_explains_another(run):
     lines = run("python_api")
     assert lines[0].startswith("1. src/flask/sessions.py (")
