@@ -2,14 +2,16 @@
 
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
 import tosloc
-from scripts.check import STEPS
+from scripts import check
 from tosloc.code.languages import LANGUAGE_BY_SUFFIX, get_language, has_grammar
 
 ROOT = Path(__file__).parents[1]
@@ -102,7 +104,22 @@ def test_workflows_pin_actions_and_limit_rights_and_time(path):
         assert action == "./action" or re.search(r"@[0-9a-f]{40} # v\d", action)
 
 
-def test_workflows_name_steps_of_the_checks():
+def test_workflows_run_the_quick_checks():
     text = (ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8")
-    [names] = re.findall(r"scripts/check\.py (.*)", text)
-    assert names.split() == [step for step in STEPS if step != "tests"]
+    assert "- run: .venv/bin/python scripts/check.py\n" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "steps"),
+    [
+        ([], [step for step in check.STEPS if step != "tests"]),
+        (["--all"], list(check.STEPS)),
+        (["lint", "tests"], ["lint", "tests"]),
+    ],
+)
+def test_checks_run_the_tests_only_if_they_are_asked_for(monkeypatch, capsys, arguments, steps):
+    passed = SimpleNamespace(returncode=0, stdout="")
+    monkeypatch.setattr(check.subprocess, "run", lambda command, **options: passed)
+    monkeypatch.setattr(sys, "argv", ["check.py", *arguments])
+    assert check.main() == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == steps
