@@ -119,7 +119,7 @@ def test_workflows_run_the_quick_checks():
 )
 def test_checks_run_the_tests_only_if_they_are_asked_for(monkeypatch, capsys, arguments, steps):
     passed = SimpleNamespace(returncode=0, stdout="")
-    monkeypatch.setattr(check.subprocess, "run", lambda command, **options: passed)
+    monkeypatch.setattr("scripts.check.subprocess.run", lambda command, **options: passed)
     monkeypatch.setattr(sys, "argv", ["check.py", *arguments])
     assert check.main() == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == steps

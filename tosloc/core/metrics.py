@@ -11,7 +11,7 @@ were made. The results differ in the last digit at most, but that can decide bet
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -92,48 +92,3 @@ def rr_and_ap(
     if relevant is None:
         relevant = len(ranks)
     return reciprocal_rank(ranks), average_precision(ranks, relevant, add=add)
-
-
-def count_within(ranks: Iterable[int], k: int) -> int:
-    """Return the number of fixed files within the first ``k``.
-
-    Summed over reports and divided by the number of all fixed files, it is coverage@k.
-    """
-    return sum(rank <= k for rank in ranks)
-
-
-def ndcg(ranks: Iterable[int], relevant: int, k: int | None = None) -> float:
-    """Return the discounted cumulative gain of the fixed files, divided by the ideal ranking's.
-
-    The gain of a fixed file is ``1 / log2(rank + 1)``. The ideal ranking has all fixed files first,
-    at most ``k`` of them (Järvelin and Kekäläinen 2002, with the discount that trec_eval uses).
-
-    >>> round(ndcg([1, 3], relevant=2), 4)
-    0.9197
-    """
-    reachable = relevant if k is None else min(relevant, k)
-    ideal_gain = _discounted_gain(range(1, reachable + 1))
-    gain = _discounted_gain(rank for rank in ranks if k is None or rank <= k)
-    return gain / ideal_gain if ideal_gain else 0.0
-
-
-def _discounted_gain(ranks: Iterable[int]) -> float:
-    return math.fsum(1 / math.log2(rank + 1) for rank in ranks)
-
-
-def bpref(nonrelevant_above: Sequence[int], relevant: int, nonrelevant: int) -> float:
-    """Return the share of pairs (fixed, not fixed) in the right order, as trec_eval from 8.0 on.
-
-    ``nonrelevant_above`` has, for each *retrieved* fixed file, the number of other files above it.
-    ``nonrelevant`` is the number of **all** other files, retrieved or not (trec_eval before 8.0
-    mistakenly counted only the retrieved ones). Each fixed file adds
-    ``1 - min(above, relevant) / min(nonrelevant, relevant)``.
-
-    >>> bpref([1, 1, 1, 1], relevant=6, nonrelevant=4)
-    0.5
-    >>> bpref([1, 1, 1, 1], relevant=6, nonrelevant=1)
-    0.0
-    """
-    pairs = min(nonrelevant, relevant)
-    terms = [1 - min(above, relevant) / pairs if above else 1.0 for above in nonrelevant_above]
-    return math.fsum(terms) / (relevant or 1)

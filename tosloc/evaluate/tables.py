@@ -17,9 +17,8 @@ import numpy as np
 
 from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import pluralize
-from tosloc.core.metrics import count_within
 from tosloc.evaluate.compare import Comparison, compare, difference_values
-from tosloc.evaluate.measures import AP, MEASURES, RR, Evaluation, Measure
+from tosloc.evaluate.measures import AP, MEASURES, RR, Evaluation, Measure, count_within
 from tosloc.evaluate.run_paths import SHIPPED, ScoredRun
 from tosloc.evaluate.runs.judgements import Judgement
 from tosloc.evaluate.runs.run import TRAINED_ON, UNJUDGED_REPORTS, WEAK_REPORTS
