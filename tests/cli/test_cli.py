@@ -225,6 +225,46 @@ def test_suspect_changes_are_printed_with_their_diff(capsys):
     ]
 
 
+def test_suspect_changes_are_printed_with_their_origin(capsys):
+    committed = datetime(2014, 1, 15, tzinfo=UTC)
+    report = BugReport("bug", "Carts used to work", "", None)
+    change = SuspectChange(
+        "d" * 40,
+        committed,
+        "Add a rebate",
+        "cart.py",
+        author="Ada\x1b",
+        release="v1.2",
+        pull_request="!7",
+        lines=((3, 3),),
+    )
+    print_answer(
+        Answer("there", "c" * 40, committed, report, SearchScope(2), (), suspects=(change,))
+    )
+    line = "    by Ada\\x1b, first in v1.2, merge request !7, line 3 still stands"
+    assert line in capsys.readouterr().out.splitlines()
+
+
+def test_leading_suspects_come_before_the_files(capsys):
+    committed = datetime(2014, 1, 15, tzinfo=UTC)
+    report = BugReport("bug", "Carts used to work", "", None)
+    change = SuspectChange("d" * 40, committed, "Add a rebate", "cart.py")
+    answer = Answer(
+        "there",
+        "c" * 40,
+        committed,
+        report,
+        SearchScope(2),
+        (Hit(1, "cart.py", 2.5, 0.9),),
+        suspects=(change,),
+        leads_with_suspects=True,
+    )
+    print_answer(answer)
+    out = capsys.readouterr().out
+    assert out.index("Add a rebate") < out.index("90%")
+    assert out.count("Add a rebate") == 1
+
+
 def test_tabs_of_code_are_printed_as_blanks(capsys):
     committed = datetime(2014, 1, 15, tzinfo=UTC)
     report = BugReport("bug", "Carts are empty", "", None)

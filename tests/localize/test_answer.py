@@ -131,8 +131,13 @@ FULL_AS_DICT = {
             "function": "App.run",
             "reasons": ["changed `App.run`", "newest change of app.py"],
             "diff": ["-    run()", "+    run(app)"],
+            "author": "",
+            "release": "",
+            "pull_request": "",
+            "lines": [],
         }
     ],
+    "leads_with_suspects": False,
     "fixed_by": {
         "commit": "b" * 40,
         "date": "2013-02-01",

@@ -62,6 +62,21 @@ def test_a_blamed_commit_is_the_first_suspect(project, text, position):
     assert answer.suspects[0].reasons[0] == "the report blames it"
 
 
+def test_suspects_of_a_blaming_report_come_before_the_files(project):
+    answer = ask(project, f"{WRONG}\n\nIssue started with {project.commits[1]}.")
+    assert answer.leads_with_suspects
+
+
+def test_suspects_of_a_narrow_range_come_before_the_files(project):
+    answer = ask(project, f"{WRONG}\n\nIt works at {project.commits[1]}.")
+    assert answer.leads_with_suspects
+
+
+def test_suspects_come_after_the_files_without_a_range(project):
+    answer = ask(project, WRONG, suspects=True)
+    assert not answer.leads_with_suspects
+
+
 def test_the_answer_begins_with_the_blamed_commit(project):
     commit = project.commits[1]
     answer = ask(project, f"{WRONG} It is caused by {commit[:9]}.")

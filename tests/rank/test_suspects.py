@@ -81,6 +81,35 @@ def test_reason_names_the_function(suspects):
     assert suspects.changes[0].reasons[0] == "last changed 2 of the 3 lines of `Cart.total`"
 
 
+def test_suspect_has_author_and_lines_that_still_stand(suspects):
+    first = suspects.changes[0]
+    assert first.author == "Ada"
+    assert first.lines == ((8, 9),)
+
+
+def test_suspect_has_the_first_release_that_contains_it(repository, commits):
+    repository.git("tag", "v1.0", commits[1])
+    repository.git("tag", "v1.1", commits[2])
+    repository.git("tag", "v1.2", commits[3])
+    opened = datetime.fromtimestamp(FIRST_TIME + 9 * HOUR, UTC)
+    assert search(repository.path, commits[2], opened).changes[0].release == "v1.1"
+
+
+def test_release_after_the_report_is_not_named(repository, commits):
+    repository.git("tag", "v1.2", commits[3])
+    opened = datetime.fromtimestamp(FIRST_TIME + 3 * HOUR, UTC)
+    assert search(repository.path, commits[2], opened).changes[0].release == ""
+
+
+def test_suspect_has_its_pull_request(repository, commits):
+    repository.commit({"shop/cart.py": FUTURE + "    # again\n"}, "Round totals (#12)")
+    changed = FUTURE.replace("- self", "- 2 * self")
+    last = repository.commit({"shop/cart.py": changed}, "Discount Cart.total twice (#13)")
+    first = search(repository.path, last).changes[0]
+    assert first.commit == last
+    assert first.pull_request == "#13"
+
+
 def test_number_of_suspects_is_bounded(suspects):
     assert 0 < len(suspects.changes) <= MAX_SUSPECTS
 

@@ -20,6 +20,7 @@ from tosloc.localize.answer import (
     is_before_first_commit,
     percent,
     suspect_heading,
+    suspect_origin,
     suspect_place,
 )
 from tosloc.terminal.printing import make_console
@@ -56,6 +57,8 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
     for statement in answer.statements:
         text = truncate_text(escape_unprintable(statement), MAX_TEXT_CHARACTERS)
         _print_wrapped(console, Text(text))
+    if answer.leads_with_suspects:
+        _print_suspects(console, answer.suspects)
     rank_width = len(str(len(answer.hits)))
     for hit in answer.hits:
         _print_hit(console, hit, rank_width, repository)
@@ -64,7 +67,7 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
         _print_wrapped(console, _dim(f"Other files: {', '.join(others)}"))
     for line in background_lines(answer):
         _print_wrapped(console, _dim(line.text))
-    if answer.suspects:
+    if answer.suspects and not answer.leads_with_suspects:
         _print_suspects(console, answer.suspects)
 
 
@@ -134,6 +137,9 @@ def _print_suspects(console: Console, changes: Sequence[SuspectChange]) -> None:
         style = "yellow" if change.url is None else f"yellow link {change.url}"
         line = Text(commit, style).append(f" {rest}", "default")
         _print_wrapped(console, line, _SUSPECT_INDENT)
+        origin = suspect_origin(change)
+        if origin:
+            _print_wrapped(console, _dim(origin), 2 * _SUSPECT_INDENT)
         _print_wrapped(console, _dim(suspect_place(change)), 2 * _SUSPECT_INDENT)
         for diff_line in change.diff:
             # Code is not wrapped, so that it stays readable.

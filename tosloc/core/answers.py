@@ -115,6 +115,14 @@ class SuspectChange:
     """Up to six lines of the hunk that says most, each with its sign "+", "-" or " "."""
     url: str | None = None
     """Address of the commit on the web."""
+    author: str = ""
+    """Name of the author; empty if it cannot be read."""
+    release: str = ""
+    """Tag of the first release that contains it; empty if none is known."""
+    pull_request: str = ""
+    """Pull request by which it came, as the message names it: #123, !45; empty if it names none."""
+    lines: tuple[tuple[int, int], ...] = ()
+    """First and last lines of the parts of the file that it last wrote, from 1."""
 
 
 @dataclass(frozen=True, slots=True)

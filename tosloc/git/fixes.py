@@ -100,6 +100,14 @@ _CITED: Final = re.compile(
     r"(?:[ \t]{0,2}\n?[ \t]{0,8}\((?:[^()]|\([^()]{0,80}\)){1,200}+\))?"
 )
 """The id of a commit, with its subject in brackets if there is one."""
+_OWN_PULL: Final = re.compile(
+    r"(?im)\A[^\n]*(?:\(\#(?P<squashed>[1-9]\d{0,6})\)[ \t]{0,9}$|\(!(?P<request>[1-9]\d{0,6})\))"
+    r"|\AMerge pull request #(?P<merged>[1-9]\d{0,6})\b|\bsee merge request \S{0,200}!"
+    r"(?P<seen>[1-9]\d{0,6})\b|^(?:part-of|pr-url|pull-request):[ \t<]{1,9}\S{1,200}"
+    r"/(?P<kind>pull|merge_requests)/(?P<linked>[1-9]\d{0,6})\b"
+)
+"""What tools write into a message about the pull or merge request that it came by."""
+_PULL_GROUPS: Final = ("squashed", "request", "merged", "seen", "linked")
 _REPORTED: Final = re.compile(r"(?im)^[ \t]{0,4}reported(?:-and-[a-z-]{1,30})?-by[ \t]{0,3}:")
 
 _DIGIT: Final = re.compile(r"[1-9]")
@@ -237,6 +245,22 @@ def without_commits(message: str) -> str:
     'Carts are empty since .'
     """
     return _CITED.sub("", message)
+
+
+def own_pull_request(message: str) -> str:
+    """Return the pull request ("#12") or merge request ("!45") by which a commit came, or "".
+
+    >>> own_pull_request("Escape names (#99)"), own_pull_request("Escape names, see #99")
+    ('#99', '')
+    >>> own_pull_request("Tidy\\n\\nPart-of: <https://example.org/x/-/merge_requests/45>")
+    '!45'
+    """
+    match = _OWN_PULL.search(message.strip()[:_MAX_BODY])
+    if match is None:
+        return ""
+    is_merge_request = match["request"] or match["seen"] or match["kind"] == "merge_requests"
+    number = next(match[name] for name in _PULL_GROUPS if match[name])
+    return f"!{number}" if is_merge_request else f"#{number}"
 
 
 def names_reporter(message: str) -> bool:

@@ -120,6 +120,32 @@ def suspect_place(change: SuspectChange) -> str:
     return f"{change.path}: {', '.join(change.reasons)}"
 
 
+def suspect_origin(change: SuspectChange) -> str:
+    """Return where a change comes from and what is left of it, in one line; "" if unknown.
+
+    >>> when = datetime(2024, 5, 6, tzinfo=UTC)
+    >>> origin = {"author": "Ada", "release": "v1.2", "lines": ((3, 3), (8, 9))}
+    >>> suspect_origin(SuspectChange("c0ffee", when, "Add a rebate", "shop/cart.py", **origin))
+    'by Ada, first in v1.2, lines 3, 8-9 still stand'
+    """
+    parts = []
+    if change.author:
+        parts.append(f"by {change.author}")
+    if change.release:
+        parts.append(f"first in {change.release}")
+    if change.pull_request:
+        kind = "merge request" if change.pull_request.startswith("!") else "pull request"
+        parts.append(f"{kind} {change.pull_request}")
+    if change.lines:
+        numbers = [
+            f"{first}-{last}" if last > first else f"{first}" for first, last in change.lines
+        ]
+        is_single = numbers == [str(change.lines[0][0])]
+        what, verb = ("line", "stands") if is_single else ("lines", "stand")
+        parts.append(f"{what} {', '.join(numbers)} still {verb}")
+    return ", ".join(parts)
+
+
 @dataclass(frozen=True, slots=True)
 class SearchScope:
     """The files that an answer was chosen from."""
@@ -209,6 +235,8 @@ class Answer:
     """The weights that ranked the files."""
     statements: tuple[str, ...] = ()
     """What the report states outright: commits that it blames, and where it works and fails."""
+    leads_with_suspects: bool = False
+    """Whether the suspects come before the files: the report blames one, or the range is narrow."""
     fixed_by: EarlierChange | None = None
     """The commit of the searched version that has probably fixed the report since its opening."""
 

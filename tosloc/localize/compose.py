@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
+from typing import Final
 
 from tosloc.code.languages import has_grammar, language_name
 from tosloc.core.answers import Hit
@@ -18,6 +19,9 @@ from tosloc.paths.globs import FileSelection
 from tosloc.rank.explain import collect_background, find_other_files
 from tosloc.rank.features import QueryContext
 from tosloc.rank.suspects import describe_statements
+
+NARROW_RANGE: Final = 50
+"""Most commits of a stated range whose suspects come before the files."""
 
 
 def compose(scores: Scores, question: Question) -> Answer:
@@ -61,8 +65,16 @@ def compose(scores: Scores, question: Question) -> Answer:
         changes,
         tuple(notes),
         statements=describe_statements(context.named_history),
+        leads_with_suspects=bool(changes) and _points_at_suspects(context),
         fixed_by=scores.later_fix,
     )
+
+
+def _points_at_suspects(context: QueryContext) -> bool:
+    """Return whether the report blames a commit, or states a narrow range in which it broke."""
+    named = context.named_history
+    between = named.range
+    return bool(named.blamed) or (between is not None and 0 < len(between) <= NARROW_RANGE)
 
 
 def _choose_files(

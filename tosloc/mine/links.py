@@ -20,6 +20,7 @@ from tosloc.git.fixes import (
     declared_causes,
     is_fix_message,
     names_reporter,
+    own_pull_request,
     reverted_commits,
     without_commits,
 )
@@ -94,10 +95,6 @@ _SAYS_TOO_LITTLE: Final = "the message does not describe the bug"
 _NOT_ABOUT_A_FAULT: Final = "the message is about formatting, typing, tests or a version"
 
 _IS_REVERT: Final = re.compile(r"(?i)\W{0,3}(?:revert(?:s|ed|ing)?\b|back(?:ed|ing)?[- ]?out\b)")
-_PULL_NUMBER: Final = re.compile(
-    r"(?i)(?:\(#(?=\d+\)\s*\Z)|\AMerge pull request #|\bsee merge request \S*!)(\d{1,9})\b"
-)
-"""Number of the pull or merge request that a commit's first line names as its own."""
 _TRAILER: Final = re.compile(
     r"(?im)^(?:git-svn-id|change-id|[a-z-]{3,30}-by|cc|bug|closes?|fix(?:es)?|refs?):.*$"
 )
@@ -349,10 +346,9 @@ def _find_links(
         for pattern in patterns:
             for number in _ids_by_pattern(info.message, pattern, ids):
                 links[number].append(Link(PATTERN, info.id))
-        first_line = info.message.strip().partition("\n")[0]
-        pull = _PULL_NUMBER.search(first_line)
-        if pull is not None and not is_revert:
-            commits_by_pull[pull[1]].append(info.id)
+        pull = own_pull_request(info.message)
+        if pull and not is_revert:
+            commits_by_pull[pull[1:]].append(info.id)
     for closing in exports.closings:
         kinds = {}
         for number, kind in find_mentions(closing.text, ids, exports.projects).items():

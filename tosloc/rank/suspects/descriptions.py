@@ -21,6 +21,10 @@ from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.suspects.candidates import Candidates
 from tosloc.rank.suspects.line_history import FileLines, line_texts
 
+MAX_PARTS: Final = 5
+"""Most parts of a file, written by a suspect, that are named."""
+MAX_GAP: Final = 3
+"""Lines from one written line to the next of the same part, at most."""
 MAX_HUNK_LINES: Final = 400
 """First lines of a hunk that may be shown."""
 DIFF_LINES: Final = 6
@@ -51,7 +55,24 @@ def describe_suspect(
         tuple(_reasons_in_words(candidates, place, file, function, reasons.context)),
         diff,
         lookups.commit_url(commit),
+        lines=_written_lines(file, commit),
     )
+
+
+def _written_lines(file: FileLines, commit: str) -> tuple[tuple[int, int], ...]:
+    """Return the first and last lines of the longest parts of a file that a commit last wrote.
+
+    Lines that say nothing, such as brackets, belong to the part around them.
+    """
+    parts: list[tuple[int, int]] = []
+    numbers = sorted(position + 1 for position, writer in file.writers.items() if writer == commit)
+    for number in numbers:
+        if parts and number - parts[-1][1] <= MAX_GAP:
+            parts[-1] = (parts[-1][0], number)
+        else:
+            parts.append((number, number))
+    longest = sorted(parts, key=lambda part: (part[0] - part[1], part))[:MAX_PARTS]
+    return tuple(sorted(longest))
 
 
 class _Change(NamedTuple):

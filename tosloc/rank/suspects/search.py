@@ -7,11 +7,13 @@ them; docs/method.md, section 6, describes features and weights.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from tosloc.core.answers import Hit, SuspectChange
 from tosloc.core.errors import pluralize
+from tosloc.git.fixes import own_pull_request
 from tosloc.git.history import changed_paths
 from tosloc.git.repository import Repository
 from tosloc.rank.explain.lookups import RepositoryLookups
@@ -20,7 +22,7 @@ from tosloc.rank.features.named_history import BlamedCommit, NamedHistory
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.suspects.candidates import Candidates, collect_candidates
 from tosloc.rank.suspects.descriptions import describe_suspect
-from tosloc.retrieval.history import list_brought
+from tosloc.retrieval.history import find_first_release, list_brought
 from tosloc.retrieval.texts import top_k
 
 MAX_SUSPECTS: Final = 3
@@ -59,14 +61,15 @@ def find_suspects(
     candidates = collect_candidates(repository, context, hits, blamed_files, fixing)
     best = _best_places(candidates, context.named_history, most)
     found = [describe_suspect(candidates, place, reasons, lookups) for place in best]
-    changes = [*_blamed_elsewhere(repository, context, candidates.commits, lookups), *found]
+    changes = [*_blamed_elsewhere(repository, context, candidates.commits, lookups), *found][:most]
+    changes = _add_origins(repository, context, changes, lookups)
     bounds = context.named_history.bounds
     notes = list(bounds.notes)
     if bounds.range and bounds.range.isdisjoint(candidates.commits):
         notes.append(f"no commit {bounds.words} touches the first files of the answer")
     if candidates.is_incomplete:
         notes.append(MISSING_BLOBS)
-    return SuspectSearch(tuple(changes[:most]), tuple(notes))
+    return SuspectSearch(tuple(changes), tuple(notes))
 
 
 def _best_places(candidates: Candidates, history: NamedHistory, most: int) -> list[int]:
@@ -85,6 +88,30 @@ def _best_places(candidates: Candidates, history: NamedHistory, most: int) -> li
         if not allowed or candidates.commits[place] in allowed:
             best.append(place)
     return best[:most]
+
+
+def _add_origins(
+    repository: Repository,
+    context: QueryContext,
+    changes: Sequence[SuspectChange],
+    lookups: RepositoryLookups,
+) -> list[SuspectChange]:
+    """Return changes with their authors, pull requests and first releases."""
+    commits = [change.commit for change in changes]
+    authors = lookups.authors(commits)
+    releases = context.history.releases.known_before(context.history.opened)
+    complete = []
+    for change, info in zip(changes, repository.commits(commits), strict=True):
+        release = find_first_release(repository, releases, info.id, info.committed_at)
+        complete.append(
+            replace(
+                change,
+                author=authors.get(info.id, ""),
+                release=release,
+                pull_request=own_pull_request(info.message),
+            )
+        )
+    return complete
 
 
 def _list_fixing(repository: Repository, fix: str) -> frozenset[str]:

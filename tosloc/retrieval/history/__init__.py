@@ -1,6 +1,13 @@
 """The history of a version: documents of commits and reports, renames, releases."""
 
-from tosloc.retrieval.history.bounds import NO_BOUNDS, Bounds, End, list_beside, list_brought
+from tosloc.retrieval.history.bounds import (
+    NO_BOUNDS,
+    Bounds,
+    End,
+    find_first_release,
+    list_beside,
+    list_brought,
+)
 from tosloc.retrieval.history.history_index import (
     COMMITS,
     HISTORY_VERSION,
@@ -39,6 +46,7 @@ __all__ = [
     "check_releases",
     "check_renames",
     "commit_payloads",
+    "find_first_release",
     "index_commits",
     "list_beside",
     "list_brought",

@@ -13,9 +13,12 @@ from typing import Final, NamedTuple, Self
 
 from tosloc.core.errors import pluralize
 from tosloc.git.repository import Repository
+from tosloc.retrieval.history.releases import Release
 
 MAX_ENDS: Final = 20
 """Good ends, and bad ends, that are looked at."""
+MAX_RELEASES: Final = 10
+"""Releases in which a commit is looked for: the first ones after it."""
 MAX_COMMITS: Final = 100_000
 """Commits between two ends that are read."""
 
@@ -253,6 +256,22 @@ def list_brought(repository: Repository, merge: str, first_parent: str) -> froze
 def list_beside(repository: Repository, commits: Sequence[str], searched: str) -> frozenset[str]:
     """Return those of some commits that the searched commit does not contain."""
     return frozenset(_list_commits(repository, commits, [searched])).intersection(commits)
+
+
+def find_first_release(
+    repository: Repository, releases: Iterable[Release], commit: str, at: int
+) -> str:
+    """Return the tag of the first release that contains a commit of a time; "" if none is known.
+
+    Of releases that are not older than the commit the first ``MAX_RELEASES`` are looked at.
+    """
+    later = [release for release in releases if release.at >= at]
+    later.sort(key=lambda release: (not release.number.is_final, release.at, release.name))
+    names = {f"refs/tags/{release.name}": release.name for release in later[:MAX_RELEASES]}
+    for reference, tagged in (repository.resolve_many(names) if names else {}).items():
+        if tagged is not None and not list_beside(repository, [commit], tagged):
+            return names[reference]
+    return ""
 
 
 def _join_names(ends: Sequence[End]) -> str:
