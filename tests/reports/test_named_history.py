@@ -262,6 +262,87 @@ def test_the_surest_role_of_a_commit_counts():
     assert roles("Build: 760d1b7c\n\nThe first bad commit is 760d1b7c") == {"7": "BLAMED"}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Regression range: https://github.com/x/y/compare/1abcdef...2abcdef",
+        "It broke somewhere in https://gitlab.com/a/b/c/-/compare/1abcdef...2abcdef",
+        "Introduced in\nhttps://codeberg.org/x/y/compare/1abcdef..2abcdef",
+        "It started in 1abcdef..2abcdef",
+    ],
+    ids=["github", "gitlab", "gitea", "git"],
+)
+def test_a_blamed_range_has_a_good_and_a_bad_end(text):
+    assert roles(text) == {"1": "GOOD", "2": "BAD"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Full changelog: https://github.com/x/y/compare/1abcdef...2abcdef",
+        "It was not introduced in https://github.com/x/y/compare/1abcdef...2abcdef",
+    ],
+)
+def test_a_range_that_is_not_blamed_has_no_ends(text):
+    assert roles(text) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It fails at 1abcdef but works with the commit before it",
+        "1abcdef fails. It works with the parent commit.",
+        "Fails with 1abcdef, worked with its parent",
+        "git bisect: 1abcdef; works with the previous commit",
+        "It works with the parent of 1abcdef",
+        "It works at 1abcdef^",
+        "It works at `1abcdef~1`",
+    ],
+)
+def test_a_commit_whose_parent_works_is_blamed(text):
+    assert roles(text) == {"1": "BLAMED"}
+
+
+@pytest.mark.parametrize(
+    ("text", "role"),
+    [
+        ("It works at 1abcdef and works with the parent commit", "GOOD"),
+        ("It fails at 1abcdef and does not work with the parent commit", "BAD"),
+        ("It fails at 1abcdef^", "NAMED"),
+    ],
+)
+def test_a_commit_is_not_blamed_for_what_its_parent_shares(text, role):
+    assert roles(text) == {"1": role}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Maybe 1abcdef broke it?",
+        "Perhaps caused by 1abcdef",
+        "Did 1abcdef break it?",
+        "Is 1abcdef the culprit?",
+        "Could this be caused by 1abcdef?",
+        "1abcdef might have broken it",
+        "1abcdef may have broken it",
+    ],
+)
+def test_a_guess_blames_no_commit(text):
+    assert roles(text) == {"1": "NAMED"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It crashes since 1abcdef, any idea?",
+        "I could bisect it to 1abcdef",
+        "Has anybody seen this? It crashes since 1abcdef",
+    ],
+)
+def test_a_question_about_something_else_is_no_guess(text):
+    assert roles(text) == {"1": "BLAMED"}
+
+
 # Versions
 
 
@@ -285,6 +366,10 @@ CLAIMS = [
     ("regression in 3.2, introduced in 3.1", [("3.2", "begins"), ("3.1", "begins")]),
     ("fails with 2.8.1, not with 2.8.0", [("2.8.1", "fails"), ("2.8.0", "works")]),
     ("between 1.0 and 1.1", [("1.0", "works"), ("1.1", "begins")]),
+    (
+        "It broke in https://github.com/x/y/compare/1.0...1.1",
+        [("1.0", "works"), ("1.1", "begins")],
+    ),
     ("bumped 1.2.3 -> 1.2.4", [("1.2.3", "works"), ("1.2.4", "begins")]),
     ("last working version: 1.4.2", [("1.4.2", "works")]),
     ("first broken version is 1.4.3", [("1.4.3", "begins")]),
@@ -389,6 +474,7 @@ def test_versions_with_a_v_are_read_alike(text, expected):
     "text",
     [
         "Version: 2.8.1",
+        "Full changelog: https://github.com/x/y/compare/v1.0.0...v1.1.0",
         "I use Flask 2.2.1 on 127.0.0.1",
         "it took 2.5 seconds in 1.2 tries",
         "pip install x==1.2.3",
@@ -516,6 +602,10 @@ def fields(text):
         ("Fix version: 2.0.8", []),
         ("Version: it is the one that was released as 2.0.7", []),
         ("2.3.1: the door opens", []),
+        ("- Device: Pixel 6.1\n- Version: 2.0.7", [("2.0.7", "used")]),
+        ("### Which hardware do you use?\n\nBoard 1.2", []),
+        ("Phone model: 13.1", []),
+        ("Device version: 2.3", []),
     ],
 )
 def test_versions_in_fields(text, expected):

@@ -105,6 +105,24 @@ _MOVE: Final = re.compile(
 _PLACES: Final = (["with"], ["at"], ["in"], ["on"], ["using"])
 _BOUNDS: Final = (["before"], ["until"], ["till"])
 """Words with which a commit is the end of a time, and not a place."""
+_HEDGES: Final = frozenset("maybe perhaps possibly might".split())
+"""Words that make a statement a guess."""
+_MODALS: Final = frozenset("could may can".split())
+"""Words that do so before "be" or "have"."""
+_AUXILIARIES: Final = frozenset("be been have".split())
+_QUESTIONS: Final = frozenset("is was are were did does do has have could can".split())
+"""Words with which a question begins."""
+_PARENT_WORKS: Final = re.compile(
+    r"""(?ix) (?:(?!\b[0-9a-f]{7,40}\b)[^\n]){0,60}?
+      (?<!longer\ )(?<!never\ )\b(?P<works>works|worked|working|fine|good|passes)\b
+      (?:\ (?:fine|well|again|correctly))? (?:,?\ (?:with|at|on|in|for|using))?
+      \ (?:the|its)\ (?:(?:direct|immediate)\ )?
+      (?:commit\ (?:(?:right|just|directly)\ )?before|parent|(?:previous|preceding)\ commit)\b
+    """
+)
+"""What follows a commit whose parent works: ", but works with the commit before it"."""
+_PARENT_SIGN: Final = re.compile(r"[`*]{0,2}(?:\^|~1?(?!\d))")
+"""The sign with which git writes the parent of a commit: 1abcdef^, 1abcdef~1."""
 _NEW_CLAUSE: Final = frozenset("and but it i when if because".split())
 """Words after which another clause begins."""
 _BESIDE_VERSION: Final = re.compile(
@@ -155,15 +173,30 @@ def read_role(text: str, start: int, end: int, *, is_commit: bool = True) -> Rol
     bisected = _BISECT_LINE.search(before)
     if bisected:
         return _role_in_log(bisected) if is_commit else None
+    parent = _PARENT_WORKS.match(after) if is_commit else None
+    if parent is None:
+        return _role_in_sentence(before, after, is_commit=is_commit)
+    role = _role_in_sentence(before, after[: parent.start("works")], is_commit=True)
+    return role if role is Role.GOOD else Role.BLAMED
+
+
+def _role_in_sentence(before: str, after: str, *, is_commit: bool) -> Role:
+    """Return the role of a name by the words before and after it in its sentence."""
     words_before = _words_before(before)
     words_after = _words_after(after)
+    if is_commit and words_before[-2:] == ["parent", "of"]:
+        words_before = [*words_before[:-2], "before"]
+    elif is_commit and _PARENT_SIGN.match(after):
+        if words_before[-1:] in _PLACES:
+            words_before.pop()
+        words_before.append("before")
     if is_commit and _MOVE.search(" ".join(words_before)):
         return _role_of_move(words_before, words_after)
     is_beside_version = is_commit and _BESIDE_VERSION.search(before) is not None
     range_end = _range_end(words_before)
     if is_commit and range_end is not None:
         return range_end
-    if is_doubted(words_before[-7:]):
+    if is_doubted(words_before[-7:]) or _is_guess(before, after, words_before, words_after):
         return Role.NAMED
     if is_commit and "last" in words_before[-4:] and _begins_with(words_before[-3:], _SUCCESSES):
         return Role.GOOD
@@ -188,6 +221,23 @@ def read_role(text: str, start: int, end: int, *, is_commit: bool = True) -> Rol
         return Role.BUILD
     key = _KEY.search(before)
     return Role.BUILD if key is not None and not _TOLD_KEY.search(key[0]) else Role.NAMED
+
+
+def _is_guess(
+    before: str, after: str, words_before: Sequence[str], words_after: Sequence[str]
+) -> bool:
+    """Return whether a sentence only guesses at a change: "Maybe X broke it", "Did X break it?"."""
+    beside = [*words_before[-6:], *words_after[:3]]
+    if not _HEDGES.isdisjoint(beside):
+        return True
+    for position, word in enumerate(beside):
+        if word in _MODALS and not _AUXILIARIES.isdisjoint(beside[position + 1 : position + 3]):
+            return True
+    end = _SENTENCE_END.search(after)
+    if end is None or end[0] != "?":
+        return False
+    sentence = _WORD.findall(_SENTENCE_END.split(before)[-1].lower())
+    return bool(sentence) and sentence[0] in _QUESTIONS
 
 
 def phrase_around(text: str, start: int, end: int) -> tuple[int, int]:
@@ -308,7 +358,8 @@ def _range_end(before: Sequence[str]) -> Role | None:
     """Return the role of an end of a range, "between X and Y"; None for any other name."""
     if before[-1:] == ["between"]:
         return Role.GOOD
-    return Role.BAD if before[-1:] == ["and"] and "between" in before[-4:-1] else None
+    # A project may be written before the first commit: "between x/y@X and x/y@Y".
+    return Role.BAD if before[-1:] == ["and"] and "between" in before[-6:-1] else None
 
 
 def _works_there(before: Sequence[str], after: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from tosloc.reports.text.commit_roles import Role, phrase_around, read_role
 from tosloc.reports.text.markup import COMMENT, NOT_BREAKS
+from tosloc.reports.text.ranges import spell_out_ranges
 
 MAX_NAMES: Final = 50
 """Most changes that are taken from a report: those that it names first."""
@@ -85,7 +86,7 @@ def find_named_changes(text: str) -> tuple[NamedChange, ...]:
     >>> find_named_changes("colour '#333333', step #1, deadbeef, 2024 times")
     ()
     """
-    visible = COMMENT.sub(" ", text)
+    visible = spell_out_ranges(COMMENT.sub(" ", text))
     changes: dict[tuple[str, str, str], NamedChange] = {}
     for match in islice(_NAMES.finditer(visible), MAX_MATCHES):
         change = _read_match(match)

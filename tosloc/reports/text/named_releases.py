@@ -8,6 +8,7 @@ from itertools import islice, pairwise
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from tosloc.reports.text.markup import COMMENT
+from tosloc.reports.text.ranges import spell_out_ranges
 
 MAX_RELEASES: Final = 200
 """Release numbers that are examined in a long text, such as a log."""
@@ -164,7 +165,7 @@ def find_release_claims(text: str) -> tuple[ReleaseClaim, ...]:
     >>> find_release_claims("I use 1.2.3 on 10.0.0.1")
     ()
     """
-    visible = COMMENT.sub(" ", text)
+    visible = spell_out_ranges(COMMENT.sub(" ", text))
     claims: dict[tuple[str, State], ReleaseClaim] = {}
     previous = _Reading("", "", None, (), 0)
     for match in islice(RELEASE_NUMBER.finditer(visible), MAX_RELEASES):

@@ -63,6 +63,12 @@ _OTHER_FACTS: Final = tuple("fix target minim requir support milestone expect co
 """Beginnings of words in keys of versions in which nothing was seen."""
 _SYSTEMS: Final = frozenset("browser os device platform system phone smartphone desktop".split())
 """Keys before a bare "Version" that is theirs: "- Browser: Firefox", "- Version: 98.0.1"."""
+_HARDWARE: Final = frozenset(
+    """device devices hardware phone smartphone tablet laptop computer machine board model gpu cpu
+    processor chip chipset
+    """.split()
+)
+"""Words in keys of what the program runs on, whose numbers are no versions of a program."""
 MAX_PRODUCT_WORDS: Final = 3
 
 
@@ -145,6 +151,8 @@ def _read_key(words: Sequence[str]) -> tuple[State | None, tuple[str, ...]]:
     """Return what a key says about its version, and the product that it names."""
     is_negated = not _NEGATIONS.isdisjoint(words)
     rest = [word for word in words if word not in _FILLERS and word != "version"]
+    if rest and rest[-1] in _HARDWARE:
+        return None, ()
     if any(word.startswith(_WORKING) for word in words):
         return ("fails" if is_negated else "works"), ()
     if is_negated and any(word.startswith(_PRESENT) for word in words):
