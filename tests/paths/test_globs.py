@@ -6,7 +6,7 @@ import pytest
 from tosloc.core.errors import ToslocError
 from tosloc.paths.classify import which_are_tests
 from tosloc.paths.code_owners import owners_of
-from tosloc.paths.globs import LONGEST_GLOB, Glob, GlobError, select_files
+from tosloc.paths.globs import LONGEST_GLOB, Glob, GlobError, Globs, select_files
 
 PATHS = (
     "docs/conf.py",
@@ -19,8 +19,8 @@ PATHS = (
 )
 
 
-def chosen(**options):
-    return select_files(PATHS, which_are_tests(PATHS), **options)
+def chosen(include=(), exclude=(), **options):
+    return select_files(PATHS, which_are_tests(PATHS), Globs(include, exclude), **options)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tosloc.localize.question import Question
 from tosloc.localize.repository_notes import describe_gaps, describe_tags, describe_version
 from tosloc.paths.classify import is_hidden_class
 from tosloc.paths.code_owners import owners_of
-from tosloc.paths.globs import FileSelection, match_globs, select_files
+from tosloc.paths.globs import FileSelection, Globs, match_globs, select_files
 from tosloc.rank.explain import RepositoryLookups, read_code_owners
 from tosloc.rank.model import StageOne
 from tosloc.reports.text import IssueTemplates, is_issue_template
@@ -204,19 +204,16 @@ class SearchableVersion:
         selection = select_files(
             self.snapshot.paths,
             are_tests,
-            include,
-            exclude,
+            Globs(include, exclude, may_miss),
             tests=tests,
-            may_miss=may_miss,
             are_others_hidden=is_hidden_class(self.index.file_class),
             every_class=every_class,
         )
         if self.others is None or not (include or exclude):
             return selection
         # A glob that matches only source files is no mistake here.
-        others = match_globs(
-            self.others.snapshot.paths, include, exclude, may_miss=("include", "exclude")
-        )
+        globs = Globs(include, exclude, may_miss=("include", "exclude"))
+        others = match_globs(self.others.snapshot.paths, globs)
         return selection._replace(others=others)
 
     @cached_property

@@ -53,6 +53,16 @@ def _without_surrogates(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
+class Globs(NamedTuple):
+    """Globs that select files: those that one of ``include`` matches, and none of ``exclude``."""
+
+    include: Sequence[str] = ()
+    """Without any, all files."""
+    exclude: Sequence[str] = ()
+    may_miss: Collection[str] = ()
+    """Which of "include" and "exclude" may match nothing, since settings hold for every version."""
+
+
 class FileSelection(NamedTuple):
     """The files of a version that an answer may name. F files."""
 
@@ -89,25 +99,22 @@ class FileSelection(NamedTuple):
 def select_files(
     paths: Sequence[str],
     are_tests: BoolArray,
-    include: Sequence[str] = (),
-    exclude: Sequence[str] = (),
+    globs: Globs,
     *,
     tests: bool = False,
-    may_miss: Collection[str] = (),
     are_others_hidden: BoolArray | None = None,
     every_class: bool = False,
 ) -> FileSelection:
-    """Select the files that one of ``include`` matches (none: all) and none of ``exclude``.
+    """Return the files that globs select and that an answer may name.
 
     Globs are those of ``.gitignore``, from the root of the repository: ``*.py``, ``docs/``,
     ``/src/**/parser.c``. ``are_tests`` (F,) says which files are tests: they are selected with
     ``tests``, and where nothing else is. ``are_others_hidden`` (F,) says which files are generated,
     minified, translations or vendored; they and tests are selected with ``every_class``.
-    ``may_miss`` names those of "include" and "exclude" whose globs may match nothing, since
-    settings hold for every version. Raises ToslocError for a pattern that is no glob, and for a
-    glob that matches nothing or leaves nothing.
+    Raises ToslocError for a pattern that is no glob, and for a glob that matches nothing or leaves
+    nothing.
     """
-    kept = match_globs(paths, include, exclude, may_miss)
+    kept = match_globs(paths, globs)
     if not kept.any() and len(kept):
         raise ToslocError(
             f"the globs exclude all {len(kept):,} source files", hint="use wider globs"
@@ -138,15 +145,13 @@ def select_files(
     )
 
 
-def match_globs(
-    paths: Sequence[str], include: Sequence[str], exclude: Sequence[str], may_miss: Collection[str]
-) -> BoolArray:
+def match_globs(paths: Sequence[str], globs: Globs) -> BoolArray:
     """(F,) whether the globs select each path, as ``select_files`` says."""
     kept = np.ones(len(paths), dtype=np.bool_)
-    if include:
-        kept &= _match_any("include", include, paths, may_miss)
-    if exclude:
-        kept &= ~_match_any("exclude", exclude, paths, may_miss)
+    if globs.include:
+        kept &= _match_any("include", globs.include, paths, globs.may_miss)
+    if globs.exclude:
+        kept &= ~_match_any("exclude", globs.exclude, paths, globs.may_miss)
     return kept
 
 

@@ -22,7 +22,10 @@ B: Final = 0.5
 
 
 def idf(documents: int, frequency: npt.NDArray[np.integer[Any]]) -> FloatArray:
-    """Return ln(1 + (n - df + .5) / (df + .5)) of terms in df, ``frequency``, of n documents."""
+    """Return BM25's IDF, ln(1 + (n - df + .5) / (df + .5)), of terms among n ``documents``.
+
+    ``frequency`` are the terms' document frequencies df.
+    """
     return np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
 
 
