@@ -191,3 +191,19 @@ def test_cited_sections_of_the_method_exist():
     citations = find_citations()
     assert len(citations) > 20
     assert [citation for citation in citations if citation[1] not in sections] == []
+
+
+SHAPE = re.compile(r"\((?=[A-Z])\w(?:\+\d)?,(?: (?:\w|\d{1,2})(?:\+\d)?)?(?:, \w)?\)")
+
+
+def test_letters_of_shapes_have_a_meaning():
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    known = set(re.findall(r"^\| (\w) \| ", page, re.M))
+    unknown = set()
+    paths = set((ROOT / "tosloc").rglob("*.py")) - set((ROOT / "tosloc/lab").rglob("*.py"))
+    for path in paths:
+        for shape in SHAPE.findall(path.read_text(encoding="utf-8")):
+            letters = set(re.findall("[A-Za-z]", shape))
+            if not letters <= known:
+                unknown.add((path.name, shape))
+    assert unknown == set()

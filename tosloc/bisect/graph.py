@@ -6,8 +6,6 @@ the commits that it contains remain, else only the others. The best commit to te
 the weight.
 
 Weights are integers, so that sums are exact and ties do not depend on the order of additions.
-
-Letters in shapes: C commits.
 """
 
 from __future__ import annotations
@@ -31,9 +29,9 @@ class CommitGraph:
     """Commits that may have introduced a fault, with their parents among them."""
 
     commits: Sequence[str]
-    """(C,) full ids, parents before children; the bad commit, which contains all, is the last."""
+    """(D,) full ids, parents before children; the bad commit, which contains all, is the last."""
     parents: Sequence[Sequence[int]]
-    """(C,) positions of each commit's parents in ``commits``, first parent first."""
+    """(D,) positions of each commit's parents in ``commits``, first parent first."""
 
     def __len__(self) -> int:
         return len(self.commits)
@@ -44,7 +42,7 @@ class CommitGraph:
         return {commit: position for position, commit in enumerate(self.commits)}
 
     def contained_weights(self, weights: LongArray) -> LongArray:
-        """Return (C,) the summed weights (C,) of each commit and its ancestors in the graph.
+        """Return (D,) the summed weights (D,) of each commit and its ancestors in the graph.
 
         As in git, only merges need more than an addition. The ancestors are sets of bits, which are
         dropped once all children of a commit are done.
@@ -106,7 +104,7 @@ def _sum_at_bits(bits: int, weights: LongArray) -> int:
 
 
 def scale_weights(weights: FloatArray) -> LongArray:
-    """Return weights (C,) as integers of at least 1 whose sum is about ``TOTAL_WEIGHT``."""
+    """Return weights (D,) as integers of at least 1 whose sum is about ``TOTAL_WEIGHT``."""
     scaled: LongArray = np.rint(weights * (TOTAL_WEIGHT / weights.sum())).astype(np.int64)
     return np.maximum(scaled, 1)
 
@@ -144,7 +142,7 @@ def _distances(number: int, places: Sequence[int]) -> FloatArray:
 
 
 def expected_runs(weights: LongArray) -> float:
-    """Return the mean number of tests that find the culprit, by the weights (C,) of the commits.
+    """Return the mean number of tests that find the culprit, by the weights (D,) of the commits.
 
     The commits count as a line in their order. The sum is over all splits that can happen: each
     costs one test for the weight of the commits that it splits.

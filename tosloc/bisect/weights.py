@@ -1,7 +1,4 @@
-"""How likely each commit of a range introduced the fault of a report.
-
-Letters in shapes: C commits.
-"""
+"""How likely each commit of a range introduced the fault of a report."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ def score_suspects(
 
 
 def weigh_commits(commits: Sequence[str], scores: Mapping[str, float]) -> FloatArray:
-    """Return (C,) the probability that each commit introduced the fault, summing to 1.
+    """Return (D,) the probability that each commit introduced the fault, summing to 1.
 
     It is the softmax of the scores of the suspects among the commits, and an even share of each
     commit. Without a suspect all commits are equal.

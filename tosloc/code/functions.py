@@ -48,38 +48,38 @@ _CLASS: Final = FUNCTION_KINDS.index("class")
 
 @dataclass
 class FunctionFacts:
-    """The functions and classes of one text, in order. N functions, T terms, Q pairs of both."""
+    """The functions and classes of one text, in order."""
 
     names: tuple[str, ...]
-    """(N,) qualified names, Class.method; overloads have the same name."""
+    """(J,) qualified names, Class.method; overloads have the same name."""
     kinds: npt.NDArray[np.uint8]
-    """(N,) positions in FUNCTION_KINDS."""
+    """(J,) positions in FUNCTION_KINDS."""
     starts: IntArray
-    """(N,) first lines, from 1."""
+    """(J,) first lines, from 1."""
     ends: IntArray
-    """(N,) last lines."""
+    """(J,) last lines."""
     terms: tuple[str, ...]
-    """(T,) distinct terms, sorted."""
+    """(V,) distinct terms, sorted."""
     offsets: LongArray
-    """(N + 1,) function n has the pairs ``offsets[n]:offsets[n + 1]``."""
+    """(J + 1,) function j has the pairs ``offsets[j]:offsets[j + 1]``."""
     places: IntArray
-    """(Q,) positions in ``terms``, ascending within a function."""
+    """(P,) positions in ``terms``, ascending within a function."""
     code: npt.NDArray[np.uint8]
-    """(Q,) how often the term occurs in the function's code and strings, at most 255."""
+    """(P,) how often the term occurs in the function's code and strings, at most 255."""
     comments: npt.NDArray[np.uint8]
-    """(Q,) how often it occurs in its comments and documentation, at most 255."""
+    """(P,) how often it occurs in its comments and documentation, at most 255."""
 
     def __len__(self) -> int:
         return len(self.names)
 
     @cached_property
     def rows(self) -> LongArray:
-        """(Q,) the function of each pair."""
+        """(P,) the function of each pair."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     @cached_property
     def lengths(self) -> FloatArray:
-        """(N,) number of terms of each function."""
+        """(J,) number of terms of each function."""
         counts = self.code.astype(np.float64) + self.comments
         return np.bincount(self.rows, weights=counts, minlength=len(self)).astype(
             np.float64, copy=False
@@ -91,12 +91,12 @@ class FunctionFacts:
 
     @cached_property
     def last_names(self) -> list[tuple[str, ...]]:
-        """(N,) the last two parts of each name; the first of them is "" if there is only one."""
+        """(J,) the last two parts of each name; the first of them is "" if there is only one."""
         return [tuple(f".{name}".split(".")[-2:]) for name in self.names]
 
     @cached_property
     def name_terms(self) -> list[tuple[str, ...]]:
-        """(N,) distinct terms of the last part of each name, in order."""
+        """(J,) distinct terms of the last part of each name, in order."""
         return [tuple(dict.fromkeys(identifier_terms(name))) for _, name in self.last_names]
 
 

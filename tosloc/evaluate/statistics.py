@@ -3,8 +3,6 @@
 Values are in order of report id, and every call draws from its own generator with a fixed seed, so
 that the same values give the same answer whatever the order of the lines they were read from. A
 statistic that is undefined for some values is None, never NaN.
-
-Letters in shapes: N reports, M columns of values, B resamples.
 """
 
 from __future__ import annotations
@@ -61,7 +59,7 @@ class Difference:
 
 
 def resampled_sums(values: FloatArray) -> FloatArray:
-    """Return (B, M) sums of the (N, M) values over N reports drawn with replacement.
+    """Return (Z, M) sums of the (R, M) values over R reports drawn with replacement.
 
     Each resample has the same reports for every column.
     """
@@ -81,7 +79,7 @@ def resampled_sums(values: FloatArray) -> FloatArray:
 
 
 def percentile_interval(samples: FloatArray) -> Interval:
-    """Return the middle 95 % of a statistic's (B,) values on resamples.
+    """Return the middle 95 % of a statistic's (Z,) values on resamples.
 
     Efron and Tibshirani 1993, chapter 13.
     """
@@ -90,7 +88,7 @@ def percentile_interval(samples: FloatArray) -> Interval:
 
 
 def mean_interval(values: FloatArray) -> Interval | None:
-    """Return the bootstrap interval of the mean of (N,) values.
+    """Return the bootstrap interval of the mean of (R,) values.
 
     It is None for fewer than two values, which say nothing about the spread.
     """
@@ -100,7 +98,7 @@ def mean_interval(values: FloatArray) -> Interval | None:
 
 
 def difference(a: FloatArray, b: FloatArray, *, yes_or_no: bool = False) -> Difference:
-    """Test how the (N,) values of ``b`` differ from those of ``a``.
+    """Test how the (R,) values of ``b`` differ from those of ``a``.
 
     With ``yes_or_no``, for values that are 1 or 0, McNemar's test is added. The bootstrap's p-value
     is the share of resamples whose mean difference, shifted so that no difference is expected, is
@@ -136,7 +134,7 @@ def difference(a: FloatArray, b: FloatArray, *, yes_or_no: bool = False) -> Diff
 
 
 def paired_t_test(a: FloatArray, b: FloatArray) -> tuple[float | None, float | None]:
-    """Return t and p of Student's t-test of two systems' (N,) values on the same reports.
+    """Return t and p of Student's t-test of two systems' (R,) values on the same reports.
 
     t is positive where ``b`` is larger. Without any difference t is 0 and p is 1. Both are None for
     fewer than two reports, and where all reports differ by the same amount, except for rounding.

@@ -33,22 +33,22 @@ NO_LIMITS: Final = HistoryLimits()
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """C commits, numbered so that parents come before their children, and else older ones first."""
+    """D commits, numbered so that parents come before their children, and else older ones first."""
 
-    ids: tuple[str, ...]  # (C,) full commit ids
+    ids: tuple[str, ...]  # (D,) full commit ids
     times: LongArray
-    """(C,) committer times, seconds since 1970, UTC. A child's can be earlier than its parent's."""
-    messages: tuple[str, ...]  # (C,) whole messages
-    parents: Sequence[Sequence[int]]  # (C,) numbers of each commit's parents, first parent first
+    """(D,) committer times, seconds since 1970, UTC. A child's can be earlier than its parent's."""
+    messages: tuple[str, ...]  # (D,) whole messages
+    parents: Sequence[Sequence[int]]  # (D,) numbers of each commit's parents, first parent first
     touched: Sequence[Sequence[int]]
-    """(C,) path numbers of the files that each commit touches, in path order; none for a merge."""
+    """(D,) path numbers of the files that each commit touches, in path order; none for a merge."""
     path_names: StringTable  # the repository's table of paths
     added: Sequence[Sequence[int]] = ()
-    """(C,) those of the touched files that each commit adds."""
+    """(D,) those of the touched files that each commit adds."""
     renames: Sequence[Sequence[tuple[int, int]]] = ()
-    """(C,) numbers of the old and the new path of each file that each commit moves."""
+    """(D,) numbers of the old and the new path of each file that each commit moves."""
     merged: Sequence[Sequence[int]] = ()
-    """(C,) files that differ between a merge and its first parent, if people can name the merge."""
+    """(D,) files that differ between a merge and its first parent, if people can name the merge."""
     large: frozenset[str] = frozenset()
     """Ids of the commits with a long message or many changes.
 
@@ -64,7 +64,7 @@ class History:
         return {commit_id: number for number, commit_id in enumerate(self.ids)}
 
     def ancestors(self, commit_id: str) -> BoolArray:
-        """Return a mask (C,) of a commit and its ancestors."""
+        """Return a mask (D,) of a commit and its ancestors."""
         number = self.index[commit_id]
         reached = [False] * len(self)
         reached[number] = True

@@ -1,8 +1,6 @@
 """How often a file that a report states is a fixed one, and what raising it changes.
 
 docs/method.md has the tables.
-
-Letters in shapes: F files.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 The files of each project are ranked by weights that never saw it, as ``tosloc lab pretrain`` leaves
 them. The functions of each project are judged by sign weights that never saw it, too.
-
-Letters in shapes: N functions of a report's first files, S signs.
 """
 
 from __future__ import annotations
@@ -51,16 +49,16 @@ class FunctionTable:
     """Signs of the functions of one report's first files."""
 
     signs: Float32Array
-    """(N, S) values in the order of ``SIGN_WEIGHTS``."""
+    """(J, K) values in the order of ``SIGN_WEIGHTS``."""
     name_ids: LongArray
-    """(N,) number of each function's full name; overloads share theirs."""
+    """(J,) number of each function's full name; overloads share theirs."""
     changed: BoolArray
-    """(N,) whether the fix changed the function."""
+    """(J,) whether the fix changed the function."""
     missing: int
     """Changed functions of other files, which no weights can find."""
 
     def ranks(self, weights: FloatArray) -> list[int]:
-        """Return the ranks of the changed functions, from 1, by weights (S,)."""
+        """Return the ranks of the changed functions, from 1, by weights (K,)."""
         order = np.argsort(-(self.signs @ weights), kind="stable")
         # Overloads count once, at the best of their ranks.
         _, first = np.unique(self.name_ids[order], return_index=True)
@@ -85,7 +83,7 @@ class FunctionQuality:
 def judge_functions(
     tables: Iterable[FunctionTable], weights: Sequence[FloatArray]
 ) -> FunctionQuality:
-    """Judge each table by its own weights (S,)."""
+    """Judge each table by its own weights (K,)."""
     hits: dict[int, list[bool]] = {depth: [] for depth in DEPTHS}
     reciprocal_ranks: list[float] = []
     for table, table_weights in zip(tables, weights, strict=True):
@@ -98,7 +96,7 @@ def judge_functions(
 
 
 def fit_signs(tables: Iterable[FunctionTable]) -> FloatArray:
-    """Return the weights (S,) of the signs that minimise stage one's listwise loss."""
+    """Return the weights (K,) of the signs that minimise stage one's listwise loss."""
     lists = []
     for table in tables:
         if table.changed.any() and not table.changed.all():

@@ -4,8 +4,6 @@ Every few reports of a project are asked in other projects of the same language 
 the opening of one of these projects' own reports. The answers give the signals of
 ``tosloc.rank.model.presence``, and whether the first file is right; abroad it never is. The model
 is measured on projects that it was not fitted to.
-
-Letters in shapes: N answers, S signals.
 """
 
 from __future__ import annotations
@@ -72,7 +70,7 @@ class Answer(NamedTuple):
     host: str
     """Project that was searched."""
     signals: Sequence[float]
-    """The signals (S,)."""
+    """The signals (K,)."""
     scores: Sequence[float]
     """Scores of the first files; none if the report distinguishes no files."""
     temperature: float
@@ -285,7 +283,7 @@ def measure_presence(answers: Sequence[Answer]) -> Presence:
 
 
 def _at_home(answers: Sequence[Answer]) -> BoolArray:
-    """Return (N,) whether each report was asked in its own repository."""
+    """Return (R,) whether each report was asked in its own repository."""
     return np.array([answer.project == answer.host for answer in answers], dtype=np.bool_)
 
 
@@ -307,7 +305,7 @@ def _fit(answers: Sequence[Answer], signals: FloatArray) -> PresenceModel:
 
 
 def _measure(answers: Sequence[Answer], first_shares: FloatArray) -> dict[str, float]:
-    """Return how well first shares (N,) tell home from abroad, and what they are at home."""
+    """Return how well first shares (R,) tell home from abroad, and what they are at home."""
     from scipy.stats import rankdata
 
     at_home = _at_home(answers)

@@ -8,8 +8,6 @@ Every commit before the report's opening is ranked; a truth that is no candidate
 Baselines: the commits of the first file, newest first, then those of the second file and so on; and
 BM25 over commits, whose texts are message and changed lines as in Locus (Wen, Wu, Cheung, ASE
 2016).
-
-Letters in shapes: C candidates, D commits, K features.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Stage two: the contract of rerankers, which score the first files of a ranking again.
-
-Letters in shapes: C candidates of a report.
-"""
+"""Stage two: the contract of rerankers, which score the first files of a ranking again."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@ The same run has the same bytes. The first line is the header, ``{"format": "tos
 with what produced the run. Lines ``{"first", "paths"}`` number paths from ``first`` on. A line
 ``{"report", "files", "scores"}`` is a ranking, best first, with files as such numbers; a line
 ``{"report", "files", "ranks"}`` says that only the ranks of these files are known.
-
-Letters in shapes: L files of a ranking.
 """
 
 from __future__ import annotations
@@ -50,15 +48,15 @@ class Order:
     """
 
     files: IntArray
-    """(L,) files, best first."""
+    """(F,) files, best first."""
     scores: FloatArray
-    """(L,) scores, never increasing; empty where only ranks are known."""
+    """(F,) scores, never increasing; empty where only ranks are known."""
     known_ranks: IntArray | None = None
-    """(L,) ranks where only these are known; None for a ranking, whose ranks are 1 to L."""
+    """(F,) ranks where only these are known; None for a ranking, whose ranks are 1 to F."""
 
     @property
     def ranks(self) -> IntArray:
-        """(L,) ranks of the files."""
+        """(F,) ranks of the files."""
         if self.known_ranks is not None:
             return self.known_ranks
         return np.arange(1, len(self.files) + 1, dtype=np.int32)

@@ -3,9 +3,6 @@
 A technique is given a ``BaselineQuery`` and returns a score for every file. It cannot see a fix
 that came later, nor the fix of the report itself, because ``BaselineQuery.as_of_opening`` has left
 them out (docs/method.md, section B.1.1).
-
-Shapes: B blobs of all versions, F files of a version, N paths of the repository, R labelled
-reports, C commits.
 """
 
 from __future__ import annotations
@@ -219,7 +216,7 @@ class BaselineQuery:
     known_reports: LongArray
     """Rows of ``fix_history``, ascending, of the reports that were fixed before the opening."""
     known_commits: BoolArray
-    """(C,) whether each commit of the history was made before the opening."""
+    """(D,) whether each commit of the history was made before the opening."""
 
     @classmethod
     def as_of_opening(

@@ -1,7 +1,4 @@
-"""Choose the lines of a file that show a reader why it answers the report.
-
-Letters in shapes: L lines of a file, T terms of the report.
-"""
+"""Choose the lines of a file that show a reader why it answers the report."""
 
 from __future__ import annotations
 

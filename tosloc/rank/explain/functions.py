@@ -1,8 +1,6 @@
 """Score the functions of the first files by a few weighted signs, the same for every project.
 
 docs/method.md, section 5, has the formula and what its weights were learned from.
-
-Letters in shapes: F files of the version, N functions of all given files.
 """
 
 from __future__ import annotations
@@ -130,7 +128,7 @@ def function_signs(
     scores: FloatArray,
     facts: Sequence[FunctionFacts],
 ) -> dict[str, FloatArray]:
-    """Return the values (N,) of each sign for the functions of some files, file after file.
+    """Return the values (J,) of each sign for the functions of some files, file after file.
 
     The arguments are those of ``score_functions``; the files have at least one function.
     """
@@ -168,7 +166,7 @@ def _raise_frames(values: FloatArray, frame: FloatArray) -> FloatArray:
 def _named_sign(
     facts: Sequence[FunctionFacts], names: Sequence[tuple[str, ...]], code: set[str]
 ) -> FloatArray:
-    """Return (N,) 1 / (1 + ln(functions with the same name)) for names that are written as code."""
+    """Return (J,) 1 / (1 + ln(functions with the same name)) for names that are written as code."""
     values = np.zeros(len(names))
     if not any(name in code for _, name in names):
         return values
@@ -221,7 +219,7 @@ def _is_class_with_method(facts: FunctionFacts, number: int, names: Sequence[str
 def _text_signs(
     query: Query, version: VersionIndex, facts: Sequence[FunctionFacts]
 ) -> dict[str, FloatArray]:
-    """Return the signs (N,) that depend on words: ``text``, ``own`` and ``size``."""
+    """Return the signs (J,) that depend on words: ``text``, ``own`` and ``size``."""
     weights: dict[str, float] = {}
     # A trace names all functions that it passes.
     query_weights = query.weights_without_trace
@@ -265,7 +263,7 @@ def _bm25(
 
 
 def function_bm25(report: BugReport, facts: Sequence[FunctionFacts]) -> FloatArray:
-    """Return BM25 (N,) of the functions of all files, the baseline of evaluations.
+    """Return BM25 (J,) of the functions of all files, the baseline of evaluations.
 
     Every function and class is a document. Summary and description are the query, with each word
     as often as it occurs there. The constants are the defaults of bm25s, k1 1.5 and b .75
@@ -320,7 +318,7 @@ def _named_traces(query: Query, version: VersionIndex) -> Iterator[list[_NamedPl
 def _frame_sign(
     query: Query, version: VersionIndex, files: Sequence[int], facts: Sequence[FunctionFacts]
 ) -> FloatArray:
-    """Return (N,) 1 / sqrt(rank) for a function that a frame names, or whose lines it is in.
+    """Return (J,) 1 / sqrt(rank) for a function that a frame names, or whose lines it is in.
 
     The rank is the frame's among those of its trace that are in a function of the files, innermost
     first. Lines count for links, and for frames without the name of a function.
@@ -384,7 +382,7 @@ def find_best_holder(
 
 
 def _is_listed(functions: FunctionFacts, listed: Sequence[Function]) -> BoolArray:
-    """Return (N,) whether each function of a file is among those that an answer lists."""
+    """Return (J,) whether each function of a file is among those that an answer lists."""
     keys = {(function.name, function.start) for function in listed}
     pairs = zip(functions.names, functions.starts.tolist(), strict=True)
     return np.array([pair in keys for pair in pairs], dtype=np.bool_)

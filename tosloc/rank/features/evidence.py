@@ -21,8 +21,6 @@ rank keep the order of their scores, which the strongest statement about each fi
 Statements never add up, because they often repeat each other.
 
 A new kind of statement is a row of ``KINDS``, and a line that yields it in ``find_statements``.
-
-Letters in shapes: F files of the version, N paths.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 The blobs of a block of consecutive versions are loaded and inverted once for all of its versions.
 Each finished block is a file; a second run goes on after the last one.
-
-Letters in shapes: F files of a version, K features.
 """
 
 from __future__ import annotations

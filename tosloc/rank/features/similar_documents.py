@@ -1,7 +1,4 @@
-"""The documents of the history, commit messages and fixed reports, that are similar to a report.
-
-Letters in shapes: N paths, D documents.
-"""
+"""The documents of the history, commit messages and fixed reports, that are similar to a report."""
 
 from __future__ import annotations
 

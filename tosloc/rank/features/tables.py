@@ -2,8 +2,6 @@
 
 The tables of a block of consecutive reports are one file. Rankers learn from tables and see no
 paths.
-
-Letters in shapes: K features, n rows.
 """
 
 from __future__ import annotations

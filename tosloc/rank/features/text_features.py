@@ -1,7 +1,4 @@
-"""Features computed from words (in files, paths, names and messages) and from the history.
-
-Letters in shapes: F files of the version, B blobs of its corpus, T terms, N paths, D documents.
-"""
+"""Features computed from words (in files, paths, names and messages) and from the history."""
 
 from __future__ import annotations
 

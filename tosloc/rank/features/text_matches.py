@@ -1,7 +1,4 @@
-"""The terms of a report in the texts of a version's files, and BM25 of any weights of them.
-
-Letters in shapes: F files, T terms of the query.
-"""
+"""The terms of a report in the texts of a version's files, and BM25 of any weights of them."""
 
 from __future__ import annotations
 

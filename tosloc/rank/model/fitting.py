@@ -1,6 +1,6 @@
 """Learn stage one: weights and rankers are fitted on train, every choice is made on validation.
 
-Test reports are never seen. Letters in shapes: R reports, n rows over all reports, K features.
+Test reports are never seen.
 """
 
 from __future__ import annotations

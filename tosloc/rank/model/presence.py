@@ -8,8 +8,6 @@ the version alone, not on the weights that rank, and none reads a file.
 
 The logistic model over these signals was fitted to reports that were asked in their own repository
 and in another one (``tosloc lab presence``, docs/evaluation.md).
-
-Letters in shapes: N reports, S signals.
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ class PresenceModel:
     With it, answers to reports of the project are on average as sure as without the model."""
 
     def probabilities(self, signals: FloatArray) -> FloatArray:
-        """Return (N,) probabilities for the signals (N, S) of reports."""
+        """Return (R,) probabilities for the signals (R, K) of reports."""
         weights = np.array([self.weights[name] for name in SIGNALS])
         return np.asarray(1 / (1 + np.exp(-(self.intercept + signals @ weights))))
 
@@ -82,7 +80,7 @@ def shipped_presence() -> PresenceModel:
 
 
 def presence_signals(context: QueryContext) -> FloatArray:
-    """Return (S,) the signals of a report and a version.
+    """Return (K,) the signals of a report and a version.
 
     Words count by their weight in the query and their IDF; a word that no file has counts most.
     ``best_score`` is the highest BM25 of a file, divided by the highest that any file could have.
@@ -160,7 +158,7 @@ def _share_of_path_words(context: QueryContext) -> float:
 def fit_presence(signals: FloatArray, at_home: BoolArray, counts: FloatArray) -> PresenceModel:
     """Return the logistic model that predicts best which reports are about the searched project.
 
-    ``signals`` (N, S) are those of the reports, ``counts`` (N,) how many reports each stands for.
+    ``signals`` (R, K) are those of the reports, ``counts`` (R,) how many reports each stands for.
     Half of each counts as if the project's name were not known.
     """
     from scipy.optimize import minimize

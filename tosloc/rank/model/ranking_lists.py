@@ -1,7 +1,4 @@
-"""Feature rows of many reports in one array: the input of every fit.
-
-Letters in shapes: R reports, K features, n rows.
-"""
+"""Feature rows of many reports in one array: the input of every fit."""
 
 from __future__ import annotations
 

@@ -11,8 +11,6 @@ A file gets at most three reasons, in the order of their use to a reader: first 
 itself points to (a stack frame, a name), then an earlier fix or commit, then shared words; others
 are for files that have none of these. A reason is only given if a feature of its kind lifted the
 file. Age, size, folder and common changes lift files, too, but are no reasons.
-
-Letters in shapes: F files, K features, T trees, k rows.
 """
 
 from __future__ import annotations
@@ -110,16 +108,16 @@ class Trees:
     """
 
     feature: IntArray
-    """(T, 15) feature of each split."""
+    """(Y, 15) feature of each split."""
     threshold: Float32Array
-    """(T, 15) values up to it go left.
+    """(Y, 15) values up to it go left.
 
     Thresholds are rounded down to single precision, which makes no difference for values in single
     precision."""
     left: npt.NDArray[np.uint16]
-    """(T, 15) the leaves on the left of each split, as bits; leaves count from left to right."""
+    """(Y, 15) the leaves on the left of each split, as bits; leaves count from left to right."""
     leaves: FloatArray
-    """(T, 16) value of each leaf."""
+    """(Y, 16) value of each leaf."""
 
     @classmethod
     def of_model(cls, model: Mapping[str, Any]) -> Self:
@@ -173,7 +171,7 @@ class Trees:
     def scores(self, rows: Float32Array) -> FloatArray:
         """Return (k,) the summed values of the leaves that each of the rows (k, K) reaches."""
         goes_left = rows.T.take(self.feature, axis=0) <= self.threshold[..., None]
-        # Leaves (T, 15, k) that each split leaves over: all of them if the row goes left, else
+        # Leaves (Y, 15, k) that each split leaves over: all of them if the row goes left, else
         # those that are not on its left.
         left_over = ~self.left[..., None] | (goes_left * _ALL_LEAVES)
         remaining = np.bitwise_and.reduce(left_over, axis=1)

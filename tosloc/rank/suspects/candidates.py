@@ -3,8 +3,6 @@
 They came before the report was opened, the searched version contains them, and they are within the
 bounds that the report states. Commits that only format code are left out. The patches of the
 leading candidates are read, newest first, and show which commit last wrote each line of the files.
-
-Letters in shapes: C candidates, H files of the answer, K features.
 """
 
 from __future__ import annotations
@@ -62,7 +60,7 @@ class Candidates:
     features: FloatArray
     """(C, K) in the order of ``FEATURES``."""
     files: list[FileLines]
-    """(H,) the files of the answer that were searched."""
+    """(F,) the files of the answer that were searched."""
     patches: dict[str, list[FilePatch]]
     """Commit -> its changes of the files, under their present paths, if they were read."""
     terms: dict[str, float] = field(default_factory=dict)
@@ -130,7 +128,7 @@ def _remove(candidates: Candidates, commits: Collection[str]) -> None:
 
 
 def file_shares(hits: Sequence[Hit]) -> FloatArray:
-    """Return (H,) how likely each file is, summing to 1: mostly its share, if it has one."""
+    """Return (F,) how likely each file is, summing to 1: mostly its share, if it has one."""
     by_rank: FloatArray = 1.0 / np.arange(1, len(hits) + 1)
     by_rank /= by_rank.sum()
     shares = np.array([hit.share for hit in hits])

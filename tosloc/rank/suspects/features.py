@@ -1,8 +1,6 @@
 """Features of commits that may have introduced the fault of a report, and their weights.
 
 docs/method.md, section 6, describes them.
-
-Letters in shapes: C candidates, T terms.
 """
 
 from __future__ import annotations

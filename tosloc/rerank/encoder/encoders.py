@@ -1,7 +1,6 @@
 """Any Hugging Face encoder with its tokenizer: texts become pieces, and each piece one vector.
 
-A piece is a number of tokens that are read at once. Letters in shapes: S pieces, L tokens of the
-longest piece, n chunks of a file, d width of the encoder.
+A piece is a number of tokens that are read at once.
 """
 
 from __future__ import annotations
@@ -308,7 +307,7 @@ class ChunkReader:
     def vectors(
         self, blobs: Sequence[str], path: Path, progress: Progress = ignore_progress
     ) -> dict[str, Float16Array]:
-        """Return (n, d) chunk vectors of each blob, in half precision.
+        """Return (U, d) chunk vectors of each blob, in half precision.
 
         Vectors that the store in the file ``path`` lacks are computed and stored. Several processes
         may use the file at once. ``blobs`` must be distinct. Raises StoreError.

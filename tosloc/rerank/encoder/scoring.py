@@ -1,8 +1,4 @@
-"""The model that scores a report's candidates: encoders, a scoring head over them, and the loss.
-
-Letters in shapes: C candidates of a report, N chunks of the longest file, U chunks of all its
-files, d width.
-"""
+"""The model that scores a report's candidates: encoders, a scoring head over them, and the loss."""
 
 from __future__ import annotations
 
@@ -25,7 +21,7 @@ from tosloc.rerank.encoder.encoders import Encoder, Piece
 from tosloc.rerank.encoder.precision import computes_in_float16
 
 Chunks: TypeAlias = Float16Array | list[Piece]
-"""(n, d) vectors of the chunks of a file or report, or their tokens where the encoder learns."""
+"""(U, d) vectors of the chunks of a file or report, or their tokens where the encoder learns."""
 
 ADAPTER_RANK: Final = 64
 """Rank of the layers learned over the encoders' vectors (docs/results.md, the encoder)."""
@@ -61,13 +57,13 @@ class ChunkPooling(nn.Module):
         super().__init__()
         self.weight = nn.Linear(width, 1)
 
-    def forward(self, chunks_CNd: Tensor, real_CN: Tensor) -> Tensor:
+    def forward(self, chunks_CLd: Tensor, real_CL: Tensor) -> Tensor:
         """Return (C, d) vectors of files; that of a file without any real chunk is 0."""
-        logits_CN = self.weight(functional.normalize(chunks_CNd, dim=-1)).squeeze(-1)
+        logits_CL = self.weight(functional.normalize(chunks_CLd, dim=-1)).squeeze(-1)
         # Minus infinity would make the softmax of a file without chunks undefined.
-        logits_CN = logits_CN.masked_fill(~real_CN, torch.finfo(logits_CN.dtype).min)
-        share_CN1: Tensor = (logits_CN.softmax(-1) * real_CN).unsqueeze(-1)
-        return (share_CN1 * chunks_CNd).sum(-2)
+        logits_CL = logits_CL.masked_fill(~real_CL, torch.finfo(logits_CL.dtype).min)
+        share_CL1: Tensor = (logits_CL.softmax(-1) * real_CL).unsqueeze(-1)
+        return (share_CL1 * chunks_CLd).sum(-2)
 
 
 def make_adapter(width: int) -> nn.Sequential:
@@ -100,18 +96,18 @@ class ScoringHead(nn.Module):
         if isinstance(self.pooling, ChunkPooling):
             nn.init.zeros_(self.pooling.weight.weight)
 
-    def forward(self, report_d: Tensor, chunks_CNd: Tensor, real_CN: Tensor) -> Tensor:
-        """Return (C,) scores; ``real_CN`` marks chunks that are not padding."""
+    def forward(self, report_d: Tensor, chunks_CLd: Tensor, real_CL: Tensor) -> Tensor:
+        """Return (C,) scores; ``real_CL`` marks chunks that are not padding."""
         if self.scale is None:
-            return self.pooling(chunks_CNd, real_CN) @ report_d  # type: ignore[no-any-return]
+            return self.pooling(chunks_CLd, real_CL) @ report_d  # type: ignore[no-any-return]
         report_adapter, code_adapter = self.adapters
         report_d = report_d + report_adapter(report_d)
-        chunks_CNd = chunks_CNd + code_adapter(chunks_CNd)
+        chunks_CLd = chunks_CLd + code_adapter(chunks_CLd)
         report_d = functional.normalize(report_d, dim=-1)
-        cosine_CN = functional.normalize(chunks_CNd, dim=-1) @ report_d
-        best_C = cosine_CN.masked_fill(~real_CN, torch.finfo(cosine_CN.dtype).min).amax(-1)
-        best_C = best_C.where(real_CN.any(-1), torch.zeros_like(best_C))
-        files_Cd = functional.normalize(self.pooling(chunks_CNd, real_CN), dim=-1)
+        cosine_CL = functional.normalize(chunks_CLd, dim=-1) @ report_d
+        best_C = cosine_CL.masked_fill(~real_CL, torch.finfo(cosine_CL.dtype).min).amax(-1)
+        best_C = best_C.where(real_CL.any(-1), torch.zeros_like(best_C))
+        files_Cd = functional.normalize(self.pooling(chunks_CLd, real_CL), dim=-1)
         return torch.stack((files_Cd @ report_d, best_C), -1) @ self.scale
 
 
@@ -165,14 +161,14 @@ class RerankingModel(nn.Module):
         chunks_Ud = self._encode(self.code, files)
         sizes_C = torch.tensor([len(file) for file in files], device=chunks_Ud.device)
         longest = max(1, *(len(file) for file in files))
-        real_CN = torch.arange(longest, device=chunks_Ud.device) < sizes_C.unsqueeze(-1)
-        chunks_CNd = chunks_Ud.new_zeros((*real_CN.shape, self.code.width))
-        chunks_CNd[real_CN] = chunks_Ud
-        if computes_in_float16(chunks_CNd.device):
+        real_CL = torch.arange(longest, device=chunks_Ud.device) < sizes_C.unsqueeze(-1)
+        chunks_CLd = chunks_Ud.new_zeros((*real_CL.shape, self.code.width))
+        chunks_CLd[real_CL] = chunks_Ud
+        if computes_in_float16(chunks_CLd.device):
             # A dot product of encoders' vectors can exceed 65,504, the largest float16.
-            with torch.autocast(chunks_CNd.device.type, enabled=False):
-                return self.head(report_d.float(), chunks_CNd.float(), real_CN)  # type: ignore[no-any-return]
-        return self.head(report_d, chunks_CNd, real_CN)  # type: ignore[no-any-return]
+            with torch.autocast(chunks_CLd.device.type, enabled=False):
+                return self.head(report_d.float(), chunks_CLd.float(), real_CL)  # type: ignore[no-any-return]
+        return self.head(report_d, chunks_CLd, real_CL)  # type: ignore[no-any-return]
 
     def _encode(self, encoder: Encoder, texts: Sequence[Chunks]) -> Tensor:
         """Return (U, d) vectors of the chunks of all texts, one text after the other.

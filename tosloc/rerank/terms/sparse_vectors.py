@@ -2,9 +2,6 @@
 
 A vocabulary has the terms that count and how rare they are. The dual encoder compares a report on
 one side with a file's content and history on the other.
-
-Letters in shapes: V terms, W terms of a table of facts, n texts, C candidates of a report, D
-documents of the history, d width.
 """
 
 from __future__ import annotations
@@ -131,7 +128,7 @@ class Vocabulary:
         return {term: number for number, term in enumerate(self.terms)}
 
     def term_ids(self, terms: Sequence[str]) -> IntArray:
-        """Return (W,) the number of each term, -1 for those that do not count."""
+        """Return (T,) the number of each term, -1 for those that do not count."""
         return np.array([self.id_by_term.get(term, -1) for term in terms], dtype=np.int32)
 
 

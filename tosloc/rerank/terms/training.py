@@ -1,8 +1,4 @@
-"""Training of the dual encoder: a softmax over each report's own candidates, on top of stage one.
-
-Letters in shapes: R reports, B reports of a step, N candidates of all of them, C candidates of one,
-V terms, d width.
-"""
+"""Training of the dual encoder: a softmax over a report's own candidates, on top of stage one."""
 
 from __future__ import annotations
 
@@ -62,7 +58,7 @@ class TrainingData:
     def take(
         self, side: str, reports: LongArray, positions: Sequence[LongArray]
     ) -> sparse.csr_array:
-        """Return (N, V) vectors of candidates on a side, one report after the other.
+        """Return (n, V) vectors of candidates on a side, one report after the other.
 
         ``reports`` are numbers of reports; ``positions`` has for each those of its candidates.
         """
@@ -207,17 +203,17 @@ def _loss(
         scores.append(candidates.scores[positions])
         fixed.append(candidates.fixed[positions])
     sizes = [len(positions) for positions in drawn]
-    report_of_candidate_N = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
-    score_N = torch.from_numpy(np.concatenate(scores)).float()
-    fixed_N = torch.from_numpy(np.concatenate(fixed))
-    report_Bd = _encode(tables["report"], data.reports[reports], generator)
+    report_of_candidate_n = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
+    score_n = torch.from_numpy(np.concatenate(scores)).float()
+    fixed_n = torch.from_numpy(np.concatenate(fixed))
+    report_Rd = _encode(tables["report"], data.reports[reports], generator)
     for side in FILE_SIDES:
-        file_Nd = _encode(tables[side], data.take(side, reports, drawn), generator)
-        cosine_N = (report_Bd[report_of_candidate_N] * file_Nd).sum(dim=-1)
-        score_N = score_N + gains[side] * cosine_N
+        file_nd = _encode(tables[side], data.take(side, reports, drawn), generator)
+        cosine_n = (report_Rd[report_of_candidate_n] * file_nd).sum(dim=-1)
+        score_n = score_n + gains[side] * cosine_n
     log_likelihoods = []
     for score_C, fixed_C in zip(
-        torch.split(score_N, sizes), torch.split(fixed_N, sizes), strict=True
+        torch.split(score_n, sizes), torch.split(fixed_n, sizes), strict=True
     ):
         log_likelihoods.append(score_C.log_softmax(dim=0)[fixed_C].mean())
     return -torch.stack(log_likelihoods).mean()

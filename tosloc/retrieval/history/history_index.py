@@ -1,7 +1,6 @@
 """A repository's commits and labelled reports as documents, and values of its files as of a time.
 
-Nothing later than the report's opening is used. Letters in shapes: D documents, E (document, group)
-pairs, G groups, N paths, T terms.
+Nothing later than the report's opening is used.
 """
 
 from __future__ import annotations

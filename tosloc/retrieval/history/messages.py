@@ -2,8 +2,6 @@
 
 A message is a run of words in one line of the report. Each two neighbours in it are neighbours in a
 literal of the file, or have a format field between them there and the value here.
-
-Letters in shapes: W words of the report, N pairs of them, M matches of a pair and a blob, B blobs.
 """
 
 from __future__ import annotations
@@ -71,13 +69,13 @@ class _Matches(NamedTuple):
     """Pairs of the report that blobs of the version have."""
 
     rows: LongArray
-    """(M,) the blob."""
+    """(P,) the blob."""
     first: LongArray
-    """(M,) position of the pair's first word."""
+    """(P,) position of the pair's first word."""
     last: LongArray
-    """(M,) position of its last word."""
+    """(P,) position of its last word."""
     gains: FloatArray
-    """(M,) its IDF."""
+    """(P,) its IDF."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +83,15 @@ class _PlainRuns:
     """The R longest runs of neighbours, ascending by blob, then by position."""
 
     rows: LongArray
-    """(R,) the blob."""
+    """(n,) the blob."""
     first: LongArray
-    """(R,) position of the first word."""
+    """(n,) position of the first word."""
     last: LongArray
-    """(R,) position of the last word."""
+    """(n,) position of the last word."""
     gains: FloatArray
-    """(R,) summed IDF of the pairs."""
+    """(n,) summed IDF of the pairs."""
     rarest: FloatArray
-    """(R,) largest IDF of a pair."""
+    """(n,) largest IDF of a pair."""
 
     @classmethod
     def join(cls, matches: _Matches) -> _PlainRuns:
@@ -256,7 +254,7 @@ def _match(
     view: VersionTexts,
     most_files: int | None = None,
 ) -> _Matches:
-    """Return the matches of pairs (N,) that no more than ``most_files`` files have."""
+    """Return the matches of pairs (T,) that no more than ``most_files`` files have."""
     corpus = view.corpus
     starts = np.searchsorted(corpus.literal_pairs, keys, side="left")
     sizes = np.searchsorted(corpus.literal_pairs, keys, side="right") - starts

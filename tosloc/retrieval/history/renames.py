@@ -1,7 +1,4 @@
-"""Renames of files, and the history as of a time with every file under its present path.
-
-Letters in shapes: R renames, A additions, D documents, E (document, file) pairs.
-"""
+"""Renames of files, and the history as of a time with every file under its present path."""
 
 from __future__ import annotations
 
@@ -45,13 +42,13 @@ class Renames:
     """
 
     commits: LongArray
-    """(R,) number of each rename's commit in the history, never decreasing."""
+    """(n,) number of each rename's commit in the history, never decreasing."""
     times: LongArray
-    """(R,) committer time of that commit, in seconds since 1970."""
+    """(n,) committer time of that commit, in seconds since 1970."""
     old: IntArray
-    """(R,) number of the path before."""
+    """(n,) number of the path before."""
     new: IntArray
-    """(R,) number of the path afterwards."""
+    """(n,) number of the path afterwards."""
     add_commits: LongArray
     """(A,) number of the commit that adds a path, never decreasing."""
     add_times: LongArray
@@ -156,9 +153,9 @@ class TracedPaths(NamedTuple):
     present: IntArray
     """(E,) number of the path that each file has now."""
     kept_pairs: LongArray
-    """(X,) pairs that count for an earlier path, too, because it was added again."""
+    """(n,) pairs that count for an earlier path, too, because it was added again."""
     kept_paths: IntArray
-    """(X,) number of that path."""
+    """(n,) number of that path."""
 
 
 class _RenameSearch:

@@ -1,7 +1,4 @@
-"""What paths show by themselves: words of folders and file names, tests, and files that are meant.
-
-Letters in shapes: N paths known to the table, F files of a version, P postings, V path terms.
-"""
+"""What paths show: words of folders and file names, tests, and the files that are meant."""
 
 from __future__ import annotations
 

@@ -6,9 +6,6 @@ Zaragoza 2009, equations 3.15 and 3.22).
 rVSM, the revised vector space model of BugLocator as the paper uses it (docs/method.md, section 2,
 feature 1): w(t, d) = (1 + ln tf) ln(N / df_t), vectors of length 1; TextSimilarity = cos x
 1 / (1 + exp(-lambda norm(#terms))). N and df are those of the searched version.
-
-Letters in shapes: B blobs, F files, R rows, T terms of the query, V terms of a vocabulary, P
-postings.
 """
 
 from __future__ import annotations
@@ -133,7 +130,7 @@ class Hits:
         self._saturated: dict[Formula, Fractions] = {}
 
     def scores(self, formula: Formula, weights: FloatArray) -> FloatArray:
-        """Return (R,) the sum over terms of weight (T,) x IDF x saturated frequency."""
+        """Return (n,) the sum over terms of weight (T,) x IDF x saturated frequency."""
         selection = self.selection
         if formula not in self._saturated:
             self._saturated[formula] = formula(self.view, selection.values, selection.rows)

@@ -1,8 +1,4 @@
-"""Facts of many blobs as arrays, their inverted lists, and a version as a selection of them.
-
-Letters in shapes: B blobs, V distinct terms, P (blob, term) postings, C chunks, Q (chunk, term)
-postings, L (blob, pair of words in a literal) postings, F files of a version, T selected terms.
-"""
+"""Facts of many blobs as arrays, their inverted lists, and a version as a selection of them."""
 
 from __future__ import annotations
 
@@ -78,9 +74,9 @@ class Corpus(Remembering):
     file_class: ClassArray
     """(B,) class that the text of each blob shows, see ``classify_content``."""
     literal_pairs: PairKeys
-    """(L,) keys of pairs of words in string literals, ascending; see ``tosloc.code.literals``."""
+    """(X,) keys of pairs of words in string literals, ascending; see ``tosloc.code.literals``."""
     literal_rows: IntArray
-    """(L,) blob of each, ascending within a key."""
+    """(X,) blob of each, ascending within a key."""
     lengths: FloatArray
     """(B, 7) number of terms of each blob by field, then in all of its text."""
 
@@ -186,7 +182,7 @@ class Corpus(Remembering):
 
 
 def _sort_pairs(keys: PairKeys, rows: IntArray) -> tuple[PairKeys, IntArray]:
-    """Return keys (L,) in ascending order with their rows; equal keys keep their order."""
+    """Return keys (X,) in ascending order with their rows; equal keys keep their order."""
     order = np.argsort(keys, kind="stable")
     return keys[order], rows[order]
 

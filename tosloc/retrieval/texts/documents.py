@@ -1,8 +1,4 @@
-"""Dated texts about files: commit messages and fixed reports, and the files that each touched.
-
-Letters in shapes: D documents, V terms, P (document, term) pairs, E (document, file) pairs, N
-paths, T terms of a query.
-"""
+"""Dated texts about files: commit messages and fixed reports, and the files that each touched."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Inverted lists as flat arrays: the rows (files, chunks, documents) in which each term occurs.
-
-Letters in shapes: V terms of the lists, T selected terms, P postings.
-"""
+"""Inverted lists as flat arrays: the rows (files, chunks, documents) in which each term occurs."""
 
 from __future__ import annotations
 
