@@ -383,14 +383,14 @@ def test_build_script_with_the_name_of_the_app_is_not_first(answer_to):
 
 def test_sibling_of_the_first_file_is_among_the_other_files(answer_to):
     files = {
-        "PreviewPane.ui": '<ui><widget class="QLabel" name="secret"/></ui>\n',
+        "PreviewPane.html": '<ui><widget class="QLabel" name="secret"/></ui>\n',
         "PreviewPane.cpp": "void PreviewPane::reveal() { m_ui->secret->setText(text()); }\n",
         "PreviewPane.h": "class PreviewPane { void reveal(); };\n",
         **{f"notes{n}.xml": f"password text preview hidden linux {n}\n" for n in range(3)},
     }
     answer = answer_to(files, "Text in the preview pane is cut off\nHidden password on Linux.\n")
     assert paths(answer)[0] == "PreviewPane.cpp"
-    assert answer.others[0].path == "PreviewPane.ui"
+    assert answer.others[0].path == "PreviewPane.html"
     assert (
         answer.others[0].why[0].text == "In the same folder as PreviewPane.cpp, with the same name"
     )

@@ -24,6 +24,7 @@ SAMPLES = {
     "PHP": "#0 /app/src/Cart.php(12): Shop\\Cart->total()",
     "Ruby": "app/cart.rb:12:in `total': no key",
     "Elixir": "    (shop 0.1.0) lib/cart.ex:12: Shop.Cart.total/1",
+    "Terraform": '  on cart.tf line 12, in resource "aws_lambda_function" "total":',
     "Dart": "#0      Cart.total (package:shop/cart.dart:12:5)",
     "Julia": "  [2] total(x::Vector{Int64})\n    @ Shop ~/shop/src/cart.jl:12",
     "Lua": "\tsrc/cart.lua:12: in function 'total'",

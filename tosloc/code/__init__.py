@@ -2,5 +2,5 @@
 
 It imports core.
 
-Modules for other packages: facts, functions, languages, literals, text.
+Modules for other packages: facts, functions, languages, literals, notebooks, text.
 """

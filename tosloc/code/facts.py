@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from tosloc.code.languages import FIELDS, get_language, language_name
 from tosloc.code.literals import PairKeys, find_literal_pairs
+from tosloc.code.notebooks import readable_text
 from tosloc.code.parse import MAX_PARSED_BYTES, Captures, Outline, Span, capture_nodes, lex
 from tosloc.code.text import identifier_terms
 from tosloc.core.arrays import IntArray, LongArray
@@ -95,8 +96,9 @@ def analyse(text: str, path: str, *, parse: bool = True, lizard: bool = False) -
     ``parse=False`` only regular expressions are used, for a text that brings a parser down. Without
     ``lizard``, which takes long, complexity is 0.
     """
-    source = text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace")
+    text = readable_text(text.replace("\r\n", "\n").replace("\r", "\n"), path)
     language = get_language(language_name(path))
+    source = text.encode("utf-8", "replace")
     outline = outline_source(source, language.name, parse=parse)
     facts = _count_terms(source, outline)
     facts.literal_pairs = find_literal_pairs(source, outline.spans)

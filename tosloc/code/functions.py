@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from tosloc.code.languages import get_language, language_name
 from tosloc.code.names import dotted_name as dotted_name  # for other packages
+from tosloc.code.notebooks import readable_text
 from tosloc.code.text import identifier_terms
 from tosloc.code.text import terms as terms_of
 from tosloc.core.arrays import FloatArray, IntArray, LongArray
@@ -139,7 +140,7 @@ def find_functions(text: str, path: str) -> FunctionFacts:
     (('A', 'A.size'), [1, 2], [4, 4])
     """
     language = get_language(language_name(path))
-    source = text.encode("utf-8", "replace")
+    source = readable_text(text, path).encode("utf-8", "replace")
     if not language.grammar:
         return NO_FUNCTIONS
     # Known functions need no parser, so these are imported here.

@@ -14,9 +14,9 @@ FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
 
 The first three are the whole text. The others are declared names, which are also in ``code``.
 """
-FACTS_VERSION: Final = 6
+FACTS_VERSION: Final = 7
 """Raise it whenever tosloc.code.facts computes something else, or a text gets another class."""
-FUNCTIONS_VERSION: Final = "functions3"
+FUNCTIONS_VERSION: Final = "functions4"
 """Raise it whenever tosloc.code.functions computes something else."""
 
 
@@ -28,8 +28,9 @@ class Language:
     ) -> None:
         """Describe a language.
 
-        ``suffixes`` are without dots. ``style`` is that of the lexer that separates comments and
-        strings: a key of ``parse.STYLES``. ``grammar`` is the module of a tree-sitter grammar and,
+        ``suffixes`` are without dots; one with a capital is the end of a name without suffix, such
+        as Makefile. ``style`` is that of the lexer that separates comments and strings: a key of
+        ``parse.STYLES``. ``grammar`` is the module of a tree-sitter grammar and,
         unless that is called ``language``, its function; "" if the lexer reads the files. The
         queries over the trees are in ``queries/``, in a file named like the module without
         ``tree_sitter_``. ``lizard`` is the suffix under which lizard reads the files; "" stands for
@@ -38,7 +39,9 @@ class Language:
         self.name = name
         self.style = style
         self.grammar = grammar
-        self.suffixes = tuple(f".{suffix}" for suffix in suffixes.split())
+        self.suffixes = tuple(
+            f".{suffix}" if suffix.islower() else suffix.lower() for suffix in suffixes.split()
+        )
         self.lizard = self.suffixes[0] if lizard == "" else lizard
         self.has_scripts = style == "markup" and grammar != ""
         """Whether the files are pages whose scripts are parsed; the grammar is that of scripts."""
@@ -47,6 +50,9 @@ class Language:
 _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
     ("java", "java", "c", "tree_sitter_java"),
     ("python", "py pyi pyw", "hash", "tree_sitter_python"),
+    ("notebook", "ipynb", "hash", "tree_sitter_python", ".py"),
+    ("starlark", "bzl star Tiltfile", "hash", "tree_sitter_python", ".py"),
+    ("hcl", "tf tofu hcl tfvars", "hcl", "tree_sitter_hcl"),
     ("javascript", "js mjs cjs", "c", "tree_sitter_javascript"),
     ("jsx", "jsx", "c", "tree_sitter_javascript"),
     ("c", "c", "c", "tree_sitter_c"),
@@ -62,12 +68,12 @@ _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
     ("tsx", "tsx", "c", "tree_sitter_typescript language_tsx"),
     ("kotlin", "kt kts", "c", "tree_sitter_kotlin"),
     ("scala", "scala sc", "c", "tree_sitter_scala"),
-    ("groovy", "groovy gradle", "c", "", ".java"),
+    ("groovy", "groovy gradle Jenkinsfile", "c", "", ".java"),
     ("swift", "swift", "c", "tree_sitter_swift"),
     ("rust", "rs", "c", "tree_sitter_rust"),
     ("objc", "m mm", "c"),
     ("php", "php phtml", "c", "tree_sitter_php language_php"),
-    ("ruby", "rb rake", "hash", "tree_sitter_ruby"),
+    ("ruby", "rb rake Rakefile Vagrantfile", "hash", "tree_sitter_ruby"),
     ("perl", "pl pm t", "hash"),
     ("lua", "lua", "dash"),
     ("r", "r", "hash"),
@@ -84,22 +90,38 @@ _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
     ("d", "d", "c", "", ".c"),
     (
         "clike",
-        "aj proto thrift idl jj jjt javacc g g4 glsl vert frag comp geom hlsl metal cl v sv",
+        "aj proto thrift idl jj jjt javacc g g4 y yy l ll glsl vert frag comp geom hlsl metal wgsl"
+        " cl v sv qml bicep prisma cue jsonnet libsonnet vala odin re res dts dtsi",
         "c",
         "",
         ".c",
     ),
-    ("shell", "sh bash zsh ksh", "hash"),
+    ("shell", "sh bash zsh ksh bats", "hash"),
     ("powershell", "ps1 psm1", "hash"),
-    ("hash", "ex exs jl nim cr coffee tcl awk cmake mk", "hash"),
+    ("hash", "ex exs jl nim cr coffee tcl awk cmake mk fish nu graphql gql rego", "hash"),
+    ("nix", "nix", "nix"),
+    ("style", "css scss sass less pcss styl", "style"),
     ("cython", "pyx pxd pxi", "hash"),
     ("haskell", "hs lhs elm ada adb ads vhd vhdl", "dash"),
     ("lisp", "clj cljs cljc lisp lsp el scm rkt s asm", "semicolon"),
     ("basic", "vb bas vbs", "apostrophe"),
     ("pascal", "pas pp dpr", "c"),
     ("fsharp", "fs fsi fsx ml mli", "c"),
-    ("page", "jsp jspx jspf tag tagx jsf asp aspx cshtml erb ejs ftl vm mustache hbs", "markup"),
+    (
+        "page",
+        "jsp jspx jspf tag tagx jsf asp aspx cshtml razor erb ejs ftl vm mustache hbs handlebars"
+        " j2 jinja jinja2 twig liquid njk tpl tmpl gotmpl template haml slim pug jade eex leex heex"
+        " ui xaml axaml",
+        "markup",
+    ),
     ("markup", "xml xsd xsl xslt html htm xhtml svg tld wsdl md", "markup", "", None),
+    (
+        "build",
+        "Makefile CMakeLists.txt Meson.build Dockerfile dockerfile Containerfile Gemfile bazel",
+        "hash",
+        "",
+        None,
+    ),
     ("settings", "properties ini cfg conf toml yml yaml", "hash", "", None),
 )
 """Arguments of ``Language``."""
@@ -109,7 +131,10 @@ _TEXT: Final = Language("text", "", "plain", lizard=None)
 LANGUAGE_BY_SUFFIX: Final[dict[str, str]] = {
     suffix: language.name for language in _LANGUAGES.values() for suffix in language.suffixes
 }
-"""Language by lower-case suffix with its dot; any other suffix is "text"."""
+"""Language by lower-case suffix with its dot, or by the name of a file without a suffix of its own.
+
+Any other suffix is "text"."""
+_NAMES: Final = tuple(suffix for suffix in LANGUAGE_BY_SUFFIX if not suffix.startswith("."))
 
 SOURCE_SUFFIXES: Final[frozenset[str]] = frozenset(
     suffix
@@ -119,24 +144,66 @@ SOURCE_SUFFIXES: Final[frozenset[str]] = frozenset(
 )
 """Suffixes of source code: files with them are the search space."""
 
-OTHER_SUFFIXES: Final[frozenset[str]] = frozenset(
-    f".{suffix}"
-    for suffix in """xml xsd xsl xslt html htm xhtml tld wsdl properties ini cfg conf toml yml yaml
-    json css scss sass less jinja jinja2 j2 tmpl tpl template twig liquid haml pug jade
-    gotmpl""".split()
-) | {"dockerfile", "makefile"}
-"""Endings of templates, styles and configuration, which are searched apart from sources."""
+OTHER_KINDS: Final = {
+    kind: tuple(suffixes.split())
+    for kind, suffixes in {
+        "YAML": ".yml .yaml",
+        "HTML": ".html .htm .xhtml",
+        "XML": ".xml .xsd .xsl .xslt .tld .wsdl",
+        "settings": ".properties .ini .cfg .conf .toml",
+        "build scripts": "makefile dockerfile .dockerfile containerfile cmakelists.txt meson.build"
+        " gemfile .bazel",
+        "JSON": ".json",
+    }.items()
+}
+"""Endings of the kinds of pages and configuration, by the name of the kind.
+
+They are searched apart from sources, unless a project is made of them."""
+DATA_KIND: Final = "JSON"
+"""A kind that is data more often than configuration: no project with sources is made of it."""
+KIND_BY_SUFFIX: Final = {
+    suffix: kind for kind, suffixes in OTHER_KINDS.items() for suffix in suffixes
+}
+"""The kind of each of these endings."""
+OTHER_SUFFIXES: Final[frozenset[str]] = frozenset(KIND_BY_SUFFIX)
+"""Endings of all these kinds."""
 
 
 def language_name(path: str) -> str:
-    """Return the name of the language of a path or suffix, by what follows its last dot.
+    """Return the name of the language of a path or suffix.
 
-    Upper and lower case are the same.
+    What follows the last dot decides, or the name of a file such as Makefile. Upper and lower case
+    are the same.
 
     >>> language_name("a/B.Java"), language_name(".H"), language_name("a.java/Makefile")
-    ('java', 'cpp', 'text')
+    ('java', 'cpp', 'build')
+    >>> language_name("a.java/LICENSE")
+    'text'
     """
-    return LANGUAGE_BY_SUFFIX.get(path[path.rfind(".") :].lower(), "text")
+    lowered = path.lower()
+    by_suffix = LANGUAGE_BY_SUFFIX.get(lowered[lowered.rfind(".") :])
+    if by_suffix is not None:
+        return by_suffix
+    for name in _NAMES:
+        if lowered.endswith(name):
+            return LANGUAGE_BY_SUFFIX[name]
+    return "text"
+
+
+def other_kind(path: str) -> str | None:
+    """Return the kind of a page or of configuration, by its path; None for any other file.
+
+    >>> other_kind("ci/main.YML"), other_kind("app/Dockerfile"), other_kind("a.py")
+    ('YAML', 'build scripts', None)
+    """
+    lowered = path.lower()
+    kind = KIND_BY_SUFFIX.get(lowered[lowered.rfind(".") :])
+    if kind is not None:
+        return kind
+    for ending in OTHER_KINDS["build scripts"]:
+        if lowered.endswith(ending):
+            return "build scripts"
+    return None
 
 
 def get_language(name: str) -> Language:

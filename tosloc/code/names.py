@@ -39,6 +39,8 @@ def definition_name(source: bytes, node: tree_sitter.Node) -> str:
     if node.type in ("operator_declaration", "conversion_operator_declaration"):
         operator = node.child_by_field_name("operator") or node.child_by_field_name("type")
         return "" if operator is None else f"operator {_text(source, operator)}"
+    if node.type == "block":
+        return _block_name(source, node)
     name_node = _name_node(node)
     if name_node is None:
         return ""
@@ -48,6 +50,24 @@ def definition_name(source: bytes, node: tree_sitter.Node) -> str:
     receiver = node.child_by_field_name("receiver")
     owner = None if receiver is None else _RECEIVER.search(_text(source, receiver))
     return name if owner is None else f"{owner[1]}.{name}"
+
+
+def _block_name(source: bytes, node: tree_sitter.Node) -> str:
+    """Return the name by which Terraform and its users refer to a block of HCL.
+
+    That is ``aws_instance.web`` for a resource, ``var.size`` for a variable, and the type of the
+    block and its labels for others.
+    """
+    parts = []
+    for child in node.named_children:
+        if child.type not in ("identifier", "string_lit"):
+            break
+        parts.append(_text(source, child).strip('"'))
+    if parts[:1] == ["resource"]:
+        parts = parts[1:]
+    if parts[:1] == ["variable"]:
+        parts[0] = "var"
+    return ".".join(parts)[:_MAX_NAME]
 
 
 def dotted_name(written: str) -> str:

@@ -185,6 +185,16 @@ STYLES: Final[dict[str, re.Pattern[bytes]]] = {
         strings=rb"""(?P<string>"[^"<>\n]*"|'[^'<>\n]*')""",
         imports=b"",
     ),
+    "hcl": _lexer(rb"\#[^\n]*|//[^\n]*|" + _BLOCK, imports=b""),
+    "nix": _lexer(
+        rb"\#[^\n]*|" + _BLOCK,
+        strings=rb"""(?P<string>''.*?(?:''(?![$'\\])|\Z))|(?P<quote>")""",
+        imports=b"",
+    ),
+    "style": _lexer(
+        _BLOCK + rb"|(?<![:\w])//[^\n]*",
+        imports=rb"(?P<drop>(?m:^)[ \t]*@(?:import|use|forward|charset)\b[^\n;]*;?)",
+    ),
     "plain": re.compile(rb"(?!)"),
 }
 

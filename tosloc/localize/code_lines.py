@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from tosloc.code.notebooks import readable_text
 from tosloc.core.answers import CodeLine, Function, Hit
 from tosloc.git.repository import decode_text
 from tosloc.localize.searchable_version import SearchableVersion
@@ -81,7 +82,8 @@ class _Evidence:
     def lines(self, file: int) -> list[str]:
         """Return the lines of a file; none if it cannot be read, or without a repository."""
         data = self._texts.get(self._blobs.get(file, ""))
-        return decode_text(data or b"").splitlines()
+        text = decode_text(data or b"")
+        return readable_text(text, self._context.version.text.snapshot.path(file)).splitlines()
 
     def pointed_lines(
         self, file: int, functions: Sequence[Function], lines: Sequence[str]

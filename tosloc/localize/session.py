@@ -204,6 +204,7 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
 
     The localizer has an open repository.
     """
+    from tosloc.code.notebooks import readable_text
     from tosloc.git.repository import decode_text
     from tosloc.rank.explain import distinctive_terms, frame_lines, pointed_lines
     from tosloc.retrieval.history import ReportMessages
@@ -224,7 +225,8 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     texts = repository.texts(map(snapshot.blob, files[:number]))
     file_lines = []
     for hit, file, (_, data) in zip(hits, files, texts, strict=False):
-        text = decode_text(data or b"").replace("\r\n", "\n").expandtabs(4)
+        text = readable_text(decode_text(data or b""), hit.path)
+        text = text.replace("\r\n", "\n").expandtabs(4)
         lines = text.removesuffix("\n").split("\n")
         row = int(version.index.text.rows[file])
         framed = lines_of_frames.get(file, ())

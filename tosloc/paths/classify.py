@@ -46,6 +46,8 @@ class FileClass(IntEnum):
     """A file of the documentation or of the project's website."""
     BENCHMARK = 9
     """A benchmark."""
+    STYLE = 10
+    """How pages look: CSS, Sass or Less."""
 
 
 HIDDEN_CLASSES: Final = (
@@ -55,6 +57,9 @@ HIDDEN_CLASSES: Final = (
     FileClass.VENDORED,
 )
 """Classes besides tests that answers leave out: a bug there is fixed somewhere else."""
+
+OWN_CLASSES: Final = (FileClass.SOURCE, FileClass.BUILD, FileClass.STYLE)
+"""Classes of the files that people of a project wrote for it to be run or read by a program."""
 
 ClassArray: TypeAlias = npt.NDArray[np.uint8]
 """Numbers of ``FileClass``."""
@@ -170,6 +175,7 @@ _BUILD_NAME: Final = re.compile(
 _BUILD_FOLDER: Final = re.compile(
     r"(?:^|/)(?:scripts?|ci|\.ci|\.github|\.circleci|build|tools?|hack|packaging|cmake|\.buildkite)/"
 )
+_STYLE_SUFFIXES: Final = frozenset("css scss sass less pcss styl".split())
 _SHELL_SUFFIXES: Final = frozenset("sh bash zsh ksh ps1".split())
 _DOCUMENTATION: Final = re.compile(r"(?i)(?:^|/)(?:docs?|documentation|website)/")
 _BENCHMARK: Final = re.compile(r"(?i)(?:^|/)(?:benchmarks?|benches|perf-?tests?)/")
@@ -351,7 +357,7 @@ def _class_of_product(path: str) -> FileClass:
     in_build_folder = suffix in _SHELL_SUFFIXES and _BUILD_FOLDER.search(f"{folder}/") is not None
     if in_build_folder or _BUILD_NAME.fullmatch(name):
         return FileClass.BUILD
-    return FileClass.SOURCE
+    return FileClass.STYLE if suffix in _STYLE_SUFFIXES else FileClass.SOURCE
 
 
 def _is_vendored(path: str, folder: str, suffix: str) -> bool:

@@ -10,6 +10,7 @@ from tosloc.reports.traces import (
     dotnet,
     elixir,
     go,
+    hcl,
     javascript,
     julia,
     jvm,
@@ -68,7 +69,7 @@ FORMATS: Final = (
         "Go",
         line=r"""
             \S{1,300}\.go:\d{1,7}(?:\s\+0x[0-9a-f]{1,16})?\s*$
-          | [\w./~%\-]{1,200}(?:\(\*?\w{1,80}\))?[\w.]{0,100}\((?:0x|\{0x|\.\.\.\)|…\))
+          | [\w./~%\-]{1,200}(?:\(\*?\w{1,80}\))?[\w.]{0,100}\((?:0x|\{0x|\.\.\.\))
           | [\w.~%\-]{1,100}/[\w./~%\-]{1,200}(?:\(\*?\w{1,80}\))?[\w.]{0,100}\(\)\s*$
           | created\ by\ [\w./] | goroutine\ \d{1,9}\ \[ | \[signal\ SIG""",
         suffixes=(".go",),
@@ -115,6 +116,12 @@ FORMATS: Final = (
           | \S{1,300}\.exs?:\d{1,7}:\ (?:[A-Z][\w.]{1,100}/\d|anonymous\ fn/)""",
         suffixes=(".ex", ".exs"),
         complete=elixir.complete,
+    ),
+    TraceFormat(
+        "Terraform",
+        line=r"on\ \S{1,300}\.(?:tf|tofu)\ line\ \d",
+        suffixes=(".tf", ".tofu"),
+        complete=hcl.complete,
     ),
     TraceFormat(
         "Dart", line=r"\#\d{1,3}\s{1,9}[^\n]{1,300}\ \((?:package|file|dart):[^\n]{1,300}:\d"
