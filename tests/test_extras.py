@@ -286,6 +286,7 @@ HEAVY = set(
     "jinja2".split()
 )
 NOT_FOR_SECOND_QUESTION = {
+    "joblib",
     "tosloc.core.config",
     "tosloc.train.experiment",
     "tosloc.train.training",

@@ -401,7 +401,8 @@ class Localizer:
                 self._versions = dict(newest[-MAX_OPEN_VERSIONS:])
             version = self._versions[key].with_notes(self._notes)
             if commit is None:
-                version = version.with_notes(describe_work_tree(repo, on_disk, indexed.suffixes))
+                searched = indexed.suffixes | frozenset(version.index.made_of)
+                version = version.with_notes(describe_work_tree(repo, on_disk, searched))
             return version
 
     def _searched_version(self, commit: str | None, progress: Progress) -> SearchableVersion:

@@ -91,6 +91,8 @@ class Scores:
         """
         context = self.stage_one.context
         notes = list(context.named_history.notes)
+        if self.version.searched_share < 0.5:
+            notes.append(_describe_scope(self.version))
         if not context.distinguishes_files:
             notes.append(_describe_gap(context))
         elif self.presence < LOW_PRESENCE:
@@ -131,13 +133,17 @@ class Scores:
         return find_later_fix(self.report, context, repository.repo, self.version.sources)
 
     def shares(self, selection: FileSelection) -> FloatArray:
-        """Return (F,) the shares of the first files; 0 for all others."""
+        """Return (F,) the shares of the first files; 0 for all others.
+
+        If most text of the version is not searched, the bug may well be there.
+        """
         result = np.zeros(len(self.values))
         if self.stage_one.context.distinguishes_files:
             scores = np.where(selection.sharing, self.values_by_stages, -np.inf)
             first = top_k(scores, CALIBRATED_FILES)
             temperature = self.temperature * shipped_presence().temperature_factor
-            result[first] = self.presence * shares(scores[first], temperature)
+            probability = self.presence * min(1.0, 2 * self.version.searched_share)
+            result[first] = probability * shares(scores[first], temperature)
         return result
 
     def selection(self, question: Question) -> FileSelection:
@@ -215,6 +221,16 @@ def _check_finite(values: FloatArray) -> FloatArray:
     if not np.isfinite(values).all():
         raise CheckpointError("the weights give scores that are not numbers; train again")
     return values
+
+
+def _describe_scope(version: SearchableVersion) -> str:
+    """Return which text files of a version are not searched, although most are not."""
+    [(kind, number), *_] = version.unsearched.items()
+    total = sum(version.unsearched.values()) + len(version.snapshot)
+    return (
+        f"most text of this version is not searched: {number:,} of {total:,} text files are {kind},"
+        " so shares are lower"
+    )
 
 
 def _describe_gap(context: QueryContext) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -11,13 +12,16 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Self
 
+import numpy as np
+
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
+from tosloc.code.languages import other_kind
 from tosloc.core.errors import ToslocError
 from tosloc.git.discovery import WebPages
 from tosloc.localize.checkpoint import shipped
 from tosloc.localize.question import Question
 from tosloc.localize.repository_notes import describe_gaps, describe_tags, describe_version
-from tosloc.paths.classify import is_hidden_class
+from tosloc.paths.classify import OWN_CLASSES, is_hidden_class
 from tosloc.paths.code_owners import owners_of
 from tosloc.paths.globs import FileSelection, Globs, match_globs, select_files
 from tosloc.rank.explain import RepositoryLookups, read_code_owners
@@ -215,6 +219,29 @@ class SearchableVersion:
         globs = Globs(include, exclude, may_miss=("include", "exclude"))
         others = match_globs(self.others.snapshot.paths, globs)
         return selection._replace(others=others)
+
+    @cached_property
+    def unsearched(self) -> dict[str, int]:
+        """Number of text files of each kind that are not ranked, the most frequent kind first.
+
+        Tests, generated files, documentation and examples are left out.
+        """
+        if self.others is None:
+            return {}
+        paths = self.others.snapshot.paths
+        is_own = np.isin(self.others.file_class, OWN_CLASSES)
+        kinds: Counter[str] = Counter()
+        for path, own in zip(paths, is_own.tolist(), strict=True):
+            kind = other_kind(path)
+            if own and kind is not None:
+                kinds[kind] += 1
+        return dict(kinds.most_common())
+
+    @cached_property
+    def searched_share(self) -> float:
+        """Share of the version's text files that are ranked; tests and the like do not count."""
+        ranked = int(np.isin(self.index.file_class, OWN_CLASSES).sum())
+        return ranked / max(ranked + sum(self.unsearched.values()), 1)
 
     @cached_property
     def template(self) -> frozenset[str]:

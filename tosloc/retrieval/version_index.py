@@ -61,6 +61,9 @@ class VersionIndex:
     """Sorted keys of the lines of the version's issue forms, see ``template_keys``."""
     limits: HistoryLimits = NO_LIMITS
     """What was not read of the large commits of the history."""
+    made_of: Sequence[str] = ()
+    """Sorted endings of configuration and pages that are ranked like sources, because the version
+    is made of them."""
 
     @cached_property
     def text(self) -> VersionTexts:

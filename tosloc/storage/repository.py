@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -11,11 +12,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
+import numpy as np
+
 from tosloc.code.languages import (
+    DATA_KIND,
+    OTHER_KINDS,
     OTHER_SUFFIXES,
     SOURCE_SUFFIXES,
     analyser_version,
     language_name,
+    other_kind,
     with_grammar_release,
 )
 from tosloc.core.arrays import read_mapped, write_mapped
@@ -25,7 +31,7 @@ from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.versions import Snapshot, StringTable, first_path_by_blob
 from tosloc.git.history import HistoryLimits, list_parents_first, read_commits
 from tosloc.git.repository import Change, Repository, WorkTreeState, suffix_matcher
-from tosloc.paths.classify import which_are_tests
+from tosloc.paths.classify import OWN_CLASSES, classify_paths, which_are_tests
 from tosloc.reports.text import IssueTemplates
 from tosloc.retrieval.history import (
     COMMITS,
@@ -56,10 +62,12 @@ MAX_KEPT_BYTES: Final = 4 * 10**9
 """Most bytes of these files."""
 MIN_KEPT_FILES: Final = 6
 """Number of these files that are kept whatever their size."""
-ARRAYS_VERSION: Final = 15
+ARRAYS_VERSION: Final = 16
 """Version of the arrays in these files; raise it whenever they change."""
 MAX_OTHER_BYTES: Final = 200_000
 """Size up to which files that are no source are searched for words; larger ones are data."""
+MIN_FILES_OF_KIND: Final = 10
+"""Files of pages or configuration that a version has at least if it is made of them."""
 _SHOWN_SUFFIXES: Final = 6
 """Most suffixes that an error message shows."""
 
@@ -147,19 +155,46 @@ class IndexedRepository:
         """
         snapshot = self.snapshot(revision)
         if not len(snapshot):
-            commit = snapshot.commit[:12]
-            suffixes = self._shown_suffixes
-            raise ToslocError(
-                f"{self.repo.path}: version {commit} contains no source file ({suffixes})",
-                hint="name another with {commit}, or other suffixes in the configuration",
-            )
+            raise self._no_source(snapshot)
         return snapshot
+
+    def _no_source(self, snapshot: Snapshot) -> ToslocError:
+        """Return the error that a version contains no source file."""
+        return ToslocError(
+            f"{self.repo.path}: version {snapshot.commit[:12]} contains no source file"
+            f" ({self._shown_suffixes})",
+            hint="name another with {commit}, or other suffixes in the configuration",
+        )
 
     @property
     def _shown_suffixes(self) -> str:
         """The first suffixes of source files, for error messages."""
         shown = ", ".join(sorted(self.suffixes)[:_SHOWN_SUFFIXES])
         return f"{shown} ..." if len(self.suffixes) > _SHOWN_SUFFIXES else shown
+
+    def kinds_made_of(self, commit: str) -> frozenset[str]:
+        """Return the endings of configuration and pages that a version is made of.
+
+        They are ranked like sources. Such a kind has more files than all sources together; tests,
+        generated files, documentation and examples do not count. Settings that name suffixes decide
+        alone.
+        """
+        if self.suffixes != SOURCE_SUFFIXES or commit == self.repo.no_commit:
+            return frozenset()
+        sources = self.repo.snapshot(commit, SOURCE_SUFFIXES).paths
+        others = self.repo.snapshot(commit, OTHER_SUFFIXES).paths
+        paths_by_kind: defaultdict[str, list[str]] = defaultdict(list)
+        for path in others:
+            paths_by_kind[other_kind(path) or ""].append(path)
+        endings: frozenset[str] = frozenset()
+        for kind, paths in paths_by_kind.items():
+            # Few versions have that many files, so few have to be classified.
+            if len(paths) <= len(sources) or (sources and len(paths) < MIN_FILES_OF_KIND):
+                continue
+            least = _count_own_files(sources)
+            if _count_own_files(paths) > least and (kind != DATA_KIND or not least):
+                endings |= frozenset(OTHER_KINDS[kind])
+        return endings
 
     def work_tree_state(self, commit: str) -> WorkTreeState:
         """Return how the work tree differs from a commit in files whose words are searched."""
@@ -198,21 +233,21 @@ class IndexedRepository:
         Raises UnknownCommit, and ToslocError if no source file is left.
         """
         commit = revision if revision == self.repo.no_commit else self.repo.resolve(revision)
-        is_source = suffix_matcher(self.suffixes)
-        source_changes = sorted(change for change in changes if is_source(_path_bytes(change.path)))
+        source_changes = self._ranked_changes(changes)
         if commit == self.repo.no_commit and not source_changes:
             raise self._nothing_on_disk()
 
         def build() -> VersionIndex:
-            if source_changes:
-                listed = self._list_files(commit, self.suffixes)
-            else:
-                listed = self.source_snapshot(commit)
-            return self._build_version(listed, progress)
+            made_of = self.kinds_made_of(commit)
+            listed = self._list_files(commit, self.suffixes | made_of)
+            if not len(listed) and not source_changes:
+                raise self._no_source(listed)
+            return self._build_version(listed, made_of, progress)
 
         # A shallow clone has another history once it is complete.
         key = (sorted(self.suffixes), sorted(self.repo.shallow))
         version = self._read_or_build(commit, key, build)
+        source_changes = self._ranked_changes(changes, version.made_of)
         if source_changes:
             new = {blob: path for path, blob in source_changes if blob}
             version = version.with_changes(source_changes, self.load_facts(new, progress))
@@ -220,7 +255,9 @@ class IndexedRepository:
             raise self._nothing_on_disk()
         return version
 
-    def _build_version(self, listed: Snapshot, progress: Progress) -> VersionIndex:
+    def _build_version(
+        self, listed: Snapshot, made_of: frozenset[str], progress: Progress
+    ) -> VersionIndex:
         """Return a version with its history, from the facts of its files and commits."""
         missing = self.build_facts([listed], progress).missing
         files = dict(zip(listed.paths, listed.blobs, strict=True))
@@ -233,7 +270,9 @@ class IndexedRepository:
             commit_ids = list_parents_first(self.repo, [listed.commit])
             submodules = self.repo.submodules(listed.commit)
             template = sorted(IssueTemplates(self.repo).of_commit(listed.commit))
-        history, limits = self._build_history(commit_ids, snapshot.path_names, progress)
+        history, limits = self._build_history(
+            commit_ids, snapshot.path_names, self.suffixes | made_of, progress
+        )
         history = replace(history, releases=Releases.read(self.repo))
         table = PathTable.of(snapshot.path_names.names)
         corpus = self.load_facts(first_path_by_blob([snapshot]))
@@ -247,7 +286,15 @@ class IndexedRepository:
             submodules=submodules,
             template=template,
             limits=limits,
+            made_of=sorted(made_of),
         )
+
+    def _ranked_changes(
+        self, changes: Collection[Change], made_of: Iterable[str] = ()
+    ) -> list[Change]:
+        """Return the uncommitted changes of files that are ranked, in order."""
+        is_ranked = suffix_matcher(self.suffixes | frozenset(made_of))
+        return sorted(change for change in changes if is_ranked(_path_bytes(change.path)))
 
     def _list_files(self, commit: str, suffixes: Iterable[str]) -> Snapshot:
         """Return the files of a commit; a branch without commits has none."""
@@ -270,9 +317,10 @@ class IndexedRepository:
         Templates, styles and configuration have their words, unless they are tests or large; other
         files have the words of their paths alone. Raises UnknownCommit.
         """
-        is_source = suffix_matcher(self.suffixes)
 
         def build() -> VersionIndex:
+            made_of = self.kinds_made_of(commit)
+            is_source = suffix_matcher(self.suffixes | made_of)
             listed = self._list_files(commit, [""])
             files: dict[str, str] = {}
             for path, blob in zip(listed.paths, listed.blobs, strict=True):
@@ -281,11 +329,12 @@ class IndexedRepository:
             snapshot = Snapshot.of(commit, listed.committed_at, files)
             corpus = self._load_other_facts(files.items(), progress)
             table = PathTable.of(snapshot.path_names.names)
-            return VersionIndex(corpus, snapshot, table)
+            return VersionIndex(corpus, snapshot, table, made_of=sorted(made_of))
 
         key = ("other files", sorted(self.suffixes), sorted(OTHER_SUFFIXES))
         version = self._read_or_build(commit, key, build)
-        other_changes = [change for change in changes if not is_source(_path_bytes(change.path))]
+        ranked_changes = self._ranked_changes(changes, version.made_of)
+        other_changes = [change for change in changes if change not in ranked_changes]
         if not other_changes:
             return version
         facts = self._load_other_facts(other_changes, progress)
@@ -346,7 +395,11 @@ class IndexedRepository:
         return folder / f"{digest}-{commit}.safetensors"
 
     def _build_history(
-        self, commit_ids: Sequence[str], paths: StringTable, progress: Progress
+        self,
+        commit_ids: Sequence[str],
+        paths: StringTable,
+        suffixes: frozenset[str],
+        progress: Progress,
     ) -> tuple[HistoryIndex, HistoryLimits]:
         """Return the documents of all commits, by their position in ``commit_ids``.
 
@@ -354,10 +407,9 @@ class IndexedRepository:
         say what was not read of large commits.
         """
         stemmer = metadata.version("PyStemmer")
-        suffixes = content_key(sorted(self.suffixes))[:12]
-        analyser = f"{COMMITS}{HISTORY_VERSION}+{stemmer}+{suffixes}"
+        analyser = f"{COMMITS}{HISTORY_VERSION}+{stemmer}+{content_key(sorted(suffixes))[:12]}"
         wanted = dict.fromkeys(commit_ids, analyser)
-        new = read_commits(self.repo, self.store.find_missing(wanted), self.suffixes, progress)
+        new = read_commits(self.repo, self.store.find_missing(wanted), suffixes, progress)
         # What the last commits of a shallow clone touched is not known until it is complete.
         shallow = self.repo.shallow
         rows = []
@@ -374,6 +426,11 @@ class IndexedRepository:
         stored = zip(commit_ids, self.store.read(wanted), strict=True)
         payloads = (large.get(commit, payload) for commit, payload in stored)
         return index_commits(commit_ids, payloads, paths), new.limits
+
+
+def _count_own_files(paths: Sequence[str]) -> int:
+    """Return how many files are neither tests nor generated, documentation, examples and so on."""
+    return int(np.isin(classify_paths(paths), OWN_CLASSES).sum())
 
 
 def _remove_least_used(folder: Path) -> None:

@@ -43,6 +43,7 @@ def version_to_arrays(version: VersionIndex) -> Arrays:
             "commit_ids": version.commit_ids,
             "submodules": version.submodules,
             "template": version.template,
+            "made_of": version.made_of,
             "limits": np.array(version.limits, dtype=np.int64),
             "blob_names": snapshot.blob_names.names,
             "rows": snapshot.blob_ids,
@@ -85,7 +86,7 @@ def version_from_arrays(arrays: Mapping[str, Any]) -> VersionIndex:
     reports = from_arrays(Documents, arrays, "reports")
     history = HistoryIndex(commits, reports)
     # A checkpoint of an older version of TosLoc lacks renames, large commits, shared lines,
-    # submodules, issue forms and limits.
+    # submodules, issue forms, limits and kinds that the version is made of.
     if "renames.commits" in arrays:
         renames = from_arrays(Renames, arrays, "renames")
         merges = from_arrays(Documents, arrays, "merges")
@@ -98,6 +99,7 @@ def version_from_arrays(arrays: Mapping[str, Any]) -> VersionIndex:
         history = replace(history, shared_lines=shared_lines)
     submodules = unpack_words(arrays["submodules"]) if "submodules" in arrays else ()
     template = unpack_words(arrays["template"]) if "template" in arrays else ()
+    made_of = unpack_words(arrays["made_of"]) if "made_of" in arrays else ()
     limits = NO_LIMITS
     if "limits" in arrays:
         limits = HistoryLimits(*arrays["limits"].tolist())
@@ -110,6 +112,7 @@ def version_from_arrays(arrays: Mapping[str, Any]) -> VersionIndex:
         submodules=submodules,
         template=template,
         limits=limits,
+        made_of=made_of,
     )
 
 
