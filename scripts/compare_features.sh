@@ -11,7 +11,7 @@ if [[ ! -f "$data/projects.toml" ]]; then
     exit 2
 fi
 data="$(cd "$data" && pwd)"
-commit="$(git rev-parse --verify --quiet "${1:-main}^{commit}")" || {
+commit="$(git rev-parse --verify --quiet --short=10 "${1:-main}^{commit}")" || {
     echo "compare_features.sh: there is no revision ${1:-main} in $root" >&2
     exit 2
 }
@@ -28,4 +28,5 @@ rank() {
 rank "$checkout" "$data/$commit"
 rm -rf "$data/work-tree" # its tables are of an earlier state of the work tree
 rank "$root" "$data/work-tree"
-"$root/.venv/bin/tosloc" lab compare "$data/$commit/left-out" "$data/work-tree/left-out"
+cd "$data"
+PYTHONPATH="$root" "$root/.venv/bin/python" -m tosloc lab compare "$commit/left-out" work-tree/left-out
