@@ -64,8 +64,8 @@ def read_everything(path):
         snapshot = opened.snapshot("HEAD", JAVA)
         assert len(list(opened.texts([*snapshot.blobs, "1" * 40]))) == 2
         assert len(opened.commits(read_history(opened, "HEAD", JAVA).ids)) == 2
-        assert opened.work_tree_state(snapshot.commit, JAVA) == WorkTreeState()
-        with pytest.raises(RepositoryError), opened.stream(["log", "-p", "1" * 40]) as output:
+        assert opened.on_disk.state(snapshot.commit, JAVA) == WorkTreeState()
+        with pytest.raises(RepositoryError), opened.git.stream(["log", "-p", "1" * 40]) as output:
             output.read()
 
 

@@ -11,9 +11,8 @@ import zlib
 import pytest
 
 from tosloc.core.errors import RepositoryError, UnknownCommit
-from tosloc.git import repository as git_repository
 from tosloc.git.history import read_history
-from tosloc.git.repository import Repository, decode_text
+from tosloc.git.repository import Repository, decode_text, read_authors, trees
 
 JAVA = frozenset({".java"})
 MISSING_ID = "0" * 40
@@ -252,7 +251,7 @@ def test_a_version_has_the_regular_files_in_order_of_bytes(repository):
 
 
 def test_versions_stay_the_same_after_they_are_forgotten(repository, monkeypatch):
-    monkeypatch.setattr(git_repository, "_MAX_REMEMBERED_FILES", 5)
+    monkeypatch.setattr(trees, "_MAX_REMEMBERED_FILES", 5)
     first = repository.commit(ODD_FILES)
     second = repository.commit({"src.java": None})
     remaining = [path for path in ODD_PATHS if path != "src.java"]
@@ -447,7 +446,7 @@ def test_a_name_with_a_line_separator_is_one_name(repository, separator):
     repository.environment["GIT_AUTHOR_NAME"] = name
     commit = commit_as_author(repository, f"Open{separator}the door\n\nbody")
     with Repository(repository.path) as opened:
-        assert opened.authors([commit], commit) == {commit: name}
+        assert read_authors(opened, [commit], commit) == {commit: name}
         assert opened.subject(commit) == f"Open{separator}the door"
 
 
@@ -458,7 +457,7 @@ def test_a_mailmap_with_a_line_separator_gives_one_name(repository, separator):
     repository.environment["GIT_AUTHOR_EMAIL"] = "tester@example.org"
     commit = commit_as_author(repository, "x")
     with Repository(repository.path) as opened:
-        assert opened.authors([commit], commit) == {commit: name}
+        assert read_authors(opened, [commit], commit) == {commit: name}
 
 
 # Clones that lack something

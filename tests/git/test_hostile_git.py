@@ -12,10 +12,10 @@ from tests.conftest import FIRST_TIME, HOUR, GitRepository
 from tosloc.core.errors import RepositoryError
 from tosloc.git import discovery
 from tosloc.git import process as git_process
-from tosloc.git import repository as git_repository
 from tosloc.git.history import read_history
 from tosloc.git.process import MAX_MESSAGE_BYTES
-from tosloc.git.repository import Repository
+from tosloc.git.repository import Repository, trees
+from tosloc.git.repository import changes as git_changes
 
 JAVA = frozenset({".java"})
 PERSON = b"Ada <ada@example.org>"
@@ -199,8 +199,8 @@ def test_a_folder_that_is_a_file_is_an_error(sound):
 
 def test_a_tree_bomb_is_refused(sound, monkeypatch):
     """Four trees stand for ten thousand files: each level contains the next one ten times."""
-    monkeypatch.setattr(git_repository, "MAX_FILES", 2000)
-    monkeypatch.setattr(git_repository, "MAX_CHANGES_OF_LARGE_COMMITS", 2000)
+    monkeypatch.setattr(trees, "MAX_FILES", 2000)
+    monkeypatch.setattr(git_changes, "MAX_CHANGES_OF_LARGE_COMMITS", 2000)
     blob = write_object(sound, "blob", b"x")
     tree = write_tree(sound, *((FILE, b"%d.java" % number, blob) for number in range(10)))
     for _ in range(3):

@@ -4,9 +4,9 @@ import pytest
 
 from tosloc.git import history as git_history
 from tosloc.git import process as git_process
-from tosloc.git import repository as git_repository
 from tosloc.git.history import NO_LIMITS, HistoryLimits, read_history
 from tosloc.git.repository import Repository
+from tosloc.git.repository import changes as git_changes
 
 PYTHON = frozenset({".py"})
 
@@ -20,8 +20,8 @@ def files(number, content):
 def few_changes(monkeypatch):
     """Count commits of more than 3 changes as large, and list 4 changes of them beyond that."""
     monkeypatch.setattr(git_history, "MANY_CHANGES", 3)
-    monkeypatch.setattr(git_repository, "MANY_CHANGES", 3)
-    monkeypatch.setattr(git_repository, "MAX_CHANGES_OF_LARGE_COMMITS", 4)
+    monkeypatch.setattr(git_changes, "MANY_CHANGES", 3)
+    monkeypatch.setattr(git_changes, "MAX_CHANGES_OF_LARGE_COMMITS", 4)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_commits_that_are_not_listed_are_counted(grown, few_changes):
 
 
 def test_the_limit_holds_for_all_groups_of_commits_together(grown, few_changes, monkeypatch):
-    monkeypatch.setattr(git_repository, "_COMPARED_TOGETHER", 2)
+    monkeypatch.setattr(git_changes, "_COMPARED_TOGETHER", 2)
     assert numbers_of_changes(grown) == [5, 3, 0, 1, 0, 2]
 
 

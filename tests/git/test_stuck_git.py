@@ -57,7 +57,7 @@ def end_at_ctrl_c():
 
 def list_commits(path):
     """Run a git command that never ends."""
-    with Repository(path) as repository, repository.stream(["rev-list", "--all"]) as output:
+    with Repository(path) as repository, repository.git.stream(["rev-list", "--all"]) as output:
         output.read()
 
 
@@ -90,12 +90,12 @@ def slow_repository(repository, tmp_path):
     wrapper.write_text("#!/bin/sh\necho first\nexec sleep 60\n")
     wrapper.chmod(0o755)
     with Repository(repository.path) as opened:
-        opened._command[0] = str(wrapper)
+        opened.git._command[0] = str(wrapper)
         yield opened
 
 
 def test_a_git_whose_output_is_not_read_to_its_end_is_killed(slow_repository, processes):
-    with pytest.raises(KeyError), slow_repository.stream(["rev-list"]) as output:
+    with pytest.raises(KeyError), slow_repository.git.stream(["rev-list"]) as output:
         raise KeyError(output.readline())
     assert [git.returncode for git in processes] == [-signal.SIGKILL]
 
@@ -107,6 +107,6 @@ def test_a_git_is_killed_if_a_signal_comes_right_after_its_start(
         raise Interrupted
 
     monkeypatch.setattr("tosloc.git.process.Timer.start", interrupt)
-    with pytest.raises(Interrupted), slow_repository.stream(["rev-list"]):
+    with pytest.raises(Interrupted), slow_repository.git.stream(["rev-list"]):
         pass
     assert [git.returncode for git in processes] == [-signal.SIGKILL]

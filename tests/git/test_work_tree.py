@@ -15,13 +15,13 @@ COMMITTED = {f"{name}.py": f"{name} = 1\n" for name in ("kept", "changed", "stag
 
 def read_state(repository):
     with Repository(repository.path) as opened:
-        return opened.work_tree_state(opened.resolve("HEAD"), {".py"})
+        return opened.on_disk.state(opened.resolve("HEAD"), {".py"})
 
 
 def list_changes(repository, path=None):
     """Return path -> text on disk, None for a deleted file."""
     with Repository(path or repository.path) as opened:
-        changes = opened.work_tree_state(opened.resolve("HEAD"), {".py"}).changes
+        changes = opened.on_disk.state(opened.resolve("HEAD"), {".py"}).changes
         texts = dict(opened.texts(blob for _, blob in changes if blob))
         return {path: blob and (texts[blob] or b"?").decode() for path, blob in changes}
 
@@ -163,7 +163,7 @@ def test_files_of_another_folder_are_not_compared(repository, tree, tmp_path):
     (tree / "changed.py").write_text("2")
     with Repository(repository.path) as opened:
         assert opened.work_tree is None
-        assert opened.other_work_tree == tmp_path
+        assert opened.layout.other_work_tree == tmp_path
     assert list_changes(repository) == {}
 
 
@@ -239,7 +239,7 @@ def test_a_file_that_changes_while_it_is_read_has_no_text(repository):
     repository.commit({"a.py": "a\n"})
     (repository.path / "a.py").write_text("b\n")
     with Repository(repository.path) as opened:
-        [(_, blob)] = opened.work_tree_state(repository.commits[0], {".py"}).changes
+        [(_, blob)] = opened.on_disk.state(repository.commits[0], {".py"}).changes
         assert blob == repository.git("hash-object", "a.py")
         (repository.path / "a.py").write_text("c\n")
         assert dict(opened.texts([blob])) == {blob: None}

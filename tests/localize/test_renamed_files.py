@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conftest import HOUR
-from tosloc.git.repository import Repository
+from tosloc.localize import searchable_version
 from tosloc.localize.localizer import Localizer
 
 CART = "def add_to_cart(item):\n    return basket + item\n"
@@ -59,7 +59,7 @@ def test_people_are_those_of_all_commits_of_a_moved_file(ask, monkeypatch):
         asked.append(commits)
         return {}
 
-    monkeypatch.setattr(Repository, "authors", record)
+    monkeypatch.setattr(searchable_version, "read_authors", record)
     ask(REPORT)
     assert [len(commits) for commits in asked] == [3]
 

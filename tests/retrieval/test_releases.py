@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tosloc.core.arrays import to_arrays
-from tosloc.git import repository as module
-from tosloc.git.repository import Repository, Tag
+from tosloc.git.repository import Repository, Tag, read_tags
+from tosloc.git.repository import tags as module
 from tosloc.reports.text.named_releases import find_release_claims
 from tosloc.reports.text.version_fields import find_version_fields
 from tosloc.retrieval.history.releases import Releases, check_releases, parse_release_number
@@ -146,9 +146,9 @@ def test_a_tag_without_an_object_hides_no_other(repository):
     repository.git("tag", "-a", "v1.1", "-m", "x")
     repository.git("tag", "tree", "HEAD^{tree}")
     with Repository(repository.path) as opened:
-        complete = opened.tags()
+        complete = read_tags(opened)
         (repository.path / ".git/refs/tags/v2.0").write_text("1" * 40 + "\n")
-        damaged = opened.tags()
+        damaged = read_tags(opened)
     assert damaged.newest == complete.newest
     assert (complete.broken, damaged.broken) == (0, 1)
 
@@ -159,7 +159,7 @@ def test_the_newest_tags_are_read(repository, monkeypatch):
         repository.commit({"a.py": str(number)}, when=300 - 100 * (tag == "a"))
         repository.git("tag", tag)
     with Repository(repository.path) as opened:
-        tags = opened.tags()
+        tags = read_tags(opened)
     assert [tag.name for tag in tags.newest] == ["b", "v2.0"]
     assert tags.older == 1
 

@@ -14,10 +14,10 @@ import pytest
 from tests.conftest import HOUR, GitRepository, git_environment
 from tosloc.core.reports import BugReport
 from tosloc.git import history, process
-from tosloc.git import repository as git_repository
 from tosloc.git.history import HistoryLimits
 from tosloc.git.process import Git
 from tosloc.git.repository import Repository
+from tosloc.git.repository import changes as git_changes
 from tosloc.localize.repository_notes import describe_version
 from tosloc.rank.features import registry
 from tosloc.rank.features.query_context import QueryContext
@@ -302,8 +302,8 @@ def test_a_version_with_moved_files_is_the_same(project, grown, tmp_path):
 def test_a_version_with_large_commits_is_the_same(project, grown, tmp_path, monkeypatch):
     """The limit on large commits is one for the version, whatever was read before."""
     monkeypatch.setattr(history, "MANY_CHANGES", 2)
-    monkeypatch.setattr(git_repository, "MANY_CHANGES", 2)
-    monkeypatch.setattr(git_repository, "MAX_CHANGES_OF_LARGE_COMMITS", 17)
+    monkeypatch.setattr(git_changes, "MANY_CHANGES", 2)
+    monkeypatch.setattr(git_changes, "MAX_CHANGES_OF_LARGE_COMMITS", 17)
     for number in (3, 4):
         files = {f"new/{number}{position}.java": make_source(position) for position in range(5)}
         grown.commit(files, f"Fix the parser {number}")
@@ -313,8 +313,8 @@ def test_a_version_with_large_commits_is_the_same(project, grown, tmp_path, monk
 
 def test_a_note_says_that_large_commits_were_not_read_in_full(project, monkeypatch):
     """Also of a version that is read from its file."""
-    monkeypatch.setattr(git_repository, "MANY_CHANGES", 2)
-    monkeypatch.setattr(git_repository, "MAX_CHANGES_OF_LARGE_COMMITS", 10)
+    monkeypatch.setattr(git_changes, "MANY_CHANGES", 2)
+    monkeypatch.setattr(git_changes, "MAX_CHANGES_OF_LARGE_COMMITS", 10)
     note = (
         "the files that 1 large commit changed are not used, because the large commits of this"
         " history change more than 2,000,000 files together"

@@ -147,7 +147,7 @@ class BisectionState:
         good = []
         skipped = set()
         command = ["for-each-ref", "--format=%(refname:strip=2) %(objectname)", "refs/bisect"]
-        with self.repository.stream(command, GIT_DIR=str(self.directory)) as output:
+        with self.repository.git.stream(command, GIT_DIR=str(self.directory)) as output:
             lines = output.read().decode("utf-8", "replace").splitlines()
         for line in lines:
             name, _, commit = line.partition(" ")

@@ -301,7 +301,7 @@ def read_graph(
     commits: list[str] = []
     parents: list[list[int]] = []
     positions: dict[str, int] = {}
-    with repository.stream(command, [bad, *(f"^{commit}" for commit in good)]) as output:
+    with repository.git.stream(command, [bad, *(f"^{commit}" for commit in good)]) as output:
         for line in output:
             commit, *parent_ids = line.decode("ascii").split()
             if first_parent:
@@ -350,7 +350,7 @@ def check_marks(repository: Repository, marks: Marks) -> None:
             f"this bisection has no {mark} commit; mark one: tosloc bisect {mark} REV"
         )
     for commit in marks.good:
-        with repository.stream(["rev-list", "-n1", marks.bad, f"^{commit}"]) as output:
+        with repository.git.stream(["rev-list", "-n1", marks.bad, f"^{commit}"]) as output:
             is_contained = not output.read()
         if is_contained:
             raise ToslocError(
@@ -368,17 +368,17 @@ def _find_merge_base(repository: Repository, marks: Marks) -> tuple[str | None, 
     """
     assert marks.bad is not None
     ends = [*marks.good, f"^{marks.bad}"]
-    with repository.stream(["rev-list", "-n1", "--stdin"], ends) as output:
+    with repository.git.stream(["rev-list", "-n1", "--stdin"], ends) as output:
         if not output.read():
             return None, ()
     # Unlike merge-base, rev-parse does not fail if there is none.
     pairs = [f"{marks.bad}...{commit}" for commit in marks.good]
-    with repository.stream(["rev-parse", *pairs]) as output:
+    with repository.git.stream(["rev-parse", *pairs]) as output:
         names = output.read().decode("ascii").split()
     common = [name[1:] for name in names if name.startswith("^")]
     if not common:
         return None, ()
-    with repository.stream(["merge-base", "--independent", *common]) as output:
+    with repository.git.stream(["merge-base", "--independent", *common]) as output:
         merge_bases = output.read().decode("ascii").split()
     notes: tuple[str, ...] = ()
     for commit in merge_bases:

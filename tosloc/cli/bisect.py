@@ -194,7 +194,7 @@ def _resolve_range(repository: Repository, revision: str) -> list[str]:
         return [repository.resolve(revision)]
     first, _, last = revision.partition("..")
     ends = [repository.resolve(last or "HEAD"), f"^{repository.resolve(first or 'HEAD')}"]
-    with repository.stream(["rev-list", "--stdin"], ends) as output:
+    with repository.git.stream(["rev-list", "--stdin"], ends) as output:
         commits = output.read().decode("ascii").split()
     if not commits:
         raise ToslocError(f"{revision}: there is no commit in this range; name its older end first")

@@ -26,7 +26,7 @@ class CommitDescription(NamedTuple):
 def describe_commits(repository: Repository, commits: Sequence[str]) -> list[CommitDescription]:
     """Return commits with their author, date and subject, in the order of ``commits``."""
     command = ["log", "--no-walk=unsorted", "--stdin", "--format=%H%x00%an%x00%at%x00%s"]
-    with repository.stream(command, commits) as output:
+    with repository.git.stream(command, commits) as output:
         lines = output.read().decode("utf-8", "replace").split("\n")
     descriptions = {}
     for line in filter(None, lines):  # a name may contain other line separators

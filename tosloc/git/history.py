@@ -15,7 +15,7 @@ from tosloc.core.versions import StringTable
 from tosloc.git.fixes import change_names
 from tosloc.git.process import CommitInfo
 from tosloc.git.renames import RenameCollector
-from tosloc.git.repository import MANY_CHANGES, Repository, suffix_matcher
+from tosloc.git.repository import MANY_CHANGES, Repository, list_changes, suffix_matcher
 
 
 class HistoryLimits(NamedTuple):
@@ -81,7 +81,7 @@ def list_parents_first(repository: Repository, tips: Iterable[str]) -> list[str]
     Parents come before their children, and else older commits before newer ones.
     """
     command = ["rev-list", "--stdin", "--date-order", "--reverse"]
-    with repository.stream(command, tips) as output:
+    with repository.git.stream(command, tips) as output:
         return output.read().decode("ascii").split()
 
 
@@ -117,7 +117,7 @@ def read_commits(
     parent.
 
     Of large commits, changes and messages are read up to limits on all of them together; see
-    ``Repository.changes`` and ``Repository.commits``. No blob is read. Parents that are not among
+    ``list_changes`` and ``Repository.commits``. No blob is read. Parents that are not among
     the commits are left out. Raises RepositoryError if commits or trees are missing.
     """
     is_source = suffix_matcher(suffixes)
@@ -131,7 +131,7 @@ def read_commits(
     collector = RenameCollector(len(infos))
     large = {info.id for info in infos if info.has_long_message}
     unlisted = 0
-    for commit, changes in repository.changes(_to_compare(infos, shallow)):
+    for commit, changes in list_changes(repository, _to_compare(infos, shallow)):
         number = numbers[commit]
         if number % 1000 == 999:
             progress("reading history", number + 1, len(infos))
@@ -175,7 +175,7 @@ def read_commits(
 
 
 def _to_compare(infos: Iterable[CommitInfo], shallow: Collection[str]) -> Iterator[str]:
-    """Yield the commits whose changes are read, in the form of ``Repository.changes``."""
+    """Yield the commits whose changes are read, in the form of ``list_changes``."""
     for info in infos:
         if info.id in shallow:
             continue
@@ -188,12 +188,12 @@ def _to_compare(infos: Iterable[CommitInfo], shallow: Collection[str]) -> Iterat
 def changed_paths(repository: Repository, commit: str) -> list[str]:
     """Return the paths that a commit changes; of a merge, compared with its first parent.
 
-    A commit with more changes than ``Repository.changes`` reads has none.
+    A commit with more changes than ``list_changes`` reads has none.
     """
     [info] = repository.commits([commit])
     compared = f"{commit} {info.parents[0]}" if info.parents else commit
     paths = []
-    for _, changes in repository.changes([compared]):
+    for _, changes in list_changes(repository, [compared]):
         for _, path in changes or ():
             paths.append(path.decode("utf-8", "surrogateescape"))
     return paths

@@ -87,7 +87,7 @@ def read_patches(
     while remaining and budget.bytes > 0 and unreadable < MAX_PROCESSES:
         last = ""
         try:
-            with repository.stream([*_COMMAND, "--", *paths], remaining) as output:
+            with repository.git.stream([*_COMMAND, "--", *paths], remaining) as output:
                 for patch in _parse_patches(output, budget):
                     last = patch.commit
                     # Git also compares the files of a folder with one of the paths.

@@ -13,7 +13,7 @@ from pathlib import Path
 from subprocess import Popen
 from threading import Timer
 from types import ModuleType
-from typing import IO, Final, Self
+from typing import IO, Final
 
 from tosloc.core.children import start_child
 from tosloc.core.errors import RepositoryError
@@ -81,6 +81,7 @@ class Git:
 
     def __init__(self, path: Path, common: Path, hash_name: str) -> None:
         self.path: Final = path
+        self.hash_name: Final = hash_name
         self._packs = common / "objects/pack"
         self._command = [gitpython().Git.GIT_PYTHON_GIT_EXECUTABLE, *_SETTINGS]
         self._environment = clean_environment() | {
@@ -88,12 +89,6 @@ class Git:
             "GIT_OBJECT_DIRECTORY": str(common / "objects"),
             "GIT_SHALLOW_FILE": str(common / "shallow"),
         }
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def __del__(self) -> None:
         self.close()
@@ -193,6 +188,14 @@ class Git:
             objects = self._read_batch(batch, kind)
             yield from objects
             batch = batch[len(objects) :]
+
+    def sizes(self, blob_ids: Collection[str]) -> dict[str, int]:
+        """Return the number of bytes of each blob; 0 for a blob that is missing."""
+        sizes = {}
+        with self.stream(["cat-file", "--batch-check=%(objectsize)"], blob_ids) as output:
+            for blob, line in zip(blob_ids, output, strict=True):
+                sizes[blob] = int(line) if line[:-1].isdigit() else 0
+        return sizes
 
     def _read_batch(self, batch: Sequence[str], kind: bytes) -> list[tuple[str, bytes | None]]:
         """Return the first objects of a batch, all of them unless they are large.

@@ -57,7 +57,7 @@ class RenameCollector:
     def add(self, commit: int, path: str, change: bytes) -> None:
         """Add one change of a commit: the number of the commit, a path and git's line about it.
 
-        The line is that of ``Repository.changes``. All changes of a commit come together.
+        The line is that of ``list_changes``. All changes of a commit come together.
         """
         if commit != self._commit:
             self._finish_commit()

@@ -76,7 +76,7 @@ def collect_reports(
 
 def _list_history(repository: Repository, commit: str) -> list[str]:
     """Return the ids of all commits that ``commit`` contains, parents before children."""
-    with repository.stream(["rev-list", "--topo-order", "--reverse", commit]) as output:
+    with repository.git.stream(["rev-list", "--topo-order", "--reverse", commit]) as output:
         return output.read().decode("ascii").split()
 
 

@@ -95,7 +95,7 @@ def read_file_log(repo: Repository, commit: str, path: str) -> FileLog:
     """Return the past of one file of a version by ``git log --follow``, up to its first copy."""
     commits: set[str] = set()
     renames: set[RenameEvent] = set()
-    with repo.stream([*_LOG, commit, "--", f":(literal){path}"]) as output:
+    with repo.git.stream([*_LOG, commit, "--", f":(literal){path}"]) as output:
         fields = iter(output.read().decode("utf-8", "surrogateescape").split("\0"))
     touching = ""
     for field in fields:

@@ -162,7 +162,7 @@ def _blame(repository: Repository, commit: str, path: str, lines: Sequence[int])
         ranges += ["-L", f"{line},{line}"]
     command = ["blame", "-w", "-M", "--porcelain", *ranges, commit, "--", path]
     writers: Counter[str] = Counter()
-    with suppress(RepositoryError), repository.stream(command) as output:
+    with suppress(RepositoryError), repository.git.stream(command) as output:
         for header in output:
             match = _BLAMED.match(header)
             if match:
@@ -317,7 +317,9 @@ def _read_or_find_truth(
 
 def _list_commits(repository: Repository, tips: Iterable[str]) -> list[str]:
     """Return the ids of all commits that some commits contain, without merges."""
-    with repository.stream(["rev-list", "--stdin", "--no-merges"], dict.fromkeys(tips)) as output:
+    with repository.git.stream(
+        ["rev-list", "--stdin", "--no-merges"], dict.fromkeys(tips)
+    ) as output:
         return output.read().decode("ascii").split()
 
 

@@ -17,7 +17,7 @@ from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport
 from tosloc.core.settings import read_answer_settings
 from tosloc.git import discovery
-from tosloc.git.repository import Repository, WorkTreeState
+from tosloc.git.repository import Repository, WorkTreeState, read_tags
 from tosloc.localize.answer import Answer
 from tosloc.localize.checkpoint import WEIGHTS_FILE
 from tosloc.localize.compose import compose
@@ -386,14 +386,14 @@ class Localizer:
             repo = indexed.repo
             on_disk = WorkTreeState()
             if commit is None:
-                resolved = repo.checked_out()
+                resolved = repo.revisions.checked_out()
                 on_disk = indexed.work_tree_state(resolved)
             else:
                 resolved = repo.resolve(commit)
             changes = on_disk.changes
             # Everything that may change while a commit stays the same, and its answers with it.
-            clone = (repo.shallow, repo.promisor_packs, repo.remote_url())
-            key = (resolved, changes, repo.tags(), *clone)
+            clone = (repo.shallow, repo.git.promisor_packs, repo.remote_url())
+            key = (resolved, changes, read_tags(repo), *clone)
             if key not in self._versions:
                 version = self.model.open_version(indexed, resolved, progress, changes)
                 version.others = indexed.index_other_files(resolved, progress, changes)

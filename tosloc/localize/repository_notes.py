@@ -33,7 +33,7 @@ def describe_gaps(repository: Repository, missing: int, fixes: int) -> Iterator[
     of earlier fixes in the version's history.
     """
     if missing:
-        yield _describe_missing_files(missing, partial_clone=bool(repository.promisor_packs))
+        yield _describe_missing_files(missing, partial_clone=bool(repository.git.promisor_packs))
     if repository.shallow:
         yield (
             "this is a shallow clone, so the ranking cannot use earlier fixes and commits; run:"
@@ -70,7 +70,7 @@ def describe_work_tree(
 
     ``suffixes`` are those of source files.
     """
-    elsewhere = repository.other_work_tree
+    elsewhere = repository.layout.other_work_tree
     if elsewhere is not None:
         yield (
             f"core.worktree names {escape_unprintable(str(elsewhere))} in place of this folder, and"

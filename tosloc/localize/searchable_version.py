@@ -18,6 +18,7 @@ from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
 from tosloc.code.languages import other_kind
 from tosloc.core.errors import ToslocError
 from tosloc.git.discovery import WebPages
+from tosloc.git.repository import read_authors, read_tags
 from tosloc.localize.checkpoint import shipped
 from tosloc.localize.question import Question
 from tosloc.localize.repository_notes import describe_gaps, describe_tags, describe_version
@@ -87,7 +88,7 @@ class SearchableVersion:
         if repository is not None:
             fixes = int((self.history.reports.commits >= 0).sum())
             about_repository = describe_gaps(repository.repo, index.missing, fixes)
-            about_tags = describe_tags(repository.repo.tags())
+            about_tags = describe_tags(read_tags(repository.repo))
             self.notes = (*about_repository, *about_tags, *self.notes)
         if reranker is not None:
             context = self.for_reranking()
@@ -267,7 +268,7 @@ class SearchableVersion:
         return RepositoryLookups(
             repo.subject,
             lambda commit: None if pages is None else pages.commit(commit),
-            lambda commits: repo.authors(commits, self.snapshot.commit),
+            lambda commits: read_authors(repo, commits, self.snapshot.commit),
             lambda path: owners_of(rules, path),
         )
 

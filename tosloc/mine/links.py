@@ -26,7 +26,7 @@ from tosloc.git.fixes import (
 )
 from tosloc.git.history import list_parents_first
 from tosloc.git.process import CommitInfo
-from tosloc.git.repository import Repository, suffix_matcher
+from tosloc.git.repository import Repository, list_changes, suffix_matcher
 from tosloc.mine.issues import GITHUB_ISSUES, Exports, Issue
 from tosloc.paths.classify import which_are_tests
 from tosloc.reports.mentions import BODY, CLOSES, MAX_TEXT_LENGTH, NAMES, NUMBER, find_mentions
@@ -274,7 +274,7 @@ def _read_changes(
                 changes[link.commit] = FileChanges()
     is_source = suffix_matcher(SOURCE_SUFFIXES)
     pairs = (f"{commit} {infos[commit].parents[0]}" for commit in changes)
-    for commit, listed in repository.changes(pairs):
+    for commit, listed in list_changes(repository, pairs):
         if listed is None:
             changes[commit].count = MAX_FIXED_FILES + 1
             continue

@@ -83,7 +83,7 @@ def build(
     """
     analysers = analysers_by_blob(blobs, lizard=lizard)
     new = store.find_missing(analysers)
-    sizes = repo.sizes(new)
+    sizes = repo.git.sizes(new)
     large = [blob for blob, size in sizes.items() if size > MAX_SOURCE_BYTES]
     store.write((blob, analysers[blob], NO_FACTS) for blob in large)
     readable = {blob: blobs[blob] for blob in new if sizes[blob] <= MAX_SOURCE_BYTES}

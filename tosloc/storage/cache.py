@@ -100,7 +100,7 @@ class CacheEntry:
     @classmethod
     def of(cls, repo: Repository) -> CacheEntry:
         """Return the entry of a repository, whose folder may not exist yet."""
-        folder = cache_folder() / f"{repo.name}-{_path_digest(repo.home)}"
+        folder = cache_folder() / f"{repo.name}-{_path_digest(repo.layout.home)}"
         _withdraw_rights(folder)
         return cls(folder)
 
@@ -135,7 +135,7 @@ class CacheEntry:
             if not place.is_file():
                 # Writing to a pipe would wait for a reader.
                 remove(place)
-            write_text(place, json.dumps({"repository": str(repo.home.resolve())}) + "\n")
+            write_text(place, json.dumps({"repository": str(repo.layout.home.resolve())}) + "\n")
             if max_bytes is not None:
                 for entry in _choose_least_used(Cache().entries(), max_bytes):
                     if entry.folder != self.folder:

@@ -198,7 +198,7 @@ class IndexedRepository:
 
     def work_tree_state(self, commit: str) -> WorkTreeState:
         """Return how the work tree differs from a commit in files whose words are searched."""
-        return self.repo.work_tree_state(commit, self.suffixes | OTHER_SUFFIXES)
+        return self.repo.on_disk.state(commit, self.suffixes | OTHER_SUFFIXES)
 
     def build_facts(
         self, snapshots: Sequence[Snapshot], progress: Progress = ignore_progress
@@ -268,7 +268,7 @@ class IndexedRepository:
         template: Sequence[str] = ()
         if listed.commit != self.repo.no_commit:
             commit_ids = list_parents_first(self.repo, [listed.commit])
-            submodules = self.repo.submodules(listed.commit)
+            submodules = self.repo.trees.submodules(self.repo.revisions.commit(listed.commit))
             template = sorted(IssueTemplates(self.repo).of_commit(listed.commit))
         history, limits = self._build_history(
             commit_ids, snapshot.path_names, self.suffixes | made_of, progress
@@ -351,7 +351,7 @@ class IndexedRepository:
         for (path, blob), is_test in zip(searched.items(), are_tests, strict=True):
             if not is_test:
                 path_by_blob[blob] = path
-        sizes = self.repo.sizes(path_by_blob)
+        sizes = self.repo.git.sizes(path_by_blob)
         small = {
             blob: path for blob, path in path_by_blob.items() if sizes[blob] <= MAX_OTHER_BYTES
         }

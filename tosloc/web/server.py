@@ -307,7 +307,7 @@ def serve_repository(
             if commit:
                 repository.resolve(commit)
             else:
-                repository.checked_out()
+                repository.revisions.checked_out()
             project = project_name(localizer)
         serve(Questions(repository.path, checkpoint, editor, commit, project), listener)
 

@@ -128,7 +128,7 @@ def _related_tests(reasons: FileReasons, row: int) -> tuple[str, ...]:
 
 def read_code_owners(repo: Repository, commit: str) -> str:
     """Return the text of a version's CODEOWNERS file; empty if there is none."""
-    contents = repo.objects([f"{commit}:{path}" for path in _CODE_OWNERS], b"blob")
+    contents = repo.git.objects([f"{commit}:{path}" for path in _CODE_OWNERS], b"blob")
     return decode_text(next((content for _, content in contents if content is not None), b""))
 
 

@@ -65,6 +65,6 @@ def is_formatting(subject: str, files: float = 0, own_names: Collection[str] = (
 
 def read_ignored_revisions(repository: Repository, commit: str) -> frozenset[str]:
     """Return the commits that ``.git-blame-ignore-revs`` lists at ``commit``; none without it."""
-    [(_, content)] = repository.objects([f"{commit}:{IGNORED_REVISIONS}"], b"blob")
+    [(_, content)] = repository.git.objects([f"{commit}:{IGNORED_REVISIONS}"], b"blob")
     ids: list[str] = _ID.findall(decode_text(content or b""))
     return frozenset(ids[:MAX_IGNORED])

@@ -53,7 +53,7 @@ class IssueTemplates:
 
     def _find_forms(self, folder: str, tree: str) -> Iterator[str]:
         """Yield the blob ids of the forms in a folder and in the folders of forms below it."""
-        for entry in self._repo.tree_entries(tree):
+        for entry in self._repo.trees.entries(tree):
             path = f"{folder}{entry.name}"
             if not entry.is_folder:
                 if is_issue_template(path):

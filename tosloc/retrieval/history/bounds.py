@@ -240,7 +240,7 @@ def _list_commits(
     lines = [*tips, *(f"^{commit}" for commit in excluded)]
     command = ["log", "--stdin", f"--max-count={MAX_COMMITS}", "--format=%H %at %ae %s"]
     origins: dict[str, str] = {}
-    with repository.stream(command, lines) as output:
+    with repository.git.stream(command, lines) as output:
         lines_of_log = output.read().decode("utf-8", "replace").split("\n")
     for line in filter(None, lines_of_log):  # a subject may contain other line separators
         commit, _, origin = line.partition(" ")

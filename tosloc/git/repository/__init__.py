@@ -1,0 +1,35 @@
+"""Versions, commits and blobs of a git repository, and files of its work tree not yet committed.
+
+Committed content is read from the object store alone: nothing is checked out, and nothing of the
+repository is run. Git is started on an empty git directory of our own that borrows the repository's
+objects, so that its hooks, configuration, replacements and remotes are out of reach. Only names of
+revisions ("HEAD", "v1.0~3") are resolved in the repository itself.
+"""
+
+from tosloc.git.repository.blobs import decode_text
+from tosloc.git.repository.changes import (
+    MANY_CHANGES,
+    MAX_CHANGES_OF_LARGE_COMMITS,
+    list_changes,
+    read_authors,
+)
+from tosloc.git.repository.repository import Repository, resolve_revision
+from tosloc.git.repository.tags import Tag, Tags, read_tags
+from tosloc.git.repository.trees import suffix_matcher
+from tosloc.git.repository.work_tree import Change, WorkTreeState
+
+__all__ = [
+    "MANY_CHANGES",
+    "MAX_CHANGES_OF_LARGE_COMMITS",
+    "Change",
+    "Repository",
+    "Tag",
+    "Tags",
+    "WorkTreeState",
+    "decode_text",
+    "list_changes",
+    "read_authors",
+    "read_tags",
+    "resolve_revision",
+    "suffix_matcher",
+]

@@ -1,0 +1,87 @@
+"""The folders of a repository, and what its own files say."""
+
+from __future__ import annotations
+
+import os
+from io import BytesIO
+from pathlib import Path
+from typing import Final
+
+from tosloc.git.discovery import find_git_directories, read_git_file
+from tosloc.git.process import gitpython
+
+
+class Layout:
+    """The folders of a repository, its own configuration and its list of shallow commits.
+
+    Raises RepositoryError if ``folder`` is not a repository.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path: Final = folder
+        """The folder that was opened: a work tree, or the git directory itself."""
+        directory, common = find_git_directories(folder)
+        self.directory: Final = directory
+        """The git directory: a linked work tree has one of its own."""
+        self.common: Final = common
+        """The git directory that all work trees of the repository share."""
+        is_sha256 = self._setting("extensions", "objectformat") == "sha256"
+        self.hash_name: Final = "sha256" if is_sha256 else "sha1"
+
+    @property
+    def name(self) -> str:
+        """Short name: the folder's, or its parent's if the folder is only called .git or repo."""
+        folder = self.home
+        if folder.name in (".git", "repo", "repository", "git"):
+            folder = folder.parent
+        return folder.name.removesuffix(".git") or "repository"
+
+    @property
+    def home(self) -> Path:
+        """Folder of the repository itself if ``path`` is a linked work tree, else ``path``."""
+        if self.directory == self.common:
+            return self.path
+        common = self.common.resolve()
+        return common.parent if common.name == ".git" else common
+
+    def _setting(self, section: str, name: str) -> str:
+        """Return a value of the repository's own configuration as it is now; "" if it has none."""
+        # GitPython would wait for a named pipe, so the file is read here.
+        content = BytesIO(read_git_file(self.common / "config"))
+        content.name = "config"
+        config = gitpython().GitConfigParser(content, merge_includes=False)
+        return str(config.get_value(section, name, ""))
+
+    @property
+    def shallow(self) -> frozenset[str]:
+        """Ids of the commits at which a shallow clone was cut off; empty in a complete clone."""
+        return frozenset(read_git_file(self.common / "shallow").decode("ascii", "replace").split())
+
+    @property
+    def work_tree(self) -> Path | None:
+        """Folder whose files the user edits; None for a bare repository.
+
+        It is also None if the files of the repository are in another folder.
+        """
+        has_files = os.path.lexists(self.path / ".git") and self.other_work_tree is None
+        return self.path if has_files else None
+
+    @property
+    def other_work_tree(self) -> Path | None:
+        """Folder that ``core.worktree`` names in place of this one; None if it names none.
+
+        Its files are not read: whoever wrote the configuration could name any folder.
+        """
+        folder = self._setting("core", "worktree")
+        # Git does not apply the setting to linked work trees.
+        if not folder or self.directory != self.common:
+            return None
+        named = self.directory / folder
+        return None if os.path.realpath(named) == os.path.realpath(self.path) else named
+
+    def remote_url(self) -> str | None:
+        """Return the address of the remote ``origin`` in the repository's own configuration.
+
+        Return None if there is none.
+        """
+        return self._setting('remote "origin"', "url") or None

@@ -1,0 +1,144 @@
+"""A git repository: the parts that read it, and the questions that most callers ask."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, Self
+
+from tosloc.core.errors import UnknownCommit
+from tosloc.core.versions import Snapshot, StringTable
+from tosloc.git.process import CommitInfo, Git
+from tosloc.git.repository.layout import Layout
+from tosloc.git.repository.revisions import Revisions
+from tosloc.git.repository.trees import Trees
+from tosloc.git.repository.work_tree import FilesOnDisk
+
+
+class Repository:
+    """A git repository: a work tree, a bare repository or a git directory, of any account.
+
+    Its snapshots share the table ``path_names``. A worker process that receives a repository again
+    and again keeps one of its own. A repository is neither for several threads nor for forked
+    processes.
+
+    Raises RepositoryError if ``path`` is not a repository.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        layout = Layout(Path(path).expanduser().absolute())
+        self.path: Final = layout.path
+        self.layout: Final = layout
+        """Its folders and configuration."""
+        self.git: Final = Git(layout.path, layout.common, layout.hash_name)
+        """The git program, which sees nothing but the objects."""
+        self.revisions: Final = Revisions(self.git, layout)
+        self.trees: Final = Trees(self.git)
+        self.on_disk: Final = FilesOnDisk(self.git, layout)
+        """Files of the work tree that are not committed."""
+
+    def __reduce__(self) -> tuple[Callable[..., Repository], tuple[object, ...]]:
+        return _open_cached, (self.path, tuple(self.on_disk.path_by_blob.items()))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the git process that reads objects; the next question starts another."""
+        self.git.close()
+
+    @property
+    def name(self) -> str:
+        """Short name: the folder's, or its parent's if the folder is only called .git or repo."""
+        return self.layout.name
+
+    @property
+    def work_tree(self) -> Path | None:
+        """Folder whose files the user edits; None for a bare repository.
+
+        It is also None if the files of the repository are in another folder.
+        """
+        return self.layout.work_tree
+
+    @property
+    def path_names(self) -> StringTable:
+        """The numbers of paths in all snapshots."""
+        return self.trees.path_names
+
+    @property
+    def shallow(self) -> frozenset[str]:
+        """Ids of the commits at which a shallow clone was cut off; empty in a complete clone."""
+        return self.layout.shallow
+
+    def remote_url(self) -> str | None:
+        """Return the address of the remote ``origin``; None if there is none."""
+        return self.layout.remote_url()
+
+    @property
+    def no_commit(self) -> str:
+        """Id that stands for the commit of a branch without commits: zeros, as in git."""
+        return self.revisions.no_commit
+
+    def resolve(self, revision: str) -> str:
+        """Return the full id of the commit that a revision names, as git understands it.
+
+        Tags are followed. Raises UnknownCommit if there is no such commit, or more than one.
+        """
+        return self.revisions.resolve(revision)
+
+    def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
+        """Return the full commit id of each revision; None if it names none, or more than one."""
+        return self.revisions.resolve_many(revisions)
+
+    def commits(self, commit_ids: Iterable[str]) -> list[CommitInfo]:
+        """Return the commits with some full ids, in the order of the ids.
+
+        Raises UnknownCommit for the first commit that does not exist.
+        """
+        return self.revisions.commits(commit_ids)
+
+    def subject(self, commit_id: str) -> str | None:
+        """Return the first line of a commit's message; None if commit or message are missing."""
+        with suppress(UnknownCommit):
+            [info] = self.commits([commit_id])
+            return info.message.strip().partition("\n")[0].strip() or None
+        return None
+
+    def snapshot(self, revision: str, suffixes: Iterable[str]) -> Snapshot:
+        """Return a version's regular files whose path ends with one of ``suffixes``.
+
+        Raises UnknownCommit, and RepositoryError as ``Trees.snapshot`` does.
+        """
+        return self.trees.snapshot(self.revisions.commit(revision), suffixes)
+
+    def texts(self, blob_ids: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
+        """Yield the id and bytes of each blob, in the order of ``blob_ids``.
+
+        The bytes are None for a blob that is missing, damaged or too large, and for one on disk
+        that has changed since. The caller may use other methods before the last blob, or stop
+        early.
+        """
+        for blob, content in self.git.objects(blob_ids, b"blob"):
+            yield blob, self.on_disk.read(blob) if content is None else content
+
+
+@lru_cache(maxsize=1)
+def _open_cached(path: Path, path_by_blob: tuple[tuple[str, str], ...]) -> Repository:
+    repository = Repository(path)
+    repository.on_disk.path_by_blob.update(path_by_blob)
+    return repository
+
+
+def resolve_revision(path: Path, revision: str) -> str:
+    """Return the full id of the commit that a revision names in the repository at a path.
+
+    Raises RepositoryError and UnknownCommit.
+    """
+    with Repository(path) as repository:
+        return repository.resolve(revision)

@@ -1,0 +1,189 @@
+"""Names of revisions and the commits that they name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from typing import Final
+
+from tosloc.core.errors import RepositoryError, UnknownCommit
+from tosloc.git import process
+from tosloc.git.discovery import read_git_file
+from tosloc.git.process import CommitInfo, Git
+from tosloc.git.repository.layout import Layout
+
+_FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
+_COMMIT_SUFFIX: Final = "^{commit}"
+"""Suffix of a name that makes git follow tags and report anything but a commit as missing."""
+_SEARCHING_NAME: Final = re.compile(r"@\{|\^\{/|\A:/")
+"""Part of a revision that git searches a reflog, settings or messages for."""
+_AMBIGUOUS: Final = re.compile(r"refname '(.+)' is ambiguous\.")
+_NO_REVISION = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
+"""Beginning of a text that names no commit: an option, a path of the index, blanks, two lines."""
+
+
+class Revisions:
+    """The commits of a repository, by id and by every name that git understands.
+
+    Names are the only thing that git looks up in the repository itself, with its branches, reflogs
+    and settings.
+    """
+
+    def __init__(self, git: Git, layout: Layout) -> None:
+        self._git = git
+        self._layout = layout
+
+    @property
+    def no_commit(self) -> str:
+        """Id that stands for the commit of a branch without commits: zeros, as in git."""
+        return "0" * (64 if self._layout.hash_name == "sha256" else 40)
+
+    def resolve(self, revision: str) -> str:
+        """Return the full id of the commit that a revision names, as git understands it.
+
+        Tags are followed. Raises UnknownCommit if there is no such commit, or more than one.
+        """
+        messages: list[str] = []
+        commit_id = None
+        try:
+            commit_id = self._resolve_together([revision], messages)[revision]
+        except RepositoryError:
+            if not _SEARCHING_NAME.search(revision):
+                raise
+        reason = self._describe_messages(revision, messages)
+        if commit_id is None or reason:
+            raise UnknownCommit(reason or self._describe_unknown(revision))
+        return commit_id
+
+    def _describe_messages(self, revision: str, messages: Iterable[str]) -> str:
+        """Return why git's messages do not let a revision name a commit; "" if they do."""
+        for message in messages:
+            kind, _, reason = message.partition(": ")
+            ambiguous = _AMBIGUOUS.fullmatch(reason)
+            # People who have a branch called HEAD still mean the commit that is checked out.
+            if ambiguous and ambiguous[1] != "HEAD":
+                name = ambiguous[1]
+                return (
+                    f"{self._layout.path}: {name!r} names several things, such as a tag and a"
+                    f" branch; write refs/tags/{name} or refs/heads/{name}"
+                )
+            if kind == "fatal" or reason.startswith("log for "):
+                return (
+                    f"{self._layout.path}: no commit {revision!r}: {reason};"
+                    " name a commit, a branch or a tag"
+                )
+        return ""
+
+    def checked_out(self) -> str:
+        """Return the full id of HEAD's commit, or ``no_commit`` if its branch has none yet.
+
+        Raises UnknownCommit for a bare repository without commits, and for a damaged one.
+        """
+        try:
+            return self.resolve("HEAD")
+        except UnknownCommit:
+            if self._layout.work_tree is not None and self._on_unborn_branch():
+                return self.no_commit
+            raise
+
+    def _on_unborn_branch(self) -> bool:
+        """Return whether HEAD names a branch that does not exist yet."""
+        branch = (
+            os.fsdecode(read_git_file(self._layout.directory / "HEAD")).removeprefix("ref:").strip()
+        )
+        if not branch.startswith("refs/heads/"):
+            return False
+        return not self.list_references(branch, "%(refname)")
+
+    def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
+        """Return the full commit id of each revision, with one git process for most of them.
+
+        It is None for a revision that names no commit, or more than one.
+        """
+        commit_ids: dict[str, str | None] = dict.fromkeys(revisions)
+        plain = []
+        for revision in commit_ids:
+            if not _SEARCHING_NAME.search(revision):
+                plain.append(revision)
+                continue
+            # Git ends at such a name if there is nothing to search, without those after it.
+            with suppress(UnknownCommit):
+                commit_ids[revision] = self.resolve(revision)
+        return commit_ids | self._resolve_together(plain)
+
+    def _resolve_together(
+        self, revisions: Collection[str], messages: list[str] | None = None
+    ) -> dict[str, str | None]:
+        """Return the full commit id of each revision with one git process for all of them.
+
+        It is None for a revision that names no commit, or more than one. Git's warnings and errors
+        are added to ``messages``. Raises RepositoryError if git ends at one of them.
+        """
+        commit_ids: dict[str, str | None] = dict.fromkeys(revisions)
+        names = [revision for revision in commit_ids if not _NO_REVISION.match(revision)]
+        # After :/ the whole name is a pattern, which finds only commits.
+        requests = (name if name.startswith(":/") else name + _COMMIT_SUFFIX for name in names)
+        command = ["cat-file", "--batch-check=%(objectname)"]
+        # Only here git sees branches and settings. If GIT_DIR names the directory, git does not
+        # check to whom it belongs.
+        directory = str(self._layout.directory)
+        with self._git.stream(command, requests, messages, GIT_DIR=directory) as output:
+            lines = output.read().decode("utf-8", "replace").split("\n")
+        for name, line in zip(names, lines, strict=False):
+            commit_ids[name] = line if _FULL_ID.fullmatch(line) else None
+        return commit_ids
+
+    def commits(self, commit_ids: Iterable[str]) -> list[CommitInfo]:
+        """Return the commits with some full ids, in the order of the ids.
+
+        Long messages are shortened once they have more than MAX_LONG_MESSAGES_BYTES together.
+        Raises UnknownCommit for the first commit that does not exist.
+        """
+        shallow = self._layout.shallow
+        long_bytes_left = process.MAX_LONG_MESSAGES_BYTES
+        infos = []
+        for commit_id, content in self._git.objects(commit_ids, b"commit"):
+            info = None
+            if content is not None:
+                info = CommitInfo.of(commit_id, content, shallow, long_bytes_left)
+            if info is None:
+                raise UnknownCommit(self._describe_unknown(commit_id.removesuffix(_COMMIT_SUFFIX)))
+            if info.has_long_message and not info.is_shortened:
+                long_bytes_left -= info.message_bytes
+            infos.append(info)
+        return infos
+
+    def commit(self, revision: str) -> CommitInfo:
+        """Return the commit that a revision names.
+
+        Raises UnknownCommit if there is no such commit, or more than one.
+        """
+        is_id = _FULL_ID.fullmatch(revision)
+        [info] = self.commits([revision + _COMMIT_SUFFIX if is_id else self.resolve(revision)])
+        return info
+
+    def list_references(self, pattern: str, line_format: str) -> list[str]:
+        """Return a line for each reference below a pattern. Raises RepositoryError."""
+        command = ["for-each-ref", f"--format={line_format}", pattern]
+        with self._git.stream(command, GIT_DIR=str(self._layout.directory)) as output:
+            lines = output.read().decode("utf-8", "surrogateescape").split("\n")
+        return [line for line in lines if line]
+
+    def _describe_unknown(self, revision: str) -> str:
+        """Return the sentence about a revision that names no commit."""
+        if self._layout.shallow:
+            return (
+                f"{self._layout.path}: no commit {revision!r} in this shallow clone;"
+                " run: git fetch --unshallow --tags"
+            )
+        if revision == "HEAD":
+            return (
+                f"{self._layout.path}: no commit 'HEAD': its branch is empty;"
+                " commit something, or name another branch"
+            )
+        return (
+            f"{self._layout.path}: no commit {revision!r};"
+            " check its spelling, or run: git fetch --all --tags"
+        )

@@ -1,0 +1,99 @@
+"""Tags of commits and when they were made."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from tosloc.core.errors import RepositoryError
+from tosloc.core.reports import VALID_TIMES
+from tosloc.git.process import CommitInfo
+from tosloc.git.repository.repository import Repository
+
+MAX_TAGS: Final = 20_000
+"""Most tags that are read: the newest."""
+_TAGGED: Final = re.compile(rb"object ([0-9a-f]{40,64})\ntype commit\n")
+_TAGGER_TIME: Final = re.compile(rb"(?m)^tagger .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
+
+
+class Tag(NamedTuple):
+    """A tag of a commit."""
+
+    name: str
+    committed_at: int
+    """Committer time of the commit, in seconds since 1970."""
+    known_at: int
+    """When the tag was made, as far as it says, but not before its commit."""
+
+
+class Tags(NamedTuple):
+    """The tags of commits in a repository."""
+
+    newest: tuple[Tag, ...] = ()
+    """At most MAX_TAGS, the newest first."""
+    older: int = 0
+    """Number of further tags, which are older."""
+    broken: int = 0
+    """Number of tags whose object is missing or damaged."""
+
+
+def read_tags(repository: Repository) -> Tags:
+    """Return the tags of a repository's commits, those that were made last first.
+
+    A tag whose object is missing or damaged is only counted. Raises RepositoryError.
+    """
+    try:
+        tags = _read_tags(repository)
+        broken = 0
+    except RepositoryError:
+        # Git gives up at the first tag whose object is missing.
+        tags, broken = _read_tags_one_by_one(repository)
+    tags.sort(key=lambda tag: (-tag.known_at, tag.name))
+    return Tags(tuple(tags[:MAX_TAGS]), len(tags[MAX_TAGS:]), broken)
+
+
+def _read_tags(repository: Repository) -> list[Tag]:
+    """Return the tags of commits. Raises RepositoryError if an object of any is missing."""
+    date = "(committerdate:unix)"
+    parts = ("%(refname:strip=2)", "%(creatordate:unix)", f"%{date}", f"%(*{date[1:]}")
+    tags = []
+    for line in repository.revisions.list_references("refs/tags", "%00".join(parts)):
+        name, created, own_time, time_of_target = line.split("\0")
+        times = [int(time) for time in (created, own_time, time_of_target) if time]
+        committed = own_time or time_of_target
+        # The tag of a tree or of another tag is no release.
+        if committed and all(time in VALID_TIMES for time in times):
+            tags.append(Tag(name, int(committed), max(times)))
+    return tags
+
+
+def _read_tags_one_by_one(repository: Repository) -> tuple[list[Tag], int]:
+    """Return the tags of commits, and how many tags have no object that can be read."""
+    id_by_name: dict[str, str] = {}
+    for line in repository.revisions.list_references(
+        "refs/tags", "%(refname:strip=2)%00%(objectname)"
+    ):
+        name, object_id = line.split("\0")
+        id_by_name[name] = object_id
+    tag_objects = dict(repository.git.objects(id_by_name.values(), b"tag"))
+    commit_by_id: dict[str, str] = {}
+    for object_id, content in tag_objects.items():
+        match = _TAGGED.match(content or b"")
+        commit_by_id[object_id] = match[1].decode("ascii") if match else object_id
+    commits = dict(repository.git.objects(commit_by_id.values(), b"commit"))
+    tags = []
+    unread = []
+    for name, object_id in id_by_name.items():
+        commit = commit_by_id[object_id]
+        info = CommitInfo.of(commit, commits[commit] or b"")
+        if info is None:
+            unread.append(commit)
+            continue
+        header = (tag_objects[object_id] or b"").partition(b"\n\n")[0]
+        tagger_time = _TAGGER_TIME.search(header)
+        created = int(tagger_time[1]) if tagger_time else info.committed_at
+        if created in VALID_TIMES:
+            tags.append(Tag(name, info.committed_at, max(created, info.committed_at)))
+    # The tag of a tree or of another tag is no release, and not broken.
+    sizes = repository.git.sizes(dict.fromkeys(unread))
+    return tags, sum(not sizes[commit] for commit in unread)
