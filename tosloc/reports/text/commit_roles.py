@@ -9,11 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import IntEnum
-from itertools import pairwise
-from typing import Final, Literal
+from typing import Final
 
 from tosloc.code.text import identifier_terms
-from tosloc.reports.text.named_releases import is_doubted, is_negation, state_by_verbs
+from tosloc.reports.text.accusations import (
+    FAILURES,
+    SUCCESSES,
+    begins_with,
+    is_blamed,
+    is_reverted,
+    state_after_cure,
+)
+from tosloc.reports.text.verbs import is_doubted, is_negation, state_by_verbs
 
 BEFORE: Final = 160
 """Characters before a name that are read."""
@@ -61,21 +68,6 @@ _FILLERS: Final = frozenset(
 """Words between a statement and the commit that it is about."""
 _PHRASES: Final = frozenset("seems appears head build version".split())
 """Words with which "to" or "of" says nothing: "seems to be", "head of"."""
-_CULPRITS: Final = tuple("culprit offend guilty blam suspect responsib".split())
-_CAUSES: Final = (
-    *_CULPRITS,
-    *"broke break introduc caus regress trigger reintroduc re-introduc rebroke re-broke".split(),
-)
-"""Beginnings of words that accuse a commit."""
-_BEGINNINGS: Final = ("start", "beg")
-_SEARCHES: Final = ("bisect", "trac", "track", "narrow", "point", "pinpoint", "led", "lead")
-"""Beginnings of words that tell the result of a search for the cause."""
-_FINDINGS: Final = ("result", "show", "found", "find", "identif", "gave", "giv", "say", "reveal")
-"""Beginnings of words before what bisecting found."""
-_FAILURES: Final = tuple(
-    "fail break broke crash error bug wrong stop longer hang regress issue problem".split()
-)
-_CURES: Final = ("fix", "help", "solv", "resolv", "work", "disappear", "gone", "away", "cure")
 _BLAMING: Final = tuple(
     "accus bisect blam broke caus culprit fault guilty introduc offend regress responsib suspect"
     " revert".split()
@@ -88,14 +80,6 @@ _BLAMING_WORDS: Final = frozenset(
 )
 """Whole words that do so."""
 _CLAUSE_END: Final = re.compile(r"[.!?;](?=\s)|\n[ \t]*\n")
-_SUCCESSES: Final = ("work", "fine", "ok", "pass", "good", "correct")
-_ALIKE: Final = frozenset("still also already too even again remains currently".split())
-"""Words that say that something failed before a commit, too."""
-_LASTING: Final = ("broken", "breaks", "breaking", "trigger")
-"""Beginnings of words that say that something fails at a commit, but not since when."""
-_OPPOSITES: Final = ("miss", "lack", "revert", "undone", "fix")
-"""Beginnings of words after "because of a commit" that do not accuse it: "because X is missing"."""
-_APPEARANCES: Final = ("happen", "appear", "occur")
 _MOVE: Final = re.compile(
     r"\b(?:check(?:s|ed|ing)?[ -]?out|(?:go|goes|going|went|gone|move|moved|moving|switch|switched"
     r"|switching|return|returned|returning|reset|resetting|roll|rolled|rolling|downgrade|downgraded"
@@ -123,8 +107,6 @@ _PARENT_WORKS: Final = re.compile(
 """What follows a commit whose parent works: ", but works with the commit before it"."""
 _PARENT_SIGN: Final = re.compile(r"[`*]{0,2}(?:\^|~1?(?!\d))")
 """The sign with which git writes the parent of a commit: 1abcdef^, 1abcdef~1."""
-_NEW_CLAUSE: Final = frozenset("and but it i when if because".split())
-"""Words after which another clause begins."""
 _BESIDE_VERSION: Final = re.compile(
     r"(?i)\d\.\d[\w.+-]{0,40}[\s,:@+]{0,2}[(\[]?[@\s]?"
     r"(?:rev(?:ision)?|commit|git|hash|sha|build|g)?[\s:.,-]{0,2}\Z"
@@ -198,13 +180,13 @@ def _role_in_sentence(before: str, after: str, *, is_commit: bool) -> Role:
         return range_end
     if is_doubted(words_before[-7:]) or _is_guess(before, after, words_before, words_after):
         return Role.NAMED
-    if is_commit and "last" in words_before[-4:] and _begins_with(words_before[-3:], _SUCCESSES):
+    if is_commit and "last" in words_before[-4:] and begins_with(words_before[-3:], SUCCESSES):
         return Role.GOOD
-    if not is_beside_version and _is_blamed(words_before, words_after):
+    if not is_beside_version and is_blamed(words_before, words_after):
         return Role.BLAMED
     if not is_commit:
         return Role.NAMED
-    if _is_reverted(words_before, words_after):
+    if is_reverted(words_before, words_after):
         return Role.NAMED
     if words_before[-1:] in _BOUNDS or words_before[-2:] == ["prior", "to"]:
         return Role.NAMED  # "until X": who knows whether it worked at X
@@ -291,19 +273,10 @@ def _role_of_move(before: Sequence[str], after: Sequence[str]) -> Role:
     clause = _MOVE.sub("at", " ".join(before)).split()
     state = state_by_verbs(clause, ())
     if state is None:
-        state = _state_after_cure(after) or state_by_verbs(["at"], after)
+        state = state_after_cure(after) or state_by_verbs(["at"], after)
     if state is None:
         return Role.BUILD
     return Role.GOOD if state == "works" else Role.BAD
-
-
-def _state_after_cure(words: Sequence[str]) -> Literal["works", "fails"] | None:
-    """Return what words say that tell of a cure: "fixes it", "does not help"; None if none does."""
-    for position, word in enumerate(words[:8]):
-        if word.startswith(_CURES):
-            is_denied = any(map(is_negation, words[max(0, position - 3) : position]))
-            return "fails" if is_denied else "works"
-    return None
 
 
 def _words_before(before: str) -> list[str]:
@@ -349,11 +322,6 @@ def _words_after(after: str) -> list[str]:
     return words
 
 
-def _begins_with(words: Sequence[str], beginnings: tuple[str, ...]) -> bool:
-    """Return whether any word begins like one of some others."""
-    return any(word.startswith(beginnings) for word in words)
-
-
 def _range_end(before: Sequence[str]) -> Role | None:
     """Return the role of an end of a range, "between X and Y"; None for any other name."""
     if before[-1:] == ["between"]:
@@ -367,119 +335,8 @@ def _works_there(before: Sequence[str], after: Sequence[str]) -> bool:
     if before[-1:] not in _PLACES:
         return False
     for position, word in enumerate(after[:10]):
-        if is_negation(word) or word.startswith(_FAILURES):
+        if is_negation(word) or word.startswith(FAILURES):
             return False
-        if word.startswith(_SUCCESSES):
+        if word.startswith(SUCCESSES):
             return position > 0
     return False
-
-
-def _is_blamed(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Return whether the words around a name say that it broke something."""
-    if _is_accused_after(before, after):
-        return True
-    if not before:
-        return False
-    last = before[-1]
-    earlier = before[-8:-1]
-    if _is_reverted(before, after) and not last.startswith("revert"):
-        # "It works without X", "with X reverted it works"
-        state = state_by_verbs([*earlier, "at"], ()) or _state_after_cure(after)
-        return state == "works"
-    if last.startswith("revert"):
-        # "Reverting X fixes it", "it works again after reverting X"; not "This reverts X".
-        state = _state_after_cure(after) or _state_before_cure(earlier)
-        return last != "reverts" and state == "works"
-    if last in ("before", "to") and (last == "before" or earlier[-1:] == ["prior"]):
-        return _worked_before(earlier, after)
-    if last in ("since", "after"):
-        return _fails_since(last, earlier, after)
-    if any(map(is_negation, before[-4:-1])):
-        return False
-    if last.startswith(_CULPRITS) or before[-2:] == ["first", "bad"] or last.startswith("bisect"):
-        return True
-    if last in ("regression", "cause", "breaking"):  # "Regression: X"
-        return True
-    if last.startswith(_FINDINGS) and _begins_with(earlier, ("bisect",)):
-        return True
-    if last == "because":
-        is_denied = any(map(is_negation, after[:6])) or _begins_with(after[:6], _OPPOSITES)
-        return _begins_with(earlier, (*_CAUSES, *_FAILURES, *_APPEARANCES)) and not is_denied
-    return _relates_cause(last, earlier)
-
-
-def _is_reverted(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Return whether words tell what happens without a commit: "reverting X", "X is reverted"."""
-    return before[-1:] == ["without"] or _begins_with([*before[-1:], *after[:2]], ("revert",))
-
-
-def _state_before_cure(words: Sequence[str]) -> Literal["works", "fails"] | None:
-    """Return what words say whose last one tells of a cure: "works again after"."""
-    for position in range(len(words) - 1, -1, -1):
-        if words[position].startswith(_CURES):
-            is_denied = any(map(is_negation, words[max(0, position - 3) : position]))
-            return "fails" if is_denied else "works"
-    return None
-
-
-def _worked_before(earlier: Sequence[str], after: Sequence[str]) -> bool:
-    """Return whether something worked before a commit: "it worked before X", "before X it did"."""
-    state = state_by_verbs([*earlier, "at"], ())
-    if state is None and not _begins_with(earlier, (*_SUCCESSES, *_FAILURES)):
-        state = state_by_verbs(["at"], after)
-    return state == "works" and not _ALIKE.intersection((*earlier[-3:], *after[:6]))
-
-
-def _fails_since(last: str, earlier: Sequence[str], after: Sequence[str]) -> bool:
-    """Return whether something fails "since" or "after" a commit, by the words around it."""
-    is_failure = _begins_with(earlier, _FAILURES)
-    if any(map(is_negation, earlier[-3:])):
-        # "It no longer works since X"; a denied failure accuses nothing.
-        return _begins_with(earlier, _SUCCESSES) and not _begins_with(earlier, _CAUSES)
-    if _begins_with(earlier, _SUCCESSES) and not is_failure:
-        return False
-    state = None if earlier else state_by_verbs(["at"], after)
-    if state is not None:
-        return state != "works"
-    is_start = _begins_with(earlier[-3:], (*_BEGINNINGS, *_APPEARANCES))
-    return last == "since" or is_failure or is_start or _begins_with(after[:6], _FAILURES)
-
-
-def _is_accused_after(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Return whether the words after a name accuse it: "X broke it", "X is the first bad"."""
-    words = after[:6]
-    if any(map(is_negation, (*before[-1:], *words))):
-        return False
-    if "first" in words and words[words.index("first") + 1 :][:1] == ["bad"]:
-        return True
-    if "fault" in words and {"s", "at", "the"}.intersection(words[: words.index("fault")][-1:]):
-        return True
-    # A verb that follows soon: "X, which broke it", "X appears to have caused".
-    for word, following in pairwise((*words, "")):
-        if word.startswith(_CAUSES) and following != "by":  # "works at X, caused by Y"
-            return True
-        if word in _NEW_CLAUSE:
-            return False
-    return False
-
-
-def _relates_cause(last: str, earlier: Sequence[str]) -> bool:
-    """Return whether a relation such as "by" follows a word that tells of a cause."""
-    if last not in ("with", "in", "by", "from", "to", "at", "of", "on"):
-        return False
-    nearest = earlier[-3:]
-    if last == "to" and earlier[-1:] == ["due"]:
-        return True
-    if last == "of" and earlier[-1:] in (["because"], ["result"], ["fault"]):
-        return True
-    if last == "to" and earlier[-1:] == ["up"]:
-        return False
-    if last in ("at", "on") and _begins_with(nearest, _LASTING):
-        return False
-    if last != "by" and _ALIKE.intersection(earlier):
-        return False  # "still broken at X", "it also breaks with X"
-    if any(word.startswith("reproduc") for word in earlier):
-        return False
-    if _begins_with(nearest, _SEARCHES) or _begins_with(earlier, ("bisect",)):
-        return last in ("to", "at", "on", "in")
-    return _begins_with(nearest, (*_CAUSES, *_BEGINNINGS))

@@ -11,7 +11,8 @@ from itertools import islice
 from typing import Final
 
 from tosloc.reports.text.markup import COMMENT
-from tosloc.reports.text.named_releases import RELEASE_NUMBER, ReleaseClaim, State
+from tosloc.reports.text.named_releases import RELEASE_NUMBER, ReleaseClaim
+from tosloc.reports.text.verbs import State
 
 MAX_LINES: Final = 2_000
 """Lines that are looked at; forms are short."""
@@ -151,7 +152,7 @@ def _read_key(words: Sequence[str]) -> tuple[State | None, tuple[str, ...]]:
     """Return what a key says about its version, and the product that it names."""
     is_negated = not _NEGATIONS.isdisjoint(words)
     rest = [word for word in words if word not in _FILLERS and word != "version"]
-    if rest and rest[-1] in _HARDWARE:
+    if rest and _HARDWARE.issuperset(rest):
         return None, ()
     if any(word.startswith(_WORKING) for word in words):
         return ("fails" if is_negated else "works"), ()
