@@ -617,6 +617,11 @@ def test_a_field_names_its_product():
     assert products == [("flask",), ("python",)]
 
 
+def test_a_program_for_hardware_is_a_product():
+    [claim] = find_version_fields("PyTorch version (GPU?): 1.6.0")
+    assert claim.products == ("pytorch", "gpu")
+
+
 def test_a_version_below_a_browser_is_the_browsers():
     [claim] = find_version_fields("- Browser: Firefox\n- Version: 98.0.1")
     assert claim.products == ("browser",)
