@@ -76,15 +76,8 @@ from tosloc.core.config import Config, load_config
 from tosloc.core.errors import ToslocError, require
 from tosloc.core.io import write_text
 from tosloc.core.rankings import Ranking
-from tosloc.evaluate.runs import (
-    Judgement,
-    read_run,
-    to_qrels,
-    write_judgements,
-    write_run,
-    write_trec_qrels,
-    write_trec_run,
-)
+from tosloc.evaluate.runs import Judgement, read_run, to_qrels, write_judgements, write_run
+from tosloc.evaluate.runs.trec import write_trec_qrels, write_trec_run
 from tosloc.terminal.printing import Table
 
 PARTS = ("stage one", "questions", "throughput", "first index", "memory", "stage two", "evaluation")

@@ -217,7 +217,7 @@ def test_an_import_that_was_cut_short_is_made_again(trec, tmp_path, monkeypatch)
     out = tmp_path / "out"
     words = ["import-run", str(trec), "--qrels", str(tmp_path / "qrels.txt"), "--out", str(out)]
     with monkeypatch.context() as patch:
-        patch.setattr("tosloc.evaluate.runs.write_judgements", fail)
+        patch.setattr("tosloc.evaluate.run_paths.write_judgements", fail)
         with pytest.raises(ZeroDivisionError):
             main(words)
     assert (out / "run.jsonl.gz").is_file()

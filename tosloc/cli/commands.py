@@ -356,20 +356,12 @@ def export_run(
     every tool ranks the files alike.
     """
     from tosloc.evaluate.run_paths import read_scored_run
-    from tosloc.evaluate.runs import write_trec_qrels, write_trec_run
     from tosloc.train.experiment import command_folder, refuse_training
 
     refuse_training(out)
     scored = read_scored_run(run, split, qrels)
-    # Computing this also refuses a run whose faults other tools would not notice.
-    ranked_share = scored.evaluation().length
-    if others and ranked_share != 1:
-        raise RunError(
-            f"{run}: some rankings do not contain all searched files; leave out --others"
-        )
     with command_folder(out, "tosloc export-run"):
-        write_trec_run(out / "run.trec", scored.run, scored.name)
-        write_trec_qrels(out / "qrels.trec", scored.qrels, scored.run if others else None)
+        scored.write_trec(out, others=others)
     print_notes(
         [f"wrote {pluralize(len(scored.qrels), 'ranking')} to {out} as run.trec and qrels.trec"]
     )
@@ -377,27 +369,18 @@ def export_run(
 
 def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
     """Import a run in TREC's format, with its judgements if they are given."""
-    from tosloc.evaluate.measures import evaluate
-    from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_any_judgements
-    from tosloc.evaluate.runs import read_trec_run, write_judgements, write_run
+    from tosloc.evaluate.run_paths import ScoredRun
     from tosloc.train.experiment import file_provenance
 
-    run = read_trec_run(file)
+    scored = ScoredRun.read_trec(file, qrels)
     header = {
-        "method": run.header["tag"],
+        "method": scored.run.header["tag"],
         "tosloc": tosloc.__version__,
         "imported": {"form": "TREC", **file_provenance(file)},
     }
-    judgements = {} if qrels is None else read_any_judgements(qrels)
-    if judgements:
-        evaluate(run, judgements)  # Judgements that do not fit the run are refused.
-    # Judgements are written last, because a folder that contains them is a finished run.
-    (out / JUDGEMENTS_FILE).unlink(missing_ok=True)
-    write_run(out / RUN_FILE, header, run.rankings())
-    if judgements:
-        write_judgements(out / JUDGEMENTS_FILE, judgements.values())
+    scored.write(out, header)
     hint = "; to evaluate them, name judgements with --qrels" if qrels is None else ""
-    print_notes([f"wrote {pluralize(len(run.orders), 'ranking')} to {out}{hint}"])
+    print_notes([f"wrote {pluralize(len(scored.run.orders), 'ranking')} to {out}{hint}"])
 
 
 def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) -> None:

@@ -142,7 +142,7 @@ def compare(
     Differences are the later run minus the first. Binary measures (Acc@k, Hit@k) also get McNemar's
     exact test.
     """
-    from tosloc.evaluate.compare import compare_all, comparison_values
+    from tosloc.evaluate.compare import compare_all
     from tosloc.evaluate.run_paths import read_scored_runs
     from tosloc.evaluate.tables import parse_measures
 
@@ -152,7 +152,7 @@ def compare(
     scored_runs = read_scored_runs(runs, split.value, qrels, no_tests)
     evaluations = {scored.name: scored.evaluation() for scored in scored_runs}
     comparisons = compare_all(evaluations, common, measures=parse_measures(measures))
-    values = {"pairs": [comparison_values(comparison, top) for comparison in comparisons]}
+    values = {"pairs": [comparison.values(top) for comparison in comparisons]}
     tables = []
     for comparison in comparisons:
         tables += comparison_tables(comparison, top)

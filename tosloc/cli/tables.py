@@ -11,7 +11,7 @@ from tosloc.terminal.printing import Table, count_cell, differences_table, mean_
 if TYPE_CHECKING:
     from tosloc.evaluate.compare import Comparison, ReportPair
     from tosloc.evaluate.measures import ReportScores
-    from tosloc.evaluate.tables import Results, Stratum
+    from tosloc.evaluate.tables import Results
 
 MAX_RANKS_SHOWN: Final = 8
 """Ranks of a report's fixed files that a cell shows."""
@@ -42,19 +42,16 @@ def results_table(results: Sequence[Results]) -> Table:
 def strata_table(results: Results) -> Table:
     """Return the informative strata of a run; a star marks those with few reports."""
     strata = results.informative_strata
-    rows = [_stratum_row(stratum) for stratum in strata]
+    rows = []
+    for stratum in strata:
+        star = "*" if stratum.is_small else ""
+        means = [mean_cell(mean.mean, mean.interval) for mean in stratum.means]
+        rows.append([stratum.name, f"{stratum.reports:,}{star}", f"{stratum.relevant:,}", *means])
     heads = ["kind of report", "reports", "fixed files", "MRR [95 %]", "MAP [95 %]"]
     note = ""
     if any(stratum.is_small for stratum in strata):
         note = "* Fewer than 30 reports: the interval is unreliable."
     return Table(heads, rows, f"Kinds of reports in {results.scored.name}", note)
-
-
-def _stratum_row(stratum: Stratum) -> list[str]:
-    """Return the cells of a stratum."""
-    star = "*" if stratum.is_small else ""
-    means = [mean_cell(mean.mean, mean.interval) for mean in stratum.means]
-    return [stratum.name, f"{stratum.reports:,}{star}", f"{stratum.relevant:,}", *means]
 
 
 def comparison_tables(comparison: Comparison, top: int) -> list[Table]:

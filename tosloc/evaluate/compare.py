@@ -65,6 +65,24 @@ class Comparison:
             "fallen": [pair for pair in falling[:n] if pair.difference < -EQUAL_TOLERANCE],
         }
 
+    def values(self, top: int) -> dict[str, Any]:
+        """Return the comparison as plain values for JSON.
+
+        They contain the ``top`` reports that rose most and the ``top`` that fell most.
+        """
+        values = {
+            "a": self.a,
+            "b": self.b,
+            "reports": len(self.pairs),
+            "only_a": self.only_a,
+            "only_b": self.only_b,
+            "other_searched": len(self.searched_differently),
+            "measures": difference_values(self.differences),
+        }
+        for direction, pairs in self.largest_changes(top).items():
+            values[direction] = [_pair_values(pair) for pair in pairs]
+        return values
+
 
 def compare(
     a: NamedEvaluation,
@@ -155,25 +173,6 @@ def _adjust_p_values(differences: Sequence[Difference]) -> None:
         adjusted = holm_adjust([getattr(result, test) for result in differences])
         for result, p_value in zip(differences, adjusted, strict=True):
             setattr(result, f"{test}_holm", p_value)
-
-
-def comparison_values(comparison: Comparison, top: int) -> dict[str, Any]:
-    """Return a comparison as plain values for JSON.
-
-    It contains the ``top`` reports that rose most and the ``top`` that fell most.
-    """
-    values = {
-        "a": comparison.a,
-        "b": comparison.b,
-        "reports": len(comparison.pairs),
-        "only_a": comparison.only_a,
-        "only_b": comparison.only_b,
-        "other_searched": len(comparison.searched_differently),
-        "measures": difference_values(comparison.differences),
-    }
-    for direction, pairs in comparison.largest_changes(top).items():
-        values[direction] = [_pair_values(pair) for pair in pairs]
-    return values
 
 
 def difference_values(differences: Mapping[Measure, Difference]) -> dict[str, Any]:

@@ -7,19 +7,30 @@ line of a file tells its format; the name does not matter.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tosloc.core.arrays import BoolArray
 from tosloc.core.errors import RunError
 from tosloc.evaluate.measures import Evaluation, ReportScores, evaluate
 from tosloc.evaluate.runs.jsonl import is_json
-from tosloc.evaluate.runs.judgements import Judgement, Qrels, read_judgements, to_qrels
-from tosloc.evaluate.runs.run import Order, Run, read_run
-from tosloc.evaluate.runs.trec import read_trec_qrels, read_trec_run
+from tosloc.evaluate.runs.judgements import (
+    Judgement,
+    Qrels,
+    read_judgements,
+    to_qrels,
+    write_judgements,
+)
+from tosloc.evaluate.runs.run import Order, Run, read_run, write_run
+from tosloc.evaluate.runs.trec import (
+    read_trec_qrels,
+    read_trec_run,
+    write_trec_qrels,
+    write_trec_run,
+)
 from tosloc.paths.classify import which_are_tests
 
 RUN_FILE: Final = "run.jsonl.gz"
@@ -43,9 +54,47 @@ class ScoredRun:
     shipped: ScoredRun | None = None
     """For a trained run: the shipped weights' run of the same reports, if training has left one."""
 
+    @classmethod
+    def read_trec(cls, file: Path, qrels: Path | None = None) -> ScoredRun:
+        """Return a run in TREC's format, with judgements of either format if they are given.
+
+        Raises RunError for a file that cannot be read, and for judgements that do not fit the run.
+        """
+        run = read_trec_run(file)
+        scored = cls(file.name, run, {} if qrels is None else read_any_judgements(qrels))
+        if scored.qrels:
+            scored.evaluation()
+        return scored
+
+    def write(self, folder: Path, header: Mapping[str, Any]) -> None:
+        """Write the run and its judgements, if it has any, to a folder.
+
+        Judgements are written last, because a folder that contains them is a finished run.
+        """
+        (folder / JUDGEMENTS_FILE).unlink(missing_ok=True)
+        write_run(folder / RUN_FILE, header, self.run.rankings())
+        if self.qrels:
+            write_judgements(folder / JUDGEMENTS_FILE, self.qrels.values())
+
     def evaluation(self) -> Evaluation:
         """Evaluate the run. Raises RunError as ``evaluate`` does."""
         return evaluate(self.run, self.qrels)
+
+    def write_trec(self, folder: Path, *, others: bool = False) -> None:
+        """Write run.trec and qrels.trec to a folder.
+
+        With ``others``, files that are searched and not fixed are judged 0. Raises RunError if not
+        all of them are ranked, and for a run that cannot be evaluated.
+        """
+        # Computing this also refuses a run whose faults other tools would not notice.
+        ranked_share = self.evaluation().length
+        if others and ranked_share != 1:
+            raise RunError(
+                f"{self.run.where}: some rankings do not contain all searched files",
+                hint="leave out {others}",
+            )
+        write_trec_run(folder / "run.trec", self.run, self.name)
+        write_trec_qrels(folder / "qrels.trec", self.qrels, self.run if others else None)
 
 
 def read_any_judgements(path: str | Path) -> Qrels:

@@ -10,7 +10,6 @@ from tosloc.evaluate.runs.run import (
     write_known_ranks,
     write_run,
 )
-from tosloc.evaluate.runs.trec import read_trec_run, write_trec_qrels, write_trec_run
 
 __all__ = [
     "TRAINED_ON",
@@ -20,11 +19,8 @@ __all__ = [
     "Qrels",
     "Run",
     "read_run",
-    "read_trec_run",
     "to_qrels",
     "write_judgements",
     "write_known_ranks",
     "write_run",
-    "write_trec_qrels",
-    "write_trec_run",
 ]

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from tosloc.code.languages import FIELDS
 from tosloc.code.literals import PairKeys
 from tosloc.core.arrays import BoolArray, Float32Array, FloatArray, IntArray, LongArray
-from tosloc.core.memo import Remembering
 from tosloc.core.versions import Snapshot
 from tosloc.paths.classify import ClassArray, FileClass
+from tosloc.retrieval.memo import Remembering
 from tosloc.retrieval.texts.formulas import idf
 from tosloc.retrieval.texts.payloads import pack, unpack
 from tosloc.retrieval.texts.postings import Postings, group_starts, positions_by_name, row_sums

@@ -23,8 +23,8 @@ from tosloc.core.arrays import (
     validate_array,
     validate_starts,
 )
-from tosloc.core.memo import Remembering
 from tosloc.core.reports import VALID_TIMES
+from tosloc.retrieval.memo import Remembering
 from tosloc.retrieval.texts.formulas import idf
 from tosloc.retrieval.texts.postings import (
     Postings,

@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 
-from tosloc.core.memo import KEPT_RESULTS, Remembering
+from tosloc.retrieval.memo import KEPT_RESULTS, Remembering
 
 
 class Numbers(Remembering):
