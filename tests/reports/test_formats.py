@@ -13,7 +13,7 @@ import pytest
 from tosloc.core.errors import ConfigError, ReportError
 from tosloc.core.inputs import LARGEST_FILE, MOST_TAGS
 from tosloc.core.reports import BugReport
-from tosloc.reports import formats
+from tosloc.reports import published_tables
 from tosloc.reports.formats import (
     ChangedFunction,
     LabelledReport,
@@ -371,7 +371,7 @@ def by_hand(path, cells):
 
 
 def test_text_that_many_rows_share_counts_in_each(tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "_MAX_CHARACTERS", 100_000)
+    monkeypatch.setattr(published_tables, "_MAX_CHARACTERS", 100_000)
     names = ["bug_id", "summary", "description", "report_time", "commit", "files"]
     book = openpyxl.Workbook()
     book.active.append(names)

@@ -6,41 +6,23 @@ content decides which, not the name. Each reader yields records such as our own 
 
 from __future__ import annotations
 
-import io
 import re
-import warnings
-import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
-from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-from xml.etree.ElementTree import Element, ParseError
-
-import defusedxml.ElementTree
 
 from tosloc.core.errors import ReportError
-from tosloc.core.inputs import MOST_TAGS, Json, clean, decoded, read_bytes, time_of, zone_of
+from tosloc.core.inputs import Json, clean, decoded, read_bytes, time_of, zone_of
 from tosloc.core.reports import BugReport
 from tosloc.reports.issues import OUR_LINES, records_of, report_of, text_at
+from tosloc.reports.published_tables import cell_text, spreadsheet_rows, xml_rows
 
-_MAX_UNPACKED_BYTES: Final = 200_000_000
-"""Bytes to which a spreadsheet may unpack."""
-_MAX_CHARACTERS: Final = 100_000_000
-"""Characters of all rows of a sheet: ten times those of the largest published file.
-
-A text that many rows share counts in each of them."""
-_MAX_ROWS: Final = 1_048_576
-"""Rows of a sheet that are read: as many as there can be."""
-_MAX_COLUMNS: Final = 64
-"""Columns of a sheet that are read: more than a table of reports has."""
-_REQUIRED: Final = ("bug_id", "summary", "report_time", "commit", "files")
 _MAX_LINES: Final = 1 << 31
 """A number that no line of a file has."""
 _COMMIT_ID: Final = re.compile(r"[0-9a-f]{7,64}")
-_MISSING: Final = frozenset({"", "nan", "none", "null"})
 _RANK: Final = re.compile(r"(?s)(?:\A|(?<=\s))([0-9]{1,9}):(.*?)(?=\s[0-9]{1,9}:|\Z)")
 
 
@@ -107,9 +89,9 @@ def read_reports(
     read_in = zone_of(zone)
     beginning = data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
     if beginning.startswith(b"PK"):
-        records = _of_rows(_spreadsheet(data, name), ends)
+        records = _of_rows(spreadsheet_rows(data, name), ends)
     elif beginning.startswith((b"<", b"\xff\xfe<", b"\xfe\xff\0<")):
-        records = _of_rows(_xml(data, name), ends)
+        records = _of_rows(xml_rows(data, name), ends)
     elif beginning.startswith(b"{"):
         records = records_of(decoded(data, name), name)
     else:
@@ -142,108 +124,12 @@ def read_reports(
     return list(kept.values())
 
 
-# Tables and XML: the place of each row for errors, and its cells by column. The *_timestamp columns
-# went through single precision and are never read.
-
-
-def _spreadsheet(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
-    """Yield the rows of the first sheet that has the columns of bug reports."""
-    import openpyxl  # Imported here because few files are spreadsheets.
-
-    try:
-        # A small file may contain any number of cells.
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = archive.infolist()
-            if sum(member.file_size for member in members) > _MAX_UNPACKED_BYTES:
-                raise ReportError(
-                    f"{name} unpacks to more than {_MAX_UNPACKED_BYTES // 1_000_000} MB; split it"
-                )
-            if sum(archive.read(member).count(b"<") for member in members) > MOST_TAGS:
-                raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags; split it")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Styles and extensions do not matter for cells.
-            book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-            for sheet in book.worksheets:
-                sheet.reset_dimensions()  # The written size may be wrong.
-                cells = islice(sheet.iter_rows(values_only=True, max_col=_MAX_COLUMNS), _MAX_ROWS)
-                header = [_text(cell) for cell in next(cells, ())]
-                if {*_REQUIRED} <= {*header}:
-                    rows = _read_rows(cells, name)
-                    break
-            else:
-                raise ReportError(f"{name} has no table with the columns {', '.join(_REQUIRED)}")
-    except ReportError:
-        raise
-    except Exception as error:  # For a damaged file openpyxl raises errors of every kind.
-        raise ReportError(
-            f"{name} is damaged, or not a spreadsheet (.xlsx); download or save it again"
-        ) from error
-    last = header.index("files") + 1
-    if not any(header[last:]):  # The last column of the published files has no name.
-        header = [*header[:last], "result"]
-    for number, row in rows:
-        yield (
-            f"{name}, sheet {sheet.title}, row {number}",
-            dict(zip_longest(header, row[: len(header)])),
-        )
-
-
-def _read_rows(cells: Iterable[Sequence[object]], name: str) -> list[tuple[int, Sequence[object]]]:
-    """Return the rows below the header that are not empty, with their numbers.
-
-    Raises ReportError if they have too many characters together.
-    """
-    rows = []
-    characters = 0
-    for number, row in enumerate(cells, start=2):
-        if not any(row):
-            continue
-        characters += sum(len(value) for value in row if isinstance(value, str))
-        if characters > _MAX_CHARACTERS:
-            raise ReportError(
-                f"{name}: its rows have more than {_MAX_CHARACTERS:,} characters; split it"
-            )
-        rows.append((number, row))
-    return rows
-
-
-def _xml(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
-    """Yield the rows of a phpMyAdmin export, or of the XML of BugLocator and Bench4BL.
-
-    An export has ``database/table/column``, the others no commits.
-    """
-    if data.count(b"<") > MOST_TAGS:
-        raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags; split it")
-    try:
-        root: Element = defusedxml.ElementTree.fromstring(data)
-    except (ParseError, LookupError, ValueError, RecursionError) as error:
-        raise ReportError(
-            f"{name} is malformed XML, or has entities, which are not supported ({error})"
-        ) from error
-    for number, table in enumerate(root.iterfind(".//database/table"), start=1):
-        yield (
-            f"{name}, row {number}",
-            {column.get("name", ""): column.text for column in table.iter("column")},
-        )
-    for number, bug in enumerate(root.iter("bug"), start=1):
-        files = [_text(element.text) for element in bug.iterfind("fixedFiles/file")]
-        row: Json = {
-            "files": "\n".join(files),
-            "summary": bug.findtext("buginformation/summary"),
-            "description": bug.findtext("buginformation/description"),
-            "bug_id": bug.get("id"),
-            "report_time": bug.get("opendate"),
-            "fixed_on": bug.get("fixdate"),
-        }
-        yield f"{name}, bug {number}", row
-
-
 def _of_rows(
     rows: Iterable[tuple[str, Json]], suffixes: Iterable[str]
 ) -> Iterator[tuple[str, Json]]:
     """Yield rows as records, their summaries without a leading ``Bug 123456`` of this very bug."""
     for where, row in rows:
-        texts = defaultdict(str, {key: _text(value) for key, value in row.items()})
+        texts = defaultdict(str, {key: cell_text(value) for key, value in row.items()})
         bug = texts["bug_id"]
         record = {
             "id": bug,
@@ -315,14 +201,6 @@ def split_ranks(text: str) -> dict[str, int]:
         if path := path.strip():
             ranks[path] = min(int(rank), ranks.get(path, int(rank)))
     return ranks
-
-
-def _text(value: object) -> str:
-    """Return the text of a cell; empty if it is missing, ``nan``, ``None`` or ``NULL``."""
-    if isinstance(value, float) and value.is_integer():  # Spreadsheets store 55937 as 55937.0.
-        value = int(value)
-    text = clean("" if value is None else str(value)).strip()
-    return "" if text.lower() in _MISSING else text
 
 
 def _labelled(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -> LabelledReport:

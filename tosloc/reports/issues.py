@@ -17,6 +17,7 @@ from tosloc.core.errors import ReportError, pluralize
 from tosloc.core.inputs import Json, clean, read_text, time_of, zone_of
 from tosloc.core.reports import BugReport
 from tosloc.reports.failures.table import read_failures
+from tosloc.reports.markdown import parse_markdown
 from tosloc.reports.text.forms import bare_title, is_pointer
 from tosloc.reports.text.markup import COMMENT, without_pictures
 from tosloc.reports.text.parts import split_report_text
@@ -296,7 +297,7 @@ def read_new_reports(
         for where, record in records_of(text, name):
             found.append((where, report_of(record, where, read_in)))
     else:
-        found = [(name, _parse_markdown(text, name, read_in))]
+        found = [(name, parse_markdown(text, name, read_in))]
     if not found or (one and len(found) > 1):
         raise ReportError(f"{name} contains {len(found)} reports; give exactly one")
     if len(found) == 1 and len(text) >= LARGEST_REPORT:
@@ -356,45 +357,6 @@ def _begins_with_json(text: str) -> bool:
     is_issue = bool({"title", "summary"} & set(value))
     next_character = text[end:].lstrip()[:1]
     return not is_issue and next_character not in ("", ",", "{", "[")
-
-
-_FRONT_MATTER: Final = re.compile(
-    r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
-)
-_HEADING: Final = re.compile(r"\A\s*\#{1,6}[ \t]+|[ \t]\#+\s*\Z")
-"""Marks of a heading. They may also close it, but only after a blank: C# keeps its own."""
-_UNDERLINE: Final = re.compile(r"\A(?:=+|-{2,})[ \t]*(?:\n|\Z)")
-_COMMENTS: Final = re.compile(r"\A(?:(?><!--.*?-->)\s*+)++", re.DOTALL)
-
-
-def _parse_markdown(text: str, name: str, zone: tzinfo) -> BugReport:
-    """Return the report of text or Markdown.
-
-    The first line with more than pictures and comments is the summary, the rest the description.
-    """
-    facts: dict[str, str] = {}
-    if front := _FRONT_MATTER.match(text):
-        text = text[front.end() :]
-        pairs = (line.partition(":") for line in front[1].splitlines())
-        facts = {key.strip().casefold(): value.strip().strip("\"'") for key, _, value in pairs}
-    summary = facts.get("summary") or facts.get("title") or ""
-    text = text.strip("\ufeff \t\n")
-    if not summary:
-        # Comments of a form are for those who fill it in.
-        summary, text = _split_summary(_COMMENTS.sub("", text))
-    opened = time_of(facts["opened"], zone, name) if facts.get("opened") else None
-    return BugReport(facts.get("id", ""), summary.strip(), text.strip(), opened)
-
-
-def _split_summary(text: str) -> tuple[str, str]:
-    """Return the summary of a text of Markdown, empty if it has only pictures, and the rest."""
-    lines = text.split("\n")
-    for number, line in enumerate(lines):
-        summary = without_pictures(_HEADING.sub("", line)).strip()
-        if summary:
-            below = _UNDERLINE.sub("", "\n".join(lines[number + 1 :]))
-            return summary, "\n".join([*lines[:number], below])
-    return "", text
 
 
 # ---- a form that nobody has filled in: what trackers put into a new issue, and nothing beside it
