@@ -5,9 +5,9 @@ import json
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
-from joblib import delayed
 
 from tests import toy
 from tests.caller_state import caller_state, changed_names
@@ -27,7 +27,7 @@ REPORT = BugReport(
 @pytest.fixture(autouse=True, scope="module")
 def libraries():
     """Import libraries that set environment variables at import: these changes are not ours."""
-    for name in ("joblib", "threadpoolctl", "torch._dynamo"):
+    for name in ("threadpoolctl", "torch._dynamo"):
         importlib.import_module(name)
 
 
@@ -83,7 +83,7 @@ def test_indexing_and_localizing_change_nothing(project, tmp_path, monkeypatch):
 
 def test_worker_processes_change_nothing():
     def run_in_workers():
-        calls = [delayed(abs)(number) for number in range(4)]
+        calls = [partial(abs, number) for number in range(4)]
         with processes.run_in_parallel(calls, 2, ordered=True) as results:
             assert list(results) == [0, 1, 2, 3]
 

@@ -26,13 +26,15 @@ def checkout(tmp_path_factory):
     """Return a copy of the project's scripts whose ``.venv`` is ready and runs this Python."""
     folder = tmp_path_factory.mktemp("checkout")
     shutil.copytree(ROOT / "scripts", folder / "scripts")
-    for name in ("pyproject.toml", "constraints.txt"):
-        shutil.copy(ROOT / name, folder)
+    for name in ("pyproject.toml", "constraints.txt", "action/requirements.txt"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
     python = folder / ".venv/bin/python"
     python.parent.mkdir(parents=True)
     python.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} "$@"\n')
     python.chmod(0o755)
-    mark_ready = "cat pyproject.toml constraints.txt <(pwd) | cksum >.venv/.ready"
+    dependencies = "pyproject.toml constraints.txt action/requirements.txt"
+    mark_ready = f"cat {dependencies} <(pwd) | cksum >.venv/.ready"
     subprocess.run(["bash", "-c", mark_ready], cwd=folder, check=True)
     return folder
 

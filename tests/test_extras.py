@@ -286,7 +286,6 @@ HEAVY = set(
     "jinja2".split()
 )
 NOT_FOR_SECOND_QUESTION = {
-    "joblib",
     "tosloc.core.config",
     "tosloc.train.experiment",
     "tosloc.train.training",

@@ -518,7 +518,7 @@ def is_owned(runner, tmp_path):
     """
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    for name in [*sys.stdlib_module_names, "pip", "tosloc", "joblib", "numpy"]:
+    for name in [*sys.stdlib_module_names, "pip", "tosloc", "scipy", "numpy"]:
         module = f"import os\nos.mkdir({str(tmp_path / 'owned')!r})\n"
         (workspace / f"{name}.py").write_text(module)
     runner.environment |= {"GITHUB_WORKSPACE": str(workspace), "PYTHONPATH": "."}

@@ -5,9 +5,9 @@ import signal
 import time
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
+from functools import partial
 
 import pytest
-from joblib import delayed
 
 import tosloc
 from tests import toy
@@ -93,7 +93,7 @@ def expect_refusal(local_cluster, message):
 
 @pytest.mark.slow
 def test_calls_are_performed_in_order_even_if_a_worker_dies(local_cluster, project, capfd):
-    calls = [delayed(abs)(-number) for number in range(20)]
+    calls = [partial(abs, -number) for number in range(20)]
     with on_cluster(local_cluster.address, {project.git.path: "HEAD"}, resolve_revision):
         assert perform(calls) == list(range(20))
         local_cluster.workers[0].kill()
@@ -106,7 +106,7 @@ def test_calls_are_performed_in_order_even_if_a_worker_dies(local_cluster, proje
 @pytest.mark.slow
 def test_calls_are_performed_in_the_current_folder(local_cluster):
     with on_cluster(local_cluster.address, {}, resolve_revision):
-        assert perform([delayed(os.getcwd)()]) == [os.getcwd()]
+        assert perform([partial(os.getcwd)]) == [os.getcwd()]
 
 
 @pytest.mark.slow
@@ -115,14 +115,14 @@ def test_an_error_in_a_cluster_worker_is_raised_here(local_cluster):
         on_cluster(local_cluster.address, {}, resolve_revision),
         pytest.raises(ToslocError, match="it is the input's fault"),
     ):
-        perform([delayed(raise_error)()])
+        perform([partial(raise_error)])
 
 
 @pytest.mark.slow
 def test_a_scheduler_that_dies_is_reported_in_a_sentence(local_cluster, capfd):
     with (
         on_cluster(local_cluster.address, {}, resolve_revision),
-        processes.run_in_parallel([delayed(time.sleep)(60)], 1, ordered=True) as results,
+        processes.run_in_parallel([partial(time.sleep, 60)], 1, ordered=True) as results,
     ):
         local_cluster.scheduler.kill()
         with pytest.raises(ToslocError, match="no longer answers; finished results are kept"):
@@ -148,7 +148,7 @@ def test_a_call_that_kills_several_workers_is_an_error(local_cluster):
         on_cluster(local_cluster.address, {}, resolve_revision),
         pytest.raises(BrokenProcessPool, match="killed while doing the same task"),
     ):
-        perform([delayed(crash_at)(number, 5) for number in range(12)])
+        perform([partial(crash_at, number, 5) for number in range(12)])
 
 
 @pytest.mark.slow

@@ -7,9 +7,9 @@ import sys
 import time
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
+from functools import partial
 
 import pytest
-from joblib import delayed
 
 from tests import stand_ins, toy
 from tests.local_cluster import differing_files
@@ -19,13 +19,13 @@ from tosloc.core.errors import Interrupted
 
 PROGRAM = """
 import calls, sys
-from joblib import delayed
+from functools import partial
 from tosloc.core import processes
 
 if sys.argv[1] == "worker":
     processes.Worker().call(calls.start_child, 1)
 else:
-    queue = map(delayed(calls.start_child), range(3))
+    queue = [partial(calls.start_child, number) for number in range(3)]
     with processes.run_in_parallel(queue, 2, ordered=True) as results:
         list(results)
 """
@@ -113,7 +113,7 @@ def test_progress_in_a_worker_is_reported_here(worker):
 def test_unfinished_calls_are_killed_at_the_end_of_the_block(tmp_path, monkeypatch):
     begun = tmp_path / "begun"
     monkeypatch.setenv(stand_ins.BEGUN_FILE, str(begun))
-    calls = [delayed(abs)(-3), delayed(stand_ins.never_return)("asleep"), delayed(abs)(-3)]
+    calls = [partial(abs, -3), partial(stand_ins.never_return, "asleep"), partial(abs, -3)]
     with processes.run_in_parallel(calls, 2, ordered=False) as results:
         next(results)
         wait_until(begun.exists)
@@ -124,7 +124,7 @@ def test_unfinished_calls_are_killed_at_the_end_of_the_block(tmp_path, monkeypat
 
 @pytest.mark.slow
 def test_calls_are_performed_after_others_were_killed():
-    calls = [delayed(time.sleep)(0)] * 2
+    calls = [partial(time.sleep, 0)] * 2
     with processes.run_in_parallel(calls, 2, ordered=True) as results:
         assert list(results) == [None, None]
 
@@ -156,3 +156,22 @@ def test_a_training_gives_the_same_bytes_after_it_was_killed(project, tmp_path):
             process.send_signal(signal.SIGKILL)
     assert start_training(project, tmp_path, "killed").wait(600) == 0
     assert differing_files(tmp_path / "whole", tmp_path / "killed") == []
+
+
+@pytest.mark.parametrize(
+    ("quota", "workers"),
+    [("max 100000", 8), ("250000 100000", 3), ("50000 100000", 1), (None, 8)],
+    ids=["no limit", "limit", "less than a core", "no container"],
+)
+def test_workers_stay_within_the_quota_of_a_container(tmp_path, monkeypatch, quota, workers):
+    file = tmp_path / "cpu.max"
+    if quota is not None:
+        file.write_text(quota + "\n")
+    monkeypatch.setattr(processes, "_CPU_QUOTA", file)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(8)))
+    assert processes.count_workers(-1) == workers
+
+
+def test_workers_are_as_many_as_asked_for(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
+    assert processes.count_workers(3) == 3

@@ -32,6 +32,7 @@ DEMO_FILES = {
     "examples/org/app/Demo.java": 'class Demo { String said = "the parser has lost its count"; }',
     "third_party/org/WidgetService.java": "class WidgetService { WidgetService other; }",
     "src/app.config.java": "class Config { int openSocket; }",
+    "third_party/app.js": "function serve() {}",
     "web/app.js": "function serve() {}",
     "web/app.min.js": "function serve() {}",
     "web/app.generated.js": "function serve() {}",

@@ -10,6 +10,7 @@ from tests.reports.kinds import kind_of
     [
         "x.org/shop/web.(*Server).Serve(0xc0001de820)",
         "\t/home/u/shop/web/server.go:5 +0x7a7",
+        "main.total(…)",
         "goroutine 54 [running]:",
         "#1  0x0000555 in main () at main.c:3",
         "#0 /app/src/Cart.php(12): total()",

@@ -271,6 +271,30 @@ def test_line_that_names_one_place(line, place, method):
     assert frame.method == method
 
 
+@pytest.mark.parametrize(
+    ("line", "method"),
+    [
+        ("File “src/cart.py”, line 12, in total", "total"),
+        ("File „src/cart.py“, line 12, in total", "total"),
+        ("File «src/cart.py», line 12, in total", "total"),
+        ("File &quot;src/cart.py&quot;, line 12, in total", "total"),
+        ("src/cart.rb:12:in ‘total’: no key", "total"),
+        ("src/cart.rb:12:in ‘block in total’", "total"),
+        ("src/cart.lua:12: in function ‘total’", "total"),
+        ("no key in ‘src/cart.php’ on line 12", ""),
+    ],
+)
+def test_quotation_marks_may_be_typographic(line, method):
+    [[frame]] = locations(line).traces
+    assert frame.full_path.startswith("src/cart.")
+    assert frame.line == 12
+    assert frame.method == method
+
+
+def test_python_frame_with_typographic_quotation_marks_is_no_prose():
+    assert without_frames("It fails: File “src/cart.py”, line 12, in total") == "It fails:  "
+
+
 def test_what_stands_apart_links_and_lines_that_are_shown():
     assert locations("b.py:3.1 and c.py:4x").traces == ()  # versions are no lines
     text = f"at open (a.js:1:1)\n{'x ' * 400}at close (b.js:1:1)"

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import tosloc
 from tosloc.core.errors import RepositoryError, ToslocError, require
-from tosloc.core.processes import EXECUTOR
+from tosloc.core.processes import EXECUTOR, Call
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -152,7 +152,7 @@ def _read_versions(commits: dict[str, str], resolve: Callable[[Path, str], str])
 
 
 def _perform_on_workers(
-    client: Client, address: str, calls: Iterable[Any], ordered: bool
+    client: Client, address: str, calls: Iterable[Call], ordered: bool
 ) -> Generator[Any, None, None]:
     """Yield the results of calls, in their order or as they are finished.
 
@@ -187,5 +187,4 @@ def _perform_call(folder: str, call: bytes) -> Any:
     # Relative paths mean the same as in the command, if its folder exists on this machine.
     with suppress(OSError):
         os.chdir(folder)
-    function, arguments, options = pickle.loads(call)
-    return function(*arguments, **options)
+    return pickle.loads(call)()

@@ -8,10 +8,11 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
-from functools import partial
+from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tosloc.core.children import start_child
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 
     from tosloc.core.progress import Progress
 
-Executor: TypeAlias = Callable[[Iterable[Any], bool], Generator[Any, None, None]]
-"""Function that lets other machines perform calls made by ``joblib.delayed``.
+Call: TypeAlias = Callable[[], Any]
+"""A function without arguments that can be pickled: a ``partial`` of a module's function."""
+Executor: TypeAlias = Callable[[Iterable[Call], bool], Generator[Any, None, None]]
+"""Function that lets other machines perform calls.
 
 Its arguments are the calls and whether their results are wanted in order. It yields the results.
 """
@@ -35,6 +38,8 @@ _POLL_SECONDS: Final = 0.1
 """Seconds between two checks whether a call was abandoned."""
 _WAITING_PER_WORKER: Final = 2
 """Number of calls per worker that are submitted at once."""
+_CPU_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
+"""File with the microseconds of processor time that a container may use in a period."""
 _THREAD_LIMITS: Final = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -60,12 +65,27 @@ def start_python(module: str, function: str, **options: Any) -> subprocess.Popen
     )
 
 
+def count_workers(jobs: int) -> int:
+    """Return the number of processes that ``jobs`` means: -1 means one for every usable core.
+
+    A core is usable if this process may run on it and the quota of its container covers it.
+    """
+    if jobs > 0:
+        return jobs
+    cores = len(os.sched_getaffinity(0))
+    # Without a container there is no such file, or it says "max" in place of a number.
+    with suppress(OSError, ValueError):
+        quota, period = _CPU_QUOTA.read_text(encoding="ascii").split()
+        cores = min(cores, ceil(int(quota) / int(period)))
+    return max(1, cores)
+
+
 @contextmanager
-def run_in_parallel(calls: Iterable[Any], jobs: int, *, ordered: bool) -> Iterator[Iterator[Any]]:
-    """Yield an iterator over the results of calls that ``joblib.delayed`` made.
+def run_in_parallel(calls: Iterable[Call], jobs: int, *, ordered: bool) -> Iterator[Iterator[Any]]:
+    """Yield an iterator over the results of calls.
 
     Results come in the order of the calls if ``ordered``, else as they are finished. ``jobs`` is
-    the number of processes as joblib counts it: -1 is every core. With one, this process performs
+    the number of processes; -1 means one for every core. With one, this process performs
     the calls. Unfinished calls are killed at the end of the block. Raises what a call raises, and
     BrokenProcessPool if a process dies.
     """
@@ -74,11 +94,10 @@ def run_in_parallel(calls: Iterable[Any], jobs: int, *, ordered: bool) -> Iterat
         with closing(executor(calls, ordered)) as results:
             yield results
         return
-    from joblib import effective_n_jobs
 
-    workers = effective_n_jobs(jobs)
+    workers = count_workers(jobs)
     if workers == 1:
-        yield (function(*arguments, **options) for function, arguments, options in calls)
+        yield (call() for call in calls)
         return
     with closing(_Pool(workers)) as pool:
         yield pool.results(calls, ordered=ordered)
@@ -189,11 +208,11 @@ class _Pool:
         self._threads = ThreadPoolExecutor(workers, "tosloc-workers")
         self._closing = threading.Event()
 
-    def results(self, calls: Iterable[Any], *, ordered: bool) -> Iterator[Any]:
+    def results(self, calls: Iterable[Call], *, ordered: bool) -> Iterator[Any]:
         """Yield the results of calls, in their order or as they are finished."""
         waiting: deque[Future[Any]] = deque()
         for call in calls:
-            waiting.append(self._threads.submit(self._perform, *call))
+            waiting.append(self._threads.submit(self._perform, call))
             if len(waiting) == self._most_waiting:
                 yield _take(waiting, ordered=ordered).result()
         while waiting:
@@ -206,12 +225,9 @@ class _Pool:
         for worker in self._workers:
             worker.close()
 
-    def _perform(
-        self, function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]
-    ) -> Any:
+    def _perform(self, call: Call) -> Any:
         worker = self._idle.get()
         try:
-            call = partial(function, *arguments, **options)
             return worker.call(call, stopped=self._closing.is_set)
         finally:
             self._idle.put(worker)

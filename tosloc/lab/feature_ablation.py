@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import joblib
 import numpy as np
 
 from tosloc.core.arrays import FloatArray
@@ -55,8 +55,7 @@ def feature_ablation(
     tables, failed = pretraining.tables(projects, progress)
     left_out_features = list(features or names)
     calls = [
-        joblib.delayed(_fold_means)(tables, fold, left_out_features)
-        for fold in split_folds(tables, folds)
+        partial(_fold_means, tables, fold, left_out_features) for fold in split_folds(tables, folds)
     ]
     fold_means = run_calls(
         calls, pretraining.config.run.jobs, "training without each part", progress

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import joblib
 import numpy as np
 
 from tosloc.core.arrays import BoolArray, Float32Array, FloatArray, LongArray
@@ -126,7 +126,7 @@ def learn_function_weights(
         raise ToslocError(
             f"{work} contains no runs of left-out projects", hint="run tosloc lab pretrain first"
         )
-    calls = [joblib.delayed(_try_project)(project, work, config) for project in projects]
+    calls = [partial(_try_project, project, work, config) for project in projects]
     results = run_calls(calls, config.run.jobs, "reading functions of projects", progress)
     by_project: list[list[FunctionTable]] = []
     failed: dict[str, str] = {}

@@ -12,10 +12,10 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import joblib
 import numpy as np
 
 from tosloc.code.languages import analyser_version
@@ -23,7 +23,7 @@ from tosloc.core.arrays import FloatArray, load_arrays, save_arrays, unpack_word
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError, UnknownCommit, pluralize
 from tosloc.core.io import content_key, parse_json, read_regular_file, write_text
-from tosloc.core.processes import run_in_parallel
+from tosloc.core.processes import Call, count_workers, run_in_parallel
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import Case
 from tosloc.evaluate.measures import Evaluation
@@ -163,7 +163,7 @@ class Pretraining:
     ) -> tuple[list[ProjectTables], dict[str, str]]:
         # The largest project comes first, so that no core waits for it at the end.
         largest_first = sorted(projects, key=lambda project: -project.reports.stat().st_size)
-        calls = [joblib.delayed(_try_tables)(self, project) for project in largest_first]
+        calls = [partial(_try_tables, self, project) for project in largest_first]
         results = run_calls(calls, self.config.run.jobs, "computing tables of projects", progress)
         tables_by_name: dict[str, ProjectTables] = {}
         failed: dict[str, str] = {}
@@ -372,33 +372,38 @@ def pretrain(
     left_out_parts = list(parts)
     if out is not None or unseen_tables:
         left_out_parts.append([])  # the weights of all leave out no project
-    calls = [joblib.delayed(_fit_fold)(pretraining, tables, part) for part in left_out_parts]
+    calls = [partial(_fit_fold, pretraining, tables, part) for part in left_out_parts]
     results = run_calls(calls, jobs, "training without each part", progress)
     answers: dict[str, list[JudgedAnswer]] = {}
     for _, fold_answers in results:
         answers.update(fold_answers)
     calibrating = [project_tables for project_tables in tables if _is_calibrating(project_tables)]
-    calls = []
+    runs = []
     for part, (stage_one, _) in zip(parts, results, strict=False):
         learned_on = [other.project.name for other in tables if other not in part]
         for left_out in part:
             others = [other for other in calibrating if other is not left_out]
             temperature = _fit_temperature(others, answers)
-            calls.append(
-                joblib.delayed(_write_left_out_run)(
-                    pretraining, left_out, stage_one, learned_on, temperature
+            runs.append(
+                partial(
+                    _write_left_out_run, pretraining, left_out, stage_one, learned_on, temperature
                 )
             )
     stage_one_of_all, _ = results[-1]
     temperature = _fit_temperature(calibrating, answers)
     all_names = [project_tables.project.name for project_tables in tables]
     for project_tables in unseen_tables:
-        calls.append(
-            joblib.delayed(_write_left_out_run)(
-                pretraining, project_tables, stage_one_of_all, all_names, temperature
+        runs.append(
+            partial(
+                _write_left_out_run,
+                pretraining,
+                project_tables,
+                stage_one_of_all,
+                all_names,
+                temperature,
             )
         )
-    evaluations = dict(run_calls(calls, jobs, "ranking left-out projects", progress))
+    evaluations = dict(run_calls(runs, jobs, "ranking left-out projects", progress))
     if out is not None:
         provenance = _provenance(pretraining.config, tables)
         write_stage_one(out, stage_one_of_all, temperature, {LEARNED_ON: provenance})
@@ -442,12 +447,12 @@ def _provenance(config: Config, tables: Sequence[ProjectTables]) -> dict[str, An
     }
 
 
-def run_calls(calls: Sequence[Any], jobs: int, what: str, progress: Progress) -> list[Any]:
-    """Return the results of calls that ``joblib.delayed`` made, in their order.
+def run_calls(calls: Sequence[Call], jobs: int, what: str, progress: Progress) -> list[Any]:
+    """Return the results of calls, in their order.
 
     They run in at most ``jobs`` processes.
     """
-    workers = max(1, min(joblib.effective_n_jobs(jobs), len(calls)))
+    workers = max(1, min(count_workers(jobs), len(calls)))
     results: list[Any] = []
     progress(what, 0, len(calls))
     with run_in_parallel(calls, workers, ordered=True) as running:

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-from joblib import delayed, effective_n_jobs
-
 from tosloc.code.facts import analyse
 from tosloc.core.errors import ToslocError
-from tosloc.core.processes import Worker, current_executor, run_in_parallel
+from tosloc.core.processes import Worker, count_workers, current_executor, run_in_parallel
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.git.process import MAX_SOURCE_BYTES
 from tosloc.git.repository import Repository, decode_text
@@ -75,9 +73,9 @@ def build(
 ) -> BuildReport:
     """Add the facts of ``blobs``, id -> path, to ``store``; facts that it has are not built again.
 
-    ``jobs`` counts like joblib's: -1 is every core. The store stays consistent if the build is
-    interrupted, and a second call goes on from there. A blob that brings workers down is analysed
-    by regular expressions alone.
+    ``jobs`` is the number of processes; -1 means one for every core. The store stays consistent if
+    the build is interrupted, and a second call goes on from there. A blob that brings workers down
+    is analysed by regular expressions alone.
 
     Raises RepositoryError and StoreError, and ToslocError if workers die whatever they read.
     """
@@ -93,7 +91,7 @@ def build(
     fallback = 0
     progress("indexing files", known + added, len(blobs))
     call = partial(_analyse_batch, repo, lizard=lizard)
-    with closing(_run(call, _split_batches(readable), effective_n_jobs(jobs))) as results:
+    with closing(_run(call, _split_batches(readable), count_workers(jobs))) as results:
         for result in results:
             rows = []
             for blob, payload, unparsed in result:
@@ -127,7 +125,7 @@ def _run(
         return
     batch_by_first_blob = {next(iter(batch)): batch for batch in batches}
     try:
-        calls = [delayed(call)(batch) for batch in batches]
+        calls = [partial(call, batch) for batch in batches]
         with run_in_parallel(calls, jobs, ordered=False) as results:
             for result in results:
                 batch = batch_by_first_blob.pop(result[0].blob)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Final
 
-import joblib
 import numpy as np
 from scipy import sparse
 
@@ -66,7 +66,7 @@ class ParsedFiles:
             for blob, path in first_path_by_blob(snapshots).items()
         }
         calls = (
-            joblib.delayed(_parse_texts)(batch, complexity)
+            partial(_parse_texts, batch, complexity)
             for batch in _read_batches(repo, language_by_blob)
         )
         row_by_blob: dict[str, int] = {}

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,7 @@ from tosloc.code.languages import analyser_version
 from tosloc.core.arrays import BoolArray, FloatArray, from_arrays, load_arrays, unpack_words
 from tosloc.core.closing_cache import closing_cache
 from tosloc.core.io import atomic_write, content_key
-from tosloc.core.processes import current_executor, run_in_parallel
+from tosloc.core.processes import count_workers, current_executor, run_in_parallel
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import Case
 from tosloc.core.versions import first_path_by_blob
@@ -97,7 +98,6 @@ class Extraction:
 
         ``sampled`` is the number of wrong files that are kept of each report; 0 keeps all.
         """
-        import joblib  # Imported here because answers do not need it.
 
         assert self.ancestors is not None
         missing: list[tuple[Sequence[Case], Path]] = []
@@ -118,8 +118,8 @@ class Extraction:
             calls = []
             for block, path in missing:
                 contained = [self.ancestors(case.before_commit) for case in block]
-                calls.append(joblib.delayed(_extract)(extraction, block, contained, sampled, path))
-            workers = jobs if extraction.shared else min(joblib.effective_n_jobs(jobs), len(calls))
+                calls.append(partial(_extract, extraction, block, contained, sampled, path))
+            workers = jobs if extraction.shared else min(count_workers(jobs), len(calls))
             with run_in_parallel(calls, workers, ordered=False) as results:
                 for path, content, finished in results:
                     with atomic_write(path) as temporary:

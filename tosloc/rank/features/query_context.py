@@ -21,13 +21,16 @@ from tosloc.retrieval.version_index import VersionIndex
 class QueryContext:
     """A query, the version that is searched, and the history known when the report was opened.
 
-    Letters in shapes: F files, N paths.
+    A feature has a value for each of the F files of the version, in the order of their paths,
+    which are ``version.snapshot.paths``. The history numbers N paths, those that are gone
+    among them; ``to_files`` picks the files' values from theirs. ``version.paths`` is the index of
+    the paths' words.
     """
 
     query: Query
-    """The report, prepared for retrieval."""
+    """The report, prepared for retrieval: its text, names, places and weighted terms."""
     version: VersionIndex
-    """The searched version."""
+    """The searched version: the texts and paths of its files."""
     history: HistoryAsOf
     """The history that was known when the report was opened."""
     repository: Repository | None = None

@@ -1,16 +1,10 @@
 """The features of stage one: functions from a query context to one value for each file.
 
-The paper's four features are ``text``, ``trace``, ``history`` and ``complexity``. docs/features.md
-describes all others and what each is worth, docs/method.md on which reports they were chosen.
+The lists ``DIRECT``, ``RELATED``, ``CONTEXT`` and ``PAPER`` name every feature once, with its
+function and its meaning; docs/features.md has them as tables, and what each feature is worth.
 
-This module contains the functions of the files that a report names and of kinds of files, and the
-table of all features. ``text_features.py`` contains the functions of words and of the history.
-
-A value that is the same for every file changes no weighted sum. Trees use such a value to decide
-how much another feature is worth: in a repository of 30 files size and folders mean little, and
-without fixed reports the history means less.
-
-Letters in shapes: F files of the version, N paths.
+The functions about the files that a report names, and about the kinds of files, are in this module.
+The functions about words and about the history are in ``text_features.py``.
 """
 
 from __future__ import annotations
@@ -22,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from tosloc.core.arrays import BoolArray, FloatArray
 from tosloc.paths.classify import FileClass, is_hidden_class
@@ -30,14 +23,16 @@ from tosloc.rank.features import text_features
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.features.text_features import weigh_by_rarity
 from tosloc.reports.traces import Place
-from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts import bm25, group_sum, top_k
 
 Formula: TypeAlias = Callable[[QueryContext], FloatArray]
 """Function from a query context to values (F,)."""
-FEATURES_VERSION = "features22"
-"""Version of the formulas in the names of stored tables; raise it when any value changes."""
+FEATURES_VERSION = "features23"
+"""Version of the formulas in the names of stored tables.
+
+Raise it when a value of an existing feature changes. A new feature needs no new version, because
+the names of tables depend on the names of their features."""
 BODY_NAME_WEIGHT: Final = 0.5
 """Weight of a name of several words outside the title.
 
@@ -235,12 +230,18 @@ class Feature:
     """Name, which is also its key in weights.json."""
     values: Callable[..., FloatArray]
     """Function from a query context to values (F,); a related feature also gets the prior (F,)."""
+    meaning: str
+    """A sentence: what the value is, and when it is high. docs/features.md has it in its table."""
     reason: str | None = None
     """Kind of the reasons for a file that the feature lifts; None if nobody could check one."""
     prior: float = 0.0
-    """Weight in the prior, which is never fitted."""
+    """Weight in the prior, which is never fitted. Features that start from the prior depend on it,
+    so a new feature has none until the shipped weights are learned again."""
     scaled: bool = True
-    """Whether values are divided by the largest one among the version's files."""
+    """Whether values are divided by the largest one among the version's files that people wrote.
+
+    A sum such as BM25 has to be, because its size depends on the report and the version. A value
+    whose size means the same in every version needs no scaling: 0 or 1, 1 / rank, a rarity."""
 
 
 def _words(formula: bm25.Formula, weights: Callable[[Query], Mapping[str, float]]) -> Formula:
@@ -253,14 +254,9 @@ def _field(formula: bm25.Formula) -> Formula:
     return lambda c: c.matches.score_files(formula, c.matches.weights)
 
 
-def _kind(of_paths: Callable[[PathTable], npt.NDArray[Any]]) -> Formula:
-    """Return 1 for the files of a kind that their path shows."""
-    return lambda c: c.to_files(of_paths(c.version.table)).astype(np.float64)
-
-
-def _file_class(file_class: FileClass) -> Formula:
-    """Return 1 for the files of a class, by their path and their text."""
-    return lambda c: (c.version.file_class == file_class).astype(np.float64)
+def _file_class(*classes: FileClass) -> Formula:
+    """Return 1 for the files of some classes, by their path and their text."""
+    return lambda c: np.isin(c.version.file_class, classes).astype(np.float64)
 
 
 def _constant(number: Callable[[QueryContext], int]) -> Formula:
@@ -305,6 +301,11 @@ def _path(context: QueryContext) -> FloatArray:
     return context.version.paths.bm25(context.query.weights)
 
 
+def _test(context: QueryContext) -> FloatArray:
+    """Return 1 for each test, also for one that a program wrote."""
+    return context.to_files(context.version.table.test.astype(np.float64))
+
+
 def _folders(context: QueryContext) -> FloatArray:
     """Return BM25 of the words of the folders."""
     return context.version.paths.bm25(context.query.weights, names=False)
@@ -324,69 +325,400 @@ def _commit_summary(context: QueryContext) -> FloatArray:
 
 
 PAPER: tuple[Feature, ...] = (
-    Feature("text", _text, "words", scaled=False),
-    Feature("trace", trace, "frame", scaled=False),
-    Feature("history", text_features.history, scaled=False),
-    Feature("complexity", text_features.complexity, scaled=False),
+    Feature(
+        "text",
+        _text,
+        "Cosine of the TF-IDF vectors of report and file, times a score that grows with the"
+        " file's number of terms (rVSM): high for a long file that shares the report's rare words.",
+        "words",
+        scaled=False,
+    ),
+    Feature(
+        "trace",
+        trace,
+        "1 / rank of the file among the classes of the stack traces, in order of first"
+        " appearance: 1 for the first.",
+        "frame",
+        scaled=False,
+    ),
+    Feature(
+        "history",
+        text_features.history,
+        "Number of earlier fixes, scaled from 0 to 1, plus 1 / (months since the last fix + 1); 0"
+        " for a file that was never fixed: high if it was fixed often and lately.",
+        scaled=False,
+    ),
+    Feature(
+        "complexity",
+        text_features.complexity,
+        "Summed cyclomatic complexity of the file's functions, scaled from 0 to 1: 1 for the most"
+        " complex file.",
+        scaled=False,
+    ),
 )
 """The paper's features (docs/method.md, section 2)."""
 DIRECT: tuple[Feature, ...] = (
-    Feature("bm25f", _words(bm25.bm25f, lambda q: q.fielded_weights), "words", prior=0.5),
-    Feature("code", _field(bm25.CODE_FIELD), "words", prior=1.0),
-    Feature("methods", _field(bm25.METHOD_FIELD), "words", prior=0.4),
-    Feature("chunk", _chunk, "words", prior=2.3),
-    Feature("summary", _words(bm25.WHOLE, lambda q: q.summary_weights), "words", prior=1.0),
-    Feature("lead", _words(bm25.WHOLE, lambda q: q.lead_weights), "words"),
-    Feature("coverage", _words(bm25.term_coverage, _summary_words), "words"),
-    Feature("identifiers", _words(bm25.WHOLE, _compound_weights), "words", prior=1.0),
-    Feature("path", _path, "path", prior=0.6),
-    Feature("folders", _folders, "path", prior=0.8),
-    Feature("name_coverage", _name_coverage, "path", prior=0.6),
-    Feature("mention", mention, "name", prior=1.0, scaled=False),
-    Feature("rare_frame", rare_frame, "frame", prior=1.5, scaled=False),
-    Feature("cause_frame", cause_frame, "frame", prior=1.5),
-    Feature("file_documents", text_features.file_documents, "past", prior=1.0),
-    Feature("commit_summary", _commit_summary, "past", prior=0.4),
-    Feature("near_commits", text_features.near_commits, "past", prior=0.4),
-    Feature("near_reports", text_features.near_reports, "past", prior=1.0),
-    Feature("near_package", text_features.near_package, prior=0.8),
-    Feature("folder_reports", text_features.folder_reports),
-    Feature("name_documents", text_features.name_documents, prior=0.7),
-    Feature("recency", text_features.recency, prior=1.0),
-    Feature("activity", text_features.activity(60.0), prior=1.0),
-    Feature("popularity", text_features.activity(math.inf), prior=-1.8),
-    Feature("length", text_features.length),
-    Feature("test", _kind(lambda table: table.test), prior=-0.6, scaled=False),
-    Feature("types", _field(bm25.TYPE_FIELD), "words"),
-    Feature("own_frame", own_frame, "frame", scaled=False),
-    Feature("linked", linked, "name", scaled=False),
-    Feature("written_path", written_path, "name", scaled=False),
-    Feature("example", _kind(lambda table: table.examples), scaled=False),
-    Feature("vendored", _kind(lambda table: table.vendored), scaled=False),
-    Feature("setup", _kind(lambda table: table.setup), scaled=False),
-    Feature("rare_bm25f", _rare_bm25f, "words"),
-    Feature("rare_chunk", _rare_chunk, "words"),
-    Feature("defined_names", text_features.defined_names, "name", scaled=False),
-    Feature("named_change", named_change, "change", scaled=False),
-    Feature("literals", text_features.literals, "message", scaled=False),
-    Feature("generated", _file_class(FileClass.GENERATED), scaled=False),
-    Feature("minified", _file_class(FileClass.MINIFIED), scaled=False),
+    Feature(
+        "bm25f",
+        _words(bm25.bm25f, lambda q: q.fielded_weights),
+        "BM25F of the file's text (code 1, comments and strings .5, method names 4, type names"
+        " 40; words of the summary count five times): high if the file declares what the report is"
+        " about.",
+        "words",
+        prior=0.5,
+    ),
+    Feature(
+        "code",
+        _field(bm25.CODE_FIELD),
+        "BM25 of the identifiers in the file's code: high if the code uses the report's words"
+        " often.",
+        "words",
+        prior=1.0,
+    ),
+    Feature(
+        "methods",
+        _field(bm25.METHOD_FIELD),
+        "BM25 of the names of the file's methods: high if the file declares methods that are"
+        " named like words of the report.",
+        "words",
+        prior=0.4,
+    ),
+    Feature(
+        "chunk",
+        _chunk,
+        "BM25 of the best 50 lines of the file: high if many of the report's words are close"
+        " together in it.",
+        "words",
+        prior=2.3,
+    ),
+    Feature(
+        "summary",
+        _words(bm25.WHOLE, lambda q: q.summary_weights),
+        "BM25 of the whole text for the summary alone: high if the file contains the summary's"
+        " words often.",
+        "words",
+        prior=1.0,
+    ),
+    Feature(
+        "lead",
+        _words(bm25.WHOLE, lambda q: q.lead_weights),
+        "BM25 of the whole text for the summary, which counts twice, and the first 40 words of"
+        " the description: high if the file contains the words with which the report begins.",
+        "words",
+    ),
+    Feature(
+        "coverage",
+        _words(bm25.term_coverage, _summary_words),
+        "Summed IDF of the summary's words that the file contains, each once: high if it contains"
+        " nearly all of them.",
+        "words",
+    ),
+    Feature(
+        "identifiers",
+        _words(bm25.WHOLE, _compound_weights),
+        "BM25 of whole names that the report writes in camel case, with underscores or with"
+        " hyphens: high if the file uses exactly these names.",
+        "words",
+        prior=1.0,
+    ),
+    Feature(
+        "path",
+        _path,
+        "BM25 of the words of folders and file name: high if the path consists of the report's"
+        " words.",
+        "path",
+        prior=0.6,
+    ),
+    Feature(
+        "folders",
+        _folders,
+        "BM25 of the words of the folders alone: high if the file is in folders that are named"
+        " like words of the report.",
+        "path",
+        prior=0.8,
+    ),
+    Feature(
+        "name_coverage",
+        _name_coverage,
+        "Share of the file name's words, by IDF, that the summary contains: high if it contains"
+        " the whole name.",
+        "path",
+        prior=0.6,
+    ),
+    Feature(
+        "mention",
+        mention,
+        "1 if the report writes the file's name, .5 if that is one plain word, and for a command,"
+        " an option or a key the share of the words of the file's name that it has.",
+        "name",
+        prior=1.0,
+        scaled=False,
+    ),
+    Feature(
+        "rare_frame",
+        rare_frame,
+        "Rarity of the file's class in earlier stack traces, by the root of its rank in the"
+        " report's trace: high for an early frame of a class that few traces contain.",
+        "frame",
+        prior=1.5,
+        scaled=False,
+    ),
+    Feature(
+        "cause_frame",
+        cause_frame,
+        '`rare_frame` with ranks from the last "Caused by" on: high for the first frames of what'
+        " failed first.",
+        "frame",
+        prior=1.5,
+    ),
+    Feature(
+        "file_documents",
+        text_features.file_documents,
+        "BM25 of the file's earlier reports plus BM25 of its commit messages, each joined into"
+        " one text: high if earlier work on the file used the report's words.",
+        "past",
+        prior=1.0,
+    ),
+    Feature(
+        "commit_summary",
+        _commit_summary,
+        "BM25 of the file's commit messages, joined into one text, for the summary: high if"
+        " commits on the file used the summary's words.",
+        "past",
+        prior=0.4,
+    ),
+    Feature(
+        "near_commits",
+        text_features.near_commits,
+        "Sum of s / sqrt(k) over the file's commits among the 10 whose messages are nearest to"
+        " the report (similarity s, k files): high if similar commits changed it and little else.",
+        "past",
+        prior=0.4,
+    ),
+    Feature(
+        "near_reports",
+        text_features.near_reports,
+        "Sum of s^2 / sqrt(k) over the file's fixed reports among the nearest 200, with a decay"
+        " of 730 days: high if fixes of similar, recent reports changed it and little else.",
+        "past",
+        prior=1.0,
+    ),
+    Feature(
+        "near_package",
+        text_features.near_package,
+        "Sum of s / k over the folder's commits among the nearest 300, by the root of its number"
+        " of files: high if similar commits changed files of the same folder.",
+        prior=0.8,
+    ),
+    Feature(
+        "folder_reports",
+        text_features.folder_reports,
+        "Sum of s^2 / k over the folder's fixed reports among the nearest 100, by the root of its"
+        " number of files: high if fixes of similar reports changed files of the same folder.",
+    ),
+    Feature(
+        "name_documents",
+        text_features.name_documents,
+        "BM25 of the commit messages of all files whose names share a word with the file's name:"
+        " high, also for a new file, if commits on its namesakes used the summary's words.",
+        prior=0.7,
+    ),
+    Feature(
+        "recency",
+        text_features.recency,
+        "1 / (months since the file's last commit + 1): high if it changed lately.",
+        prior=1.0,
+    ),
+    Feature(
+        "activity",
+        text_features.activity(60.0),
+        "ln(1 + the file's commits with a decay of 60 days, each by the root of its number of"
+        " files): high if it changes often at present.",
+        prior=1.0,
+    ),
+    Feature(
+        "popularity",
+        text_features.activity(math.inf),
+        "ln(1 + all commits of the file, each by the root of its number of files): high if it"
+        " always changed often, which its texts of the history must make up for.",
+        prior=-1.8,
+    ),
+    Feature(
+        "length",
+        text_features.length,
+        "ln(1 + lines): high for a long file.",
+    ),
+    Feature(
+        "test",
+        _test,
+        "1 for a test, by its folder or name.",
+        prior=-0.6,
+        scaled=False,
+    ),
+    Feature(
+        "types",
+        _field(bm25.TYPE_FIELD),
+        "BM25 of the names of the file's types: high if the file declares types that are named"
+        " like words of the report.",
+        "words",
+    ),
+    Feature(
+        "own_frame",
+        own_frame,
+        "1 / rank of the file among the project's own frames of a stack trace of any language: 1"
+        " for the innermost one.",
+        "frame",
+        scaled=False,
+    ),
+    Feature(
+        "linked",
+        linked,
+        "1 / sqrt(rank) among the files that the report links to, or 1 / sqrt(k) if it names a"
+        " commit or pull request that changed this file and k - 1 others: 1 for the first link.",
+        "name",
+        scaled=False,
+    ),
+    Feature(
+        "written_path",
+        written_path,
+        "1 / rank among the files whose paths the report writes, and less for one of few files"
+        " whose name a command, an option or an identifier has in any spelling: 1 for the first"
+        " path.",
+        "name",
+        scaled=False,
+    ),
+    Feature(
+        "example",
+        _file_class(FileClass.EXAMPLE, FileClass.DOCUMENTATION, FileClass.BENCHMARK),
+        "1 for an example, a file of the documentation or a benchmark, by the path.",
+        scaled=False,
+    ),
+    Feature(
+        "vendored",
+        _file_class(FileClass.VENDORED),
+        "1 for code of another project, by the path.",
+        scaled=False,
+    ),
+    Feature(
+        "setup",
+        _file_class(FileClass.BUILD),
+        "1 for a script that builds, installs or configures the project, by the path.",
+        scaled=False,
+    ),
+    Feature(
+        "rare_bm25f",
+        _rare_bm25f,
+        "`bm25f` with each word weighted by how rare it is in earlier reports and in commit"
+        " messages: high if the file declares what few reports before were about.",
+        "words",
+    ),
+    Feature(
+        "rare_chunk",
+        _rare_chunk,
+        "`chunk` with each word weighted by how rare it is in earlier reports and in commit"
+        " messages: high if words that few reports before contained are close together in the"
+        " file.",
+        "words",
+    ),
+    Feature(
+        "defined_names",
+        text_features.defined_names,
+        "Sum over the names that the report writes as code and the file defines, each by the"
+        " number of files that define it, at most 3: high if only this file defines what the"
+        " report names.",
+        "name",
+        scaled=False,
+    ),
+    Feature(
+        "named_change",
+        named_change,
+        "1 / sqrt(k) if the report blames or names a commit, a pull request or an issue whose"
+        " change touched this file and k - 1 others: 1 if it touched no other.",
+        "change",
+        scaled=False,
+    ),
+    Feature(
+        "literals",
+        text_features.literals,
+        "ln(1 + r), r being the IDF of the rarest message that the report shares with the file's"
+        " string literals: high if the file prints what the report quotes.",
+        "message",
+        scaled=False,
+    ),
+    Feature(
+        "generated",
+        _file_class(FileClass.GENERATED),
+        "1 for a file that a program wrote, by its path or its text.",
+        scaled=False,
+    ),
+    Feature(
+        "minified",
+        _file_class(FileClass.MINIFIED),
+        "1 for minified or bundled code, by its path or its text.",
+        scaled=False,
+    ),
 )
 """Features of a query context alone."""
 RELATED: tuple[Feature, ...] = (
-    Feature("co_change", text_features.co_change),
-    Feature("test_counterpart", best_counterpart, "test"),
-    Feature("folder_share", folder_share),
+    Feature(
+        "co_change",
+        text_features.co_change,
+        "Decayed share of the commits on the first 20 files of the prior that touched this file,"
+        " too, each share times the prior: high if it changes together with them.",
+    ),
+    Feature(
+        "test_counterpart",
+        best_counterpart,
+        "Largest prior of the file's tests, or of the files that it tests: high if its"
+        " counterpart is a first file.",
+        "test",
+    ),
+    Feature(
+        "folder_share",
+        folder_share,
+        "Summed prior of the other files of the folder, by the root of their number: high if the"
+        " first files are its neighbours.",
+    ),
 )
 """Features that pass the prior on to related files."""
 CONTEXT: tuple[Feature, ...] = (
-    Feature("files", _constant(lambda c: c.files), scaled=False),
-    Feature("known_reports", _constant(lambda c: c.history.reports.number), scaled=False),
-    Feature("known_commits", _constant(lambda c: c.history.commits.number), scaled=False),
-    Feature("report_terms", _constant(lambda c: len(c.query.weights)), scaled=False),
-    Feature("language_share", language_share, scaled=False),
+    Feature(
+        "files",
+        _constant(lambda c: c.files),
+        "ln(1 + number of files of the version): high in a large project.",
+        scaled=False,
+    ),
+    Feature(
+        "known_reports",
+        _constant(lambda c: c.history.reports.number),
+        "ln(1 + number of known fixed reports): high if much can be learned from earlier reports.",
+        scaled=False,
+    ),
+    Feature(
+        "known_commits",
+        _constant(lambda c: c.history.commits.number),
+        "ln(1 + number of known commits): high if the history is long.",
+        scaled=False,
+    ),
+    Feature(
+        "report_terms",
+        _constant(lambda c: len(c.query.weights)),
+        "ln(1 + number of the report's terms): high for a long report.",
+        scaled=False,
+    ),
+    Feature(
+        "language_share",
+        language_share,
+        "Share of the version's files that are in the file's language, where C and C++ are one:"
+        " high for the main language, and for a build script, whose language says nothing.",
+        scaled=False,
+    ),
 )
-"""Features that are the same for every file, or nearly: for the learned ranker."""
+"""Features that are the same for every file, or nearly, so that they change no weighted sum.
+
+The trees of the learned ranker use them to decide how much another feature is worth: in a
+repository of 30 files size and folders mean little, and without fixed reports the history means
+less."""
 
 FEATURES: Mapping[str, Feature] = {
     feature.name: feature for feature in (*DIRECT, *RELATED, *CONTEXT, *PAPER)

@@ -27,11 +27,12 @@ _COMPILED: Final = re.compile(r"\s-[coI]\s{0,3}\Z")
 _COMPILED_SCRIPT: Final = re.compile(r"/(?:dist|cjs|esm)/\S{1,300}\.[cm]?jsx?$")
 """A file that JavaScript was compiled into; its lines are not those of its source."""
 _LOCATED: Final = re.compile(
-    r"""(?x) ["']?,? (?: :line\s{1,3} | \s{1,3}(?:on\s)?line\s{1,3} | :\[? | :\ \( | \(
+    r"""(?x) ["'”“’‘»«]?,? (?: :line\s{1,3} | \s{1,3}(?:on\s)?line\s{1,3} | :\[? | :\ \( | \(
         | (?<=[jt]s|sx|ue|te)\ (?=\d{1,7}:\d{1,5}(?:[-\s]|\Z)) )
       (?P<line>\d{1,7}) (?![A-Za-z0-9_]|\.\d)
       (?: (?::\d{1,7})? [:,]? \s{0,3} in\s (?!main\ chunk|\w{1,30}\ ")
-          [`'"]? (?:(?:block|rescue|ensure)\ (?:\([^)\n]{1,20}\)\ )?in\ | function\ [`'"<]?)?
+          [`'"‘’“«]?
+          (?:(?:block|rescue|ensure)\ (?:\([^)\n]{1,20}\)\ )?in\ | function\ [`'"‘’“«<]?)?
           (?P<named>[\w.<>\#~]{1,100}+(?:::[\w<>~]{1,100}+){0,8}+)(?!-) )?
     | \ in\s (?P<called>[\w.<>]{0,100}) \("""
 )

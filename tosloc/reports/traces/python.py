@@ -7,9 +7,12 @@ from typing import Final
 
 from tosloc.reports.traces.frame import Frame
 
-FRAME: Final = r"""
-    File \s+ "(?P<py_path>[^"\n]{1,300})" ,\s+ line \s+ (?P<py_line>\d{1,9})
-    (?: ,\s+ in \s+ (?P<py_method>[\w.<>]{1,100}) )?"""
+_QUOTE: Final = '(?:["“”„«»]|&quot;)'
+"""A quotation mark as Python writes it, as word processors replace it, or as HTML escapes it."""
+FRAME: Final = rf"""
+    File \s+ {_QUOTE} (?P<py_path>[^"“”„«»\n]{{1,300}}?) {_QUOTE} ,\s+
+    line \s+ (?P<py_line>\d{{1,9}})
+    (?: ,\s+ in \s+ (?P<py_method>[\w.<>]{{1,100}}) )?"""
 
 
 def read_frame(match: re.Match[str]) -> Frame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial, reduce
 from itertools import chain
@@ -15,25 +15,12 @@ import numpy as np
 from tosloc.code import text
 from tosloc.code.languages import language_name
 from tosloc.core.arrays import BoolArray, FloatArray, IntArray, LongArray
-from tosloc.paths.classify import ClassArray, classify_paths, which_are_tests
+from tosloc.paths.classify import ClassArray, FileClass, classify_paths
 from tosloc.reports.traces import Frame, Place
 from tosloc.retrieval.paths.written_paths import find_longest_end, find_written_path
 from tosloc.retrieval.texts.formulas import K1, B, idf, length_norm, saturate_tf
 from tosloc.retrieval.texts.postings import Postings, group_starts, group_sum, known_terms, row_sums
 
-_EXAMPLE: Final = re.compile(
-    r"(?i)(?:^|/)(?:examples?|demos?|tutorials?|samples?|notebooks?|playground|recipes|docs?|website"
-    r"|benchmarks?)/"
-)
-_VENDORED: Final = re.compile(
-    r"(?i)(?:^|/)(?:third[_-]?party|3rd[_-]?party|vendor|vendors|vendored|externals?|extern"
-    r"|node_modules|bower_components)/"
-)
-_SETUP: Final = frozenset(
-    """setup.py conf.py conftest.py version.py _version.py __version__.py versioneer.py noxfile.py
-    tasks.py hubconf.py gulpfile.js gulpfile.ts Gruntfile.js karma.conf.js
-    AssemblyInfo.cs""".split()
-)
 _TEST_MARK: Final = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
 MAX_KEPT_LOCATIONS: Final = 4096
 """Locations of reports whose files a version remembers."""
@@ -74,14 +61,8 @@ class PathTable:
     """Whether it is a test."""
     compound_stem: BoolArray
     """Whether the file name consists of several words (StandardContext, not Display)."""
-    examples: BoolArray
-    """Whether it is among examples, documentation or benchmarks."""
-    vendored: BoolArray
-    """Whether it is below a folder that was copied from other projects."""
     file_class: ClassArray
     """Its ``FileClass`` by the path alone."""
-    setup: BoolArray
-    """Whether it is named like a file that installs, builds or configures."""
     term_ids: Mapping[str, int]
     """Number of each term."""
     postings: Postings
@@ -94,17 +75,15 @@ class PathTable:
         names = [path.rpartition("/")[2] for path in paths]
         stems = [file_stem(path) for path in paths]
         term_ids, postings = _index_paths(folders, stems)
+        file_class = classify_paths(paths)
         return cls(
             paths=paths,
             directory=_number_equal(folders),
             counterpart_group=_number_equal(_TEST_MARK.sub("", stem) or stem for stem in stems),
             language=_number_equal(map(_language_family, names)),
-            test=which_are_tests(paths),
+            test=file_class == FileClass.TEST,
             compound_stem=_truth_values(text.compounds(stem) for stem in stems),
-            examples=_match_folders(_EXAMPLE.search, folders),
-            vendored=_match_folders(_VENDORED.search, folders),
-            file_class=classify_paths(paths),
-            setup=_truth_values(name in _SETUP or ".config." in name for name in names),
+            file_class=file_class,
             term_ids=term_ids,
             postings=postings,
         )
@@ -166,12 +145,6 @@ def _index_paths(folders: Sequence[str], stems: Sequence[str]) -> tuple[dict[str
     starts = group_starts(np.bincount(term, minlength=len(numbers)))
     counts = np.stack([in_folder, in_name], axis=1)
     return dict(numbers), Postings(starts, row.astype(np.int32), counts)
-
-
-def _match_folders(search: Callable[[str], object], folders: Sequence[str]) -> BoolArray:
-    """Return (N,) whether a pattern's search finds anything in each folder; each is read once."""
-    matches = {folder: bool(search(f"{folder}/")) for folder in set(folders)}
-    return _truth_values(matches[folder] for folder in folders)
 
 
 def _language_family(name: str) -> str:
