@@ -6,25 +6,23 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from math import inf
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.git.repository import Repository
-from tosloc.reports.mentions import own_id
-from tosloc.reports.text import NamedChange, ReleaseClaim, Role
+from tosloc.rank.features.project_names import ProjectNames
+from tosloc.rank.features.stated_ends import Ends, find_ends
+from tosloc.reports.text import NamedChange, Role
 from tosloc.retrieval.history import (
     NO_BOUNDS,
     Bounds,
-    End,
     HistoryAsOf,
-    Release,
     list_beside,
     list_brought,
-    normalize_name,
 )
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts import Documents, DocumentsView
@@ -36,10 +34,6 @@ MIN_ISSUES_OF_TRACKER: Final = 5
 """Fewest issues such as PROJ-7 that commits name, if PROJ is a tracker's project.
 
 CIFAR-10 is none."""
-
-
-LENGTH_OF_ID: Final = 40
-"""Characters of a whole commit id, at least."""
 MAX_BLAMED: Final = 10
 """Blamed commits that are looked at."""
 _ROLES_OF_ENDS: Final = (Role.BUILD, Role.GOOD, Role.BAD)
@@ -81,15 +75,6 @@ class BlamedCommit:
     """Whether the searched version contains it."""
 
 
-class _Ends(NamedTuple):
-    """Commits in which something works or fails, by a report."""
-
-    good: list[End]
-    bad: list[End]
-    implied: End | None
-    """The release before the first with which it began to fail."""
-
-
 class NamedHistory:
     """Earlier changes and releases that a query names, as far as they were known."""
 
@@ -100,36 +85,11 @@ class NamedHistory:
         history: HistoryAsOf,
         repository: Repository | None,
     ) -> None:
-        self._query = query
-        self._snapshot = version.snapshot
+        self._names = ProjectNames(query, version.snapshot, history)
         self._number_of_paths = len(version.table)
         self._history = history
-        self._searched_commit = self._snapshot.commit
+        self._searched_commit = version.snapshot.commit
         self._repository = repository if self._searched_commit.strip("0") else None
-
-    @cached_property
-    def _folders(self) -> frozenset[str]:
-        """Normalized names of the version's folders, and of its top-level files."""
-        folders: set[str] = set()
-        for path in self._snapshot.paths:
-            folders.update(path.split("/")[:-1])
-        return frozenset(map(normalize_name, folders))
-
-    def _is_own(self, project: str) -> bool:
-        """Return whether a name means the searched project."""
-        return self._history.releases.is_own(project, self._folders)
-
-    @cached_property
-    def _named(self) -> tuple[NamedChange, ...]:
-        """The changes of this project that the report names, without the report itself."""
-        report_id = own_id(self._query.report)
-        report_name = f"#{report_id}" if report_id.isdigit() else report_id
-        names = []
-        for named in self._query.names.changes:
-            is_itself = named.name != "" and named.name == report_name
-            if not is_itself and self._concerns_project(named):
-                names.append(named)
-        return tuple(names)
 
     @cached_property
     def changes(self) -> tuple[FoundChange, ...]:
@@ -140,7 +100,7 @@ class NamedHistory:
         """
         found = []
         surest: dict[str, Role] = {}
-        for named in self._named:
+        for named in self._names.changes:
             change = self._find(named)
             if change is not None:
                 found.append(change)
@@ -149,19 +109,11 @@ class NamedHistory:
         ends = {commit for commit, role in surest.items() if role in _ROLES_OF_ENDS}
         return tuple(change for change in found if change.commit not in ends)
 
-    def _concerns_project(self, named: NamedChange) -> bool:
-        """Return whether a name is not that of another project.
-
-        A whole id that the repository contains is this project's, whatever its remote is called.
-        """
-        is_whole = len(named.commit) >= LENGTH_OF_ID
-        return is_whole or not named.project or self._is_own(named.project)
-
     @cached_property
     def _tracker_projects(self) -> frozenset[str]:
         """Projects of issues that the report names, PROJ of PROJ-7, that several commits name."""
         projects = set()
-        for named in self._named:
+        for named in self._names.changes:
             if _names_tracker(named):
                 projects.add(_tracker_project(named.name))
         if not projects:
@@ -213,7 +165,7 @@ class NamedHistory:
         Without a repository they are those of the version's history, and a merge stands for itself.
         """
         blamed: dict[str, BlamedCommit] = {}
-        for named in self._named:
+        for named in self._names.changes:
             if named.role is not Role.BLAMED:
                 continue
             for commit in self._commits_of(named)[:MAX_BLAMED]:
@@ -278,20 +230,9 @@ class NamedHistory:
         return tuple(sorted(rows))
 
     @cached_property
-    def _ends(self) -> _Ends:
+    def _ends(self) -> Ends:
         """Good and bad ends that the report states; none without a repository."""
-        repository = self._repository
-        if repository is None:
-            return _Ends([], [], None)
-        releases = self._history.releases.find(self._own_claims, self._history.opened)
-        good = self._ends_of_releases(repository, releases.good)
-        bad = self._ends_of_releases(repository, releases.bad)
-        bad += self._ends_of_releases(repository, releases.used, is_own=True)
-        implied = () if releases.implied is None else (releases.implied,)
-        implied_ends = self._ends_of_releases(repository, implied)
-        for end, role in self._ends_of_commits(repository):
-            (good if role is Role.GOOD else bad).append(end)
-        return _Ends(good, bad, next(iter(implied_ends), None))
+        return find_ends(self._repository, self._names, self._history)
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -309,55 +250,6 @@ class NamedHistory:
         """
         good, _, implied = self._ends
         return self.bounds.range if good or implied is not None else None
-
-    @staticmethod
-    def _ends_of_releases(
-        repository: Repository, releases: Iterable[Release], *, is_own: bool = False
-    ) -> list[End]:
-        """Return the commits of releases."""
-        names = {f"refs/tags/{release.name}": release.name for release in releases}
-        ends = []
-        for tag, commit in (repository.resolve_many(names) if names else {}).items():
-            if commit is not None:
-                ends.append(End(names[tag], commit, is_own))
-        return ends
-
-    def _ends_of_commits(self, repository: Repository) -> list[tuple[End, Role]]:
-        """Return the commits with a role, if they were committed before the opening.
-
-        A commit that the report contradicts itself about has two roles, so that its bounds say so.
-        """
-        roles: dict[str, Role] = {}
-        contradicted: set[str] = set()
-        for named in self._named:
-            if named.commit and named.role is not Role.NAMED:
-                roles[named.commit] = max(named.role, roles.get(named.commit, named.role))
-                if named.is_contradicted:
-                    contradicted.add(named.commit)
-        ids = repository.resolve_many(roles) if roles else {}
-        ends = []
-        for written, commit in ids.items():
-            if commit is None:
-                continue
-            [info] = repository.commits([commit])
-            if info.committed_at < self._history.opened:
-                role = roles[written]
-                ends.append((End(commit[:10], commit, role is Role.BUILD), role))
-                if written in contradicted:
-                    ends.append((End(commit[:10], commit), Role.GOOD))
-        return ends
-
-    @cached_property
-    def _own_claims(self) -> list[ReleaseClaim]:
-        """What the report says about releases of this project."""
-        claims = []
-        for claim in self._query.names.release_claims:
-            # A key such as "Python" may also be the name of a folder.
-            folders = frozenset() if claim.state == "used" else self._folders
-            is_own = partial(self._history.releases.is_own, folders=folders)
-            if not claim.products or any(map(is_own, claim.products)):
-                claims.append(claim)
-        return claims
 
     @cached_property
     def states_regression(self) -> bool:
@@ -385,8 +277,8 @@ class NamedHistory:
         What is only named, or a build, may be another program's.
         """
         deciding = []
-        for named in self._named:
-            is_foreign = named.project != "" and not self._is_own(named.project)
+        for named in self._names.changes:
+            is_foreign = named.project != "" and not self._names.is_own(named.project)
             if named.commit and named.role >= Role.GOOD and not is_foreign:
                 deciding.append(named.commit)
         if self._repository is None or not deciding:
@@ -404,7 +296,7 @@ class NamedHistory:
         if not releases.releases:
             return
         missing = []
-        for claim in self._own_claims:
+        for claim in self._names.claims:
             if claim.state != "used" and not any(releases.find([claim], inf)):
                 missing.append(claim.number)
         for number in dict.fromkeys(missing):

@@ -1,0 +1,68 @@
+"""What a report names of the searched project, and not of others: changes and releases."""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+from typing import Final
+
+from tosloc.core.versions import Snapshot
+from tosloc.reports.mentions import own_id
+from tosloc.reports.text import NamedChange, ReleaseClaim
+from tosloc.retrieval.history import HistoryAsOf, normalize_name
+from tosloc.retrieval.query import Query
+
+LENGTH_OF_ID: Final = 40
+"""Characters of a whole commit id, at least."""
+
+
+class ProjectNames:
+    """The changes and releases of the searched project that a report names."""
+
+    def __init__(self, query: Query, snapshot: Snapshot, history: HistoryAsOf) -> None:
+        self._query = query
+        self._snapshot = snapshot
+        self._history = history
+
+    @cached_property
+    def _folders(self) -> frozenset[str]:
+        """Normalized names of the version's folders, and of its top-level files."""
+        folders: set[str] = set()
+        for path in self._snapshot.paths:
+            folders.update(path.split("/")[:-1])
+        return frozenset(map(normalize_name, folders))
+
+    def is_own(self, project: str) -> bool:
+        """Return whether a name means the searched project."""
+        return self._history.releases.is_own(project, self._folders)
+
+    @cached_property
+    def changes(self) -> tuple[NamedChange, ...]:
+        """The changes of this project that the report names, without the report itself."""
+        report_id = own_id(self._query.report)
+        report_name = f"#{report_id}" if report_id.isdigit() else report_id
+        names = []
+        for named in self._query.names.changes:
+            is_itself = named.name != "" and named.name == report_name
+            if not is_itself and self._concerns_project(named):
+                names.append(named)
+        return tuple(names)
+
+    def _concerns_project(self, named: NamedChange) -> bool:
+        """Return whether a name is not that of another project.
+
+        A whole id that the repository contains is this project's, whatever its remote is called.
+        """
+        is_whole = len(named.commit) >= LENGTH_OF_ID
+        return is_whole or not named.project or self.is_own(named.project)
+
+    @cached_property
+    def claims(self) -> list[ReleaseClaim]:
+        """What the report says about releases of this project."""
+        claims = []
+        for claim in self._query.names.release_claims:
+            # A key such as "Python" may also be the name of a folder.
+            folders = frozenset() if claim.state == "used" else self._folders
+            is_own = partial(self._history.releases.is_own, folders=folders)
+            if not claim.products or any(map(is_own, claim.products)):
+                claims.append(claim)
+        return claims

@@ -1,0 +1,75 @@
+"""The commits in which something works or fails, by the releases and commits of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tosloc.git.repository import Repository
+from tosloc.rank.features.project_names import ProjectNames
+from tosloc.reports.text import Role
+from tosloc.retrieval.history import End, HistoryAsOf, Release
+
+
+class Ends(NamedTuple):
+    """Commits in which something works or fails, by a report."""
+
+    good: list[End]
+    bad: list[End]
+    implied: End | None
+    """The release before the first with which it began to fail."""
+
+
+def find_ends(repository: Repository | None, names: ProjectNames, history: HistoryAsOf) -> Ends:
+    """Return the good and bad ends that a report states; none without a repository."""
+    if repository is None:
+        return Ends([], [], None)
+    releases = history.releases.find(names.claims, history.opened)
+    good = _ends_of_releases(repository, releases.good)
+    bad = _ends_of_releases(repository, releases.bad)
+    bad += _ends_of_releases(repository, releases.used, is_own=True)
+    implied = () if releases.implied is None else (releases.implied,)
+    implied_ends = _ends_of_releases(repository, implied)
+    for end, role in _ends_of_commits(repository, names, history.opened):
+        (good if role is Role.GOOD else bad).append(end)
+    return Ends(good, bad, next(iter(implied_ends), None))
+
+
+def _ends_of_releases(
+    repository: Repository, releases: Iterable[Release], *, is_own: bool = False
+) -> list[End]:
+    """Return the commits of releases."""
+    names = {f"refs/tags/{release.name}": release.name for release in releases}
+    ends = []
+    for tag, commit in (repository.resolve_many(names) if names else {}).items():
+        if commit is not None:
+            ends.append(End(names[tag], commit, is_own))
+    return ends
+
+
+def _ends_of_commits(
+    repository: Repository, names: ProjectNames, opened: float
+) -> list[tuple[End, Role]]:
+    """Return the commits with a role, if they were committed before the opening.
+
+    A commit that the report contradicts itself about has two roles, so that its bounds say so.
+    """
+    roles: dict[str, Role] = {}
+    contradicted: set[str] = set()
+    for named in names.changes:
+        if named.commit and named.role is not Role.NAMED:
+            roles[named.commit] = max(named.role, roles.get(named.commit, named.role))
+            if named.is_contradicted:
+                contradicted.add(named.commit)
+    ids = repository.resolve_many(roles) if roles else {}
+    ends = []
+    for written, commit in ids.items():
+        if commit is None:
+            continue
+        [info] = repository.commits([commit])
+        if info.committed_at < opened:
+            role = roles[written]
+            ends.append((End(commit[:10], commit, role is Role.BUILD), role))
+            if written in contradicted:
+                ends.append((End(commit[:10], commit), Role.GOOD))
+    return ends
