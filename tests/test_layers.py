@@ -62,6 +62,12 @@ ONLY_IMPORTERS = {
 """Library -> packages that may import it."""
 MAX_PUBLIC_MODULES = 6
 """Most modules that a package offers to others. Core is for all."""
+MAX_CROSSING_NAMES = 572
+"""Most names that one package defines and another uses. Lower it whenever fewer are left."""
+HOW_TO_CROSS_LESS = (
+    "Move a name with one user to its user. Let the package do the whole job with one function or"
+    " class, in place of parts that the caller strings together. Keep constants where they are used"
+)
 OPENS_ALL = {"lab", "scripts"}
 """Who may import every module: the laboratory and the scripts take the other packages apart."""
 IMPORT_FUNCTIONS = {"import_module", "__import__"}
@@ -167,6 +173,38 @@ def package_problem(package, module, target, inner):
     return None
 
 
+def crossing_names():
+    """Return the names, with their module, that a package defines and another one uses."""
+    names = set()
+    for path in sorted((ROOT / "tosloc").rglob("*.py")):
+        package, _ = package_and_module(path)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        modules = {}
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ImportFrom):
+                continue
+            for alias in node.names:
+                full_name = f"{node.module}.{alias.name}"
+                if is_module(full_name):
+                    modules[alias.asname or alias.name] = full_name
+                elif is_module(node.module):
+                    names.add((package, node.module, alias.name))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                if node.value.id in modules:
+                    names.add((package, modules[node.value.id], node.attr))
+    return {
+        f"{module}.{name}" for package, module, name in names if module.split(".")[1:2] != [package]
+    }
+
+
+def is_module(name):
+    """Return whether a full name is a module or a package of tosloc."""
+    path = ROOT.joinpath(*name.split("."))
+    is_ours = name.split(".")[0] == "tosloc"
+    return is_ours and (path.is_dir() or path.with_suffix(".py").is_file())
+
+
 def source_files():
     """Return the paths of all modules of the package and of all scripts."""
     return [*(ROOT / "tosloc").rglob("*.py"), *(ROOT / "scripts").rglob("*.py")]
@@ -219,6 +257,17 @@ def test_modules_that_a_package_offers_are_used_by_others(package):
 @pytest.mark.parametrize("package", sorted(PUBLIC.keys() - {"core"}))
 def test_a_package_offers_few_modules(package):
     assert len(PUBLIC[package]) <= MAX_PUBLIC_MODULES
+
+
+def test_few_names_cross_borders_of_packages():
+    number = len(crossing_names())
+    assert number <= MAX_CROSSING_NAMES, HOW_TO_CROSS_LESS
+
+
+def test_names_that_cross_borders_are_counted_once():
+    names = crossing_names()
+    assert "tosloc.core.errors.ToslocError" in names
+    assert "tosloc.core.errors._ARGUMENT" not in names
 
 
 @pytest.mark.parametrize(
