@@ -111,14 +111,13 @@ SECTIONS: Final = {
 MEMBERS: Final = {
     "tosloc.Repository": [
         "name",
-        "home",
         "work_tree",
         "remote_url",
         "resolve",
+        "commits",
         "snapshot",
-        "tags",
         "texts",
-        "work_tree_state",
+        "close",
     ],
     "tosloc.Model": ["with_encoder", "save", "load"],
 }
