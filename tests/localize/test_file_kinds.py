@@ -112,3 +112,23 @@ def test_answer_says_if_most_text_is_not_searched(answer_to):
         " lower"
     ]
     assert answer.hits[0].share < few.hits[0].share / 5
+
+
+PROGRAMS = {f"app{number}.py": f"def f{number}(): pass\n" for number in range(3)}
+
+
+@pytest.mark.parametrize(
+    "report", ["# values.yaml sets no port\nf1 fails\n", "# No port\nf1 reads deploy/values.yaml\n"]
+)
+def test_file_to_look_at_first_is_said_although_its_kind_is_not_ranked(answer_to, report):
+    answer = answer_to(PROGRAMS | {"deploy/values.yaml": "port: 1\n"}, report)
+    assert answer.statements == (
+        "Look first at deploy/values.yaml, which the report names; YAML is not ranked here",
+    )
+
+
+def test_file_that_a_report_mentions_further_down_stays_among_the_others(answer_to):
+    files = PROGRAMS | {"deploy/values.yaml": "port: 1\n"}
+    answer = answer_to(files, "# No port\nf1 fails, whatever values.yaml has\n")
+    assert not answer.statements
+    assert answer.others[0].path == "deploy/values.yaml"

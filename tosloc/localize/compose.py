@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Final
 
-from tosloc.code.languages import has_grammar, language_name
+from tosloc.code.languages import has_grammar, language_name, other_kind
 from tosloc.core.answers import Hit
+from tosloc.core.reports import BugReport
 from tosloc.localize.answer import Answer, SearchScope
 from tosloc.localize.code_lines import add_code_lines
 from tosloc.localize.hits import make_hits, search_suspects, shown_shares
@@ -48,6 +49,7 @@ def compose(scores: Scores, question: Question) -> Answer:
     if question.background:
         first_file = files[0] if files else None
         about = collect_background(scores.stage_one.reasons, first_file, version.sources)
+    others = _other_files(scores, selection, hits[0].path if hits else None)
     return Answer(
         None if version.repository is None else str(version.repository.repo.path),
         version.snapshot.commit,
@@ -60,14 +62,33 @@ def compose(scores: Scores, question: Question) -> Answer:
             selection.hidden_files,
         ),
         tuple(hits),
-        tuple(_other_files(scores, selection, hits[0].path if hits else None)),
+        tuple(others),
         about,
         changes,
         tuple(notes),
-        statements=describe_statements(context.named_history),
+        statements=(
+            *_named_others(context.query.report, others),
+            *describe_statements(context.named_history),
+        ),
         leads_with_suspects=bool(changes) and _points_at_suspects(context),
         fixed_by=scores.later_fix,
     )
+
+
+def _named_others(report: BugReport, others: Sequence[Hit]) -> Iterator[str]:
+    """Yield a sentence for each other file to look at first.
+
+    The report names it in its title, or together with its folder: a name further down is less often
+    that of a fixed file.
+    """
+    for hit in others:
+        *folders, name = hit.path.split("/")
+        with_folder = "/".join((*folders[-1:], name))
+        is_pointed_at = name in report.summary or (folders and with_folder in report.description)
+        if hit.why[0].kind == "name" and is_pointed_at:
+            kind = other_kind(hit.path)
+            why = f"{kind} is" if kind else "files of its kind are"
+            yield f"Look first at {hit.path}, which the report names; {why} not ranked here"
 
 
 def _points_at_suspects(context: QueryContext) -> bool:
