@@ -265,3 +265,25 @@ def test_component_is_split_into_scripts_and_the_rest(source, script):
     for in_scripts, in_rest, original in zip(scripts, rest, source, strict=True):
         assert original in (in_scripts, in_rest)
         assert in_scripts == in_rest or blank in (in_scripts, in_rest)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "line"),
+    [
+        (".lua", 'local oak = require("elm")'),
+        (".zig", 'const oak = @import("elm.zig");'),
+        (".ex", "  alias Oak.Elm"),
+    ],
+)
+def test_import_has_no_words(suffix, line):
+    terms = analyse(f"{line}\nash = 1\n", suffix).terms
+    assert "ash" in terms
+    assert not {"oak", "elm"} & set(terms)
+
+
+def test_tests_of_rust_inside_a_source_file_have_no_words():
+    inner = "mod tests {\n    #[test]\n    fn elm() { ash() }\n    fn fir() {}\n}\n"
+    text = f"fn oak() {{}}\n#[cfg(test)]\n{inner}"
+    facts = analyse(text, ".rs")
+    assert "oak" in facts.terms
+    assert not {"elm", "ash", "fir"} & set(facts.terms)

@@ -84,6 +84,24 @@ def test_components_of_react_are_functions(suffix):
     assert outline(component, suffix) == ["App f1-1"]
 
 
+def test_reserved_words_are_no_names():
+    assert outline("class A { if (x) { return 1; } draw() {} }\n", ".js") == [
+        "A c1-1",
+        "A.draw m1-1",
+    ]
+
+
+def test_functions_in_properties_of_kotlin_have_the_name_of_the_property():
+    text = "class A {\n  private val onClick: (Int) -> Unit = {}\n  companion object Named {}\n}\n"
+    assert outline(text, ".kt") == ["A c1-4", "A.onClick m2-2", "A.Named c3-3"]
+
+
+def test_tests_of_rust_inside_a_source_file_are_no_functions():
+    inner = "mod tests {\n    #[test]\n    fn grows() { grow() }\n    fn size() {}\n}\n"
+    text = f"fn grow() {{}}\n#[cfg(test)]\n{inner}"
+    assert outline(text, ".rs") == ["grow f1-1"]
+
+
 def test_function_has_the_terms_of_its_comment_decorators_and_body():
     terms = counts(LANGUAGES["python"][2], ".py", "draw")
     assert terms["draw"] == (1, 2)

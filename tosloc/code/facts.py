@@ -12,6 +12,7 @@ for each blob and kept.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -23,6 +24,7 @@ import numpy.typing as npt
 
 from tosloc.code.languages import FIELDS, get_language, language_name
 from tosloc.code.literals import PairKeys, find_literal_pairs
+from tosloc.code.names import RESERVED
 from tosloc.code.notebooks import readable_text
 from tosloc.code.parse import MAX_PARSED_BYTES, Captures, Outline, Span, capture_nodes, lex
 from tosloc.code.text import identifier_terms
@@ -31,7 +33,13 @@ from tosloc.core.arrays import IntArray, LongArray
 CHUNK_LINES: Final = 50
 CHUNK_OVERLAP: Final = 10
 """Lines that a chunk shares with the next one."""
-SPAN_KINDS: Final = {"comment": "comment", "string": "string", "import": "drop", "package": "drop"}
+SPAN_KINDS: Final = {
+    "comment": "comment",
+    "string": "string",
+    "import": "drop",
+    "package": "drop",
+    "test": "drop",
+}
 """Kind of span, by the capture of a query."""
 _WANTED: Final = (*SPAN_KINDS, "method", "type", "field")
 _LICENCE = re.compile(
@@ -219,6 +227,7 @@ def outline_source(source: bytes, language: str, *, parse: bool = True) -> Outli
     if captures is None:
         outline = lex(script, style)
     else:
+        captures = without_tests(captures)
         outline = Outline(
             captured_spans(captures, SPAN_KINDS),
             captured_texts(script, captures, "method"),
@@ -233,10 +242,29 @@ def outline_source(source: bytes, language: str, *, parse: bool = True) -> Outli
     return outline._replace(spans=spans)
 
 
+def without_tests(captures: Captures) -> Captures:
+    """Return the captures without those inside a test that stands in the source file."""
+    if not captures.get("test"):
+        return captures
+    tests = captured_spans(captures, {"test": "drop"})
+    starts = [span.start for span in tests]
+
+    def is_outside(start: int, end: int) -> bool:
+        place = bisect_right(starts, start) - 1
+        return place < 0 or end > tests[place].end
+
+    kept = {"test": captures["test"]}
+    for name, nodes in captures.items():
+        if name != "test":
+            kept[name] = [node for node in nodes if is_outside(node[0], node[1])]
+    return kept
+
+
 def captured_texts(source: bytes, captures: Captures, name: str) -> list[str]:
     """Return the texts captured as ``name``, in the order of the source, each once."""
     spans = sorted({(start, end) for start, end, _ in captures.get(name, ())})
-    return [source[start:end].decode("utf-8", "replace") for start, end in spans]
+    texts = [source[start:end].decode("utf-8", "replace") for start, end in spans]
+    return [text for text in texts if text not in RESERVED]
 
 
 def captured_spans(captures: Captures, kinds: Mapping[str, str]) -> list[Span]:

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.code.languages import get_language, language_name
+from tosloc.code.names import RESERVED
 from tosloc.code.names import dotted_name as dotted_name  # for other packages
 from tosloc.code.notebooks import readable_text
 from tosloc.code.text import identifier_terms
@@ -36,7 +37,7 @@ MAX_FUNCTIONS: Final = 10_000
 MAX_DEPTH: Final = 8
 """Depth of nesting; deeper definitions are part of the enclosing one."""
 
-_WANTED: Final = ("class", "function", "scope", "around", "above", "comment")
+_WANTED: Final = ("class", "function", "scope", "around", "above", "comment", "test")
 """Captures of a query.
 
 They are definitions, scopes that only qualify names, nodes around a definition, and nodes above
@@ -144,12 +145,12 @@ def find_functions(text: str, path: str) -> FunctionFacts:
     if not language.grammar:
         return NO_FUNCTIONS
     # Known functions need no parser, so these are imported here.
-    from tosloc.code.facts import split_component
+    from tosloc.code.facts import split_component, without_tests
     from tosloc.code.parse import capture_nodes
 
     if language.has_scripts:
         source = split_component(source)[0]
-    captures = capture_nodes(source, language, _WANTED) or {}
+    captures = without_tests(capture_nodes(source, language, _WANTED) or {})
     comments = _spans(source, captures, "comment")
     return _facts(source, _definitions(source, captures, comments), comments)
 
@@ -182,7 +183,7 @@ def _definitions(
         while scopes and scopes[-1].end <= start:
             scopes.pop()
         outer = scopes[-1] if scopes else _Scope(0, "", -1, False)
-        if not name or len(scopes) == MAX_DEPTH:
+        if not name or name.rpartition(".")[2] in RESERVED or len(scopes) == MAX_DEPTH:
             continue
         qualified = f"{outer.name}.{name}" if outer.name else name
         if role == "scope":

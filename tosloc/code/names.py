@@ -26,15 +26,23 @@ _DROPPED: Final = frozenset(
     {"prototype", "exports", "module", "this", "self", "window", "globalThis"}
 )
 """Parts of what a JavaScript function is assigned to that are no names of a class."""
+RESERVED: Final = frozenset(
+    "case do else elseif elif for function if private protected public return switch while".split()
+)
+"""Words that name nothing. A grammar that does not know a syntax may take one for a name."""
 _BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
 _RECEIVER = re.compile(r"(?<!\w)(\w+)\s*+(?:\[[^\[\]]*+\]\s*+)?,?\s*+\)$")
+_NAMED_BY_A_CHILD: Final = frozenset(
+    {"property_declaration", "variable_declaration", "assignment_statement"}
+)
+"""Nodes without a field for their name: of Kotlin, Zig and Lua."""
 _MAX_NAME: Final = 200
 _MAX_DECLARATORS: Final = 16
 
 
 def definition_name(source: bytes, node: tree_sitter.Node) -> str:
     """Return the dotted name of a definition's node; "" if it has none."""
-    if node.type in _NAMELESS:
+    if node.type in _NAMELESS and node.child_by_field_name("name") is None:
         return _NAMELESS[node.type]
     if node.type in ("operator_declaration", "conversion_operator_declaration"):
         operator = node.child_by_field_name("operator") or node.child_by_field_name("type")
@@ -98,14 +106,26 @@ def _name_node(node: tree_sitter.Node) -> tree_sitter.Node | None:
         name_node = node.child_by_field_name(field)
         if name_node is not None:
             break
-    if name_node is None and node.type == "property_declaration":  # Kotlin's has no fields
-        name_node = next(iter(node.named_children), None)
+    if name_node is None and node.type in _NAMED_BY_A_CHILD:
+        name_node = _named_child(node)
     for _ in range(_MAX_DECLARATORS):
         if name_node is None or name_node.type not in _DECLARATORS:
             break
         inner = name_node.child_by_field_name("declarator")
         name_node = inner or next(iter(name_node.named_children), None)
     return name_node
+
+
+def _named_child(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """Return the first identifier below a node, without the modifiers before it."""
+    for child in node.named_children:
+        if child.type == "identifier":
+            return child
+        if child.type == "variable_declaration":
+            return _named_child(child)
+        if child.type == "variable_list":
+            return next(iter(child.named_children), None)
+    return None
 
 
 def _text(source: bytes, node: tree_sitter.Node) -> str:

@@ -158,7 +158,10 @@ _QUOTED: Final = {
 """A string on one line, or what follows a quote without a partner up to the end of the line."""
 _IMPORT: Final = (
     rb"(?P<drop>(?m:^)[ \t]*(?:package[ \t]+[\w.]+|c?import[ \t]+[^\n;(]*;?|\#[ \t]*include[^\n]*"
-    rb"|from[ \t]+[\w.]+[ \t]+c?import[^\n]*|using[ \t]++[\w.=<> ]++;|use[ \t]++[\w:\\][^\n;]*+;))"
+    rb"|from[ \t]+[\w.]+[ \t]+c?import[^\n]*|using[ \t]++[\w.=<> ]++;|use[ \t]++[\w:\\][^\n;]*+;"
+    rb"|local[ \t]+[\w, \t]{1,200}=[ \t]*require\b[^\n]*"
+    rb"|(?:pub[ \t]+)?const[ \t]+\w{1,200}[ \t]*=[ \t]*@import\([^\n;]*;?"
+    rb"|(?:alias|require|use)[ \t]+[A-Z][\w.]{0,200}[^\n]*))"
 )
 
 

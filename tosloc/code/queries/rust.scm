@@ -1,5 +1,8 @@
 [(line_comment) (block_comment)] @comment
 [(string_literal) (raw_string_literal) (char_literal)] @string
+((attribute_item) @_attribute . (mod_item) @test
+  (#match? @_attribute "^#\\[cfg\\((all\\()?test[,)]"))
+((attribute_item) @_attribute . (function_item) @test (#match? @_attribute "^#\\[([a-z_]+::)?test\\b"))
 [(use_declaration) (extern_crate_declaration)] @import
 [(function_item name: (identifier) @method) (function_signature_item name: (identifier) @method)
   (macro_definition name: (identifier) @method)]

@@ -59,6 +59,9 @@ _IMPORT: Final = re.compile(
       (?:import\s|@import\s|\#\s?include\s?)["'<\w.{*] | from\s[\w.]{1,200}\simport\s
     | package\s[\w.]{1,200};?$ | (?:using|use|extern\scrate)\s[^;]{1,200};$
     | (?:(?:const|let|var)\s[^=]{1,200}=\s?)?require(?:_relative|_once)?[\s(]{1,2}["']
+    | (?:local\s[\w,\ ]{1,200}=\s?)require[\s(]{1,2}["']
+    | (?:pub\s)?const\s\w{1,200}\s=\s@import\( | (?:alias|require)\s[A-Z][\w.{}, ]{1,200}$
+    | (?:source|\.)\s\S{1,200}$ | load\("[^"]{1,200}" | library\(\w{1,100}\)$
     | (?:[\w.]{1,60}\s)?"[\w.\-]{1,100}(?:/[\w.\-]{1,100}){1,20}"$
     )"""
 )
