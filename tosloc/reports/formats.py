@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 from tosloc.core.errors import ReportError
 from tosloc.core.inputs import Json, clean, decoded, read_bytes, time_of, zone_of
 from tosloc.core.reports import BugReport
-from tosloc.reports.issues import OUR_LINES, records_of, report_of, text_at
 from tosloc.reports.published_tables import cell_text, spreadsheet_rows, xml_rows
+from tosloc.reports.trackers import OUR_LINES, records_of, report_of, text_at
 
 _MAX_LINES: Final = 1 << 31
 """A number that no line of a file has."""

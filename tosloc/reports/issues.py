@@ -1,255 +1,42 @@
 """Read new bug reports: text, Markdown, the JSON of a tracker, or what machines write of failures.
 
-Each tracker is a row of ``TRACKERS``, each format of failures one of ``failures.table.FORMATS``.
+Each tracker is a row of ``trackers.TRACKERS``, each format of failures one of
+``failures.table.FORMATS``.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, tzinfo
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TextIO
+from typing import Final, Literal, TextIO
 
 from tosloc.core.errors import ReportError, pluralize
-from tosloc.core.inputs import Json, clean, read_text, time_of, zone_of
+from tosloc.core.inputs import read_text, zone_of
 from tosloc.core.reports import BugReport
 from tosloc.reports.failures.table import read_failures
 from tosloc.reports.markdown import parse_markdown
 from tosloc.reports.text.forms import bare_title, is_pointer
 from tosloc.reports.text.markup import COMMENT, without_pictures
 from tosloc.reports.text.parts import split_report_text
+from tosloc.reports.trackers import Tracker, records_of, report_of, text_at, tracker_of, value_at
+
+__all__ = [
+    "Tracker",
+    "is_unfilled",
+    "read_new_reports",
+    "read_report",
+    "records_of",
+    "report_of",
+    "text_at",
+    "tracker_of",
+    "value_at",
+]
 
 LARGEST_REPORT: Final = 10_000_000
 """Characters from which on a report is refused: it is a log or a dump, not a description."""
-
-
-class Tracker(NamedTuple):
-    """How a tracker writes an issue as JSON.
-
-    Fields are dotted keys with blanks between them; the first key with a value counts.
-    """
-
-    name: str
-    mark: str
-    """A key that its issues have, and that those of the trackers below it lack."""
-    opened: str
-    closed: str
-    id: str = "id"
-    summary: str = "summary"
-    description: str = "description"
-    state: str = "state"
-    """Keys of a value that is true or "open" if the issue is open.
-
-    Without a value the issue is open, too, except for ``state``, which exports of closed issues
-    lack. For a tracker that only tells the time of closing, give the key of this time.
-    """
-    resolution: str = ""
-    """Keys of how the issue was closed."""
-    labels: str = "labels"
-    """Keys of labels and kinds; all of them count."""
-    url: str = ""
-    link: str = ""
-    r"""Pattern of its addresses in a text; the id, \d{1,9}, is in a group with its own name."""
-
-
-_PAGES: Final = r"""
-    https?://[^\s/]{1,200}/(?P<project>[\w.-]{1,100}(?:/[\w.-]{1,100}){1,20}?)/(?:-/)?
-    (?P<page>issues|pull|merge_requests)/(?P<url>\d{1,9})\b(?P<comment>\#issuecomment|\#note_)?"""
-OUR_LINES: Final = Tracker(
-    name="lines",
-    mark="summary",
-    opened="opened",
-    closed="closed closedAt closed_at",
-    resolution="stateReason state_reason",
-    url="html_url web_url url",
-)
-TRACKERS: Final = (
-    Tracker(
-        name="Jira",
-        mark="fields",
-        opened="fields.created",
-        closed="fields.resolutiondate",
-        id="key id",
-        summary="fields.summary",
-        description="fields.description",
-        state="fields.resolution",
-        resolution="fields.resolution.name fields.status.name",
-        labels="fields.issuetype fields.labels",
-        link=r"https?://\S{1,200}?/browse/(?P<browse>[a-z][a-z0-9_]{0,30}-[1-9]\d{0,8})\b",
-    ),
-    Tracker(
-        "GitLab",
-        "iid",
-        "created_at",
-        "closed_at",
-        id="iid",
-        summary="title",
-        url="web_url",
-        link=_PAGES,
-    ),
-    Tracker(
-        name="GitHub",
-        mark="title",
-        opened="createdAt created_at",
-        closed="closedAt closed_at",
-        id="number url html_url",
-        summary="title",
-        description="body",  # comments came later
-        resolution="stateReason state_reason",
-        url="html_url url",
-        link=_PAGES,
-    ),
-    Tracker(
-        name="Bugzilla",
-        mark="creation_time",
-        opened="creation_time",
-        closed="cf_last_resolved",
-        description="description comments.0.text",
-        state="is_open resolution",
-        resolution="resolution",
-        labels="type severity",
-        link=r"https?://\S{1,200}?show_bug\.cgi\?id=(?P<tracker>\d{1,9})\b",
-    ),
-    OUR_LINES,
-)
-
-
-# ---- one issue of a tracker
-
-
-def tracker_of(record: Json, where: str) -> Tracker:
-    """Return the tracker of an issue. Raises ReportError if no tracker writes such an issue."""
-    for tracker in TRACKERS:
-        if tracker.mark in record:
-            return tracker
-    keys = ", ".join(list(record)[:6]) or "none"
-    names = ", ".join(tracker.name for tracker in TRACKERS if tracker is not OUR_LINES)
-    raise ReportError(
-        f"{where}: unknown kind of JSON (keys: {keys}); expected an issue of {names}, such as"
-        ' `gh issue view --json title,body,createdAt` prints, or {"summary": ...}'
-    )
-
-
-def report_of(
-    record: Json, where: str, zone: tzinfo = UTC, tracker: Tracker | None = None
-) -> BugReport:
-    """Return the report of an issue; its id is empty if the issue has none. Raises ReportError."""
-    tracker = tracker or tracker_of(record, where)
-    number = text_at(record, tracker.id, where)
-    summary = text_at(record, tracker.summary, where)
-    document = value_at(record, tracker.description)
-    opened = value_at(record, tracker.opened)
-    if isinstance(document, dict):
-        try:
-            description = re.sub(r"\n{3,}", "\n\n", clean(_document_text(document))).strip()
-        except RecursionError:
-            raise ReportError(f"{where}: its description is nested too deeply") from None
-    else:
-        description = text_at(record, tracker.description, where)
-    if number.startswith(("http:", "https:")):
-        number = number.rstrip("/").rpartition("/")[2]
-    opening_time = None if opened is None else time_of(opened, zone, where)
-    return BugReport(number, summary, description, opening_time)
-
-
-def value_at(record: object, keys: str) -> object:
-    """Return the value at the first of some dotted keys that has one; None if none has."""
-    for key in keys.split():
-        value = record
-        for part in key.split("."):
-            if isinstance(value, list) and part.isdigit():
-                value = value[int(part)] if int(part) < len(value) else None
-            else:
-                value = value.get(part) if isinstance(value, dict) else None
-        if value not in (None, ""):
-            return value
-    return None
-
-
-def text_at(record: object, keys: str, where: str) -> str:
-    """Return the text at the first of some dotted keys that has a value.
-
-    A number becomes digits. Raises ReportError if the value is no text.
-    """
-    value = value_at(record, keys)
-    if isinstance(value, bool) or not isinstance(value, str | int | float | None):
-        raise ReportError(f"{where}: {keys.split()[0]!r} must be text, not {type(value).__name__}")
-    return "" if value is None else clean(str(value)).strip()
-
-
-_BLOCKS: Final = frozenset(
-    """
-    paragraph heading codeBlock blockquote listItem panel rule tableRow taskItem decisionItem expand
-    hardBreak
-    """.split()
-)
-"""Nodes of an Atlassian document that end a line."""
-
-
-def _document_text(node: object) -> str:
-    """Return the text of an Atlassian document (ADF), with a line for each block.
-
-    Raises RecursionError.
-    """
-    if not isinstance(node, dict):
-        return ""
-    own = value_at(node, "text attrs.text attrs.url")
-    text = own if isinstance(own, str) else ""
-    content = node.get("content")
-    if isinstance(content, list):
-        text += "".join(map(_document_text, content))
-    ends_line = str(node.get("type")) in _BLOCKS
-    return text + "\n" if ends_line else text
-
-
-def records_of(text: str, name: str) -> Iterator[tuple[str, Json]]:
-    """Yield all objects of a text of JSON, each with its place for errors.
-
-    They may be in a list, in the answer to a search, a line each, or in one answer after the other.
-    Raises ReportError.
-    """
-    decoder = json.JSONDecoder()
-    begin = re.compile(r"[^\s,\ufeff]")
-    text = text.rstrip("\ufeff \t\n,")
-    end = 0
-    number = 0
-    while match := begin.search(text, end):
-        try:
-            value, end = decoder.raw_decode(text, match.start())
-        except json.JSONDecodeError as error:
-            where = f"line {error.lineno}, column {error.colno}"
-            raise ReportError(f"{name}: malformed JSON in {where}: {error.msg}") from error
-        except (ValueError, RecursionError) as error:
-            raise ReportError(f"{name}: the JSON cannot be read ({error})") from error
-        waiting: list[object] = [value]
-        while waiting:
-            record = waiting.pop()
-            if isinstance(record, list):
-                waiting.extend(reversed(record))
-            elif not isinstance(record, dict):
-                raise ReportError(
-                    f"{name}: the JSON is not an object but {str(record)[:40]!r}; a report was"
-                    " expected"
-                )
-            elif (records := _listed_records(record)) is not None:
-                waiting.extend(reversed(records))
-            else:
-                number += 1
-                yield f"{name}, record {number}", record
-
-
-def _listed_records(record: Json) -> list[object] | None:
-    """Return the records in an answer to a search; None if it is a record itself.
-
-    They are those of Bugzilla, of Jira's search, of GitHub's search and of GraphQL.
-    """
-    if {"title", "summary"} & set(record):
-        return None
-    records = value_at(record, "bugs issues items nodes")
-    return records if isinstance(records, list) else None
 
 
 # ---- new reports

@@ -11,7 +11,7 @@ from typing import Final
 
 from tosloc.core.errors import ConfigError
 from tosloc.core.reports import BugReport
-from tosloc.reports.issues import TRACKERS
+from tosloc.reports.trackers import TRACKERS
 
 CLOSES: Final = "closing keyword"
 NAMES: Final = "issue named"
