@@ -83,6 +83,13 @@ def handle(folder: str) -> str:
         Localizer.open(folder, commit="nothing")
     except UnknownCommit as error:
         return f"unknown: {error}"
+    except (tosloc.RepositoryError, tosloc.ReportError, tosloc.ConfigError) as error:
+        assert_type(error, tosloc.RepositoryError | tosloc.ReportError | tosloc.ConfigError)
+        return f"input: {error}"
+    except (tosloc.CheckpointError, tosloc.StoreError, tosloc.RunError) as error:
+        return f"files: {error}"
+    except tosloc.MissingExtra as error:
+        return f"not installed: {error}"
     except ToslocError as error:
         return error.hint
     return tosloc.__version__

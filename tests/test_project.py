@@ -1,5 +1,6 @@
 """Versions, addresses and tools of the project that several files name are the same everywhere."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -51,6 +52,18 @@ def test_addresses_of_the_package_are_those_of_the_source():
     for name in ("Changelog", "Documentation"):
         assert urls[name].startswith(f"{SOURCE}/blob/main/")
         assert (ROOT / urls[name].removeprefix(f"{SOURCE}/blob/main/")).is_file()
+
+
+def test_every_public_name_has_a_use_whose_types_are_checked():
+    """The step "types" of scripts/check.py checks the file of uses as a user's program."""
+    tree = ast.parse((ROOT / "tests/public_uses.py").read_text(encoding="utf-8"))
+    used_names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            used_names.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            used_names.add(node.attr)
+    assert sorted(set(tosloc.__all__) - used_names) == []
 
 
 def test_every_grammar_is_a_dependency():
