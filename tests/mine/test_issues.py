@@ -8,7 +8,7 @@ import pytest
 from tests.trackers import BUGZILLA, GITHUB_CLI, GITHUB_REST, GITLAB, JIRA, JIRA_FIELDS
 from tosloc.core.errors import ConfigError, ReportError
 from tosloc.mine.issues import Closing, Exports
-from tosloc.reports import issues
+from tosloc.reports import trackers
 from tosloc.reports.issues import Tracker
 from tosloc.reports.mentions import BODY, CLOSES, NAMES, NUMBER, compile_pattern, find_mentions
 
@@ -47,7 +47,7 @@ def test_an_open_issue_as_rest_answers_it(github):
 
 def test_an_issue_without_a_time_of_closing_is_open_if_this_is_its_state(monkeypatch):
     tracker = Tracker("Time", "subject", "made", "ended", summary="subject", state="ended")
-    monkeypatch.setattr(issues, "TRACKERS", (tracker,))
+    monkeypatch.setattr(trackers, "TRACKERS", (tracker,))
     record = {"id": 1, "subject": "Crash", "made": "2020-01-01"}
     exports = read_exports([record, record | {"id": 2, "ended": "2020-01-02"}])
     left_out = {number: issue.left_out for number, issue in exports.issues.items()}
