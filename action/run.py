@@ -149,26 +149,26 @@ def code(text: str) -> str:
     return f"{fence}{padding}{text}{padding}{fence}"
 
 
-def percent(share: float) -> str:
-    """Return a share in percent, as ``tosloc`` prints it; a dash if the answer has no shares."""
-    if share > 0.005:
-        return f"{share:.0%}"
-    return "below 1%" if share else "-"
+def percent(confidence: float) -> str:
+    """Return a confidence in percent, as ``tosloc`` prints it; a dash if the answer has none."""
+    if confidence > 0.005:
+        return f"{confidence:.0%}"
+    return "below 1%" if confidence else "-"
 
 
-def answer_markdown(answer: Mapping[str, Any], repository: str, min_share: float) -> str:
+def answer_markdown(answer: Mapping[str, Any], repository: str, min_confidence: float) -> str:
     """Return the files of an answer as Markdown, with functions and reasons.
 
-    Files with a share below ``min_share``, and files that are not source code, have neither and are
-    folded. ``repository`` is the address of the repository's page.
+    Files with a confidence below ``min_confidence``, and files that are not source code, have
+    neither and are folded. ``repository`` is the address of the repository's page.
     """
     commit_page = f"{repository}/commit"
     file_page = f"{repository}/blob/{answer['commit']}"
     lines = []
     less_likely = []
     for hit in answer["hits"]:
-        line = f"{hit['rank']}. {_file_link(hit, file_page)} {percent(hit['share'])}"
-        if hit["share"] < min_share:
+        line = f"{hit['rank']}. {_file_link(hit, file_page)} {percent(hit['confidence'])}"
+        if hit["confidence"] < min_confidence:
             less_likely.append(line)
         else:
             lines += [line, *_detail_lines(hit, file_page, commit_page)]
@@ -196,8 +196,8 @@ def fixed_markdown(answer: Mapping[str, Any], repository: str) -> str:
     if fix is None:
         return ""
     link = f"[{code(fix['commit'][:10])}]({repository}/commit/{fix['commit']})"
-    title = f": {code(fix['title'])}" if fix["title"] else ""
-    return f"**Probably fixed already** by {link} ({fix['date']}){title}\n\n"
+    subject = f": {code(fix['subject'])}" if fix["subject"] else ""
+    return f"**Probably fixed already** by {link} ({fix['committed'][:10]}){subject}\n\n"
 
 
 def _file_address(path: str, file_page: str) -> str:
@@ -218,7 +218,7 @@ def _detail_lines(hit: Mapping[str, Any], file_page: str, commit_page: str) -> l
         lines = f"#L{function['start']}-L{function['end']}"
         functions.append(f"[{code(function['name'])}]({address}{lines})")
     details = [f"   - {', '.join(functions)}"] if functions else []
-    for reason in hit["why"][:REASONS_IN_COMMENT]:
+    for reason in hit["reasons"][:REASONS_IN_COMMENT]:
         text = code(reason["text"])
         if "commit" in reason:
             text = f"[{text}]({commit_page}/{reason['commit']})"
@@ -327,9 +327,10 @@ def issue() -> None:
 def answer() -> None:
     """Run the last step: write the answer and the summary, and perhaps a comment.
 
-    A comment is written if the input asks for it and the first file has a large enough share.
+    A comment is written if the input asks for it and the confidence in the first file is large
+    enough.
     """
-    min_share = read_number("MIN_SHARE", 0, 1)
+    min_confidence = read_number("MIN_CONFIDENCE", 0, 1)
     top = read_number("TOP", 1, 50)
     functions = read_number("FUNCTIONS", 0, 20)
     minutes = read_number("TIMEOUT_MINUTES", 0.01, 360)
@@ -338,13 +339,13 @@ def answer() -> None:
     runner_file(ANSWER_FILE).write_text(output, encoding="utf-8")
     result = json.loads(output)
     number = int(json.loads(runner_file(ISSUE_FILE).read_text(encoding="utf-8"))["number"])
-    first_share = result["hits"][0]["share"] if result["hits"] else 0.0
-    is_sure = bool(result["hits"]) and first_share >= min_share
-    write_summary(result, number, min_share, "" if is_sure else f"{first_share:.2f}")
+    first_confidence = result["hits"][0]["confidence"] if result["hits"] else 0.0
+    is_sure = bool(result["hits"]) and first_confidence >= min_confidence
+    write_summary(result, number, min_confidence, "" if is_sure else f"{first_confidence:.2f}")
     answer_file = str(runner_file(ANSWER_FILE))
-    set_outputs({"answer": answer_file, "share": f"{first_share:.6f}"})
+    set_outputs({"answer": answer_file, "confidence": f"{first_confidence:.6f}"})
     if is_sure and wants_comment:
-        write_comment(number, comment_text(result, min_share))
+        write_comment(number, comment_text(result, min_confidence))
         set_outputs({"commented": "true"})
     else:
         set_outputs({"commented": "false"})
@@ -384,17 +385,17 @@ def repository_page() -> str:
 
 
 def write_summary(
-    result: Mapping[str, Any], number: int, min_share: float, unsure_share: str
+    result: Mapping[str, Any], number: int, min_confidence: float, unsure_confidence: str
 ) -> None:
-    """Add the answer to the summary of the run; ``unsure_share`` is "" for a sure answer."""
+    """Add the answer to the summary of the run; ``unsure_confidence`` is "" for a sure answer."""
     page = repository_page()
     title = code(result["report"]["summary"])
     text = f"### TosLoc: [#{number}]({page}/issues/{number}) {title}\n\n"
-    text += fixed_markdown(result, page) + answer_markdown(result, page, min_share)
-    if unsure_share:
+    text += fixed_markdown(result, page) + answer_markdown(result, page, min_confidence)
+    if unsure_confidence:
         text += (
-            f"\nNo comment is written, because the confidence in the first file ({unsure_share})"
-            f" is below min-share ({min_share:g}).\n"
+            "\nNo comment is written, because the confidence in the first file"
+            f" ({unsure_confidence}) is below min-confidence ({min_confidence:g}).\n"
         )
     for note in result["notes"]:
         text += f"\n> {code(note)}\n"
@@ -402,12 +403,12 @@ def write_summary(
         file.write(f"{text}\n")
 
 
-def comment_text(result: dict[str, Any], min_share: float) -> str:
+def comment_text(result: dict[str, Any], min_confidence: float) -> str:
     """Return the comment, from which the last files are left out if it is too long."""
     hits = list(result["hits"])
     fixed = fixed_markdown(result, repository_page())
     while True:
-        markdown = answer_markdown({**result, "hits": hits}, repository_page(), min_share)
+        markdown = answer_markdown({**result, "hits": hits}, repository_page(), min_confidence)
         text = f"{MARKER}\n{fixed}{HEADING}\n\n{markdown}"
         if len(text) <= MAX_COMMENT_CHARACTERS:
             return text

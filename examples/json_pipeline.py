@@ -11,16 +11,16 @@ import sys
 from collections import defaultdict
 
 reports_by_path = defaultdict(list)
-total_share: dict[str, float] = defaultdict(float)
+total_confidence: dict[str, float] = defaultdict(float)
 for line in sys.stdin:
     answer = json.loads(line)
     if "error" in answer:
         print(f"{answer['report']['id']}: {answer['error']}", file=sys.stderr)
         continue
     for hit in answer["hits"]:
-        if hit["share"] >= 0.1:
+        if hit["confidence"] >= 0.1:
             reports_by_path[hit["path"]].append(answer["report"]["id"])
-            total_share[hit["path"]] += hit["share"]
+            total_confidence[hit["path"]] += hit["confidence"]
 
-for path in sorted(total_share, key=total_share.__getitem__, reverse=True):
-    print(f"{total_share[path]:.2f}  {path}: {', '.join(reports_by_path[path])}")
+for path in sorted(total_confidence, key=total_confidence.__getitem__, reverse=True):
+    print(f"{total_confidence[path]:.2f}  {path}: {', '.join(reports_by_path[path])}")

@@ -61,10 +61,10 @@ def read_answer(answer: Answer) -> None:
     assert_type(answer.suspects, tuple[SuspectChange, ...])
     for hit in answer.hits[:5]:
         assert_type(hit.path, str)
-        assert_type(hit.share, float)
+        assert_type(hit.confidence, float)
         assert_type(hit.functions, tuple[Function, ...])
-        assert_type(hit.why, tuple[Reason, ...])
-        assert_type(hit.why[0].commit, str | None)
+        assert_type(hit.reasons, tuple[Reason, ...])
+        assert_type(hit.reasons[0].commit, str | None)
     for change in answer.suspects:
         assert_type(change.subject, str)
         assert_type(change.committed, datetime)

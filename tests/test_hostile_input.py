@@ -191,8 +191,8 @@ def test_the_page_escapes_any_text(first, second, third):
         hits=(hit,),
         others=(hit,),
         background=Background(
-            earlier=(EarlierChange(commit, first, second, third, (first,), url),),
-            people=(Person(second, third),),
+            earlier=(EarlierChange(commit, WHEN, second, third, (first,), url),),
+            people=(Person(second, WHEN),),
             owners=(first,),
             tests=(second,),
         ),

@@ -110,8 +110,14 @@ def make_answer(why="words cart", path="shop/cart.py"):
     function = {"name": "Cart.add", "start": 7, "end": 9}
     reasons = [{"text": why, "commit": "1" * 40}, {"text": why}]
     hits = [
-        {"rank": 1, "path": path, "share": 0.5, "functions": [function], "why": reasons},
-        {"rank": 2, "path": path, "share": 0.001, "functions": [function], "why": reasons[1:]},
+        {"rank": 1, "path": path, "confidence": 0.5, "functions": [function], "reasons": reasons},
+        {
+            "rank": 2,
+            "path": path,
+            "confidence": 0.001,
+            "functions": [function],
+            "reasons": reasons[1:],
+        },
     ]
     suspect = {
         "commit": "1" * 40,
@@ -239,7 +245,12 @@ def test_suspect_changes_are_folded():
 
 
 def test_a_comment_begins_with_the_commit_that_has_fixed_the_issue():
-    fix = {"commit": "1" * 40, "date": "2024-05-06", "title": "Fix #7", "files": []}
+    fix = {
+        "commit": "1" * 40,
+        "committed": "2024-05-06T00:00:00Z",
+        "subject": "Fix #7",
+        "files": [],
+    }
     text = ACTION.fixed_markdown(make_answer() | {"fixed_by": fix}, PAGE)
     link = f"[`1111111111`]({PAGE}/commit/{'1' * 40})"
     assert text == f"**Probably fixed already** by {link} (2024-05-06): `Fix #7`\n\n"
@@ -262,7 +273,7 @@ def test_without_less_likely_files_there_is_no_fold_for_them():
 def test_an_answer_without_shares_has_no_percentages():
     answer = make_answer()
     for hit in answer["hits"]:
-        hit["share"] = 0.0
+        hit["confidence"] = 0.0
     assert "shop/cart.py) -\n" in ACTION.answer_markdown(answer, PAGE, 0.0)
 
 
@@ -486,7 +497,7 @@ def runner(tmp_path, shop, github):
 
 @pytest.mark.slow
 def test_an_unsure_answer_is_not_commented(runner, github):
-    assert runner.run(comment="true", min_share="1") == 0, runner.printed
+    assert runner.run(comment="true", min_confidence="1") == 0, runner.printed
     assert runner.outputs["answer"]["commented"] == "false"
     assert github.changes == []
     assert "No comment is written" in (runner.folder / "summary.md").read_text()
@@ -496,7 +507,7 @@ def test_an_unsure_answer_is_not_commented(runner, github):
 def test_a_sure_answer_is_commented_once(runner, shop, github):
     for event_name in ("issues", "workflow_dispatch"):
         runner.environment["GITHUB_EVENT_NAME"] = event_name
-        assert runner.run(comment="true", min_share="0", issue="7") == 0, runner.printed
+        assert runner.run(comment="true", min_confidence="0", issue="7") == 0, runner.printed
     [written] = github.comments
     assert written["body"].startswith("<!-- tosloc:answer -->\n")
     assert "[`Cart.add`](" in written["body"]
@@ -548,7 +559,7 @@ def recorded_variables(runner, tmp_path, github):
     (tmp_path / "answer.json").write_text(json.dumps(make_answer()))
     runner.tosloc.write_text(RECORDING_TOSLOC.format(folder=tmp_path))
     runner.environment |= {"GITHUB_TOKEN": "other-token", "ACTIONS_RUNTIME_TOKEN": "a-secret"}
-    assert runner.run(comment="true", min_share="0") == 0, runner.printed
+    assert runner.run(comment="true", min_confidence="0") == 0, runner.printed
     assert github.comments
     lines = (tmp_path / "environment").read_text().splitlines()
     return dict(line.partition("=")[::2] for line in lines)

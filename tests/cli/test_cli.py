@@ -175,7 +175,7 @@ def test_a_signal_in_a_process(program, code, err):
 def test_an_answer_has_whole_paths_and_no_control_characters(capsys):
     path = f"java/org/{'deeply/nested/' * 9}StandardContext.java"
     hits = (
-        Hit(1, path, 2.5, 0.9, why=(Reason("words", "start " * 20),)),
+        Hit(1, path, 2.5, 0.9, reasons=(Reason("words", "start " * 20),)),
         Hit(2, "caf\udce9/[bold]\x1b.java", 0.25, 0.1),
     )
     report = BugReport("bug", "Context\x1b does not start", "", None)
@@ -193,7 +193,9 @@ def test_an_answer_has_whole_paths_and_no_control_characters(capsys):
 def test_a_report_that_is_fixed_already_is_said_first(capsys):
     committed = datetime(2014, 1, 15, tzinfo=UTC)
     report = BugReport("12", "Carts are empty", "", None)
-    fix = EarlierChange("d" * 40, "2013-05-06", "#12", "Fix #12\x1b", ("cart.py",))
+    fix = EarlierChange(
+        "d" * 40, datetime(2013, 5, 6, tzinfo=UTC), "#12", "Fix #12\x1b", ("cart.py",)
+    )
     print_answer(Answer("there", "c" * 40, committed, report, SearchScope(2), (), fixed_by=fix))
     assert capsys.readouterr().out.splitlines()[:2] == [
         "12: Carts are empty",

@@ -34,7 +34,7 @@ def localize(project, tmp_path, capsys, monkeypatch):
 def test_an_encoder_scores_the_first_files_anew(localize, encoder):
     by_stage_one = localize()
     by_both = localize("--encoder", str(encoder))
-    assert [hit["share"] for hit in by_both] != [hit["share"] for hit in by_stage_one]
+    assert [hit["confidence"] for hit in by_both] != [hit["confidence"] for hit in by_stage_one]
     assert sorted(hit["path"] for hit in by_both) == sorted(hit["path"] for hit in by_stage_one)
 
 

@@ -171,10 +171,10 @@ def test_include_and_exclude_choose_files(localize_json):
 
 
 @pytest.mark.usefixtures("project")
-def test_min_share_leaves_out_files(localize_json):
+def test_min_confidence_leaves_out_files(localize_json):
     answer = localize_json("bug.md")
-    sure = [hit["path"] for hit in answer["hits"] if hit["share"] >= 0.1]
-    assert paths(localize_json("bug.md", "--min-share", "0.1")) == sure
+    sure = [hit["path"] for hit in answer["hits"] if hit["confidence"] >= 0.1]
+    assert paths(localize_json("bug.md", "--min-confidence", "0.1")) == sure
     assert sure != paths(answer)
 
 
@@ -533,7 +533,7 @@ def test_two_output_formats_are_refused(project, fails, options, names):
 def test_a_past_fix_has_its_web_address_without_a_password(project, localize_json):
     project.git("remote", "add", "origin", "https://me:secret@github.com/a/toy.git")
     hit = localize_json("bug.md")["hits"][0]
-    [fix] = [reason for reason in hit["why"] if reason["kind"] == "fix"]
+    [fix] = [reason for reason in hit["reasons"] if reason["kind"] == "fix"]
     assert fix["commit"] == project.commits[-1]
     assert fix["issue"] == "#7"
     assert fix["url"] == f"https://github.com/a/toy/commit/{project.commits[-1]}"
@@ -621,7 +621,7 @@ def test_open_runs_the_editor(project, folder, localize, monkeypatch, editor, ar
 
 
 def test_open_without_an_answer_is_refused(project, tosloc):
-    options = ["--open", "--repo", project.path, "--min-share", "1"]
+    options = ["--open", "--repo", project.path, "--min-confidence", "1"]
     _, err = tosloc("localize", "bug.md", *options, code=2)
     assert "--open: the answer's first file is not in the work tree" in err
 

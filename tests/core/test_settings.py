@@ -48,20 +48,20 @@ def test_an_argument_comes_before_a_setting(localizer, pyproject):
 
 
 def test_the_own_file_comes_before_pyproject(localizer, pyproject, repository):
-    (repository.path / ".tosloc.toml").write_text("min_share = 0.5\n")
+    (repository.path / ".tosloc.toml").write_text("min_confidence = 0.5\n")
     hits = localizer.localize(TEXT).hits
     assert [hit.path for hit in hits] == [PARSER]
-    assert hits[0].share > 0.5
+    assert hits[0].confidence > 0.5
 
 
 def test_a_smallest_share_does_not_change_the_shares(localizer, repository):
     everything = localizer.localize(TEXT)
-    (repository.path / ".tosloc.toml").write_text("min_share = 0.5\n")
-    assert localizer.localize(TEXT).hits[0].share == everything.hits[0].share
+    (repository.path / ".tosloc.toml").write_text("min_confidence = 0.5\n")
+    assert localizer.localize(TEXT).hits[0].confidence == everything.hits[0].confidence
 
 
 def test_a_note_explains_an_answer_without_a_sure_file(localizer):
-    answer = localizer.localize(TEXT, min_share=0.999)
+    answer = localizer.localize(TEXT, min_confidence=0.999)
     assert answer.hits == ()
     assert answer.notes[-1] == "no file is shown, because none has a confidence of at least 100%"
 
@@ -82,13 +82,13 @@ def work_tree(tmp_path):
     [
         (
             "checkpoint = 'x'",
-            "checkpoint: unknown key; choose from include, exclude, tests, min_share",
+            "checkpoint: unknown key; choose from include, exclude, tests, min_confidence",
         ),
         ("include = 'src'", "include: Input should be a list, as"),
         (f"include = ['{'x' * 201}']", "include.0: String should have at most 200 characters"),
         (f"include = {['x'] * 201}", "include: Tuple should have at most 200 items"),
         ("tests = 1", "tests: Input should be a valid boolean"),
-        ("min_share = nan", "min_share: Input should be a finite number"),
+        ("min_confidence = nan", "min_confidence: Input should be a finite number"),
         ("= 1", "cannot be read"),
     ],
     ids=["unknown", "no list", "long glob", "many globs", "no boolean", "NaN", "no TOML"],

@@ -160,7 +160,7 @@ def test_shares_of_an_answer_follow_from_the_temperature(out):
     temperature = read_weights(out)["temperature"] * shipped_presence().temperature_factor
     presence = localizer.rank(Question(answer.report)).presence
     expected = presence * shares(scores, temperature)
-    assert [hit.share for hit in answer.hits] == pytest.approx(expected.tolist(), abs=1e-5)
+    assert [hit.confidence for hit in answer.hits] == pytest.approx(expected.tolist(), abs=1e-5)
 
 
 def mean_first_share(out, temperature=None):

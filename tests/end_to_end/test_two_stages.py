@@ -287,7 +287,7 @@ def term_reasons(localization):
     """Return the texts of reasons of the kind "terms" in the head, by path."""
     texts = {}
     for hit in toy.top_hits(localization, HEAD_SIZE):
-        for reason in hit.why:
+        for reason in hit.reasons:
             if reason.kind == "terms":
                 texts[hit.path] = reason.text
     return texts

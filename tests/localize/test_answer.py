@@ -37,12 +37,13 @@ HIT = Hit(
     rank=1,
     path="src/caf\udce9.py",
     score=-2.5,
-    share=0.75,
+    confidence=0.75,
     functions=(Function("App.run", 3, 9, 1.5),),
-    why=(FRAME, FIX),
+    reasons=(FRAME, FIX),
     code=(CodeLine(4, "    run(app)"),),
 )
-EARLIER = EarlierChange("b" * 40, "2013-02-01", "#7", "Mend it", ("a.py", "b.py", "c.py", "d.py"))
+EARLIER_DATE = datetime(2013, 2, 1, tzinfo=UTC)
+EARLIER = EarlierChange("b" * 40, EARLIER_DATE, "#7", "Mend it", ("a.py", "b.py", "c.py", "d.py"))
 SUSPECT = SuspectChange(
     commit="d" * 40,
     committed=WHEN,
@@ -62,7 +63,7 @@ FULL = Answer(
     others=(HIT,),
     background=Background(
         earlier=(EARLIER,),
-        people=(Person("Ada", "2013-01-02"), Person("Grace", "2012-01-02")),
+        people=(Person("Ada", WHEN), Person("Grace", EARLIER_DATE)),
         owners=("@all",),
         tests=("test_b.py",),
     ),
@@ -81,7 +82,7 @@ BARE = Answer(
     searched=SearchScope(0),
     hits=(),
 )
-WHY = [
+REASONS = [
     {"kind": "frame", "text": FRAME.text, "lines": [4, 4]},
     {"kind": "fix", "text": "earlier fix", "commit": "a" * 40, "issue": "#7", "url": FIX.url},
 ]
@@ -98,26 +99,26 @@ FULL_AS_DICT = {
             "rank": 1,
             "path": HIT.path,
             "score": -2.5,
-            "share": 0.75,
+            "confidence": 0.75,
             "functions": [{"name": "App.run", "start": 3, "end": 9, "score": 1.5}],
-            "why": WHY,
+            "reasons": REASONS,
             "code": [{"line": 4, "text": "    run(app)"}],
         }
     ],
-    "others": [{"path": HIT.path, "why": WHY}],
+    "others": [{"path": HIT.path, "reasons": REASONS}],
     "background": {
         "earlier": [
             {
                 "commit": "b" * 40,
-                "date": "2013-02-01",
+                "committed": "2013-02-01T00:00:00Z",
                 "issue": "#7",
-                "title": "Mend it",
+                "subject": "Mend it",
                 "files": ["a.py", "b.py", "c.py", "d.py"],
             }
         ],
         "people": [
-            {"name": "Ada", "date": "2013-01-02"},
-            {"name": "Grace", "date": "2012-01-02"},
+            {"name": "Ada", "committed": "2014-01-15T07:30:17Z"},
+            {"name": "Grace", "committed": "2013-02-01T00:00:00Z"},
         ],
         "owners": ["@all"],
         "tests": ["test_b.py"],
@@ -140,9 +141,9 @@ FULL_AS_DICT = {
     "leads_with_suspects": False,
     "fixed_by": {
         "commit": "b" * 40,
-        "date": "2013-02-01",
+        "committed": "2013-02-01T00:00:00Z",
         "issue": "#7",
-        "title": "Mend it",
+        "subject": "Mend it",
         "files": ["a.py", "b.py", "c.py", "d.py"],
     },
     "notes": ["a note"],
@@ -167,7 +168,7 @@ def test_early_times_have_years_of_four_digits():
 def test_the_background_in_words():
     assert [line.text for line in background_lines(FULL)] == [
         "Related tests: test_b.py",
-        "src/caf\udce9.py: last changed by Ada (2013-01-02) and Grace (2012-01-02), owned by @all",
+        "src/caf\udce9.py: last changed by Ada (2014-01-15) and Grace (2013-02-01), owned by @all",
         "Similar past change: bbbbbbbbbb of #7 (2013-02-01) Mend it,"
         " in a.py, b.py, c.py and 1 more",
     ]
@@ -189,13 +190,13 @@ def test_no_background_has_no_lines():
 
 
 def test_the_title_of_an_earlier_change_is_one_clause():
-    change = replace(EARLIER, title="Mend  the cart.", files=("a.py",))
+    change = replace(EARLIER, subject="Mend  the cart.", files=("a.py",))
     [line] = background_lines(replace(FULL, background=Background((change,))))
     assert line.text.endswith("(2013-02-01) Mend the cart, in a.py")
 
 
 def test_an_earlier_change_without_a_title_in_words():
-    untitled = Background((replace(EARLIER, title=""),))
+    untitled = Background((replace(EARLIER, subject=""),))
     [line] = background_lines(replace(FULL, background=untitled))
     assert line.text.endswith("of #7 (2013-02-01), in a.py, b.py, c.py and 1 more")
 

@@ -108,10 +108,10 @@ def test_answer_says_if_most_text_is_not_searched(answer_to):
     few = answer_to(SCRIPT, report)
     answer = answer_to(SCRIPT | schemas, report)
     assert notes_about_scope(answer) == [
-        "most text of this version is not searched: 19 of 20 text files are JSON, so shares are"
-        " lower"
+        "most text of this version is not searched: 19 of 20 text files are JSON, so the"
+        " confidence is lower"
     ]
-    assert answer.hits[0].share < few.hits[0].share / 5
+    assert answer.hits[0].confidence < few.hits[0].confidence / 5
 
 
 PROGRAMS = {f"app{number}.py": f"def f{number}(): pass\n" for number in range(3)}

@@ -46,7 +46,7 @@ def ask(repository):
 def test_a_later_commit_that_closes_the_reports_number_is_its_fix(ask, repository, message):
     fix = ask(message, "Add a door")
     assert fix.commit == repository.commits[1]
-    assert fix.title == message.partition("\n")[0]
+    assert fix.subject == message.partition("\n")[0]
     assert fix.files == ("shop/cart.py",)
 
 
@@ -170,7 +170,7 @@ def test_the_fix_is_no_suspect(fixed_answer, repository):
 
 
 def test_the_reports_own_number_names_no_change(fixed_answer):
-    assert "change" not in {reason.kind for reason in fixed_answer.hits[0].why}
+    assert "change" not in {reason.kind for reason in fixed_answer.hits[0].reasons}
 
 
 def test_what_a_fixing_merge_brought_is_no_suspect(repository):

@@ -216,7 +216,7 @@ def list_reasons(localization):
     """
     reasons = []
     for hit in toy.top_hits(localization, 9):
-        for reason in hit.why:
+        for reason in hit.reasons:
             reasons.append((hit.path, reason.kind, reason.commit, reason.lines))
     return reasons
 

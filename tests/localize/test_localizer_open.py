@@ -121,8 +121,8 @@ def test_globs_change_no_share(localizer):
     all_hits = localizer.localize(LEDGER_REPORT).hits
     globs = {"include": ["src/"], "exclude": ["*Parser*"]}
     some_hits = localizer.localize(LEDGER_REPORT, **globs, top=2).hits
-    shares = {hit.path: hit.share for hit in all_hits}
-    assert [shares[hit.path] for hit in some_hits] == [hit.share for hit in some_hits]
+    shares = {hit.path: hit.confidence for hit in all_hits}
+    assert [shares[hit.path] for hit in some_hits] == [hit.confidence for hit in some_hits]
 
 
 def test_tests_are_searched_if_asked_for(localizer):
@@ -131,7 +131,7 @@ def test_tests_are_searched_if_asked_for(localizer):
 
 def test_shares_add_up_to_the_probability_that_the_report_is_about_the_project(localizer):
     answer = localizer.localize("ribbon bytes of the parser are lost")
-    assert 0.5 < sum(hit.share for hit in answer.hits) < 1
+    assert 0.5 < sum(hit.confidence for hit in answer.hits) < 1
 
 
 def test_report_about_another_project_gets_a_note_and_low_shares(localizer):
@@ -140,14 +140,14 @@ def test_report_about_another_project_gets_a_note_and_low_shares(localizer):
         "`reconcileIngress` in `AdmissionController` rejects every `VirtualService`, and\n"
         "`kubectl rollout` hangs with ImagePullBackOff after the etcd quorum was restored.\n"
     )
-    assert answer.hits[0].share < 0.3
+    assert answer.hits[0].confidence < 0.3
     assert answer.notes[-1].startswith("nothing in this repository fits this report well")
 
 
 def test_a_report_that_tells_no_files_apart_has_no_shares(localizer):
     answer = localizer.localize("It does not work, please help me")
     assert answer.hits
-    assert not any(hit.share for hit in answer.hits)
+    assert not any(hit.confidence for hit in answer.hits)
     assert "no word of the report" in answer.notes[-1]
 
 
@@ -190,11 +190,11 @@ def test_an_unknown_path_to_explain_is_refused(localizer):
     [
         ({"top": 0}, "top: this must be 1 or more"),
         ({"functions": -1}, "functions: this must be 0 or more"),
-        ({"min_share": 30}, "min_share: this must be a number from 0 to 1"),
+        ({"min_confidence": 30}, "min_confidence: this must be a number from 0 to 1"),
         ({"include": "src/"}, r"include: this must be a list of globs, as in \['src/'\]"),
         ({"exclude": "src/"}, r"exclude: this must be a list of globs, as in \['src/'\]"),
     ],
-    ids=["top", "functions", "min_share", "include", "exclude"],
+    ids=["top", "functions", "min_confidence", "include", "exclude"],
 )
 def test_impossible_options_are_refused(localizer, options, sentence):
     with pytest.raises(ToslocError, match=sentence):

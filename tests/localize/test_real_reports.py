@@ -41,7 +41,7 @@ SHOP = {
 def test_name_between_letters_without_blanks_is_found(answer_to, report):
     answer = answer_to(SHOP, report)
     assert paths(answer)[0] == "renewal.py"
-    assert answer.hits[0].why[0].text == "Defines SessionManager, which the report names"
+    assert answer.hits[0].reasons[0].text == "Defines SessionManager, which the report names"
 
 
 def test_chinese_words_match_parts_of_chinese_comments(answer_to):
@@ -77,7 +77,7 @@ FORM = (
 def test_form_alone_is_no_evidence(answer_to):
     answer = answer_to(DEPOT, f"# 挂载以后顺序乱了\n{FORM}挂载以后顺序乱了\n")
     assert any(note.startswith("no word of the report occurs") for note in answer.notes)
-    assert {hit.share for hit in answer.hits} == {0.0}
+    assert {hit.confidence for hit in answer.hits} == {0.0}
     assert answer.others == ()
 
 
@@ -147,7 +147,7 @@ def test_failed_object_names_its_source(answer_to):
     )
     answer = answer_to(NUMBERS, report)
     assert paths(answer)[:2] == ["src/base/utils/number.cpp", "src/base/utils/number.h"]
-    assert answer.hits[0].why[0].text == "The report names src/base/utils/number.cpp"
+    assert answer.hits[0].reasons[0].text == "The report names src/base/utils/number.cpp"
 
 
 SERVER = {
@@ -208,7 +208,7 @@ def test_commit_that_the_report_blames(answer_to, repository):
         {}, f"Totals are wrong since commit {commit}\nBefore {commit} all was right.\n"
     )
     assert paths(answer)[0] == "tax.py"
-    reason = answer.hits[0].why[0]
+    reason = answer.hits[0].reasons[0]
     assert reason.text.startswith(f"Changed by {commit}, which the report blames (")
     assert reason.commit.startswith(commit)
 
@@ -229,7 +229,7 @@ def test_command_with_hyphens_names_its_file(answer_to):
     )
     answer = answer_to(COMMANDS, report)
     assert paths(answer)[0] == "cmd-new-window.c"
-    assert answer.hits[0].why[0].text == "The report names new-window"
+    assert answer.hits[0].reasons[0].text == "The report names new-window"
 
 
 OPTIONS = {
@@ -247,7 +247,7 @@ def test_option_is_found_in_every_spelling(answer_to, option):
 def test_command_in_a_sentence_names_its_file(answer_to):
     answer = answer_to(COMMANDS, "Crash in its own place\nThe server crashes in `new-window`.\n")
     assert paths(answer)[0] == "cmd-new-window.c"
-    assert answer.hits[0].why[0].text == "The report names new-window"
+    assert answer.hits[0].reasons[0].text == "The report names new-window"
 
 
 @pytest.mark.parametrize("name", ["new_window", "newWindow"])
@@ -256,7 +256,7 @@ def test_identifier_leads_to_the_file_of_a_command(answer_to, name):
     answer = answer_to(COMMANDS, f"Crash in its own place\nThe server crashes in `{name}`.\n")
     commands = [hit for hit in answer.hits if hit.path.startswith("cmd-")]
     assert commands[0].path == "cmd-new-window.c"
-    assert commands[0].why[0].text == f"The report names {name}"
+    assert commands[0].reasons[0].text == f"The report names {name}"
 
 
 def test_linked_file_of_another_project_is_not_named(answer_to, repository):
@@ -265,7 +265,7 @@ def test_linked_file_of_another_project_is_not_named(answer_to, repository):
     report = "merge fails\nSee https://github.com/a/bank/blob/main/core/join.py#L1 for it.\n"
     answer = answer_to(files, report)
     assert paths(answer)[0] == "core/merge.py"
-    reasons = [reason.text for hit in answer.hits for reason in hit.why]
+    reasons = [reason.text for hit in answer.hits for reason in hit.reasons]
     assert not any(reason.startswith("The report names") for reason in reasons)
 
 
@@ -311,7 +311,7 @@ def test_qt_translations_are_hidden_and_counted(answer_to):
 
 
 def test_all_shows_hidden_files(answer_to):
-    answer = answer_to(PREVIEW | qt_translations(), CUT_OFF, every_class=True)
+    answer = answer_to(PREVIEW | qt_translations(), CUT_OFF, all_files=True)
     assert "lang/app_de.ts" in paths(answer)
     assert answer.searched.hidden_files == 0
 
@@ -356,7 +356,7 @@ def test_hidden_files_do_not_flatten_the_features_of_others(answer_to):
     alone = answer_to(PREVIEW, CUT_OFF)
     beside = answer_to(qt_translations(), CUT_OFF)
     assert paths(alone)[0] == paths(beside)[0] == "src/preview.cpp"
-    assert beside.hits[0].share > 0.7 * alone.hits[0].share
+    assert beside.hits[0].confidence > 0.7 * alone.hits[0].confidence
 
 
 def test_build_script_with_the_name_of_the_app_is_not_first(answer_to):
@@ -392,7 +392,8 @@ def test_sibling_of_the_first_file_is_among_the_other_files(answer_to):
     assert paths(answer)[0] == "PreviewPane.cpp"
     assert answer.others[0].path == "PreviewPane.html"
     assert (
-        answer.others[0].why[0].text == "In the same folder as PreviewPane.cpp, with the same name"
+        answer.others[0].reasons[0].text
+        == "In the same folder as PreviewPane.cpp, with the same name"
     )
 
 
@@ -408,7 +409,7 @@ def test_file_that_writes_the_message_has_it_as_a_reason(answer_to):
     answer = answer_to(GATE, "Crash at start\n\nValueError: gate 7 is not ready yet\n", code=True)
     hit = next(hit for hit in answer.hits if hit.path == "gate.py")
     assert 'A string in the file contains "gate … is not ready yet"' in [
-        reason.text for reason in hit.why
+        reason.text for reason in hit.reasons
     ]
     assert 2 in [line.line for line in hit.code]
 
@@ -430,7 +431,7 @@ PICTURE = "![image](https://user-images.githubusercontent.com/1/2-3.png)"
 @pytest.mark.parametrize("report", [f"{PICTURE}\n", f"See screenshot\n\n{PICTURE}\n"])
 def test_picture_alone_gives_no_confidence_and_asks_for_words(answer_to, report):
     answer = answer_to(INVOICES, report)
-    assert {hit.share for hit in answer.hits} == {0.0}
+    assert {hit.confidence for hit in answer.hits} == {0.0}
     assert answer.notes[-1].startswith("the report has no words of its own")
     assert answer.notes[-1].endswith("add an error message, an identifier or a file name")
 
@@ -462,4 +463,4 @@ def test_words_that_say_nothing_lift_no_file(answer_to, repository, report, othe
     answer = answer_to(INVOICES, f"{report}\n")
     hits = {hit.path: hit for hit in answer.hits}
     assert answer.hits[0].path == "src/invoice.py"
-    assert hits[other].why[0].text.startswith("No matching words")
+    assert hits[other].reasons[0].text.startswith("No matching words")

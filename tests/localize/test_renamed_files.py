@@ -42,7 +42,7 @@ def ask(repository, tmp_path, monkeypatch):
 def test_a_moved_file_keeps_its_similar_changes(ask):
     answer = ask(REPORT)
     assert answer.hits[0].path == "src/shop/cart.py"
-    reasons = [reason.text for reason in answer.hits[0].why]
+    reasons = [reason.text for reason in answer.hits[0].reasons]
     assert any("Keep the voucher of a basket" in text for text in reasons)
 
 
@@ -71,8 +71,8 @@ def test_a_moved_file_keeps_its_tests(ask):
 def test_a_change_that_the_report_names_is_told_of_a_moved_file(ask):
     answer = ask("It fails since #4242")
     [hit] = [hit for hit in answer.hits if hit.path == "src/shop/cart.py"]
-    assert hit.why[0].kind == "change"
-    assert hit.why[0].issue == "#4242"
+    assert hit.reasons[0].kind == "change"
+    assert hit.reasons[0].issue == "#4242"
 
 
 def test_a_report_before_the_move_does_not_know_it(ask):

@@ -106,7 +106,7 @@ def test_a_blamed_commit_of_other_files_shows_its_file(project):
 
 def first_reasons(answer):
     """Return the texts of the reasons of an answer's first file."""
-    return [reason.text for reason in answer.hits[0].why]
+    return [reason.text for reason in answer.hits[0].reasons]
 
 
 def test_the_reason_of_a_file_says_that_the_report_blames_its_change(project):
@@ -125,7 +125,7 @@ def test_the_reasons_of_a_file_cite_a_commit_once(project):
     good = project.commits[3]
     bad = project.commits[4]
     answer = ask(project, f"{WRONG}\n\nIt works at {good}.\nThe first bad commit is {bad}.")
-    cited = [reason.commit for reason in answer.hits[0].why]
+    cited = [reason.commit for reason in answer.hits[0].reasons]
     assert cited.count(bad) == 1
 
 
@@ -308,7 +308,7 @@ FOREIGN = (
 def test_a_report_that_shares_few_words_gets_a_note(project):
     answer = ask(project, f"{FOREIGN} See 0123456789.")
     assert NOT_HERE in answer.notes
-    assert sum(hit.share for hit in answer.hits) < LOW_PRESENCE
+    assert sum(hit.confidence for hit in answer.hits) < LOW_PRESENCE
 
 
 @pytest.mark.parametrize("text", ["Caused by {}.", "See {}.", "It worked in 1.0 and fails in 1.1."])
@@ -317,7 +317,7 @@ def test_a_report_that_refers_to_the_history_is_about_the_project(project, text)
     project.git("tag", "v1.1", project.commits[4])
     answer = ask(project, f"{FOREIGN} {text.format(project.commits[3][:10])}")
     assert NOT_HERE not in answer.notes
-    assert sum(hit.share for hit in answer.hits) == pytest.approx(1, abs=0.001)
+    assert sum(hit.confidence for hit in answer.hits) == pytest.approx(1, abs=0.001)
 
 
 # The reporter's own build
@@ -335,7 +335,7 @@ def test_a_build_makes_no_suspects_appear(project, text):
 
 def test_a_build_is_no_reason_for_files(project):
     answer = ask(project, f"{WRONG}\n\n0.65.2 ({project.commits[3][:8]})")
-    kinds = [reason.kind for hit in answer.hits for reason in hit.why]
+    kinds = [reason.kind for hit in answer.hits for reason in hit.reasons]
     assert "change" not in kinds
 
 

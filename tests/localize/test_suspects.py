@@ -99,7 +99,7 @@ def test_files_weigh_alike_for_suspects_however_many_are_listed(ask, monkeypatch
     searched = []
 
     def record_shares(repository, reasons, hits, lookups, **options):
-        searched.append([hit.share for hit in hits])
+        searched.append([hit.confidence for hit in hits])
         return SuspectSearch(())
 
     monkeypatch.setattr("tosloc.localize.hits.find_suspects", record_shares)

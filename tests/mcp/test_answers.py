@@ -89,7 +89,7 @@ def test_the_first_files_have_functions_a_reason_and_source():
 
 def test_the_other_files_have_only_a_path_and_a_share():
     files = json.loads(make_tool_answer().as_json())["files"]
-    assert files[3] == {"rank": 4, "path": "src/package/module_4.py", "share": 0.125}
+    assert files[3] == {"rank": 4, "path": "src/package/module_4.py", "confidence": 0.125}
 
 
 def test_a_dash_stands_for_no_share_and_not_for_a_small_one():
@@ -109,7 +109,7 @@ def test_a_smaller_budget_drops_lines_then_reasons_functions_and_files():
     for budget in range(len(tool_answer.as_json()), 120, -1):
         kept = fit_json(tool_answer, budget)
         has_source = any(file.source for file in kept.files)
-        reasons = sum(len(file.why) for file in kept.files)
+        reasons = sum(len(file.reasons) for file in kept.files)
         functions = sum(len(file.functions) for file in kept.files)
         if kept.background:
             assert kept.files[0].source
@@ -124,7 +124,7 @@ def test_a_smaller_budget_drops_lines_then_reasons_functions_and_files():
 
 
 def test_a_report_that_is_fixed_already_is_said_first():
-    fix = EarlierChange("f" * 40, "2024-05-06", "#7", "Fix #7", ())
+    fix = EarlierChange("f" * 40, datetime(2024, 5, 6, tzinfo=UTC), "#7", "Fix #7", ())
     tool_answer = make_tool_answer(fixed_by=fix)
     sentence = "Probably fixed already by ffffffffff (2024-05-06): Fix #7"
     assert tool_answer.as_text().splitlines()[0] == sentence
@@ -180,7 +180,7 @@ def test_text_and_json_fit_the_budget_and_nothing_is_cut_in_two(budget, files, l
     assert len(re.findall(r"^\d+\. ", text, re.M)) + number_left_out == files
     reasons = set(re.findall("^   - (.*)", text, re.M))
     for file in structured.files:
-        reasons.update(file.why)
+        reasons.update(file.reasons)
     assert reasons <= {"x" * letters}
 
 
@@ -232,7 +232,7 @@ def test_shipped_weights_are_left_out():
 
 def test_texts_of_a_repository_stay_on_one_line():
     [hit] = make_answer(1, 0).hits
-    hostile = replace(hit, path="a\nb\x1b[31m.py", why=(Reason("fix", "one\ntwo"),))
+    hostile = replace(hit, path="a\nb\x1b[31m.py", reasons=(Reason("fix", "one\ntwo"),))
     assert len(make_tool_answer(1, hits=(hostile,)).as_text().splitlines()) == 3
 
 

@@ -82,7 +82,7 @@ def test_tests_alone_may_be_shown():
 
 
 def test_all_classes_may_be_shown():
-    selection = chosen(are_others_hidden=ARE_VENDORED, every_class=True)
+    selection = chosen(are_others_hidden=ARE_VENDORED, all_files=True)
     assert kept(selection) == list(PATHS)
     assert selection.hidden_tests == 0
     assert selection.hidden_files == 0

@@ -1,12 +1,12 @@
 """What an answer shows beside its ranking: the project's past, and files that are no source."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
 from tosloc import Localizer
-from tosloc.core.answers import Background, Person
+from tosloc.core.answers import Background
 from tosloc.core.reports import BugReport
 from tosloc.storage.repository import MAX_OTHER_BYTES
 
@@ -67,14 +67,15 @@ def test_earlier_changes_have_their_issue_subject_files_and_date(background, sho
     by_commit = {change.commit: change for change in background.earlier}
     change = by_commit[shop_commits[1]]
     assert change.issue == "#7"
-    assert change.title == TITLE
+    assert change.subject == TITLE
     assert change.files == ("shop/cart.py", "tests/test_shop.py")
-    assert change.date == "2001-09-09"
+    assert change.committed.date() == date(2001, 9, 9)
     assert shop_commits[4] in by_commit
 
 
 def test_people_are_the_last_who_changed_the_file_without_bots(background):
-    assert background.people == (Person("Grace Hopper", "2001-09-10"), Person("Ada", "2001-09-09"))
+    people = [(person.name, person.committed.date()) for person in background.people]
+    assert people == [("Grace Hopper", date(2001, 9, 10)), ("Ada", date(2001, 9, 9))]
 
 
 def test_owners_are_those_of_codeowners(background):
@@ -94,7 +95,9 @@ def test_an_answer_has_no_background_if_none_is_wanted(localizer):
 
 
 def test_an_answer_without_files_has_earlier_changes_alone(localizer, background):
-    assert localizer.localize(REPORT, min_share=1.0).background == Background(background.earlier)
+    assert localizer.localize(REPORT, min_confidence=1.0).background == Background(
+        background.earlier
+    )
 
 
 def test_background_has_nothing_later_than_the_opening(localizer, shop_commits):
@@ -153,7 +156,7 @@ def test_other_files_are_named_by_the_report_or_share_its_words(committed_files,
     with Localizer.open(committed_files.path) as localizer:
         others = localizer.localize(report).others
     assert [hit.path for hit in others] == paths
-    assert all(hit.why[0].kind in ("name", "words") for hit in others)
+    assert all(hit.reasons[0].kind in ("name", "words") for hit in others)
 
 
 def test_a_file_that_only_the_form_names_is_no_other_file(committed_files):

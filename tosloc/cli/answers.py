@@ -63,7 +63,7 @@ def print_answer(answer: Answer, repository: Repository | None = None, before: i
     for hit in answer.hits:
         _print_hit(console, hit, rank_width, repository)
     if answer.others:
-        others = [f"{hit.path} ({hit.why[0].text})" for hit in answer.others]
+        others = [f"{hit.path} ({hit.reasons[0].text})" for hit in answer.others]
         _print_wrapped(console, _dim(f"Other files: {', '.join(others)}"))
     for line in background_lines(answer):
         _print_wrapped(console, _dim(line.text))
@@ -87,7 +87,7 @@ def _print_heading(console: Console, answer: Answer) -> None:
         scope += f"; {pluralize(hidden_tests, 'test file')} hidden (--tests)"
     hidden_files = answer.searched.hidden_files
     if hidden_files:
-        scope += f"; {pluralize(hidden_files, 'generated or vendored file')} hidden (--all)"
+        scope += f"; {pluralize(hidden_files, 'generated or vendored file')} hidden (--all-files)"
     _print_wrapped(console, _dim(scope))
 
 
@@ -103,14 +103,14 @@ def _version_text(answer: Answer) -> str:
 
 
 def _print_hit(console: Console, hit: Hit, rank_width: int, repository: Repository | None) -> None:
-    """Print a file with its rank and share, and below it its functions and reasons."""
+    """Print a file with its rank and confidence, and below it its functions and reasons."""
     line = Text(f"{hit.rank:>{rank_width}}  ")
     if console.is_terminal:
         block = "█" if console.encoding.startswith("utf") else "#"
-        line.append(f"{block * round(hit.share * BAR_CELLS):<{BAR_CELLS}} ", style="green")
+        line.append(f"{block * round(hit.confidence * BAR_CELLS):<{BAR_CELLS}} ", style="green")
     file = _file_on_disk(hit.path, repository)
     style = "cyan" if file is None else f"cyan link {file.as_uri()}"
-    line.append(f"{percent(hit.share):>4}  ").append(escape_unprintable(hit.path), style)
+    line.append(f"{percent(hit.confidence):>4}  ").append(escape_unprintable(hit.path), style)
     console.print(line, soft_wrap=True)
     indent = rank_width + 3
     if hit.functions:
@@ -119,7 +119,7 @@ def _print_hit(console: Console, hit: Hit, rank_width: int, repository: Reposito
             name = Text(escape_unprintable(function.name), "yellow")
             functions.append(name.append(f":{function.start}-{function.end}", "dim default"))
         _print_wrapped(console, Text("  ").join(functions), indent)
-    for reason in hit.why:
+    for reason in hit.reasons:
         _print_wrapped(console, _dim(reason.text), indent)
     for code_line in hit.code:
         # Code is not wrapped, so that it stays readable.
@@ -163,7 +163,7 @@ def _dim(text: str) -> Text:
 
 
 def print_locations(answer: Answer, repository: Repository | None = None) -> None:
-    """Print ``file:line:column: function, share`` of each hit, for editors.
+    """Print ``file:line:column: function, confidence`` of each hit, for editors.
 
     The line is the first of the hit's best function, else the first that a reason names. Paths of
     files in the work tree are relative to the current folder, others to the repository's root.
@@ -172,7 +172,7 @@ def print_locations(answer: Answer, repository: Repository | None = None) -> Non
         file = _file_on_disk(hit.path, repository)
         path = hit.path if file is None else os.path.relpath(file)
         function_names = [function.name for function in hit.functions[:1]]
-        description = ", ".join([*function_names, percent(hit.share)])
+        description = ", ".join([*function_names, percent(hit.confidence)])
         print(escape_unprintable(f"{path}:{_first_line(hit)}:1: {description}"))
 
 
@@ -205,7 +205,7 @@ def _first_line(hit: Hit) -> int:
     """Return the first line of the best function, else the first that a reason names, else 1."""
     if hit.functions:
         return hit.functions[0].start
-    for reason in hit.why:
+    for reason in hit.reasons:
         if reason.lines:
             return reason.lines[0]
     return 1

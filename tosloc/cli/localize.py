@@ -38,14 +38,14 @@ ExcludeOption = Annotated[
     list[str] | None,
     typer.Option(metavar="GLOB", help="Show no files matching this glob. Repeatable."),
 ]
-ShareOption = Annotated[
+ConfidenceOption = Annotated[
     float | None,
     typer.Option(min=0, max=1, help="Show only files with at least this confidence, such as 0.3."),
 ]
-AllOption = Annotated[
+AllFilesOption = Annotated[
     bool,
     typer.Option(
-        "--all", help="Include test, generated, minified, translation and vendored files."
+        "--all-files", help="Include test, generated, minified, translation and vendored files."
     ),
 ]
 TopOption = Annotated[int, typer.Option(min=1, help="Number of files to show.")]
@@ -115,8 +115,8 @@ def localize(
     include: IncludeOption = None,
     exclude: ExcludeOption = None,
     tests: Annotated[bool, typer.Option("--tests", help="Include test files.")] = False,
-    every_class: AllOption = Question.every_class,
-    min_share: ShareOption = Question.min_share,
+    all_files: AllFilesOption = Question.all_files,
+    min_confidence: ConfidenceOption = Question.min_confidence,
     top: TopOption = Question.top,
     functions: FunctionsOption = Question.functions,
     form: FormatOption = "text",
@@ -145,8 +145,8 @@ def localize(
         include=include,
         exclude=exclude,
         tests=tests or None,
-        every_class=every_class,
-        min_share=min_share,
+        all_files=all_files,
+        min_confidence=min_confidence,
         top=top,
         functions=functions,
         background=background,

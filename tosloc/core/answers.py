@@ -67,11 +67,11 @@ class Hit:
     """Path from the root of the repository."""
     score: float
     """Score of the file; only differences between files of one answer have a meaning."""
-    share: float
+    confidence: float
     """Confidence from 0 to 1 that the file contains the bug; see tosloc.rank.model.calibration."""
     functions: tuple[Function, ...] = ()
     """The most suspicious functions of the file, most suspicious first."""
-    why: tuple[Reason, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     """Why the file is listed, the strongest reason first."""
     code: tuple[CodeLine, ...] = ()
     """Lines that say most about the report; only the first files have them."""
@@ -83,11 +83,11 @@ class EarlierChange:
 
     commit: str
     """Full id."""
-    date: str
-    """Date of the commit, in UTC: ``2021-05-21``."""
+    committed: datetime
+    """Committer time, in UTC."""
     issue: str | None
     """Report that the change fixed or names, if one is known."""
-    title: str
+    subject: str
     """First line of the commit's message; empty if that cannot be read."""
     files: tuple[str, ...]
     """Source files that the commit changed."""
@@ -127,12 +127,12 @@ class SuspectChange:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Someone who changed a file, and the date of their last change to it."""
+    """Someone who changed a file, and the time of their last change to it."""
 
     name: str
     """Name of the author."""
-    date: str
-    """Date of the last change, in UTC: ``2021-05-21``."""
+    committed: datetime
+    """Committer time of the last change, in UTC."""
 
 
 @dataclass(frozen=True, slots=True)

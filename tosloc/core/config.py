@@ -194,7 +194,7 @@ class AnswerSettings(Section):
     include: Globs = ()
     exclude: Globs = ()
     tests: bool = False
-    min_share: Share = 0.0
+    min_confidence: Share = 0.0
 
 
 class Config(Section):

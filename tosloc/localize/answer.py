@@ -30,15 +30,15 @@ def schema() -> dict[str, Any]:
     return parsed
 
 
-def percent(share: float) -> str:
-    """Return a share in percent: "<1%" for a small one, "-" for 0, which means no share.
+def percent(confidence: float) -> str:
+    """Return a confidence in percent: "<1%" for a small one, "-" for 0, which means none.
 
     >>> percent(0.714), percent(0.005), percent(0.0)
     ('71%', '<1%', '-')
     """
-    if share > 0.005:
-        return f"{share:.0%}"
-    return "<1%" if share else "-"
+    if confidence > 0.005:
+        return f"{confidence:.0%}"
+    return "<1%" if confidence else "-"
 
 
 def is_before_first_commit(commit: str) -> bool:
@@ -55,9 +55,9 @@ def fixed_line(answer: Answer) -> Reason | None:
     fix = answer.fixed_by
     if fix is None:
         return None
-    text = f"Probably fixed already by {fix.commit[:10]} ({fix.date})"
-    if fix.title:
-        text += f": {fix.title}"
+    text = f"Probably fixed already by {fix.commit[:10]} ({fix.committed.date()})"
+    if fix.subject:
+        text += f": {fix.subject}"
     return Reason("fix", text, fix.commit, fix.issue, url=fix.url)
 
 
@@ -74,7 +74,7 @@ def background_lines(answer: Answer) -> list[Reason]:
         reasons.append(Reason("tests", f"Related tests: {', '.join(background.tests)}"))
     who = []
     if background.people:
-        people = [f"{person.name} ({person.date})" for person in background.people]
+        people = [f"{person.name} ({person.committed.date()})" for person in background.people]
         who.append(f"last changed by {' and '.join(people)}")
     if background.owners:
         who.append(f"owned by {' '.join(background.owners)}")
@@ -87,12 +87,12 @@ def background_lines(answer: Answer) -> list[Reason]:
 def _earlier_change(change: EarlierChange) -> Reason:
     """Return an earlier change like the report in words."""
     text = f"Similar past change: {change.commit[:10]}"
-    if change.issue and change.issue not in change.title:
+    if change.issue and change.issue not in change.subject:
         text += f" of {change.issue}"
-    text += f" ({change.date})"
-    if change.title:  # it is unknown without the repository
-        title = " ".join(change.title.split()).rstrip(".")
-        text += f" {title}"
+    text += f" ({change.committed.date()})"
+    if change.subject:  # it is unknown without the repository
+        subject = " ".join(change.subject.split()).rstrip(".")
+        text += f" {subject}"
     if change.files:
         files = ", ".join(change.files[:MAX_CHANGED_FILES])
         if len(change.files) > MAX_CHANGED_FILES:
@@ -254,10 +254,8 @@ class Answer:
         }
         values |= asdict(self, dict_factory=_json_values)
         values["report"] = _report_values(self.report)
-        values["others"] = [{"path": hit["path"], "why": hit["why"]} for hit in values["others"]]
-        for change, suspect in zip(self.suspects, values["suspects"], strict=True):
-            suspect["committed"] = _format_time(change.committed)
-        values["committed"] = _format_time(self.committed)
+        others = values["others"]
+        values["others"] = [{"path": hit["path"], "reasons": hit["reasons"]} for hit in others]
         values["weights"] = self.weights.as_dict()
         values["seconds"] = round(self.seconds, 3)
         return values
@@ -280,10 +278,14 @@ def _report_values(report: BugReport) -> dict[str, Any]:
 
 def _json_values(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Return the fields of a dataclass as JSON values, without those that are None."""
-    values = {}
+    values: dict[str, Any] = {}
     for key, value in items:
-        if value is not None:
-            values[key] = list(value) if isinstance(value, tuple) else value
+        if isinstance(value, tuple):
+            values[key] = list(value)
+        elif isinstance(value, datetime):
+            values[key] = _format_time(value)
+        elif value is not None:
+            values[key] = value
     return values
 
 

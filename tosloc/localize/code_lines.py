@@ -36,7 +36,7 @@ def add_code_lines(
     result = []
     for file, hit in zip(first_files, hits, strict=False):
         lines = evidence.lines(file)
-        spans = [reason.lines for reason in hit.why if reason.lines and reason.kind != "frame"]
+        spans = [reason.lines for reason in hit.reasons if reason.lines and reason.kind != "frame"]
         pointed = evidence.pointed_lines(file, hit.functions, lines)
         places = choose_lines(lines, evidence.terms, hit.functions, pointed, spans)
         code = tuple(CodeLine(place + 1, lines[place]) for place in places)

@@ -13,7 +13,7 @@ from tosloc.core.answers import Hit
 from tosloc.core.reports import BugReport
 from tosloc.localize.answer import Answer, SearchScope
 from tosloc.localize.code_lines import add_code_lines
-from tosloc.localize.hits import make_hits, search_suspects, shown_shares
+from tosloc.localize.hits import make_hits, search_suspects, shown_confidence
 from tosloc.localize.question import Question
 from tosloc.localize.scores import Scores
 from tosloc.paths.globs import FileSelection
@@ -34,7 +34,9 @@ def compose(scores: Scores, question: Question) -> Answer:
     context = scores.stage_one.context
     selection = scores.selection(question)
     files, first_rank, notes = _choose_files(scores, question, selection)
-    hits = make_hits(scores, files, shown_shares(scores, selection), question.functions, first_rank)
+    hits = make_hits(
+        scores, files, shown_confidence(scores, selection), question.functions, first_rank
+    )
     suspected = search_suspects(
         scores, question.suspects, selection, files, hits, question.functions
     )
@@ -85,7 +87,7 @@ def _named_others(report: BugReport, others: Sequence[Hit]) -> Iterator[str]:
         *folders, name = hit.path.split("/")
         with_folder = "/".join((*folders[-1:], name))
         is_pointed_at = name in report.summary or (folders and with_folder in report.description)
-        if hit.why[0].kind == "name" and is_pointed_at:
+        if hit.reasons[0].kind == "name" and is_pointed_at:
             kind = other_kind(hit.path)
             why = f"{kind} is" if kind else "files of its kind are"
             yield f"Look first at {hit.path}, which the report names; {why} not ranked here"
@@ -106,14 +108,16 @@ def _choose_files(
     if question.path is not None:
         file = scores.version.find_file(question.path)
         return [file], scores.rank_of(file, selection), notes
-    min_share = scores.version.complete(question).min_share or 0.0
-    share = scores.shares(selection)
+    min_confidence = scores.version.complete(question).min_confidence or 0.0
+    confidence = scores.confidence(selection)
     files = []
     for file in scores.first_files(question.top, selection):
-        if share[file] >= min_share:
+        if confidence[file] >= min_confidence:
             files.append(file)
     if not files:
-        notes.append(f"no file is shown, because none has a confidence of at least {min_share:.0%}")
+        notes.append(
+            f"no file is shown, because none has a confidence of at least {min_confidence:.0%}"
+        )
     return files, 1, notes
 
 

@@ -23,7 +23,11 @@ NO_CHANGES_TO_SUSPECT: Final = "suspect changes are read from a repository, and 
 
 
 def make_hits(
-    scores: Scores, files: Sequence[int], share: FloatArray, functions: int, first_rank: int = 1
+    scores: Scores,
+    files: Sequence[int],
+    confidence: FloatArray,
+    functions: int,
+    first_rank: int = 1,
 ) -> list[Hit]:
     """Return a hit with functions and reasons for each of the files, which are best first."""
     version = scores.version
@@ -45,7 +49,7 @@ def make_hits(
             first_rank + place,
             version.snapshot.path(file),
             round(float(scores.values[file]), 6),
-            round(float(share[file]), 6),
+            round(float(confidence[file]), 6),
             scored[place],
             reasons,
         )
@@ -53,11 +57,11 @@ def make_hits(
     return hits
 
 
-def shown_shares(scores: Scores, selection: FileSelection) -> FloatArray:
-    """Return (F,) the shares that an answer shows: none after a language model gave an order."""
+def shown_confidence(scores: Scores, selection: FileSelection) -> FloatArray:
+    """Return (F,) the confidence that an answer shows: 0 after a language model gave an order."""
     if scores.moved_up is not None:
         return np.zeros(len(scores.values))
-    return scores.shares(selection)
+    return scores.confidence(selection)
 
 
 def _model_reason(scores: Scores, file: int) -> list[Reason]:
@@ -139,13 +143,13 @@ def suspect_files(
     is_blamed[first] = False
     further = top_k(np.where(is_blamed, scores.values, -np.inf), MAX_FILES)
     further = further[is_blamed[further]]
-    share = shown_shares(scores, selection)
+    confidence = shown_confidence(scores, selection)
     if list(files[:MAX_FILES]) != first or functions < FUNCTIONS_OF_SUSPECTS:
-        hits = make_hits(scores, first, share, FUNCTIONS_OF_SUSPECTS)
+        hits = make_hits(scores, first, confidence, FUNCTIONS_OF_SUSPECTS)
     searched = []
     for hit in hits[:MAX_FILES]:
         searched.append(replace(hit, functions=hit.functions[:FUNCTIONS_OF_SUSPECTS]))
     blamed = make_hits(
-        scores, further.tolist(), share, FUNCTIONS_OF_SUSPECTS, first_rank=len(searched) + 1
+        scores, further.tolist(), confidence, FUNCTIONS_OF_SUSPECTS, first_rank=len(searched) + 1
     )
     return searched, blamed

@@ -31,7 +31,7 @@ def reorder(
 ) -> Scores:
     """Let a language model order the first selected files; the other files keep their places.
 
-    The files share their old scores in the new order. They have no shares afterwards.
+    The files get their old scores in the new order. They have no confidence afterwards.
     """
     files, cards = make_cards(scores, question, language_model.depth)
     if len(files) < 2:
@@ -64,14 +64,14 @@ def make_cards(scores: Scores, question: Question, depth: int) -> tuple[list[int
 
     selection = scores.selection(question)
     files = scores.first_files(depth, selection)
-    hits = make_hits(scores, files, scores.shares(selection), MAX_FUNCTIONS_OF_CARD)
+    hits = make_hits(scores, files, scores.confidence(selection), MAX_FUNCTIONS_OF_CARD)
     lines = choose_card_lines(scores.version, scores.stage_one.context, files, hits)
     suspected = search_suspects(
         scores, question.suspects, selection, files, hits, MAX_FUNCTIONS_OF_CARD
     )
     cards = []
     for hit, file_lines in zip(hits, lines, strict=True):
-        reasons = [reason.text for reason in hit.why]
+        reasons = [reason.text for reason in hit.reasons]
         changes = []
         for change in suspected.changes:
             if change.path == hit.path:

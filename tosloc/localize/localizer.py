@@ -116,7 +116,7 @@ class Localizer:
         ...     print(hit.rank, hit.path, [f"{f.name}:{f.start}-{f.end}" for f in hit.functions])
         1 shop/cart.py ['Cart.add:7-9', 'Cart.__init__:4-5']
         2 shop/bill.py ['total:4-6']
-        >>> answer.hits[0].why[0].text
+        >>> answer.hits[0].reasons[0].text
         'Earlier fix 00440910ba (2024-05-06): Fix #7: the cart takes an item twice'
         >>> localizer.close()
         """
@@ -178,8 +178,8 @@ class Localizer:
         include: Sequence[str] | None = Question.include,
         exclude: Sequence[str] | None = Question.exclude,
         tests: bool | None = Question.tests,
-        every_class: bool = Question.every_class,
-        min_share: float | None = Question.min_share,
+        all_files: bool = Question.all_files,
+        min_confidence: float | None = Question.min_confidence,
         top: int = Question.top,
         functions: int = Question.functions,
         background: bool = Question.background,
@@ -204,8 +204,8 @@ class Localizer:
             include=include,
             exclude=exclude,
             tests=tests,
-            every_class=every_class,
-            min_share=min_share,
+            all_files=all_files,
+            min_confidence=min_confidence,
             top=top,
             functions=functions,
             background=background,
@@ -222,8 +222,8 @@ class Localizer:
         include: Sequence[str] | None = Question.include,
         exclude: Sequence[str] | None = Question.exclude,
         tests: bool | None = Question.tests,
-        every_class: bool = Question.every_class,
-        min_share: float | None = Question.min_share,
+        all_files: bool = Question.all_files,
+        min_confidence: float | None = Question.min_confidence,
         top: int = Question.top,
         functions: int = Question.functions,
         background: bool = Question.background,
@@ -244,8 +244,8 @@ class Localizer:
             include=include,
             exclude=exclude,
             tests=tests,
-            every_class=every_class,
-            min_share=min_share,
+            all_files=all_files,
+            min_confidence=min_confidence,
             top=top,
             functions=functions,
             background=background,

@@ -38,7 +38,7 @@ class Model:
     stage_one: StageOne | None = None
     """Weights of stage one; None: each version selects its own from the shipped weights."""
     temperature: float = DEFAULT_TEMPERATURE
-    """Temperature of the softmax that turns scores into shares; fitted on validation reports."""
+    """Temperature of the softmax of scores, whose values are the confidence; from validation."""
     reranker: Reranker | None = None
     known_reports: KnownReports | None = None
     """The labelled reports that training knew."""

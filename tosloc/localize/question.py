@@ -14,8 +14,8 @@ from tosloc.core.reports import BugReport
 class Question:
     """A bug report and how to answer it. Python, the command line, the page and agents make one.
 
-    ``include``, ``exclude``, ``tests`` and ``min_share`` fall back to the repository's settings if
-    they are None (see ``tosloc.core.settings``). Raises ToslocError for impossible values.
+    If ``include``, ``exclude``, ``tests`` or ``min_confidence`` is None, it falls back to the
+    repository's settings (see ``tosloc.core.settings``). Raises ToslocError for impossible values.
     """
 
     report: BugReport | str
@@ -31,10 +31,10 @@ class Question:
     """Globs in ``.gitignore`` syntax: no file that matches one is listed."""
     tests: bool | None = None
     """Whether test files are listed."""
-    every_class: bool = False
+    all_files: bool = False
     """Whether test, generated, minified, translated and vendored files are listed."""
-    min_share: float | None = None
-    """Files with a smaller share, from 0 to 1, are left out."""
+    min_confidence: float | None = None
+    """Files with less confidence, from 0 to 1, are left out."""
     top: int = 10
     """Largest number of files; at least 1."""
     functions: int = 3
@@ -76,5 +76,5 @@ class Question:
         for name, least in (("top", 1), ("functions", 0)):
             if getattr(self, name) < least:
                 raise ToslocError(f"this must be {least} or more", about=name)
-        if self.min_share is not None and not 0 <= self.min_share <= 1:
-            raise ToslocError("this must be a number from 0 to 1", about="min_share")
+        if self.min_confidence is not None and not 0 <= self.min_confidence <= 1:
+            raise ToslocError("this must be a number from 0 to 1", about="min_confidence")

@@ -66,11 +66,11 @@ class Scores:
     stage_one: StageOneResult
     """The features and scores of stage one."""
     temperature: float
-    """Temperature of the softmax that turns scores into shares."""
+    """Temperature of the softmax that turns scores into confidence."""
     values: FloatArray
     """(F,) final scores."""
     values_by_stages: FloatArray
-    """(F,) scores before a language model changed the order, for shares and reasons."""
+    """(F,) scores before a language model changed the order, for confidence and reasons."""
     notes: tuple[str, ...]
     """Sentences for the user about the version and the steps so far."""
     reranked: Reranked | None = None
@@ -132,8 +132,8 @@ class Scores:
         context = self.stage_one.context
         return find_later_fix(self.report, context, repository.repo, self.version.sources)
 
-    def shares(self, selection: FileSelection) -> FloatArray:
-        """Return (F,) the shares of the first files; 0 for all others.
+    def confidence(self, selection: FileSelection) -> FloatArray:
+        """Return (F,) the confidence in the first files; 0 for all others.
 
         If most text of the version is not searched, the bug may well be there.
         """
@@ -229,7 +229,7 @@ def _describe_scope(version: SearchableVersion) -> str:
     total = sum(version.unsearched.values()) + len(version.snapshot)
     return (
         f"most text of this version is not searched: {number:,} of {total:,} text files are {kind},"
-        " so shares are lower"
+        " so the confidence is lower"
     )
 
 

@@ -43,7 +43,7 @@ NO_SETTINGS: Final[Mapping[str, Any]] = {
     "include": (),
     "exclude": (),
     "tests": False,
-    "min_share": 0.0,
+    "min_confidence": 0.0,
 }
 """Options that a repository's settings can change, and their values without settings."""
 
@@ -151,7 +151,7 @@ class SearchableVersion:
         if question.path is not None:
             file = self.find_file(question.path)
             selection = self.choose()
-            return selection if selection.kept[file] else self.choose(every_class=True)
+            return selection if selection.kept[file] else self.choose(all_files=True)
         # Questions about many reports have the same options.
         key = replace(question, report="")
         if key not in self._selections:
@@ -164,7 +164,7 @@ class SearchableVersion:
                 options.include or (),
                 options.exclude or (),
                 tests=bool(options.tests),
-                every_class=options.every_class,
+                all_files=options.all_files,
                 may_miss=may_miss,
             )
         return self._selections[key]
@@ -200,7 +200,7 @@ class SearchableVersion:
         exclude: Sequence[str] = (),
         *,
         tests: bool = False,
-        every_class: bool = False,
+        all_files: bool = False,
         may_miss: Collection[str] = (),
     ) -> FileSelection:
         """Select the files that an answer may list (see ``tosloc.paths.globs.select_files``)."""
@@ -212,7 +212,7 @@ class SearchableVersion:
             Globs(include, exclude, may_miss),
             tests=tests,
             are_others_hidden=is_hidden_class(self.index.file_class),
-            every_class=every_class,
+            all_files=all_files,
         )
         if self.others is None or not (include or exclude):
             return selection

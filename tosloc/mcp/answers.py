@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,11 +44,11 @@ class File(BaseModel, use_attribute_docstrings=True):
 
     rank: int
     path: str
-    share: float
+    confidence: float
     """How sure the answer is, 0 to 1."""
     functions: list[str] = []
     """The likeliest first, with their lines."""
-    why: list[str] = []
+    reasons: list[str] = []
     source: list[str] = []
     """The likeliest lines, numbered."""
 
@@ -56,11 +57,11 @@ class Suspect(BaseModel, use_attribute_docstrings=True):
     """A past change that may have introduced the bug."""
 
     commit: str
-    date: str
+    committed: datetime
     subject: str
     path: str
     function: str = ""
-    why: list[str] = []
+    reasons: list[str] = []
     diff: list[str] = []
     """Up to six lines of the change, each with its sign +, - or blank."""
 
@@ -98,12 +99,13 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         """
         files = []
         for hit in answer.hits:
-            # Significant digits, because 0 means that there is no share.
-            share = float(f"{hit.share:.3g}")
-            files.append(File(rank=hit.rank, path=escape_unprintable(hit.path), share=share))
+            path = escape_unprintable(hit.path)
+            # Significant digits, because 0 means that there is no confidence.
+            confidence = float(f"{hit.confidence:.3g}")
+            files.append(File(rank=hit.rank, path=path, confidence=confidence))
         for file, hit in zip(files[:DETAILED_FILES], answer.hits, strict=False):
             file.functions = [_function_text(function) for function in hit.functions]
-            file.why = [escape_unprintable(reason.text) for reason in hit.why[:reasons]]
+            file.reasons = [escape_unprintable(reason.text) for reason in hit.reasons[:reasons]]
             file.source = sources.get(hit.path, [])
         fixed = fixed_line(answer)
         return cls(
@@ -147,7 +149,7 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         order += [(diff, True) for diff in diffs[:-1]]
         order += [(file.source, False) for file in last_files_first]
         order += [(diff, True) for diff in diffs[-1:]]
-        order += [(file.why, False) for file in last_files_first]
+        order += [(file.reasons, False) for file in last_files_first]
         order += [(self.suspects, False)]
         order += [(file.functions, False) for file in last_files_first]
         order += [(self.notes, False), (self.statements, False), (self.files, False)]
@@ -160,8 +162,8 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         lines += self.statements
         for file in self.files:
             functions = f": {', '.join(file.functions)}" if file.functions else ""
-            lines.append(f"{file.rank:,}. {file.path} ({percent(file.share)}){functions}")
-            lines += [f"   - {reason}" for reason in file.why]
+            lines.append(f"{file.rank:,}. {file.path} ({percent(file.confidence)}){functions}")
+            lines += [f"   - {reason}" for reason in file.reasons]
             lines += [f"   {line}" for line in file.source]
         left_out = self.total - len(self.files)
         if left_out:
@@ -183,8 +185,10 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
             return []
         lines = ["Changes that may have introduced the bug, most suspect first:"]
         for suspect in self.suspects:
-            lines.append(f"- {suspect.commit} ({suspect.date}) {suspect.subject}".rstrip())
-            lines.append(f"  {': '.join(filter(None, [suspect.path, ', '.join(suspect.why)]))}")
+            lines.append(
+                f"- {suspect.commit} ({suspect.committed:%Y-%m-%d}) {suspect.subject}".rstrip()
+            )
+            lines.append(f"  {': '.join(filter(None, [suspect.path, ', '.join(suspect.reasons)]))}")
             lines += [f"  {line}" for line in suspect.diff]
         return lines
 
@@ -219,11 +223,11 @@ def _suspect(change: SuspectChange) -> Suspect:
     """Return a suspect change for an agent."""
     return Suspect(
         commit=change.commit[:10],
-        date=f"{change.committed:%Y-%m-%d}",
+        committed=change.committed,
         subject=escape_unprintable(change.subject),
         path=escape_unprintable(change.path),
         function=escape_unprintable(change.function),
-        why=list(map(escape_unprintable, change.reasons)),
+        reasons=list(map(escape_unprintable, change.reasons)),
         diff=[escape_code_line(line.rstrip()) for line in change.diff],
     )
 

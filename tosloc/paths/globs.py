@@ -103,14 +103,14 @@ def select_files(
     *,
     tests: bool = False,
     are_others_hidden: BoolArray | None = None,
-    every_class: bool = False,
+    all_files: bool = False,
 ) -> FileSelection:
     """Return the files that globs select and that an answer may name.
 
     Globs are those of ``.gitignore``, from the root of the repository: ``*.py``, ``docs/``,
     ``/src/**/parser.c``. ``are_tests`` (F,) says which files are tests: they are selected with
     ``tests``, and where nothing else is. ``are_others_hidden`` (F,) says which files are generated,
-    minified, translations or vendored; they and tests are selected with ``every_class``.
+    minified, translations or vendored; they and tests are selected with ``all_files``.
     Raises ToslocError for a pattern that is no glob, and for a glob that matches nothing or leaves
     nothing.
     """
@@ -119,7 +119,7 @@ def select_files(
         raise ToslocError(
             f"the globs exclude all {len(kept):,} source files", hint="use wider globs"
         )
-    if every_class:
+    if all_files:
         return FileSelection(kept, np.ones_like(kept), 0)
     no_others = np.zeros_like(kept)
     others = no_others if are_others_hidden is None else are_others_hidden & ~are_tests

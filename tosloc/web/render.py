@@ -185,7 +185,7 @@ def _excerpts_by_path(details: AnswerDetails) -> dict[str, list[Excerpt]]:
         # Lines of stack frames belong to the report's version, which may be another one.
         spans = [
             reason.lines
-            for reason in hit.why
+            for reason in hit.reasons
             if reason.lines is not None and reason.kind != "frame"
         ]
         excerpts_by_path[hit.path] = file_excerpts(

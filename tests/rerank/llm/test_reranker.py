@@ -84,7 +84,7 @@ def test_model_orders_the_files_and_the_rest_follows(ask, own_order):
 
 
 def test_order_of_the_model_has_no_shares(ask):
-    assert {hit.share for hit in ask().hits} == {0.0}
+    assert {hit.confidence for hit in ask().hits} == {0.0}
 
 
 def test_note_names_model_and_host(ask, server):
@@ -95,16 +95,16 @@ def test_note_names_model_and_host(ask, server):
 
 def test_file_that_the_model_moved_up_says_so_beside_its_reasons(ask, own_order):
     moved = ask().hits[0]
-    assert moved.why[-1].kind == "model"
-    assert moved.why[-1].text == "Moved up from rank 3 by a language model"
+    assert moved.reasons[-1].kind == "model"
+    assert moved.reasons[-1].text == "Moved up from rank 3 by a language model"
 
 
 def test_file_that_did_not_move_up_has_no_such_reason(ask):
-    assert all(reason.kind != "model" for hit in ask().hits[1:] for reason in hit.why)
+    assert all(reason.kind != "model" for hit in ask().hits[1:] for reason in hit.reasons)
 
 
 def test_smallest_share_still_counts(ask, own_order):
-    assert paths(ask(min_share=0.99)) in ([], own_order[:1])
+    assert paths(ask(min_confidence=0.99)) in ([], own_order[:1])
 
 
 def test_hidden_tests_are_not_sent(shop, reranker, server):
@@ -335,7 +335,7 @@ def test_key_is_sent_only_in_its_header(shop, server, monkeypatch):
 
 def test_unusable_answer_keeps_the_shares(ask, server):
     server.answer = FAILURES["prose"][0]
-    assert ask().hits[0].share > 0
+    assert ask().hits[0].confidence > 0
 
 
 def test_unusable_answer_is_not_kept(ask, server):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -23,7 +24,6 @@ from tosloc.paths.classify import is_hidden_class
 from tosloc.rank.explain.change_reasons import PastChange
 from tosloc.rank.explain.lookups import RepositoryLookups
 from tosloc.rank.explain.reasons import FileReasons
-from tosloc.rank.explain.wording import day
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.reports.text import is_issue_template, without_addresses
 from tosloc.retrieval.texts import bm25, top_k
@@ -78,7 +78,7 @@ def _earlier_change(
     rows = [row for row in change.rows if reasons.paths.present[row]] or change.rows
     return EarlierChange(
         change.commit,
-        day(change.at),
+        datetime.fromtimestamp(change.at, UTC),
         change.bug or first_issue(subject),
         subject,
         tuple(paths[row] for row in rows),
@@ -94,15 +94,16 @@ def _recent_authors(
     documents = view.documents
     touching = documents.find_by_file(row)
     newest_first = touching[view.known[touching]][::-1]
-    dates: dict[str, str] = {}
+    times: dict[str, datetime] = {}
     for number in newest_first[:_MAX_CHANGES].tolist():
-        dates[documents.commit_ids[number]] = day(int(documents.times[number]))
-    names = lookups.authors(list(dates))
+        seconds = int(documents.times[number])
+        times[documents.commit_ids[number]] = datetime.fromtimestamp(seconds, UTC)
+    names = lookups.authors(list(times))
     people: dict[str, Person] = {}
-    for commit, date in dates.items():
+    for commit, committed in times.items():
         name = names.get(commit, "")
         if name and not name.endswith("[bot]"):
-            people.setdefault(name, Person(name, date))
+            people.setdefault(name, Person(name, committed))
     return tuple(people.values())[:MAX_PEOPLE]
 
 
@@ -165,7 +166,7 @@ def find_other_files(
         reasons.setdefault(file, reason)
     hits = []
     for rank, (file, reason) in enumerate(list(reasons.items())[:MAX_ITEMS], start=1):
-        hits.append(Hit(rank, paths[file], round(float(scores[file]), 6), 0.0, why=(reason,)))
+        hits.append(Hit(rank, paths[file], round(float(scores[file]), 6), 0.0, reasons=(reason,)))
     return hits
 
 

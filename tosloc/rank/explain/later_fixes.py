@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from math import inf
 from typing import Final, NamedTuple
 
@@ -21,7 +22,6 @@ from tosloc.git.fixes import first_issue, is_fix_message, reverted_commits
 from tosloc.git.process import CommitInfo
 from tosloc.git.repository import Repository
 from tosloc.rank.explain.lookups import RepositoryLookups
-from tosloc.rank.explain.wording import day
 from tosloc.rank.features.named_history import MAX_DOCUMENTS, touched_rows
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.reports.mentions import CLOSES, NAMES, NUMBER, find_mentions, own_id
@@ -89,7 +89,7 @@ def find_later_fix(
     paths = context.version.table.paths
     return EarlierChange(
         newest.commit,
-        day(newest.at),
+        datetime.fromtimestamp(newest.at, UTC),
         first_issue(subject),
         subject,
         tuple(paths[row] for row in touched_rows(newest.documents, newest.document)),

@@ -131,7 +131,7 @@ def file_shares(hits: Sequence[Hit]) -> FloatArray:
     """Return (F,) how likely each file is, summing to 1: mostly its share, if it has one."""
     by_rank: FloatArray = 1.0 / np.arange(1, len(hits) + 1)
     by_rank /= by_rank.sum()
-    shares = np.array([hit.share for hit in hits])
+    shares = np.array([hit.confidence for hit in hits])
     total = float(shares.sum())
     if total <= 0:
         return by_rank
