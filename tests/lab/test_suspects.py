@@ -16,6 +16,7 @@ from tosloc.lab.suspects import (
     FIXED_FEATURES,
     NEWEST,
     OURS,
+    SHIPPED,
     JudgedReport,
     ProjectReports,
     find_inducing_commits,
@@ -176,8 +177,9 @@ def test_summary_counts_reports_that_rank_nowhere():
 
 def test_projects_are_judged_by_weights_of_the_others():
     # The second project teaches nothing about the feature that decides in the first.
-    ours, newest, bm25 = judge_left_out([make_project("a"), make_project("b", "order")])
-    assert (ours.technique, newest.technique, bm25.technique) == (OURS, NEWEST, BM25)
+    rows = judge_left_out([make_project("a"), make_project("b", "order")])
+    assert [row.technique for row in rows] == [OURS, SHIPPED, NEWEST, BM25]
+    ours, _, newest, bm25 = rows
     assert ours.accuracy[1] < 0.5
     assert newest.mrr == 0.5
     assert bm25.mrr == 0.0
@@ -224,10 +226,24 @@ def test_command_judges_projects_left_out(projects_file, tmp_path, capsys):
     work = tmp_path / "work"
     values = run_command(capsys, "--projects", projects_file, "--work", work)
     [rows] = values["results"].values()
-    assert [row["reports"] for row in rows] == [2, 2, 2]
+    assert [row["reports"] for row in rows] == [2, 2, 2, 2]
     assert rows[0]["technique"] == OURS
     assert rows[0]["acc@1"] == 1.0
     assert values["weights"].keys() == set(FEATURES)
+
+
+def test_declared_commits_are_the_truth(projects_file, tmp_path, capsys):
+    for name in ("one", "two"):
+        reports = tmp_path / f"{name}.jsonl"
+        report = json.loads(reports.read_text())
+        with Repository(tmp_path / name) as repository:
+            report["introduced_by"] = [repository.resolve("main~2")[:10]]
+        reports.write_text(json.dumps(report) + "\n")
+    work = tmp_path / "work"
+    values = run_command(capsys, "--projects", projects_file, "--work", work)
+    [rows] = values["results"].values()
+    assert [row["technique"] for row in rows] == [OURS, SHIPPED, NEWEST]
+    assert [row["acc@1"] for row in rows] == [1.0, 0.0, 0.0]
 
 
 def test_command_keeps_truth_for_the_next_time(projects_file, tmp_path, capsys):

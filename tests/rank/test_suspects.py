@@ -10,6 +10,7 @@ from tosloc.core.answers import Hit
 from tosloc.core.reports import BugReport
 from tosloc.localize.compose import compose
 from tosloc.localize.question import Question
+from tosloc.rank.suspects import search as suspect_search
 from tosloc.rank.suspects.candidates import MAX_FILES, collect_candidates, file_shares
 from tosloc.rank.suspects.descriptions import DIFF_LINES
 from tosloc.rank.suspects.search import MAX_SUSPECTS, MISSING_BLOBS, find_suspects
@@ -131,10 +132,73 @@ def test_later_commits_change_no_suspect(repository, commits, suspects):
     assert search(repository.path, commits[2], opened) == suspects
 
 
-def test_suspects_need_no_functions(repository, commits):
+def test_suspects_need_no_listed_functions(repository, commits):
     first = search(repository.path, commits[2], functions=0).changes[0]
     assert first.commit == commits[2]
-    assert first.function == ""
+    assert first.function == "Cart.total"
+
+
+def test_function_of_a_change_encloses_its_lines(repository, commits):
+    turned = "def open_door(key):\n    assert key\n    return key.turn()\n"
+    added = repository.commit({"shop/door.py": turned, "shop/cart.py": CART}, "Check keys")
+    suspects = search(repository.path, added, text=f"{REPORT}, see shop/door.py", functions=0)
+    [change] = [change for change in suspects.changes if change.commit == added]
+    assert (change.path, change.function) == ("shop/cart.py", "Cart.total")
+
+
+def range_suspects(repository, commit, text):
+    """Return the suspects of a report for the last version, between a good commit and HEAD."""
+    report = f"{text} It works at {commit}."
+    with Localizer.open(repository.path) as localizer:
+        return localizer.localize(report, suspects=True).suspects
+
+
+def test_commit_of_a_stated_range_is_suspect_by_its_text(repository, commits):
+    repository.commit({"settings.ini": "[cart]\ndiscount = twice\n"}, "Set up")
+    repository.commit({"README.md": "# The shop\n"}, "Describe the shop")
+    suspects = range_suspects(repository, commits[3], REPORT)
+    assert [change.commit for change in suspects] == [repository.commits[4]]
+    assert suspects[0].path == "settings.ini"
+    assert suspects[0].diff == ("+[cart]", "+discount = twice")
+    assert suspects[0].reasons[1] == "its changed lines share most words with the report"
+
+
+def test_commit_of_a_stated_range_without_words_is_not_suspect(repository, commits):
+    repository.commit({"README.md": "# Opening hours\n"}, "Describe opening")
+    assert range_suspects(repository, commits[3], REPORT) == ()
+
+
+def test_text_decides_within_a_stated_range(repository, commits):
+    door = "def open_door(key):\n    return key.turn()\n"
+    repository.commit({"shop/door.py": door + "DISCOUNT = 'twice'\n"}, "Set up")
+    repository.commit({"shop/door.py": door + "CLOSED = 1\n"}, "Close")
+    suspects = range_suspects(repository, commits[3], f"{REPORT}, see shop/door.py.")
+    assert {change.commit for change in suspects} == set(repository.commits[4:])
+
+
+def test_unlikely_commits_are_not_suspect(repository, commits, monkeypatch):
+    monkeypatch.setattr(suspect_search, "MIN_LIKELIHOOD", 0.99)
+    assert search(repository.path, commits[2]).changes == ()
+
+
+def test_named_commits_are_suspect_however_unlikely(repository, commits, monkeypatch):
+    monkeypatch.setattr(suspect_search, "MIN_LIKELIHOOD", 0.99)
+    text = f"{REPORT}. See {commits[0][:10]}"
+    changes = search(repository.path, commits[2], text=text).changes
+    assert [change.commit for change in changes] == [commits[0]]
+
+
+def test_removed_guard_is_shown(repository, commits, monkeypatch):
+    monkeypatch.setattr(suspect_search, "MIN_LIKELIHOOD", 0.0)
+    before = [f"        self.count(item{number})" for number in range(12)]
+    after = [f"        self.sum_up(item{number})" for number in range(12)]
+    head = ["class Till:", "    def run(self):"]
+    guard = ["        self.lock()", "        item = self.next"]
+    repository.commit({"shop/till.py": "\n".join([*head, *guard, *before])}, "Add a till")
+    last = repository.commit({"shop/till.py": "\n".join([*head, guard[1], *after])}, "Sum up")
+    changes = search(repository.path, last, text="Till.run mixes customers up").changes
+    [diff] = [change.diff for change in changes if change.commit == last]
+    assert "-        self.lock()" in diff
 
 
 def test_a_moved_line_is_not_written_by_its_mover(repository, commits):

@@ -12,9 +12,8 @@ from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
+from tosloc.rank.suspects import TEMPERATURE
 
-TEMPERATURE: Final = 0.7
-"""Divisor of the scores of suspects before their softmax, chosen on the projects of Denchmark."""
 EVEN_SHARE: Final = 0.2
 """Part of the weight that all commits of a range share evenly, because a suspect may be wrong."""
 

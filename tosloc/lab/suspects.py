@@ -5,6 +5,10 @@ git blame of the version before the fix, without changes of white space and move
 Blank lines, comments and tests do not count, nor do commits that are not older than the report.
 Every commit before the report's opening is ranked; a truth that is no candidate ranks nowhere.
 
+If reports of a project name the commits that introduced the bug, as ``tosloc mine`` reads them from
+messages of fixes, only these reports are judged, and by these commits. Where the message stands in
+for a report, names of files are left out of it, because its author knew the fix.
+
 Baselines: the commits of the first file, newest first, then those of the second file and so on; and
 BM25 over commits, whose texts are message and changed lines as in Locus (Wen, Wu, Cheung, ASE
 2016).
@@ -17,7 +21,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -41,7 +45,7 @@ from tosloc.rank.model.fitting import fit_listwise
 from tosloc.rank.model.ranking_lists import RankingLists
 from tosloc.rank.suspects import FEATURES, WEIGHTS, Candidates, is_comment
 from tosloc.reports.labelled import load_dataset
-from tosloc.retrieval.history import report_terms, strip_trailers
+from tosloc.retrieval.history import list_beside, report_terms, strip_trailers
 from tosloc.retrieval.texts import (
     Document,
     Documents,
@@ -53,9 +57,10 @@ from tosloc.retrieval.texts import (
 )
 
 OURS: Final = "suspect changes"
+SHIPPED: Final = "suspect changes, shipped weights"
 NEWEST: Final = "newest commits of the first file"
 BM25: Final = "BM25 over message and diff"
-FIXED_FEATURES: Final = ("blamed", "age_of_break", "in_range")
+FIXED_FEATURES: Final = ("blamed", "age_of_break", "in_range", "range_text")
 """Features whose weights are not learned, because they are 0 for most reports."""
 DEPTHS: Final = (1, 5, 10)
 """Depths at which accuracy is measured."""
@@ -64,6 +69,12 @@ MAX_COMMIT_CHARACTERS: Final = 200_000
 _COMMITS_AT_ONCE: Final = 500
 _BYTES_AT_ONCE: Final = 200_000_000
 _BLAMED: Final = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) \d+ \d+")
+_FILE_NAME: Final = re.compile(
+    r"(?<![\w./-])(?:[\w.+-]{1,80}/){0,12}[\w+-]{1,80}\."
+    r"(?:at|am|c|cc|cpp|cs|fish|go|h|hpp|in|java|js|json|kt|md|mk|php|py|rb|rs|rst|scala|sh|toml|ts|txt"
+    r"|xml|ya?ml)\b"
+)
+"""Name of a file, with its folders."""
 _TRUTH_VERSION: Final = 1
 """Version of the kept truth and BM25 ranks; raise it whenever they change."""
 
@@ -234,11 +245,17 @@ def judge_project(
 ) -> ProjectReports:
     """Return the candidates of a project's reports, with truth and baselines.
 
-    Truth and the ranks of BM25, which take longest, are kept in the folder ``work``.
+    Truth by blame and the ranks of BM25, which take longest, are kept in the folder ``work``. BM25
+    is not asked about declared truth.
     """
+    kept: dict[str, dict[str, Any]]
     with Repository(project.repo) as repository:
-        cases = find_cases(repository, project, progress)
-        kept = _read_or_find_truth(repository, project, cases, work, progress)
+        cases, declared = find_declared(repository, project, progress)
+        if declared:
+            kept = {report: {"truth": truth, "bm25": None} for report, truth in declared.items()}
+        else:
+            cases = find_cases(repository, project, progress)
+            kept = _read_or_find_truth(repository, project, cases, work, progress)
     judged = []
     with Localizer.open(project.repo, checkpoint="none", ready=False) as localizer:
         for case in track(cases, f"{project.name}: finding suspects", progress):
@@ -246,7 +263,9 @@ def judge_project(
             if not truth:
                 continue
             candidates = localizer.find_suspects(Question(case.report, commit=case.before_commit))
-            ranks = {NEWEST: _rank_newest(candidates, truth), BM25: kept[case.report.id]["bm25"]}
+            ranks: dict[str, int | None] = {NEWEST: _rank_newest(candidates, truth)}
+            if not declared:
+                ranks[BM25] = kept[case.report.id]["bm25"]
             judged.append(
                 JudgedReport(
                     case.report.id,
@@ -270,9 +289,44 @@ def find_cases(
     return spread_evenly(cases, project.at_most)
 
 
+def find_declared(
+    repository: Repository, project: Project, progress: Progress = ignore_progress
+) -> tuple[list[Case], dict[str, dict[str, int]]]:
+    """Return the reports whose fixes declare what introduced the bug, and the commits by report id.
+
+    Only commits count that are older than the report, and that its version contains.
+    """
+    dataset = load_dataset(
+        repository, project.reports, suffixes=frozenset(SOURCE_SUFFIXES), progress=progress
+    )
+    cases = []
+    for case in dataset.cases:
+        if case.fix_commit and case.fixed and dataset.labelled[case.report.id].introduced_by:
+            cases.append(case)
+    cases = spread_evenly(cases, project.at_most)
+    truth: dict[str, dict[str, int]] = {}
+    for number, case in enumerate(cases):
+        entry = dataset.labelled[case.report.id]
+        if entry.weak:
+            summary = _FILE_NAME.sub("", case.report.summary)
+            description = _FILE_NAME.sub("", case.report.description)
+            report = replace(case.report, summary=summary, description=description)
+            cases[number] = replace(case, report=report)
+        resolved = repository.resolve_many(entry.introduced_by).values()
+        commits = [commit for commit in resolved if commit is not None]
+        beside = list_beside(repository, commits, case.before_commit)
+        known = [commit for commit in commits if commit not in beside]
+        truth[case.report.id] = {
+            info.id: 1
+            for info in repository.commits(known)
+            if info.committed_at < case.report.opened_seconds
+        }
+    return cases, truth
+
+
 def _rank_newest(candidates: Candidates, truth: Mapping[str, int]) -> int | None:
     """Return the rank of the first truth by file, then newest first."""
-    places = range(len(candidates.commits))
+    places = [place for place, files in enumerate(candidates.positions) if files]
     order = sorted(places, key=lambda place: (candidates.positions[place][0], -place))
     for rank, place in enumerate(order, start=1):
         if candidates.commits[place] in truth:
@@ -364,6 +418,8 @@ class Quality(NamedTuple):
     reports: int
     accuracy: dict[int, float]
     """Depth -> share of the reports with a true commit among the first ones."""
+    ranked: float
+    """Share of the reports with a true commit at any rank: it is a candidate."""
     mrr: float
     interval: Interval | None
     """95 % bootstrap interval of the share at depth 1."""
@@ -377,7 +433,8 @@ def summarize(technique: str, ranks: Sequence[int | None]) -> Quality:
         accuracy[depth] = hits / len(ranks)
     mrr = sum(0.0 if rank is None else 1 / rank for rank in ranks) / len(ranks)
     first = np.array([float(rank == 1) for rank in ranks])
-    return Quality(technique, len(ranks), accuracy, mrr, mean_interval(first))
+    ranked = sum(rank is not None for rank in ranks) / len(ranks)
+    return Quality(technique, len(ranks), accuracy, ranked, mrr, mean_interval(first))
 
 
 def judge_left_out(projects: Sequence[ProjectReports]) -> list[Quality]:
@@ -401,7 +458,9 @@ def _add_ranks(
     ranks: Mapping[str, list[int | None]], project: ProjectReports, weights: FloatArray
 ) -> None:
     """Add the ranks of the first truth of a project's reports, by technique."""
+    shipped = np.array([WEIGHTS[name] for name in FEATURES])
     for report in project.judged:
         ranks[OURS].append(report.rank(weights))
+        ranks[SHIPPED].append(report.rank(shipped))
         for name, rank in report.baseline_ranks.items():
             ranks[name].append(rank)

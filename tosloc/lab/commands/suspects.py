@@ -43,7 +43,8 @@ def suspects(
 ) -> None:
     """Measure how well suspect changes are found, compared with two baselines.
 
-    The commits to find are those that last wrote the lines which the fix changed or removed.
+    The commits to find are those that last wrote the lines which the fix changed or removed, or
+    those that the reports name in introduced_by.
     Weights are learned on the other projects. Each report needs a fix_commit.
     """
     form = Form.chosen(as_json, as_markdown)
@@ -84,6 +85,7 @@ def _values(quality: Quality) -> dict[str, Any]:
         "technique": quality.technique,
         "reports": quality.reports,
         **accuracy,
+        "ranked": quality.ranked,
         "mrr": quality.mrr,
         "acc@1 interval": quality.interval,
     }
@@ -97,5 +99,5 @@ def _table(title: str, rows: list[Quality]) -> Table:
         row = [quality.technique, str(quality.reports), share_cell(quality.accuracy[1])]
         row.append(interval_cell(quality.interval))
         row += [share_cell(quality.accuracy[depth]) for depth in DEPTHS[1:]]
-        cells.append([*row, share_cell(quality.mrr)])
-    return Table([*heads, "MRR"], cells, title)
+        cells.append([*row, share_cell(quality.ranked), share_cell(quality.mrr)])
+    return Table([*heads, "candidate", "MRR"], cells, title)

@@ -3,6 +3,9 @@
 They came before the report was opened, the searched version contains them, and they are within the
 bounds that the report states. Commits that only format code are left out. The patches of the
 leading candidates are read, newest first, and show which commit last wrote each line of the files.
+
+If the report states a narrow range, the patches of all its commits are read, whatever files they
+change. Those that share terms with the report are candidates, too.
 """
 
 from __future__ import annotations
@@ -30,9 +33,10 @@ from tosloc.rank.suspects.features import (
 )
 from tosloc.rank.suspects.formatting import is_formatting, read_ignored_revisions
 from tosloc.rank.suspects.line_history import FileLines, without_moves
+from tosloc.rank.suspects.range_changes import RangeChanges, read_range
 from tosloc.retrieval.texts import top_k
 
-MAX_FILES: Final = 5
+MAX_FILES: Final = 10
 """First files of an answer whose commits are candidates, and most further files of blamed commits.
 """
 MAX_PATCHES: Final = 40
@@ -41,6 +45,8 @@ MAX_BYTES: Final = 2_000_000
 """Bytes of patches that are read."""
 MAX_TERMS: Final = 16
 """Terms of the report that are looked for in lines: those with the largest weights."""
+TEMPERATURE: Final = 0.7
+"""Divisor of the scores of suspects before their softmax, chosen on the projects of Denchmark."""
 RANK_SHARE: Final = 0.1
 """Part of a file's share that follows from its rank alone, so that no file has a share of 0."""
 
@@ -54,7 +60,8 @@ class Candidates:
     times: LongArray
     """(C,) committer times, in seconds since 1970."""
     positions: list[list[int]]
-    """(C,) places in the answer of the files that each touched, best first."""
+    """(C,) places in the answer of the files that each touched, best first; none if it is only a
+    candidate because of its text."""
     sizes: list[float]
     """(C,) number of source files that each touched."""
     features: FloatArray
@@ -65,6 +72,8 @@ class Candidates:
     """Commit -> its changes of the files, under their present paths, if they were read."""
     terms: dict[str, float] = field(default_factory=dict)
     """The report's weightiest terms that files contain, with their weights."""
+    range_changes: RangeChanges = field(default_factory=RangeChanges)
+    """The changes of the narrow range that the report states."""
     is_incomplete: bool = False
     """Whether patches could not be read because blobs are missing."""
 
@@ -73,6 +82,13 @@ class Candidates:
         vector = np.array([weights.get(name, 0.0) for name in FEATURES])
         scores: FloatArray = self.features @ vector
         return scores
+
+    def likelihoods(self) -> FloatArray:
+        """Return (C,) the softmax of the scores, over ``TEMPERATURE``."""
+        scores = self.scores()
+        odds: FloatArray = np.exp((scores - scores.max(initial=0.0)) / TEMPERATURE)
+        odds /= odds.sum()
+        return odds
 
     def feature(self, place: int, name: str) -> float:
         """Return a feature of the candidate at a place."""
@@ -94,10 +110,12 @@ def collect_candidates(
     hits = hits[:MAX_FILES]
     first_files = len(hits)
     hits = [*hits, *blamed_files[:MAX_FILES]]
-    touching = []
-    for item in sorted(_find_touching(context, hits, first_files)):
-        if item.commit not in excluded:
-            touching.append(item)
+    terms = _report_terms(context)
+    range_changes = read_range(repository, context, terms)
+    touching = [*_find_touching(context, hits, first_files)]
+    of_files = {item.commit for item in touching}
+    touching += [item for item in range_changes.commits if item.commit not in of_files]
+    touching = sorted(item for item in touching if item.commit not in excluded)
     features = np.zeros((len(touching), len(FEATURES)))
     candidates = Candidates(
         [item.commit for item in touching],
@@ -107,8 +125,12 @@ def collect_candidates(
         features,
         [],
         {},
+        terms,
+        range_changes,
     )
     if touching:
+        texts = [range_changes.scores.get(item.commit, 0.0) for item in touching]
+        features[:, FEATURES.index("range_text")] = texts
         shares = file_shares(hits)
         for name, values in history_features(context, touching, shares).items():
             features[:, FEATURES.index(name)] = values
@@ -191,7 +213,6 @@ def _read_leading(
     leading.update(listed[-MAX_PATCHES:])
     newest_first = sorted(leading, reverse=True)
     commits = [candidates.commits[place] for place in newest_first]
-    candidates.terms = _report_terms(context)
     candidates.files = _read_files(repository, context, hits, shares)
     patches, is_incomplete = _read_patches(repository, context, hits, commits)
     candidates.patches = patches

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from tosloc.code.functions import find_functions
 from tosloc.core.answers import SuspectChange
 from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import pluralize
@@ -27,6 +29,15 @@ MAX_GAP: Final = 3
 """Lines from one written line to the next of the same part, at most."""
 MAX_HUNK_LINES: Final = 400
 """First lines of a hunk that may be shown."""
+WORD_WORTH: Final = 0.1
+"""Worth of a line that has all words of the report; lines of functions have up to 1 together."""
+GUARD_WORTH: Final = 0.5
+"""Worth of a removed check or lock."""
+_GUARD: Final = re.compile(
+    r"(?i)\b(?:if|unless|assert\w{0,20}|guard|require|ensure|check\w{0,20}|valid\w{0,20}"
+    r"|(?:un)?lock\w{0,20}|mutex\w{0,20}|synchronized|try|catch|except|throw|raise|null|nil)\b"
+)
+"""Words of checks and locks."""
 DIFF_LINES: Final = 6
 """Most lines of a suspect's hunk that are shown."""
 
@@ -36,6 +47,8 @@ def describe_suspect(
 ) -> SuspectChange:
     """Return a candidate as an answer shows it."""
     commit = candidates.commits[place]
+    if not candidates.positions[place]:
+        return _describe_by_text(candidates, place, reasons, lookups)
     best = _find_best_change(candidates, commit)
     if best is None:
         file = candidates.files[candidates.positions[place][0]]
@@ -44,7 +57,7 @@ def describe_suspect(
     else:
         file = best.file
         rank = _find_best_function(best)
-        function = file.functions[rank - 1].name if rank else ""
+        function = file.functions[rank - 1].name if rank else _find_enclosing_function(best)
         diff = _best_lines(best, rank)
     return SuspectChange(
         commit,
@@ -73,6 +86,39 @@ def _written_lines(file: FileLines, commit: str) -> tuple[tuple[int, int], ...]:
             parts.append((number, number))
     longest = sorted(parts, key=lambda part: (part[0] - part[1], part))[:MAX_PARTS]
     return tuple(sorted(longest))
+
+
+def _describe_by_text(
+    candidates: Candidates, place: int, reasons: FileReasons, lookups: RepositoryLookups
+) -> SuspectChange:
+    """Return a candidate that touched no file of the answer, with its most telling lines."""
+    commit = candidates.commits[place]
+    path = ""
+    diff: tuple[str, ...] = ()
+    best_worth = 0.0
+    for patch in candidates.range_changes.patches[commit]:
+        worths = [_word_worths(hunk, candidates.terms) for hunk in patch.hunks]
+        worth = sum(float(hunk_worths.sum()) for hunk_worths in worths)
+        if worth > best_worth:
+            best_worth = worth
+            path = patch.path
+            diff = _best_window(patch.hunks, worths)
+    bounds = reasons.context.named_history.bounds
+    words = [bounds.words]
+    if candidates.feature(place, "range_text") == 1:
+        words.append("its changed lines share most words with the report")
+    else:
+        words.append("its changed lines share words with the report")
+    return SuspectChange(
+        commit,
+        datetime.fromtimestamp(int(candidates.times[place]), UTC),
+        lookups.subject(commit) or "",
+        path,
+        "",
+        tuple(words),
+        diff,
+        lookups.commit_url(commit),
+    )
 
 
 class _Change(NamedTuple):
@@ -108,11 +154,8 @@ def _line_worths(
     Lines of likely functions count by their likelihood, less if a later commit wrote them again.
     Words of the report count beside. Of long hunks only the first lines count.
     """
-    worths = np.zeros(len(hunk.lines))
+    worths = _word_worths(hunk, terms)
     lines = hunk.lines[:MAX_HUNK_LINES]
-    gains = np.array([*terms.values()])
-    words = contained_terms([line[1:] for line in lines], terms) @ gains
-    words /= max(float(gains.sum()), 1e-9)
     texts = line_texts(hunk._replace(lines=lines))
     for number, (line, text) in enumerate(zip(lines, texts, strict=True)):
         if line.startswith(" "):
@@ -122,7 +165,28 @@ def _line_worths(
             is_current = file.writers.get(position) == commit
             factor = 1.0 if is_current else 0.3
             likelihood = max(likelihood, factor * float(file.by_function[position]))
-        worths[number] = 0.001 + 0.1 * words[number] + likelihood
+        worths[number] += likelihood
+    return worths
+
+
+def _word_worths(hunk: Hunk, terms: Mapping[str, float]) -> FloatArray:
+    """Return for each line of a hunk how much its words say about the fault; 0 for context.
+
+    A check or lock says more if the hunk removes more of them than it adds.
+    """
+    worths = np.zeros(len(hunk.lines))
+    lines = hunk.lines[:MAX_HUNK_LINES]
+    gains = np.array([*terms.values()])
+    words = contained_terms([line[1:] for line in lines], terms) @ gains
+    words /= max(float(gains.sum()), 1e-9)
+    guards = [number for number, line in enumerate(lines) if _GUARD.search(line[1:])]
+    removed = [number for number in guards if lines[number].startswith("-")]
+    added = [number for number in guards if lines[number].startswith("+")]
+    for number, line in enumerate(lines):
+        if not line.startswith(" "):
+            worths[number] = 0.001 + WORD_WORTH * words[number]
+    if len(removed) > len(added):
+        worths[removed] += GUARD_WORTH
     return worths
 
 
@@ -137,16 +201,49 @@ def _find_best_function(change: _Change) -> int:
     return max(worth_by_rank, key=lambda rank: (worth_by_rank[rank], -rank), default=0)
 
 
+def _find_enclosing_function(change: _Change) -> str:
+    """Return the function, listed or not, that encloses what a change is most about; "" if none.
+
+    It is that of the searched version, in which the changed lines and those beside them are.
+    """
+    facts = find_functions(change.file.text, change.file.path)
+    starts = facts.starts.tolist()
+    ends = facts.ends.tolist()
+    worth_by_name: defaultdict[str, float] = defaultdict(float)
+    for hunk, worths in zip(change.patch.hunks, change.worths, strict=True):
+        for text, worth in zip(line_texts(hunk), worths.tolist(), strict=True):
+            positions = change.file.positions_by_text.get(text, ())
+            if not positions:
+                continue
+            line = 1 + min(positions, key=lambda position: abs(position + 1 - hunk.new_start))
+            enclosing = []
+            for name, start, end in zip(facts.names, starts, ends, strict=True):
+                if start <= line <= end:
+                    enclosing.append((end - start, name))
+            if enclosing:
+                worth_by_name[min(enclosing)[1]] += worth + 1e-6
+    return max(worth_by_name, key=lambda name: worth_by_name[name], default="")
+
+
 def _best_lines(change: _Change, function: int) -> tuple[str, ...]:
     """Return the neighbouring lines of a change that say most, at most ``DIFF_LINES``.
 
     They come from the hunks that have a line of the function with this rank; 0 for all hunks.
     """
+    hunks = []
+    worths_of_hunks = []
+    for hunk, worths in zip(change.patch.hunks, change.worths, strict=True):
+        if not function or function in change.file.line_ranks(hunk):
+            hunks.append(hunk)
+            worths_of_hunks.append(worths)
+    return _best_window(hunks, worths_of_hunks)
+
+
+def _best_window(hunks: Sequence[Hunk], worths_of_hunks: Sequence[FloatArray]) -> tuple[str, ...]:
+    """Return the neighbouring lines of some hunks that say most, at most ``DIFF_LINES``."""
     best: tuple[str, ...] = ()
     best_worth = -1.0
-    for hunk, worths in zip(change.patch.hunks, change.worths, strict=True):
-        if function and function not in change.file.line_ranks(hunk):
-            continue
+    for hunk, worths in zip(hunks, worths_of_hunks, strict=True):
         sums = np.convolve(worths, np.ones(DIFF_LINES))[DIFF_LINES - 1 :]
         start = int(sums.round(9).argmax())
         start = max(0, min(start, len(worths) - DIFF_LINES))
@@ -184,9 +281,11 @@ def _reasons_in_words(
     name = file.path.rpartition("/")[2]
     written = [position for position, writer in file.writers.items() if writer == commit]
     if function:
-        names = [item.name for item in file.functions]
-        rank = 1 + names.index(function)
-        lines = int((file.ranks[written] == rank).sum())
+        lines = 0
+        for rank, listed in enumerate(file.functions, start=1):
+            if listed.name == function:
+                lines = int((file.ranks[written] == rank).sum())
+                break
         if lines:
             yield f"last changed {lines} of the {file.telling_lines(rank)} lines of `{function}`"
         else:

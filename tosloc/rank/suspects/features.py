@@ -17,7 +17,7 @@ from tosloc.rank.explain.excerpts import contained_terms
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.features.registry import scale_by_largest
 from tosloc.rank.suspects.line_history import FileLines
-from tosloc.retrieval.texts import DAY, K1, B, length_norm, saturate_tf
+from tosloc.retrieval.texts import DAY, K1, B, idf, length_norm, saturate_tf
 
 FLOOR: Final = 0.01
 """Added to shares before their logarithm, so that a commit without any share has a value."""
@@ -38,8 +38,11 @@ HISTORY_WEIGHTS: Final = {
     "named": 1.6,  # the report names it
     "age_of_break": -3.0,  # the same as age if the report says that something worked before, else 0
     "in_range": 1.0,  # it is between the good and bad ends that the report states or implies
+    "range_text": 0.5,  # BM25 of all its changed lines in a narrow stated range, over the highest
 }
-"""Weights of the features that need no patch; they choose the candidates whose patches are read."""
+"""Weights of the features that need no patch of a file.
+
+They choose the candidates whose patches of files are read."""
 WEIGHTS: Final = HISTORY_WEIGHTS | {
     "cosmetic": -0.5,  # its subject promises a change without effect
     "wrote_function": 2.4,  # ln of the share of the likely functions' lines that it last wrote
@@ -60,7 +63,7 @@ class TouchingCommit(NamedTuple):
     """Its number in the history."""
     commit: str
     positions: list[int]
-    """Places of these files in the answer, best first."""
+    """Places of these files in the answer, best first; none if only its text is known."""
     size: float
     """Number of source files that it touched."""
     similarity: float
@@ -75,7 +78,8 @@ def history_features(
     newer = [0] * len(shares)
     for place in range(len(touching) - 1, -1, -1):
         positions = touching[place].positions
-        order[place] = 1 / (1 + newer[positions[0]])
+        if positions:
+            order[place] = 1 / (1 + newer[positions[0]])
         for position in positions:
             newer[position] += 1
     times = np.array([item.at for item in touching])
@@ -122,7 +126,7 @@ def patch_features(
     return {
         "cosmetic": np.array(cosmetic, dtype=np.float64),
         **_line_features(patches, files, formatting),
-        "text": _text_feature(patches, terms),
+        "text": _log_share(scale_by_largest(score_changes(patches, terms))),
     }
 
 
@@ -155,10 +159,16 @@ def _line_features(
     }
 
 
-def _text_feature(
-    patches: Mapping[str, Sequence[FilePatch]], terms: Mapping[str, float]
+def score_changes(
+    patches: Mapping[str, Sequence[FilePatch]],
+    terms: Mapping[str, float],
+    *,
+    by_rarity: bool = False,
 ) -> FloatArray:
-    """Return BM25 of the changed lines of commits, over the highest; a term counts once a line."""
+    """Return (C,) BM25 of the changed lines of commits; a term counts once a line.
+
+    ``by_rarity`` multiplies the weight of a term by its IDF among these commits.
+    """
     lines: list[str] = []
     owners: list[int] = []
     for number, of_commit in enumerate(patches.values()):
@@ -171,5 +181,8 @@ def _text_feature(
     np.add.at(frequency, owners, contained_terms(lines, terms))
     lengths = np.bincount(np.array(owners, dtype=np.int64), minlength=len(patches))
     norm = length_norm(lengths.astype(np.float64), max(float(lengths.mean()), 1.0), K1, B)
-    scores = saturate_tf(frequency, norm[:, None], K1) @ np.array([*terms.values()])
-    return _log_share(scale_by_largest(scores))
+    gains = np.array([*terms.values()])
+    if by_rarity:
+        gains = gains * idf(len(patches), (frequency > 0).sum(axis=0))
+    scores: FloatArray = saturate_tf(frequency, norm[:, None], K1) @ gains
+    return scores

@@ -36,6 +36,7 @@ class FileLines:
     share: float
     """How likely the file is; the shares of all files sum to 1."""
     functions: tuple[Function, ...]
+    text: str
     positions_by_text: dict[str, list[int]]
     """Text of a line without white space -> its positions, of lines that say something."""
     ranks: LongArray
@@ -68,6 +69,7 @@ class FileLines:
             position,
             share,
             hit.functions,
+            text,
             dict(positions_by_text),
             ranks,
             telling,
