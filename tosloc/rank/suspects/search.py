@@ -22,6 +22,7 @@ from tosloc.rank.features.named_history import BlamedCommit, NamedHistory
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.suspects.candidates import Candidates, collect_candidates
 from tosloc.rank.suspects.descriptions import describe_suspect
+from tosloc.rank.suspects.sweeps import find_unfinished_sweep
 from tosloc.retrieval.history import find_first_release, list_brought
 from tosloc.retrieval.texts import top_k
 
@@ -66,6 +67,7 @@ def find_suspects(
     found = [describe_suspect(candidates, place, reasons, lookups) for place in best]
     changes = [*_blamed_elsewhere(repository, context, candidates.commits, lookups), *found][:most]
     changes = _add_origins(repository, context, changes, lookups)
+    changes = _add_sweeps(repository, context, changes, [file.path for file in candidates.files])
     bounds = context.named_history.bounds
     notes = list(bounds.notes)
     touching = zip(candidates.commits, candidates.positions, strict=True)
@@ -120,6 +122,25 @@ def _add_origins(
                 pull_request=own_pull_request(info.message),
             )
         )
+    return complete
+
+
+def _add_sweeps(
+    repository: Repository,
+    context: QueryContext,
+    changes: Sequence[SuspectChange],
+    paths: Sequence[str],
+) -> list[SuspectChange]:
+    """Return changes with a further reason for those that replaced a name, but not everywhere.
+
+    The old name is looked for in the files that they changed, and in those with one of ``paths``.
+    """
+    version = context.version.text.snapshot.commit
+    complete = []
+    for change in changes:
+        sweep = find_unfinished_sweep(repository, version, change.commit, paths)
+        reasons = change.reasons if sweep is None else (*change.reasons, str(sweep))
+        complete.append(replace(change, reasons=reasons))
     return complete
 
 

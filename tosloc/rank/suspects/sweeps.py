@@ -1,0 +1,121 @@
+"""Unfinished sweeps: a commit that replaced a name in many lines, but not everywhere.
+
+The lines that it missed are often the fault, or the other places to fix.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from tosloc.core.errors import RepositoryError
+from tosloc.git.patches import Hunk, read_patches
+from tosloc.git.repository import Repository
+
+MIN_LINES: Final = 5
+"""Fewest lines in which a sweep replaced a name."""
+MAX_MISSED: Final = 5
+"""Most lines that a sweep missed; code that has more of them was not swept on purpose."""
+MAX_TOKENS: Final = 3
+"""Most neighbouring tokens that are replaced."""
+MAX_LINE_CHARACTERS: Final = 300
+"""Characters of a line that are compared; longer ones are left out."""
+MAX_FILES: Final = 100
+"""Most changed files in which missed lines are looked for."""
+MAX_BYTES: Final = 1_000_000
+"""Bytes of a commit's patch that are read."""
+_TOKEN: Final = re.compile(r"\w+|[^\w\s]")
+_NAME: Final = re.compile(r"[^\W\d]\w{2}")
+"""The beginning of a name of three letters or more."""
+_MATCH: Final = re.compile(rb"[^:\0]+:(?P<path>[^\0]+)\0(?P<line>\d+)[:\0]")
+"""A line of ``git grep -z -n`` in a commit."""
+
+
+class Sweep(NamedTuple):
+    """A replacement that a commit made in many lines, and those that still have the old name."""
+
+    before: str
+    after: str
+    lines: int
+    """Number of lines in which it was replaced."""
+    missed: tuple[tuple[str, int], ...]
+    """Path and number of each line of the searched version that has the old name."""
+
+    def __str__(self) -> str:
+        """Return the sweep in words."""
+        places = ", ".join(f"{path}:{line}" for path, line in self.missed)
+        replaced = f"replaced `{self.before}` by `{self.after}` in {self.lines} lines"
+        return f"{replaced}, but not in {places}"
+
+
+def find_unfinished_sweep(
+    repository: Repository, version: str, commit: str, paths: Collection[str]
+) -> Sweep | None:
+    """Return the replacement that a commit did not finish; None if it made or left no such one.
+
+    What it missed is looked for in the files that it changed and in those with one of ``paths``.
+    """
+    patches = read_patches(repository, [commit], most_bytes=MAX_BYTES).files
+    counts: Counter[tuple[str, str]] = Counter()
+    for patch in patches:
+        for hunk in patch.hunks:
+            counts.update(_replacements(hunk))
+    for (before, after), lines in counts.most_common(1):
+        if lines < MIN_LINES or set(before.split()) <= set(after.split()):
+            return None
+        changed = [patch.path for patch in patches[:MAX_FILES]]
+        missed = _find_lines(repository, version, before, [*dict.fromkeys([*changed, *paths])])
+        if 0 < len(missed) <= min(MAX_MISSED, lines // 2):
+            return Sweep(before, after, lines, tuple(missed))
+    return None
+
+
+def _replacements(hunk: Hunk) -> Iterator[tuple[str, str]]:
+    """Yield what is replaced in each line of a hunk of which nothing else changes."""
+    removed: list[str] = []
+    added: list[str] = []
+    for line in (*hunk.lines, " "):
+        if line.startswith("-") and not added:
+            removed.append(line[1:])
+        elif line.startswith("+"):
+            added.append(line[1:])
+        else:
+            if len(removed) == len(added):
+                for old, new in zip(removed, added, strict=True):
+                    yield from _replacement(old, new)
+            removed = [line[1:]] if line.startswith("-") else []
+            added = []
+
+
+def _replacement(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """Yield the neighbouring tokens that a line has in place of others, if nothing else changes."""
+    if len(old) > MAX_LINE_CHARACTERS or len(new) > MAX_LINE_CHARACTERS:
+        return
+    before = _TOKEN.findall(old)
+    after = _TOKEN.findall(new)
+    while before and after and before[0] == after[0]:
+        del before[0], after[0]
+    while before and after and before[-1] == after[-1]:
+        del before[-1], after[-1]
+    is_short = 0 < len(before) <= MAX_TOKENS and 0 < len(after) <= MAX_TOKENS
+    if is_short and all(map(_NAME.match, (before[0], after[0]))):
+        yield " ".join(before), " ".join(after)
+
+
+def _find_lines(
+    repository: Repository, version: str, name: str, paths: Sequence[str]
+) -> list[tuple[str, int]]:
+    """Return the lines of a version's files that have a name, at most one more than are shown."""
+    command = ["grep", "-z", "-n", "-w", "-F", "-I", "-e", name, version, "--", *paths]
+    lines: list[tuple[str, int]] = []
+    # git grep ends with 1 if there is no such line
+    with suppress(RepositoryError), repository.git.stream(command) as output:
+        for row in output:
+            match = _MATCH.match(row)
+            if match and len(lines) <= MAX_MISSED:
+                path = match["path"].decode("utf-8", "surrogateescape")
+                lines.append((path, int(match["line"])))
+    return lines
