@@ -12,7 +12,6 @@ from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
-from tosloc.rank.suspects import TEMPERATURE
 
 EVEN_SHARE: Final = 0.2
 """Part of the weight that all commits of a range share evenly, because a suspect may be wrong."""
@@ -21,18 +20,18 @@ EVEN_SHARE: Final = 0.2
 def score_suspects(
     localizer: Localizer, report: BugReport, commit: str, progress: Progress = ignore_progress
 ) -> dict[str, float]:
-    """Return the score of each commit that may have introduced the fault of a report.
+    """Return the log odds of each commit that may have introduced the fault of a report.
 
     Raises as ``Localizer.find_suspects`` does.
     """
     candidates = localizer.find_suspects(Question(report, commit=commit), progress)
-    return dict(zip(candidates.commits, candidates.scores().tolist(), strict=True))
+    return dict(zip(candidates.commits, candidates.log_odds().tolist(), strict=True))
 
 
 def weigh_commits(commits: Sequence[str], scores: Mapping[str, float]) -> FloatArray:
     """Return (D,) the probability that each commit introduced the fault, summing to 1.
 
-    It is the softmax of the scores of the suspects among the commits, and an even share of each
+    It is the softmax of the log odds of the suspects among the commits, and an even share of each
     commit. Without a suspect all commits are equal.
     """
     values = np.array([scores.get(commit, -np.inf) for commit in commits])
@@ -40,6 +39,6 @@ def weigh_commits(commits: Sequence[str], scores: Mapping[str, float]) -> FloatA
     highest = values.max()
     if highest == -np.inf:
         return even
-    odds = np.exp((values - highest) / TEMPERATURE)
+    odds = np.exp(values - highest)
     result: FloatArray = (1 - EVEN_SHARE) * odds / odds.sum() + EVEN_SHARE * even
     return result

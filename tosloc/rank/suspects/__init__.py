@@ -1,11 +1,6 @@
 """Past changes that may have introduced the fault of a report."""
 
-from tosloc.rank.suspects.candidates import (
-    MAX_FILES,
-    TEMPERATURE,
-    Candidates,
-    collect_candidates,
-)
+from tosloc.rank.suspects.candidates import MAX_FILES, Candidates, collect_candidates
 from tosloc.rank.suspects.features import FEATURES, WEIGHTS
 from tosloc.rank.suspects.line_history import is_comment
 from tosloc.rank.suspects.search import SuspectSearch, describe_statements, find_suspects
@@ -13,7 +8,6 @@ from tosloc.rank.suspects.search import SuspectSearch, describe_statements, find
 __all__ = [
     "FEATURES",
     "MAX_FILES",
-    "TEMPERATURE",
     "WEIGHTS",
     "Candidates",
     "SuspectSearch",

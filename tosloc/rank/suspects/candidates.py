@@ -83,10 +83,14 @@ class Candidates:
         scores: FloatArray = self.features @ vector
         return scores
 
+    def log_odds(self) -> FloatArray:
+        """Return (C,) the scores as logarithms of how likely each is, up to a constant."""
+        return self.scores() / TEMPERATURE
+
     def likelihoods(self) -> FloatArray:
-        """Return (C,) the softmax of the scores, over ``TEMPERATURE``."""
-        scores = self.scores()
-        odds: FloatArray = np.exp((scores - scores.max(initial=0.0)) / TEMPERATURE)
+        """Return (C,) how likely each candidate is among all: the softmax of the log odds."""
+        log_odds = self.log_odds()
+        odds: FloatArray = np.exp(log_odds - log_odds.max(initial=0.0))
         odds /= odds.sum()
         return odds
 
