@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 PYTHON = (sys.executable, "-P", "-m")
-MAX_BYTES = 250e6
+MAX_BYTES = 330e6
 EXTRAS_ONLY = set(
     "torch transformers accelerate gensim scikit-learn bm25s matplotlib jinja2 starlette uvicorn "
     "mcp dask distributed lizard httpx2".split()

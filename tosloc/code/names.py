@@ -33,9 +33,16 @@ RESERVED: Final = frozenset(
 _BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
 _RECEIVER = re.compile(r"(?<!\w)(\w+)\s*+(?:\[[^\[\]]*+\]\s*+)?,?\s*+\)$")
 _NAMED_BY_A_CHILD: Final = frozenset(
-    {"property_declaration", "variable_declaration", "assignment_statement"}
+    "property_declaration variable_declaration assignment_statement function_definition"
+    " macro_definition struct_definition abstract_definition assignment".split()
 )
-"""Nodes without a field for their name: of Kotlin, Zig and Lua."""
+"""Nodes without a field for their name: of Kotlin, Zig, Lua and Julia."""
+_AROUND_A_NAME: Final = frozenset(
+    "variable_declaration variable_list signature where_expression call_expression"
+    " typed_expression type_head binary_expression parametrized_type_expression".split()
+)
+"""Nodes whose first child is, or contains, the name of a definition."""
+_NAMES: Final = frozenset({"identifier", "field_expression", "dot_index_expression", "operator"})
 _MAX_NAME: Final = 200
 _MAX_DECLARATORS: Final = 16
 
@@ -49,15 +56,31 @@ def definition_name(source: bytes, node: tree_sitter.Node) -> str:
         return "" if operator is None else f"operator {_text(source, operator)}"
     if node.type == "block":
         return _block_name(source, node)
+    if node.type == "call":
+        return _defined_by_call(source, node)
     name_node = _name_node(node)
     if name_node is None:
         return ""
     if name_node.type == "operator_cast":  # to a type
         return f"operator {_text(source, name_node.child_by_field_name('type') or name_node)}"
-    name = dotted_name(_text(source, name_node))
+    written = _text(source, name_node)
+    if name_node.type == "method_index_expression":
+        written = written.replace(":", ".")
+    name = dotted_name(written)
     receiver = node.child_by_field_name("receiver")
     owner = None if receiver is None else _RECEIVER.search(_text(source, receiver))
     return name if owner is None else f"{owner[1]}.{name}"
+
+
+def _defined_by_call(source: bytes, node: tree_sitter.Node) -> str:
+    """Return the name that a call of Elixir defines: ``def draw(x) when x > 1``."""
+    arguments = next((child for child in node.named_children if child.type == "arguments"), None)
+    defined = None if arguments is None else next(iter(arguments.named_children), None)
+    if defined is not None and defined.type == "binary_operator":
+        defined = defined.child_by_field_name("left")
+    if defined is not None and defined.type == "call":
+        defined = defined.child_by_field_name("target")
+    return "" if defined is None else _text(source, defined)
 
 
 def _block_name(source: bytes, node: tree_sitter.Node) -> str:
@@ -117,14 +140,16 @@ def _name_node(node: tree_sitter.Node) -> tree_sitter.Node | None:
 
 
 def _named_child(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """Return the first identifier below a node, without the modifiers before it."""
-    for child in node.named_children:
-        if child.type == "identifier":
-            return child
-        if child.type == "variable_declaration":
-            return _named_child(child)
-        if child.type == "variable_list":
-            return next(iter(child.named_children), None)
+    """Return the first name below a node, without the modifiers before it."""
+    for _ in range(_MAX_DECLARATORS):
+        for child in node.named_children:
+            if child.type in _NAMES:
+                return child
+            if child.type in _AROUND_A_NAME:
+                node = child
+                break
+        else:
+            return None
     return None
 
 
