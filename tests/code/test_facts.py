@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tosloc.code.facts import analyse, split_component
-from tosloc.code.languages import FIELDS, analyser_version, with_grammar_release
+from tosloc.code.languages import FIELDS, SOURCE_SUFFIXES, analyser_version, with_grammar_release
+from tosloc.core.config import Config
 
 SHOP = """/*
  * Licensed to nobody in particular.
@@ -209,6 +210,10 @@ def test_declared_names_of_each_language(suffix, sample):
 def test_version_of_facts_names_lizard_only_if_it_was_used():
     assert "lizard" not in with_grammar_release("java", analyser_version())
     assert "lizard" in with_grammar_release("java", analyser_version(lizard=True))
+
+
+def test_settings_can_name_every_source_suffix():
+    Config.of({"data": {"suffixes": sorted(SOURCE_SUFFIXES)}}, "my.toml")
 
 
 def test_version_of_facts_depends_on_the_grammar_alone():

@@ -96,6 +96,16 @@ def test_functions_in_properties_of_kotlin_have_the_name_of_the_property():
     assert outline(text, ".kt") == ["A c1-4", "A.onClick m2-2", "A.Named c3-3"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["fun s() { open = true }", "context(log: Logger)", "val x: Int\n    field = 3", "set = 3"],
+)
+def test_functions_below_a_line_that_a_grammar_does_not_know_are_listed(line):
+    text = f"class A {{\n  fun before() {{}}\n  {line}\n  fun after() {{}}\n}}\nfun last() {{}}\n"
+    names = [definition.split()[0] for definition in outline(text, ".kt")]
+    assert {"A", "A.before", "A.after", "last"} <= set(names)
+
+
 def test_tests_of_rust_inside_a_source_file_are_no_functions():
     inner = "mod tests {\n    #[test]\n    fn grows() { grow() }\n    fn size() {}\n}\n"
     text = f"fn grow() {{}}\n#[cfg(test)]\n{inner}"

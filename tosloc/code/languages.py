@@ -14,9 +14,9 @@ FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
 
 The first three are the whole text. The others are declared names, which are also in ``code``.
 """
-FACTS_VERSION: Final = 8
+FACTS_VERSION: Final = 9
 """Raise it whenever tosloc.code.facts computes something else, or a text gets another class."""
-FUNCTIONS_VERSION: Final = "functions5"
+FUNCTIONS_VERSION: Final = "functions6"
 """Raise it whenever tosloc.code.functions computes something else."""
 
 
@@ -51,7 +51,7 @@ _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
     ("java", "java", "c", "tree_sitter_java"),
     ("python", "py pyi pyw", "hash", "tree_sitter_python"),
     ("notebook", "ipynb", "hash", "tree_sitter_python", ".py"),
-    ("starlark", "bzl star Tiltfile", "hash", "tree_sitter_python", ".py"),
+    ("starlark", "bzl star", "hash", "tree_sitter_python", ".py"),
     ("hcl", "tf tofu hcl tfvars", "hcl", "tree_sitter_hcl"),
     ("javascript", "js mjs cjs", "c", "tree_sitter_javascript"),
     ("jsx", "jsx", "c", "tree_sitter_javascript"),
@@ -68,12 +68,12 @@ _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
     ("tsx", "tsx", "c", "tree_sitter_typescript language_tsx"),
     ("kotlin", "kt kts", "c", "tree_sitter_kotlin"),
     ("scala", "scala sc", "c", "tree_sitter_scala"),
-    ("groovy", "groovy gradle Jenkinsfile", "c", "", ".java"),
+    ("groovy", "groovy gradle", "c", "", ".java"),
     ("swift", "swift", "c", "tree_sitter_swift"),
     ("rust", "rs", "c", "tree_sitter_rust"),
     ("objc", "m mm", "c"),
     ("php", "php phtml", "c", "tree_sitter_php language_php"),
-    ("ruby", "rb rake Rakefile Vagrantfile", "hash", "tree_sitter_ruby"),
+    ("ruby", "rb rake", "hash", "tree_sitter_ruby"),
     ("perl", "pl pm t", "hash"),
     ("lua", "lua", "dash", "tree_sitter_lua"),
     ("r", "r", "hash"),
@@ -120,7 +120,8 @@ _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
     ("markup", "xml xsd xsl xslt html htm xhtml svg tld wsdl md", "markup", "", None),
     (
         "build",
-        "Makefile CMakeLists.txt Meson.build Dockerfile dockerfile Containerfile Gemfile bazel",
+        "Makefile CMakeLists.txt Meson.build Dockerfile dockerfile Containerfile Gemfile Rakefile"
+        " Vagrantfile Jenkinsfile bazel",
         "hash",
         "",
         None,
@@ -155,7 +156,7 @@ OTHER_KINDS: Final = {
         "XML": ".xml .xsd .xsl .xslt .tld .wsdl",
         "settings": ".properties .ini .cfg .conf .toml",
         "build scripts": "makefile dockerfile .dockerfile containerfile cmakelists.txt meson.build"
-        " gemfile .bazel",
+        " gemfile rakefile vagrantfile jenkinsfile .bazel",
         "JSON": ".json",
     }.items()
 }

@@ -33,6 +33,8 @@ With more it is no program, and a query over them takes quadratic time.
 _MAX_DEPTHS: Final = 1_000_000_000
 """Sum of the depths of all nodes of a tree. In each node a query looks at all that the nodes
 around it wait for. Two million bytes of a program have 40 million."""
+_MAX_REPAIRS: Final = 5
+"""Lines of a text that are blanked because a parser skips what follows them."""
 _STRIDE: Final = 256
 """Number of nodes of which one has its depth looked at."""
 _READ_BYTES: Final = 4096
@@ -70,7 +72,7 @@ def find_captures(source: bytes, grammar: str, wanted: tuple[str, ...]) -> Captu
     Return None if there is no tree, or one with errors in which no declaration was recovered
     although declarations are wanted.
     """
-    root = syntax_tree(source, grammar)
+    root, source = _repaired_tree(source, grammar)
     if root is None:
         return None
     try:
@@ -80,6 +82,47 @@ def find_captures(source: bytes, grammar: str, wanted: tuple[str, ...]) -> Captu
     if "method" in wanted and root.has_error and not (nodes.get("type") or nodes.get("method")):
         return None
     return {capture: _node_spans(source, capture, nodes[capture]) for capture in nodes}
+
+
+def _repaired_tree(source: bytes, grammar: str) -> tuple[tree_sitter.Node | None, bytes]:
+    """Return the root of a text's syntax tree, and the text that was parsed.
+
+    At a line that a grammar does not know, a parser may skip the rest of the text. The line is then
+    blanked, a few times at most, so that the functions below it are found.
+    """
+    root = syntax_tree(source, grammar)
+    for _ in range(_MAX_REPAIRS):
+        if root is None:
+            break
+        place = _skipped_from(source, root)
+        if place < 0:
+            break
+        start = source.rfind(b"\n", 0, place) + 1
+        end = source.find(b"\n", place)
+        repaired_source = source[:start] + b" " * (end - start) + source[end:]
+        repaired = syntax_tree(repaired_source, grammar)
+        if repaired is None or 0 <= _skipped_from(repaired_source, repaired) <= place:
+            break
+        root = repaired
+        source = repaired_source
+    return root, source
+
+
+def _skipped_from(source: bytes, root: tree_sitter.Node) -> int:
+    """Return the place of the last token before lines that a parser skipped; -1 if it skipped none.
+
+    They belong to an error at the top of the tree, and to no token in it.
+    """
+    errors = [root] if root.type == "ERROR" else root.children
+    for error in errors:
+        if error.type != "ERROR":
+            continue
+        last = error
+        while last.child_count:
+            last = last.children[-1]
+        if source.count(b"\n", last.end_byte, error.end_byte) > 1:
+            return last.start_byte
+    return -1
 
 
 def syntax_tree(source: bytes, grammar: str) -> tree_sitter.Node | None:
