@@ -148,19 +148,42 @@ def test_an_unknown_file_is_an_error_with_a_suggestion(shop):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"report": None}, "report\n  Input should be a valid string"),
-        ({"top": 0}, "top\n  Input should be greater than or equal to 1"),
-        ({"repo": "/"}, "repo\n  Extra inputs are not permitted"),
+        ({"report": None}, "`report` must be text of at most 2,000,000 characters"),
+        ({"top": 0}, "`top` must be a whole number from 1 to 50"),
+        ({"budget": 100}, "`budget` must be a whole number from 300 to 20,000"),
+        ({"tests": "maybe"}, "`tests` must be true or false"),
+        ({"suspects": []}, "`suspects` must be true or false"),
+        ({"paths": [1]}, "`paths` must be a list of texts, at most 100"),
+        ({"repo": "/"}, "unknown argument 'repo', did you mean 'report'?"),
+        ({"topk": 3, "budget": 1}, "; unknown argument 'topk', did you mean 'top'?"),
+        ({"limit": 3}, "unknown argument 'limit'; choose from report, repository, commit, paths,"),
+        ({"report": "x" * 2_000_001}, "`report` must be text of at most 2,000,000 characters"),
+    ],
+)
+def test_wrong_arguments_are_described_in_our_words(shop, arguments, message):
+    text = error_text(arguments, roots=[shop])
+    assert message in text
+    assert len(text.splitlines()) == 1
+    assert len(text) < 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
         ({"commit": "--output=x"}, "--output=x"),
         ({"paths": ["*.rs"]}, "`paths`: '*.rs' matches none of the 3 source files"),
-        ({"report": "x" * 2_000_001}, "report\n  String should have at most 2000000 characters"),
     ],
-    ids=["no report", "top 0", "unknown argument", "option as commit", "no match", "too long"],
+    ids=["option as commit", "no match"],
 )
-def test_wrong_arguments_are_described_in_few_words(shop, arguments, message):
+def test_arguments_that_fit_nothing_are_described_in_few_words(shop, arguments, message):
     text = error_text(arguments, roots=[shop])
     assert message in text
     assert len(text) < 400
+
+
+def test_a_missing_argument_is_named():
+    result = call("explain_file", {"path": "a.py"})
+    assert text_of(result).startswith("`report` is missing; it must be text of at most")
 
 
 @pytest.mark.parametrize("server_has_roots", [False, True])

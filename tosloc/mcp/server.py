@@ -25,8 +25,14 @@ from mcp.server.mcpserver import Context, ListRoots, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.stdio import stdio_server
-from mcp_types import CallToolResult, ListRootsResult, TextContent, ToolAnnotations
-from pydantic import Field
+from mcp_types import (
+    CallToolResult,
+    InputRequiredResult,
+    ListRootsResult,
+    TextContent,
+    ToolAnnotations,
+)
+from pydantic import Field, ValidationError
 
 import tosloc
 from tosloc.core.errors import RepositoryError, ToslocError, user_sentence
@@ -36,6 +42,7 @@ from tosloc.git import discovery
 from tosloc.localize.question import Question
 from tosloc.localize.session import Session
 from tosloc.mcp.answers import ToolAnswer, answer_call
+from tosloc.mcp.arguments import describe_invalid
 
 MAX_REPORT_CHARACTERS: Final = 2_000_000
 """Characters of a report. Log files of this size do not help to find a bug."""
@@ -275,7 +282,23 @@ def _open_client_lines() -> _ClientLines:
 
 
 class _Server(MCPServer[Settings]):
-    """The SDK's server, which reads repaired lines."""
+    """The SDK's server, which reads repaired lines and describes wrong arguments in our words."""
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        context: Context[Settings, Any] | None = None,
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool as the SDK does. Raises ToolError, for wrong arguments with our sentence."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            cause = error.__cause__
+            if not isinstance(cause, ValidationError):
+                raise
+            [schema] = [tool.input_schema for tool in await self.list_tools() if tool.name == name]
+            raise ToolError(describe_invalid(cause, schema)) from cause
 
     async def run_stdio_async(self) -> None:
         """Serve the client at standard input and output until it closes them."""

@@ -1,0 +1,56 @@
+"""What is wrong with the arguments of a tool's call, in the words of the tool's own schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from tosloc.core.config import did_you_mean
+from tosloc.core.io import escape_unprintable, truncate_text
+
+_KINDS: Final = {
+    "string": "text",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "array": "a list of texts",
+}
+"""Type of an argument in a JSON Schema -> what it is in words."""
+_MAX_NAME_CHARACTERS: Final = 100
+
+
+def describe_invalid(error: ValidationError, schema: Mapping[str, Any]) -> str:
+    """Return in one line what is wrong with arguments that a tool's JSON Schema refuses."""
+    properties = schema["properties"]
+    problems = {}
+    for item in error.errors(include_url=False, include_input=False, include_context=False):
+        name = str(item["loc"][0])
+        if name not in properties:
+            shown_name = truncate_text(escape_unprintable(name), _MAX_NAME_CHARACTERS)
+            problems[name] = f"unknown argument {shown_name!r}{did_you_mean(name, [*properties])}"
+        elif item["type"] == "missing":
+            problems[name] = f"`{name}` is missing; it must be {expected(properties[name])}"
+        else:
+            problems[name] = f"`{name}` must be {expected(properties[name])}"
+    return "; ".join(problems.values())
+
+
+def expected(argument: Mapping[str, Any]) -> str:
+    """Return in words which values the JSON Schema of an argument allows.
+
+    >>> expected({"type": "integer", "minimum": 300, "maximum": 20000})
+    'a whole number from 300 to 20,000'
+    >>> expected({"anyOf": [{"type": "string", "maxLength": 1000}, {"type": "null"}]})
+    'text of at most 1,000 characters'
+    """
+    # The first alternative is the value; the other one says that it may be left out.
+    value = argument.get("anyOf", [argument])[0]
+    words: str = _KINDS[value["type"]]
+    if "minimum" in value:
+        words += f" from {value['minimum']:,} to {value['maximum']:,}"
+    if "maxLength" in value:
+        words += f" of at most {value['maxLength']:,} characters"
+    if "maxItems" in value:
+        words += f", at most {value['maxItems']:,}"
+    return words
