@@ -1,5 +1,6 @@
 """``tosloc mcp install``: entries in configuration files of coding agents, and all else kept."""
 
+import io
 import json
 import stat
 import tomllib
@@ -278,3 +279,24 @@ def test_a_command_of_the_agent_is_printed_if_it_has_one(name):
     agent = AGENTS[name]
     words = " ".join([agent.command, "tosloc", *agent.arguments()])
     assert f"\n  {words}\n" in describe(agent, PROGRAM)
+
+
+class Terminal(io.StringIO):
+    """A standard input that a person types into."""
+
+    def isatty(self):
+        """Return True."""
+        return True
+
+
+@pytest.mark.parametrize(("stdin", "is_described"), [(Terminal, True), (io.StringIO, False)])
+def test_a_server_in_a_terminal_says_how_to_set_up_an_agent(
+    monkeypatch, capsys, stdin, is_described
+):
+    monkeypatch.setattr("sys.stdin", stdin())
+    monkeypatch.setattr("tosloc.mcp.server.run_server", lambda *_, **options: None)
+    monkeypatch.setattr("tosloc.cli.serve.end_at_signals", lambda: None)
+    assert main(["mcp"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert ("set up an agent with: tosloc mcp install" in captured.err) is is_described

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -49,6 +50,12 @@ def serve(
     serve_repository(repo, port, checkpoint, commit or "", editor)
 
 
+IN_TERMINAL: Final = (
+    "this is a server for coding agents, which start it and speak to it in JSON",
+    "set up an agent with: tosloc mcp install; ask a question yourself with: tosloc localize",
+    "waiting for an agent; press Ctrl-C to stop",
+)
+"""What a person reads who starts the server in a terminal."""
 mcp_app = typer.Typer(cls=FullHelpGroup, rich_markup_mode=None, invoke_without_command=True)
 
 
@@ -87,6 +94,8 @@ def mcp(
     if checkpoint is not None:
         # A damaged checkpoint is an error now, and not when the first question is asked.
         Localizer.load(checkpoint)
+    if sys.stdin.isatty():
+        print_notes(IN_TERMINAL)
     # The loop waits for standard input, which an exception of a signal's handler cannot interrupt.
     end_at_signals()
     run_server(root or (), checkpoint, structured=not text_only)
