@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from inspect import signature
 
 import pytest
 
@@ -23,6 +24,7 @@ from tosloc.localize.answer import Answer, SearchScope, Weights
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
 from tosloc.mcp.answers import MAX_SOURCE_LINES, ToolAnswer, answer_call, source_lines
+from tosloc.mcp.server import explain_file, localize_bug
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 REPORT = BugReport("1", "a", "b", None)
@@ -163,6 +165,21 @@ def test_a_smaller_budget_drops_whole_diffs_the_first_one_last():
             assert len(kept.suspects) == 3
         numbers_of_diffs.add(len(diffs))
     assert numbers_of_diffs == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("tool", [localize_bug, explain_file])
+@pytest.mark.parametrize("render", [ToolAnswer.as_text, ToolAnswer.as_json])
+def test_the_default_budget_has_room_for_lines_and_one_diff(tool, render):
+    source = [f"{number}:         self.items.append(item_of_the_cart)" for number in range(10, 16)]
+    diff = ("+        for item in self.items_of_the_cart:",) * 6
+    suspects = tuple(replace(suspect, diff=diff) for suspect in SUSPECTS)
+    notes = ("the report has no date; it is asked as if it were opened now",)
+    answer = make_answer(10, 3, 60, notes=notes, suspects=suspects)
+    sources = {hit.path: source for hit in answer.hits[:3]}
+    budget = signature(tool).parameters["budget"].default
+    text = ToolAnswer.from_answer(answer, sources, 1).fit(budget, render)
+    assert text.count("self.items.append") >= 6
+    assert text.count("self.items_of_the_cart:") >= 6
 
 
 @pytest.mark.parametrize("budget", [300, 1500, 20_000])

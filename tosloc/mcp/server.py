@@ -155,7 +155,7 @@ async def localize_bug(  # noqa: PLR0913  # the arguments of the tool
             " worked before."
         ),
     ] = None,
-    budget: Budget = 1_500,
+    budget: Budget = 3_000,
 ) -> Result:
     """Rank the source files most likely to need a change for a bug report.
 
@@ -185,7 +185,7 @@ async def explain_file(
     ],
     repository: RepositoryPath = None,
     commit: Revision = None,
-    budget: Budget = 1_500,
+    budget: Budget = 3_000,
 ) -> Result:
     """Explain the rank of a file for a bug report: reasons, earlier fixes, likeliest functions."""
     question = Question.about_file(report, path, commit=commit)
