@@ -1,4 +1,4 @@
-"""Check that a version can be released: its number, its section of the changelog, the addresses.
+"""Check that a version can be released: its number, changelog, citation and addresses.
 
     python scripts/check_release.py v0.1.0
 
@@ -36,6 +36,11 @@ def find_problems(root: Path, tag: str, paths: list[str]) -> list[str]:
     heading = rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$"
     if not re.search(heading, changelog, re.M):
         problems.append(f"CHANGELOG.md: there is no section ## [{version}] - YYYY-MM-DD")
+    citation = (root / "CITATION.cff").read_text(encoding="utf-8")
+    if not re.search(rf"^version: {re.escape(version)}$", citation, re.M):
+        problems.append(f"CITATION.cff: there is no line version: {version}")
+    if not re.search(r"^date-released: \d{4}-\d\d-\d\d$", citation, re.M):
+        problems.append("CITATION.cff: there is no line date-released: YYYY-MM-DD")
     for path in paths:
         if path.startswith("changelog.d/") and path != "changelog.d/README.md":
             problems.append(f"{path}: is not in CHANGELOG.md; see {EXPLAINED_IN}")

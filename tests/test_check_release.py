@@ -12,6 +12,7 @@ from scripts.check_release import PLACEHOLDER, find_problems
 FILES = {
     "tosloc/__init__.py": '"""Rank."""\n\n__version__ = "1.2.0"\n',
     "CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-01-31\n",
+    "CITATION.cff": "cff-version: 1.2.0\nversion: 1.2.0\ndate-released: 2026-01-31\n",
     "README.md": "git clone https://github.com/ann/tosloc\n",
     "docs/releasing.md": f"Replace {PLACEHOLDER}.\n",
 }
@@ -44,6 +45,16 @@ def test_a_missing_section_of_the_changelog_is_a_problem(check):
     changelog = "# Changelog\n\n## [Unreleased]\n"
     problems = check(changes={"CHANGELOG.md": changelog})
     assert problems == ["CHANGELOG.md: there is no section ## [1.2.0] - YYYY-MM-DD"]
+
+
+def test_a_citation_of_another_version_is_a_problem(check):
+    problems = check(changes={"CITATION.cff": "version: 1.1.0\ndate-released: 2026-01-31\n"})
+    assert problems == ["CITATION.cff: there is no line version: 1.2.0"]
+
+
+def test_a_citation_without_the_day_of_the_release_is_a_problem(check):
+    problems = check(changes={"CITATION.cff": "version: 1.2.0\n"})
+    assert problems == ["CITATION.cff: there is no line date-released: YYYY-MM-DD"]
 
 
 def test_a_fragment_that_is_not_in_the_changelog_is_a_problem(check):
