@@ -119,7 +119,7 @@ FILES = {
     "docs/logo.png": b"\x89PNG checkout voucher",
     ".github/workflows/tests.yml": "jobs: {tests: {}}\n",
     "shop/templates/checkout.html": "<button class='voucher'>Redeem voucher</button> or an error\n",
-    "shop/static/site.css": "nav { colour: red }\n",
+    "shop/static/site.ini": "[nav]\ncolour = red\n",
     "tests/data/voucher.json": '{"checkout": "voucher redeem button"}\n',
     "shop/prices.json": '{"voucher": "redeem checkout button"}' + " " * MAX_OTHER_BYTES,
     **{f"locale/{number}/messages.properties": "title=Hello\n" for number in range(4)},
@@ -171,20 +171,20 @@ def test_a_file_that_only_the_form_names_is_no_other_file(committed_files):
 def localizer_of_changed_files(committed_files):
     """Yield a localizer that has answered before files changed in the work tree.
 
-    The template is removed, the style now contains its words, and a file is new.
+    The template is removed, the settings now contain its words, and a file is new.
     """
     folder = committed_files.path
     with Localizer.open(folder) as localizer:
         localizer.localize(WORDS)
         (folder / "shop/templates/checkout.html").unlink()
-        (folder / "shop/static/site.css").write_text(".voucher, .redeem, .checkout, .button {}\n")
+        (folder / "shop/static/site.ini").write_text("[voucher]\nredeem = checkout button\n")
         (folder / "new.toml").write_text("x = 1\n")
         yield localizer
 
 
 def test_other_files_are_those_of_the_work_tree(localizer_of_changed_files):
     answer = localizer_of_changed_files.localize(f"{WORDS}; new.toml is ignored")
-    assert [hit.path for hit in answer.others] == ["new.toml", "shop/static/site.css"]
+    assert [hit.path for hit in answer.others] == ["new.toml", "shop/static/site.ini"]
     assert answer.searched.uncommitted == 3
 
 
