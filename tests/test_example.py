@@ -91,7 +91,7 @@ def test_answers_in_readme_are_what_is_printed(repository):
 def test_answers_are_replaced_by_what_is_printed(repository):
     page = '```console\n$ tosloc localize "session cookie" --top 1\nan old answer\n```\nEnd\n'
     lines = refresh.with_answers(page, repository).splitlines()
-    assert lines[:3] == [*page.splitlines()[:2], "report: session cookie"]
+    assert lines[:3] == [*page.splitlines()[:2], "session cookie"]
     assert "an old answer" not in lines
     assert lines[-2:] == ["```", "End"]
 
@@ -175,8 +175,6 @@ def test_shipped_checkpoint_answers_without_a_repository(tmp_path):
     )
     assert result.returncode == 0
     lines = result.stdout.splitlines()
-    searched = (
-        "Searched 1,616 files of commit b430e29171 (2014-01-18); 426 test files hidden (--tests)"
-    )
+    searched = "1,616 files of b430e29171 (2014-01-18); 426 test files hidden (--tests)"
     assert lines[1] == searched
-    assert lines[2].endswith("java/org/apache/catalina/session/PersistentManagerBase.java")
+    assert lines[3].endswith("java/org/apache/catalina/session/PersistentManagerBase.java")

@@ -4,14 +4,12 @@ import errno
 import io
 import json
 import os
-import re
 import shlex
 import signal
 import subprocess
 import sys
 import threading
 from concurrent.futures.process import BrokenProcessPool
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -20,13 +18,9 @@ import pytest
 from tests.cli.test_judging import GOOD, rows, write_split
 from tests.waiting import wait_until
 from tosloc import __version__
-from tosloc.cli.answers import print_answer
 from tosloc.cli.guard import INTERRUPTED_SENTENCE, run_guarded
-from tosloc.core.answers import CodeLine, EarlierChange, Hit, Reason, SuspectChange
 from tosloc.core.errors import Interrupted, ToslocError
 from tosloc.core.progress import announce
-from tosloc.core.reports import BugReport
-from tosloc.localize.answer import Answer, SearchScope
 from tosloc.terminal import printing
 from tosloc.terminal.printing import MAX_LINE_WIDTH, make_console, progress_bars
 
@@ -170,124 +164,6 @@ def test_a_signal_in_a_process(program, code, err):
     assert process.returncode == code
     assert process.stdout == ""
     assert process.stderr == err
-
-
-def test_an_answer_has_whole_paths_and_no_control_characters(capsys):
-    path = f"java/org/{'deeply/nested/' * 9}StandardContext.java"
-    hits = (
-        Hit(1, path, 2.5, 0.9, reasons=(Reason("words", "start " * 20),)),
-        Hit(2, "caf\udce9/[bold]\x1b.java", 0.25, 0.1),
-    )
-    report = BugReport("bug", "Context\x1b does not start", "", None)
-    committed = datetime(2014, 1, 15, tzinfo=UTC)
-    print_answer(Answer("there", "c" * 40, committed, report, SearchScope(2, 1), hits))
-    assert capsys.readouterr().out.splitlines() == [
-        "bug: Context\\x1b does not start",
-        "Searched 2 files of commit cccccccccc (2014-01-15); 1 test file hidden (--tests)",
-        f"1   90%  {path}",
-        f"    {'start ' * 20}".rstrip(),
-        "2   10%  caf\\xe9/[bold]\\x1b.java",
-    ]
-
-
-def test_a_report_that_is_fixed_already_is_said_first(capsys):
-    committed = datetime(2014, 1, 15, tzinfo=UTC)
-    report = BugReport("12", "Carts are empty", "", None)
-    fix = EarlierChange(
-        "d" * 40, datetime(2013, 5, 6, tzinfo=UTC), "#12", "Fix #12\x1b", ("cart.py",)
-    )
-    print_answer(Answer("there", "c" * 40, committed, report, SearchScope(2), (), fixed_by=fix))
-    assert capsys.readouterr().out.splitlines()[:2] == [
-        "12: Carts are empty",
-        "Probably fixed already by dddddddddd (2013-05-06): Fix #12\\x1b",
-    ]
-
-
-def test_suspect_changes_are_printed_with_their_diff(capsys):
-    committed = datetime(2014, 1, 15, tzinfo=UTC)
-    report = BugReport("bug", "Carts used to work", "", None)
-    change = SuspectChange(
-        "d" * 40,
-        datetime(2013, 5, 6, tzinfo=UTC),
-        "Add\x1b a rebate.",
-        "shop/cart.py",
-        "Cart.total",
-        ("changed `Cart.total`", "newest change of cart.py"),
-        (" def total(self):", "-    return price", "+    return 0\x1b"),
-    )
-    answer = Answer("there", "c" * 40, committed, report, SearchScope(2), (), suspects=(change,))
-    print_answer(answer)
-    assert capsys.readouterr().out.splitlines()[2:] == [
-        "Suspect changes, most suspect first:",
-        "  dddddddddd (2013-05-06) Add\\x1b a rebate",
-        "    shop/cart.py: changed `Cart.total`, newest change of cart.py",
-        "     def total(self):",
-        "    -    return price",
-        "    +    return 0\\x1b",
-    ]
-
-
-def test_suspect_changes_are_printed_with_their_origin(capsys):
-    committed = datetime(2014, 1, 15, tzinfo=UTC)
-    report = BugReport("bug", "Carts used to work", "", None)
-    change = SuspectChange(
-        "d" * 40,
-        committed,
-        "Add a rebate",
-        "cart.py",
-        author="Ada\x1b",
-        release="v1.2",
-        pull_request="!7",
-        lines=((3, 3),),
-    )
-    print_answer(
-        Answer("there", "c" * 40, committed, report, SearchScope(2), (), suspects=(change,))
-    )
-    line = "    by Ada\\x1b, first in v1.2, merge request !7, line 3 still stands"
-    assert line in capsys.readouterr().out.splitlines()
-
-
-def test_leading_suspects_come_before_the_files(capsys):
-    committed = datetime(2014, 1, 15, tzinfo=UTC)
-    report = BugReport("bug", "Carts used to work", "", None)
-    change = SuspectChange("d" * 40, committed, "Add a rebate", "cart.py")
-    answer = Answer(
-        "there",
-        "c" * 40,
-        committed,
-        report,
-        SearchScope(2),
-        (Hit(1, "cart.py", 2.5, 0.9),),
-        suspects=(change,),
-        leads_with_suspects=True,
-    )
-    print_answer(answer)
-    out = capsys.readouterr().out
-    assert out.index("Add a rebate") < out.index("90%")
-    assert out.count("Add a rebate") == 1
-
-
-def test_tabs_of_code_are_printed_as_blanks(capsys):
-    committed = datetime(2014, 1, 15, tzinfo=UTC)
-    report = BugReport("bug", "Carts are empty", "", None)
-    hit = Hit(1, "cart.go", 2.5, 0.9, code=(CodeLine(7, "\treturn 0\t// none"),))
-    change = SuspectChange("d" * 40, committed, "Add a rebate", "cart.go", diff=("+\treturn 0",))
-    print_answer(
-        Answer("there", "c" * 40, committed, report, SearchScope(2), (hit,), suspects=(change,))
-    )
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[3] == "    7: return 0    // none"
-    assert lines[-1] == "    +   return 0"
-
-
-def test_headings_are_wrapped_on_a_terminal(capsys, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "40")
-    committed = datetime(2014, 1, 15, tzinfo=UTC)
-    report = BugReport("bug", "Carts are empty " * 5, "", None)
-    print_answer(Answer("there", "c" * 40, committed, report, SearchScope(620, 20, 11), ()))
-    lines = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out).splitlines()
-    assert max(map(len, lines)) <= 40
 
 
 @pytest.fixture

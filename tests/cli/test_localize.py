@@ -121,7 +121,7 @@ def test_the_repository_around_the_folder_is_searched(
 def test_before_the_first_commit_the_files_on_disk_are_searched(repository, tosloc):
     (repository.path / "parser.py").write_text(FILES["src/parser.py"])
     out, err = tosloc("localize", "bug.md", "--repo", repository.path)
-    assert out.splitlines()[1] == "Searched 1 file on disk; nothing is committed yet"
+    assert out.splitlines()[1] == "1 file on disk; nothing is committed yet"
     assert "nothing is committed yet: the files on disk are searched" in err
 
 
@@ -270,7 +270,7 @@ def test_note_for_people_says_why_a_report_has_no_answer(repository, tosloc, fai
     file, errors = failing_report
     errors[0] = ReportError("it is odd")
     out, err = tosloc("localize", file, "--repo", repository.path, code=2)
-    assert "third: The header is third" in out
+    assert "third  The header is third" in out
     assert "tosloc: second: it is odd" in err.splitlines()
 
 
@@ -285,7 +285,7 @@ RESULTS = """<testsuite>
 def test_a_failed_run_is_answered_by_its_first_failure_with_a_note(localize, folder):
     (folder / "results.xml").write_text(RESULTS)
     lines, notes = localize("results.xml")
-    assert lines[0] == "results: reads: header lost"
+    assert lines[0] == "results  reads: header lost"
     assert notes == [
         "tosloc: results.xml has 1 other failure; `tosloc localize --jsonl` answers each"
     ]
@@ -303,9 +303,9 @@ def test_jsonl_answers_each_failure(localize, folder):
 @pytest.mark.usefixtures("project")
 def test_each_answer_has_a_heading(localize, reports_of_all_kinds):
     lines, _ = localize(*reports_of_all_kinds[:2], "--top", "1")
-    assert "bug: Parser drops the header" in lines
-    assert "1: Pool 1" in lines
-    assert "2: Pool 2" in lines
+    assert "bug  Parser drops the header" in lines
+    assert "1  Pool 1" in lines
+    assert "2  Pool 2" in lines
 
 
 @pytest.mark.usefixtures("project")
@@ -383,7 +383,7 @@ def test_the_name_of_a_source_file_is_escaped_for_the_glob(fails, folder):
 def test_a_report_may_be_any_file_that_is_no_source_code(localize, project, folder, name):
     (folder / name).write_text(REPORT)
     out, _ = localize(name)
-    assert out[0] == "bug: Parser drops the header"
+    assert out[0] == "bug  Parser drops the header"
 
 
 @pytest.mark.parametrize("option", ["--json", "--open"])
@@ -449,15 +449,15 @@ def test_a_general_report_has_a_note_and_no_shares(project, localize):
         "tosloc: the report is too general for a confidence score; add an error message,"
         " an identifier or a file name"
     ]
-    assert re.match(r"1 +-  src/one\.py", out[2])
-    assert any(line.strip() == "Matching words: Banner" for line in out)
+    assert re.match(r"1 +-  src/one\.py", out[3])
+    assert out[4] == "           1  # the banner"
 
 
 @pytest.mark.usefixtures("project")
 def test_a_name_in_a_text_of_another_language_counts(localize):
     out, err = localize("Das Feld `header` fehlt nach dem Klick", "--no-background", "--top", "1")
     assert not any("too general" in line for line in err)
-    assert re.match(r"1 +\d+%  src/", out[2])
+    assert re.match(r"1 +\d+%  src/", out[3])
 
 
 # Folders
@@ -542,20 +542,19 @@ def test_a_past_fix_has_its_web_address_without_a_password(project, localize_jso
 @pytest.mark.usefixtures("project")
 def test_a_pipe_gets_plain_text(localize):
     lines, _ = localize("bug.md", "--top", "2")
-    assert lines[0] == "bug: Parser drops the header"
-    version = r"commit [0-9a-f]{10} \(\d{4}-\d\d-\d\d\)"
-    scope = rf"Searched 4 files of {version}; 1 test file hidden \(--tests\)"
+    assert lines[0] == "bug  Parser drops the header"
+    version = r"[0-9a-f]{10} \(\d{4}-\d\d-\d\d\)"
+    scope = rf"4 files of {version}; 1 test file hidden \(--tests\)"
     assert re.fullmatch(scope, lines[1])
-    assert re.fullmatch(r"1  +\d+%  src/parser\.py", lines[2])
+    assert re.fullmatch(r"1  +\d+%  src/parser\.py", lines[3])
     assert "\x1b" not in "".join(lines)
-    assert "\u2588" not in "".join(lines)
 
 
 @pytest.mark.usefixtures("project")
 def test_a_long_heading_is_cut_and_the_summary_is_not(folder, localize, localize_json):
     (folder / "long.md").write_text("parse_header " * 5_000)
     heading = localize("long.md")[0][0]
-    assert len(heading) == 240
+    assert len(heading) == 300
     assert heading.endswith("...")
     assert len(localize_json("long.md")["report"]["summary"]) == 64_999
 
@@ -713,7 +712,7 @@ def test_bars_are_gone_before_an_answer_is_printed(project, folder):
     command = [*LOCALIZE, str(folder / "bug.md"), "--top", "1"]
     cache = str(folder / "new")
     text = terminal_text(command, 100, project.path, subprocess.STDOUT, TOSLOC_CACHE=cache)
-    bars, answer = text.split("bug: Parser drops", 1)
+    bars, answer = text.split("bug  Parser drops", 1)
     assert "reading history" in bars
     assert "reading history" not in answer
     # The answer begins in a line that was wiped.
@@ -724,15 +723,15 @@ def test_bars_are_gone_before_an_answer_is_printed(project, folder):
 
 
 @pytest.mark.usefixtures("project")
-def test_lines_of_code_are_shown_below_the_reasons(localize):
+def test_lines_of_code_are_shown(localize):
     lines, _ = localize("bug.md")
-    assert any(re.fullmatch(r" +\d+: \S.*", line) for line in lines)
+    assert any(re.fullmatch(r" {11,}\d+  .*", line) for line in lines)
 
 
 @pytest.mark.usefixtures("project")
 def test_lines_of_code_can_be_left_out(localize):
     lines, _ = localize("bug.md", "--no-code")
-    assert not any(re.fullmatch(r" +\d+: \S.*", line) for line in lines)
+    assert not any(re.fullmatch(r" {11,}\d+  .*", line) for line in lines)
 
 
 def test_a_line_of_code_is_what_the_file_contains(project, localize_json):

@@ -27,7 +27,7 @@ from tosloc.localize.answer import (
     background_lines,
     schema,
     suspect_heading,
-    suspect_place,
+    suspect_sentence,
 )
 
 WHEN = datetime(2014, 1, 15, 8, 30, 17, 999, tzinfo=timezone(timedelta(hours=1)))
@@ -40,7 +40,7 @@ HIT = Hit(
     confidence=0.75,
     functions=(Function("App.run", 3, 9, 1.5),),
     reasons=(FRAME, FIX),
-    code=(CodeLine(4, "    run(app)"),),
+    code=(CodeLine(4, "    run(app)", ((4, 7),)),),
 )
 EARLIER_DATE = datetime(2013, 2, 1, tzinfo=UTC)
 EARLIER = EarlierChange("b" * 40, EARLIER_DATE, "#7", "Mend it", ("a.py", "b.py", "c.py", "d.py"))
@@ -52,6 +52,11 @@ SUSPECT = SuspectChange(
     function="App.run",
     reasons=("changed `App.run`", "newest change of app.py"),
     diff=("-    run()", "+    run(app)"),
+    author="Ada",
+    release="v1.2",
+    pull_request="!7",
+    lines=((3, 3),),
+    diff_start=3,
 )
 FULL = Answer(
     repository="/srv/flask",
@@ -102,7 +107,7 @@ FULL_AS_DICT = {
             "confidence": 0.75,
             "functions": [{"name": "App.run", "start": 3, "end": 9, "score": 1.5}],
             "reasons": REASONS,
-            "code": [{"line": 4, "text": "    run(app)"}],
+            "code": [{"line": 4, "text": "    run(app)", "matches": [(4, 7)]}],
         }
     ],
     "others": [{"path": HIT.path, "reasons": REASONS}],
@@ -132,10 +137,11 @@ FULL_AS_DICT = {
             "function": "App.run",
             "reasons": ["changed `App.run`", "newest change of app.py"],
             "diff": ["-    run()", "+    run(app)"],
-            "author": "",
-            "release": "",
-            "pull_request": "",
-            "lines": [],
+            "author": "Ada",
+            "release": "v1.2",
+            "pull_request": "!7",
+            "lines": [(3, 3)],
+            "diff_start": 3,
         }
     ],
     "leads_with_suspects": False,
@@ -174,15 +180,25 @@ def test_the_background_in_words():
     ]
 
 
-def test_a_suspect_change_in_words():
-    assert suspect_heading(SUSPECT) == "dddddddddd (2014-01-15) Rewrite run"
-    assert suspect_place(SUSPECT) == "src/app.py: changed `App.run`, newest change of app.py"
+def test_heading_of_a_suspect_change():
+    assert suspect_heading(SUSPECT) == "dddddddddd (2014-01-15, Ada) Rewrite run"
 
 
-def test_a_suspect_change_without_subject_and_reasons_in_words():
-    unreadable = replace(SUSPECT, subject="", reasons=())
+def test_sentence_of_a_suspect_change():
+    assert suspect_sentence(SUSPECT) == (
+        "src/app.py: changed `App.run`, newest change of app.py; its line 3 is still there;"
+        " first in v1.2, merge request !7"
+    )
+
+
+def test_heading_of_an_unreadable_suspect_change():
+    unreadable = replace(SUSPECT, subject="", author="")
     assert suspect_heading(unreadable) == "dddddddddd (2014-01-15)"
-    assert suspect_place(unreadable) == "src/app.py"
+
+
+def test_sentence_of_a_suspect_change_without_details():
+    bare = replace(SUSPECT, reasons=(), lines=(), release="", pull_request="")
+    assert suspect_sentence(bare) == "src/app.py"
 
 
 def test_no_background_has_no_lines():

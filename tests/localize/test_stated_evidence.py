@@ -222,6 +222,7 @@ def test_the_statements_are_printed_above_the_files(project, capsys):
     answer = ask(project, f"{WRONG} Since {project.commits[1]}")
     print_answer(answer)
     lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if NOTE in line]) == 1
     statement = next(place for place, line in enumerate(lines) if line.startswith(NOTE))
     first_file = next(place for place, line in enumerate(lines) if answer.hits[0].path in line)
     assert statement < first_file

@@ -113,7 +113,7 @@ def test_without_code_there_is_no_diff(ask):
     with_code = ask(REGRESSION)
     without_code = ask(REGRESSION, code=False)
     assert with_code.suspects[0].diff
-    assert without_code.suspects[0] == replace(with_code.suspects[0], diff=())
+    assert without_code.suspects[0] == replace(with_code.suspects[0], diff=(), diff_start=0)
 
 
 def test_a_file_that_is_not_committed_has_no_suspects(project):

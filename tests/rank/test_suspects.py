@@ -255,14 +255,14 @@ def test_release_range_is_a_reason(repository, commits):
     text = f"{REPORT}\n\nIt worked in 1.0 and fails in 1.1."
     first = search(repository.path, version, text=text).changes[0]
     assert first.commit == commits[2]
-    assert first.reasons[0] == "between v1.0 and v1.1"
+    assert first.reasons[-1] == "between v1.0 and v1.1"
 
 
 def test_open_release_range_is_a_reason(repository, commits):
     repository.git("tag", "v1.0", commits[1])
     first = search(repository.path, commits[2], text=f"{REPORT} It worked in 1.0.").changes[0]
     assert first.commit == commits[2]
-    assert first.reasons[0] == "after v1.0, which worked"
+    assert first.reasons[-1] == "after v1.0, which worked"
 
 
 def test_only_the_first_files_have_candidates(repository, commits):

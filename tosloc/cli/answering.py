@@ -52,7 +52,7 @@ class Output:
     open_file: bool
     """Whether to open the first file in an editor."""
     verbose: bool
-    """Whether to print informational notes."""
+    """Whether to print all that is known, and informational notes."""
 
     @classmethod
     def choose(
@@ -92,7 +92,7 @@ class Output:
         elif self.form == "path":
             print_locations(answer, repository)
         else:
-            print_answer(answer, repository, before)
+            print_answer(answer, repository, before, self.verbose)
 
 
 def answer_reports(

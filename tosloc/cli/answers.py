@@ -1,16 +1,23 @@
-"""Answers on standard output: with bars, colours and links on a terminal, else as plain text."""
+"""Answers on standard output: with colours and links on a terminal, else as plain text.
+
+What to look at is bold or coloured, why is plain, and the background is dim.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from rich.cells import cell_len
 from rich.text import Text
 
+from tosloc.core.answers import SuspectChange
 from tosloc.core.errors import ToslocError, pluralize
 from tosloc.core.io import escape_code_line, escape_unprintable, truncate_text
 from tosloc.localize.answer import (
@@ -20,146 +27,400 @@ from tosloc.localize.answer import (
     is_before_first_commit,
     percent,
     suspect_heading,
-    suspect_origin,
-    suspect_place,
+    suspect_sentence,
 )
 from tosloc.terminal.printing import make_console
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tosloc.core.answers import Hit, SuspectChange
+    from tosloc.core.answers import CodeLine, Function, Hit, Reason
     from tosloc.git.repository import Repository
 
-BAR_CELLS: Final = 8
-"""Cells of a full bar."""
-MAX_TEXT_CHARACTERS: Final = 240
+MAX_DETAILED: Final = 3
+"""Most files with functions, lines and reasons."""
+MIN_SHARE_OF_FIRST: Final = 0.2
+"""Share of the first file's confidence that a file with details has at least."""
+MAX_LESS_LIKELY: Final = 5
+"""Most files that are named without details."""
+LONG_FUNCTION: Final = 100
+"""Lines of a function from which on lines in it are named."""
+MAX_TEXT_CHARACTERS: Final = 300
 """Characters of a heading or a reason that are printed."""
 MAX_CODE_CHARACTERS: Final = 100
 """Characters of a line of code that are printed."""
+_BLAMES: Final = "The report blames"
+_DOTS: Final = "..."
+_WORD: Final = re.compile(r"\S+\s*")
 _SUSPECT_INDENT: Final = 2
+_MATCH_STYLE: Final = "bold magenta"
 _DIFF_STYLES: Final = {"+": "green", "-": "red"}
 _MIN_WRAPPED_COLUMNS: Final = 20
 """Columns that a wrapped line has at least, whatever its indentation."""
 
 
-def print_answer(answer: Answer, repository: Repository | None = None, before: int = 0) -> None:
-    """Print what was searched, what the report states, and each hit with functions and reasons.
+def print_answer(
+    answer: Answer, repository: Repository | None = None, before: int = 0, verbose: bool = False
+) -> None:
+    """Print what the report states, the files that may contain the bug, and the background.
 
     The answer's notes are not printed. ``before`` is the number of answers that were printed
-    before, from which an empty line separates this one. Paths are printed whole, so that they can
-    be copied. On a terminal long reasons are wrapped; elsewhere each is one line.
+    before, from which an empty line separates this one. Without ``verbose`` the less likely files
+    have one line. Paths are printed whole, so that they can be copied. On a terminal lines are
+    shortened or wrapped between words; elsewhere each text is one line.
     """
     console = make_console()
     if before:
         console.print()
-    _print_heading(console, answer)
-    for statement in answer.statements:
-        text = truncate_text(escape_unprintable(statement), MAX_TEXT_CHARACTERS)
-        _print_wrapped(console, Text(text))
-    if answer.leads_with_suspects:
-        _print_suspects(console, answer.suspects)
-    rank_width = len(str(len(answer.hits)))
-    for hit in answer.hits:
-        _print_hit(console, hit, rank_width, repository)
-    if answer.others:
-        others = [f"{hit.path} ({hit.reasons[0].text})" for hit in answer.others]
-        _print_wrapped(console, _dim(f"Other files: {', '.join(others)}"))
-    for line in background_lines(answer):
-        _print_wrapped(console, _dim(line.text))
-    if answer.suspects and not answer.leads_with_suspects:
-        _print_suspects(console, answer.suspects)
+    _AnswerPrinter(console, answer, repository, verbose).print()
 
 
-def _print_heading(console: Console, answer: Answer) -> None:
-    """Print the report's name, whether it is fixed already, and what was searched."""
-    report = answer.report
-    name = f"{report.id}: {report.summary}" if report.summary else report.id
-    heading = escape_unprintable(truncate_text(name, MAX_TEXT_CHARACTERS))
-    _print_wrapped(console, Text(heading, "bold"))
-    fixed = fixed_line(answer)
-    if fixed is not None:
-        line = escape_unprintable(truncate_text(fixed.text, MAX_TEXT_CHARACTERS))
-        _print_wrapped(console, Text(line, "yellow"))
-    scope = f"Searched {pluralize(answer.searched.files, 'file')} {_version_text(answer)}"
-    hidden_tests = answer.searched.hidden_tests
-    if hidden_tests:
-        scope += f"; {pluralize(hidden_tests, 'test file')} hidden (--tests)"
-    hidden_files = answer.searched.hidden_files
-    if hidden_files:
-        scope += f"; {pluralize(hidden_files, 'generated or vendored file')} hidden (--all-files)"
-    _print_wrapped(console, _dim(scope))
+@dataclass(frozen=True)
+class _AnswerPrinter:
+    """Prints an answer on a console."""
+
+    console: Console
+    answer: Answer
+    repository: Repository | None
+    verbose: bool
+
+    def print(self) -> None:
+        """Print all parts, with an empty line before each but the first."""
+        answer = self.answer
+        self._heading()
+        self._statements()
+        if answer.leads_with_suspects:
+            self._suspects()
+        if answer.hits:
+            self.console.print()
+        detailed = answer.hits if self.verbose else _likely(answer.hits)
+        rank_width = max((len(str(hit.rank)) for hit in detailed), default=0)
+        for hit in detailed:
+            self._hit(hit, rank_width)
+        self._less_likely(answer.hits[len(detailed) :])
+        if not answer.leads_with_suspects:
+            self._suspects()
+        self._background(detailed)
+
+    def _heading(self) -> None:
+        """Print the report's name and what was searched."""
+        report = self.answer.report
+        names = [report.id, report.summary]
+        if report.summary and report.id == report.TEXT_ID:
+            names.remove(report.id)
+        self._line(Text(_printable("  ".join(filter(None, names))), "bold"))
+        searched = self.answer.searched
+        scope = f"{pluralize(searched.files, 'file')} {_version_text(self.answer)}"
+        if searched.hidden_files:
+            hidden = pluralize(searched.hidden_tests + searched.hidden_files, "file")
+            scope += f"; {hidden} hidden (--all-files)"
+        elif searched.hidden_tests:
+            scope += f"; {pluralize(searched.hidden_tests, 'test file')} hidden (--tests)"
+        self._wrapped(Text(scope, "dim"))
+
+    def _statements(self) -> None:
+        """Print whether the report is fixed already, and what it states outright.
+
+        A blamed commit among leading suspects is left out, because it is printed with these.
+        """
+        lines = []
+        fixed = fixed_line(self.answer)
+        if fixed is not None:
+            lines.append(Text(_printable(fixed.text), "yellow"))
+        printed_below = tuple(f"{_BLAMES} {commit[:10]}" for commit in self._leading_commits)
+        for statement in self.answer.statements:
+            if not statement.startswith(printed_below):
+                lines.append(Text(_printable(statement)))
+        if lines:
+            self.console.print()
+        for line in lines:
+            self._wrapped(line)
+
+    @property
+    def _leading_commits(self) -> list[str]:
+        """The suspect changes that are printed before the files."""
+        leads = self.answer.leads_with_suspects
+        return [change.commit for change in self.answer.suspects] if leads else []
+
+    def _suspects(self) -> None:
+        """Print past changes that may have introduced the fault, blamed ones first.
+
+        Without ``verbose`` only the first one has its whole sentence and lines of its diff.
+        """
+        changes = self.answer.suspects
+        if changes:
+            self.console.print()
+        has_title = False
+        for number, change in enumerate(changes):
+            is_blamed = SuspectChange.BLAMED in change.reasons
+            indent = 0 if is_blamed else _SUSPECT_INDENT
+            if not is_blamed and not has_title:
+                has_title = True
+                self._line(Text("Other suspect changes:" if number else "Suspect changes:"))
+            self._suspect(change, indent, is_blamed)
+            sentence = Text(_printable(suspect_sentence(_without_blame(change))))
+            if number == 0 or self.verbose:
+                self._wrapped(sentence, indent + _SUSPECT_INDENT)
+                self._diff(change, indent + _SUSPECT_INDENT)
+            else:
+                self._line(sentence, indent + _SUSPECT_INDENT)
+
+    def _suspect(self, change: SuspectChange, indent: int, is_blamed: bool) -> None:
+        """Print the commit of a suspect change."""
+        commit, _, rest = _printable(suspect_heading(change)).partition(" ")
+        link = "" if change.url is None else f" link {change.url}"
+        heading = Text(f"{_BLAMES} " if is_blamed else "")
+        heading.append(commit, f"bold yellow{link}").append(f" {rest}")
+        self._line(heading, indent)
+
+    def _diff(self, change: SuspectChange, indent: int) -> None:
+        """Print the lines of a suspect's diff, with their numbers after the change."""
+        code_lines = [line[1:].rstrip() for line in change.diff]
+        margin = _margin(code_lines)
+        width = len(str(change.diff_start + len(change.diff)))
+        number = change.diff_start
+        for line, code in zip(change.diff, code_lines, strict=True):
+            is_removed = line.startswith("-")
+            label = f"{'' if is_removed else number:>{width}}"
+            number += not is_removed
+            style = _DIFF_STYLES.get(line[:1], "")
+            start = Text(" " * indent).append(f"{label} ", "dim").append(f"{line[:1]} ", style)
+            self._code(start, _code_text(code, (), margin), style)
+
+    def _hit(self, hit: Hit, rank_width: int) -> None:
+        """Print a file with its confidence, its functions, lines that match, and reasons."""
+        line = Text(f"{hit.rank:>{rank_width}}  ")
+        line.append(f"{percent(hit.confidence):>4}  ", "bold")
+        file = _file_on_disk(hit.path, self.repository)
+        style = "bold cyan" if file is None else f"bold cyan link {file.as_uri()}"
+        line.append(escape_unprintable(hit.path), style)
+        self.console.print(line, soft_wrap=True)
+        indent = rank_width + 8
+        first = hit.functions[:1]
+        others = hit.functions[1:]
+        inside = [line for line in hit.code if _contains(first, line)]
+        outside = [line for line in hit.code if not _contains(first, line)]
+        if inside and not self.verbose:
+            # Lines of the other functions are named beside these.
+            outside = [line for line in outside if not _contains(others, line)]
+        for function in first:
+            self._wrapped(_function_label(function, "bold yellow", ()), indent)
+        self._code_lines(inside, indent + 2)
+        if others:
+            labels = [_function_label(function, "yellow", hit.code) for function in others]
+            self._wrapped(Text("also ").append_text(Text(", ").join(labels)), indent)
+        self._code_lines(outside, indent + 2)
+        has_matches = any(line.matches for line in (*inside, *outside))
+        for reason in hit.reasons:
+            # Marks in the lines say which words match, and suspects above which commit is blamed.
+            is_known = (reason.kind == "words" and has_matches) or (
+                reason.kind == "change" and reason.commit in self._leading_commits
+            )
+            if self.verbose or not is_known:
+                self._line(self._reason(reason), indent)
+
+    @staticmethod
+    def _reason(reason: Reason) -> Text:
+        """Return a reason, with its commit as a link if the address is known."""
+        text = Text(_printable(reason.text))
+        if reason.url is not None and reason.commit is not None:
+            text.highlight_words([reason.commit[:10]], f"link {reason.url}")
+        return text
+
+    def _code_lines(self, lines: Sequence[CodeLine], indent: int) -> None:
+        """Print numbered lines of code, with the words that match the report in colour."""
+        margin = _margin([line.text for line in lines])
+        width = max((len(str(line.line)) for line in lines), default=0)
+        for line in lines:
+            start = Text(" " * indent).append(f"{line.line:>{width}}  ", "dim")
+            self._code(start, _code_text(line.text, line.matches, margin))
+
+    def _less_likely(self, hits: Sequence[Hit]) -> None:
+        """Print the remaining files in one line."""
+        if not hits:
+            return
+        named = min(len(hits), MAX_LESS_LIKELY)
+        line = _less_likely_line(hits, named)
+        while self.console.is_terminal and named > 1 and line.cell_len > self.console.width:
+            named -= 1
+            line = _less_likely_line(hits, named)
+        self._wrapped(line)
+
+    def _background(self, detailed: Sequence[Hit]) -> None:
+        """Print other files, tests, people and similar past changes.
+
+        Without ``verbose`` these are names, and a past change that is not among the reasons.
+        """
+        lines = list(self._full_background() if self.verbose else self._short_background(detailed))
+        if lines:
+            self.console.print()
+        for line in lines:
+            self._line(Text(_printable(line), "dim"))
+
+    def _full_background(self) -> Iterator[str]:
+        """Yield the whole background in words."""
+        if self.answer.others:
+            others = [f"{hit.path} ({hit.reasons[0].text})" for hit in self.answer.others]
+            yield f"Other files: {', '.join(others)}"
+        for line in background_lines(self.answer):
+            yield line.text
+
+    def _short_background(self, detailed: Sequence[Hit]) -> Iterator[str]:
+        """Yield what helps to go on: other files, tests, people and the most similar change."""
+        if self.answer.others:
+            yield f"Other files: {', '.join(hit.path for hit in self.answer.others)}"
+        background = self.answer.background
+        if background is None:
+            return
+        if background.tests:
+            yield f"Tests: {', '.join(background.tests)}"
+        people = [*(person.name for person in background.people), *background.owners]
+        if people:
+            yield f"Ask: {', '.join(people)}"
+        cited = {reason.commit for hit in detailed for reason in hit.reasons}
+        cited.update(change.commit for change in self.answer.suspects)
+        for line in background_lines(self.answer):
+            if line.kind == "earlier" and line.commit not in cited:
+                yield line.text
+                return
+
+    def _line(self, text: Text, indent: int = 0) -> None:
+        """Print a text, on a terminal as one line that ends between two words.
+
+        With ``verbose`` it is wrapped instead.
+        """
+        if self.console.is_terminal and not self.verbose:
+            width = self._width(indent)
+            if text.cell_len > width:
+                text = _wrap(text, width - len(_DOTS))[0]
+                text.append(_DOTS)
+        self._wrapped(text, indent)
+
+    def _wrapped(self, text: Text, indent: int = 0) -> None:
+        """Print a text with an indentation, on a terminal wrapped between its words."""
+        text.rstrip()
+        lines = _wrap(text, self._width(indent)) if self.console.is_terminal else [text]
+        for line in lines:
+            self.console.print(Text(" " * indent).append_text(line), soft_wrap=True)
+
+    def _code(self, start: Text, code: Text, style: str = "") -> None:
+        """Print a line of code after its number; a longer one than the terminal's is cut."""
+        width = MAX_CODE_CHARACTERS
+        if self.console.is_terminal:
+            width = min(width, self._width(start.cell_len))
+        if code.cell_len > width:
+            code.truncate(width - len(_DOTS), overflow="crop")
+            code.rstrip()
+            code.append(_DOTS)
+        code.stylize_before(style)
+        self.console.print(start.append_text(code), soft_wrap=True)
+
+    def _width(self, indent: int) -> int:
+        """Return the columns of a terminal that an indentation leaves."""
+        return max(self.console.width - indent, _MIN_WRAPPED_COLUMNS)
+
+
+def _wrap(text: Text, width: int) -> list[Text]:
+    """Return the lines of a text that is wrapped between words.
+
+    A word that is longer than ``width`` is a line of its own, so that it can be copied.
+    """
+    starts = []
+    column = 0
+    for word in _WORD.finditer(text.plain):
+        if column and column + cell_len(word[0].rstrip()) > width:
+            starts.append(word.start())
+            column = 0
+        column += cell_len(word[0])
+    lines = list(text.divide(starts))
+    for line in lines:
+        line.rstrip()
+    return lines
+
+
+def _printable(text: str) -> str:
+    """Return a text that is safe on a terminal and not too long."""
+    return truncate_text(escape_unprintable(text), MAX_TEXT_CHARACTERS)
 
 
 def _version_text(answer: Answer) -> str:
     """Return which version was searched: a commit, with changes on disk, or only files on disk."""
     if is_before_first_commit(answer.commit):
         return "on disk; nothing is committed yet"
-    version = f"of commit {answer.commit[:10]} ({answer.committed:%Y-%m-%d})"
+    version = f"of {answer.commit[:10]} ({answer.committed:%Y-%m-%d})"
     if not answer.searched.uncommitted:
         return version
     changes = pluralize(answer.searched.uncommitted, "uncommitted file")
     return f"{version} with {changes}"
 
 
-def _print_hit(console: Console, hit: Hit, rank_width: int, repository: Repository | None) -> None:
-    """Print a file with its rank and confidence, and below it its functions and reasons."""
-    line = Text(f"{hit.rank:>{rank_width}}  ")
-    if console.is_terminal:
-        block = "█" if console.encoding.startswith("utf") else "#"
-        line.append(f"{block * round(hit.confidence * BAR_CELLS):<{BAR_CELLS}} ", style="green")
-    file = _file_on_disk(hit.path, repository)
-    style = "cyan" if file is None else f"cyan link {file.as_uri()}"
-    line.append(f"{percent(hit.confidence):>4}  ").append(escape_unprintable(hit.path), style)
-    console.print(line, soft_wrap=True)
-    indent = rank_width + 3
-    if hit.functions:
-        functions = []
-        for function in hit.functions:
-            name = Text(escape_unprintable(function.name), "yellow")
-            functions.append(name.append(f":{function.start}-{function.end}", "dim default"))
-        _print_wrapped(console, Text("  ").join(functions), indent)
-    for reason in hit.reasons:
-        _print_wrapped(console, _dim(reason.text), indent)
-    for code_line in hit.code:
-        # Code is not wrapped, so that it stays readable.
-        code = truncate_text(escape_code_line(code_line.text.strip()), MAX_CODE_CHARACTERS)
-        number = Text(f"{' ' * indent}{code_line.line}: ", "dim")
-        console.print(number.append(code, "default"), soft_wrap=True)
+def _likely(hits: Sequence[Hit]) -> Sequence[Hit]:
+    """Return the first hits that may well contain the bug, compared with the first one."""
+    if not hits:
+        return hits
+    least = MIN_SHARE_OF_FIRST * hits[0].confidence
+    likely = [hit for hit in hits[:MAX_DETAILED] if hit.confidence >= least]
+    return hits[: len(likely)]
 
 
-def _print_suspects(console: Console, changes: Sequence[SuspectChange]) -> None:
-    """Print past changes that may have introduced the fault, each with lines of its diff."""
-    console.print(Text("Suspect changes, most suspect first:"), soft_wrap=True)
-    for change in changes:
-        heading = escape_unprintable(truncate_text(suspect_heading(change), MAX_TEXT_CHARACTERS))
-        commit, _, rest = heading.partition(" ")
-        style = "yellow" if change.url is None else f"yellow link {change.url}"
-        line = Text(commit, style).append(f" {rest}", "default")
-        _print_wrapped(console, line, _SUSPECT_INDENT)
-        origin = suspect_origin(change)
-        if origin:
-            _print_wrapped(console, _dim(origin), 2 * _SUSPECT_INDENT)
-        _print_wrapped(console, _dim(suspect_place(change)), 2 * _SUSPECT_INDENT)
-        for diff_line in change.diff:
-            # Code is not wrapped, so that it stays readable.
-            code = truncate_text(escape_code_line(diff_line.rstrip()), MAX_CODE_CHARACTERS)
-            text = Text(" " * 2 * _SUSPECT_INDENT).append(code, _DIFF_STYLES.get(code[:1], "dim"))
-            console.print(text, soft_wrap=True)
+def _without_blame(change: SuspectChange) -> SuspectChange:
+    """Return a suspect change without the reason that its heading says."""
+    return replace(
+        change, reasons=tuple(item for item in change.reasons if item != SuspectChange.BLAMED)
+    )
 
 
-def _print_wrapped(console: Console, text: Text, indent: int = 0) -> None:
-    """Print a line with an indentation, on a terminal wrapped to its width."""
-    width = max(console.width - indent, _MIN_WRAPPED_COLUMNS)
-    lines = text.wrap(console, width) if console.is_terminal else [text]
-    for line in lines:
-        line.rstrip()
-        console.print(Text(" " * indent).append_text(line), soft_wrap=True)
+def _less_likely_line(hits: Sequence[Hit], named: int) -> Text:
+    """Return a line with the first ``named`` of the less likely files."""
+    names = [f"{escape_unprintable(hit.path)} {percent(hit.confidence)}" for hit in hits[:named]]
+    if len(hits) > named:
+        names.append(f"{len(hits) - named} more")
+    return Text(f"Less likely: {', '.join(names)} (-v: why)", "dim")
 
 
-def _dim(text: str) -> Text:
-    """Return a text in a dim style, escaped and truncated."""
-    return Text(truncate_text(escape_unprintable(text), MAX_TEXT_CHARACTERS), style="dim")
+def _contains(functions: Iterable[Function], line: CodeLine) -> bool:
+    """Return whether one of some functions contains a line."""
+    return any(function.start <= line.line <= function.end for function in functions)
+
+
+def _function_label(function: Function, style: str, lines: Iterable[CodeLine]) -> Text:
+    """Return a function's name with its first and last line.
+
+    A long function has those of ``lines`` instead that are in it, if there are some.
+    """
+    label = Text(escape_unprintable(function.name), style)
+    numbers = [str(line.line) for line in lines if _contains([function], line)]
+    if numbers and function.end - function.start >= LONG_FUNCTION:
+        what = "lines" if len(numbers) > 1 else "line"
+        text = f" ({what} {', '.join(numbers)})"
+    else:
+        text = f":{function.start}-{function.end}"
+    return Text().append_text(label).append(text, "dim")
+
+
+def _margin(lines: Iterable[str]) -> int:
+    """Return the columns by which all lines of code are indented that are not blank."""
+    return min((_indentation(line) for line in lines if line.strip()), default=0)
+
+
+def _indentation(line: str) -> int:
+    """Return the number of columns before the first character of a line of code."""
+    return len(escape_code_line(line[: len(line) - len(line.lstrip())]))
+
+
+def _code_text(line: str, matches: Iterable[tuple[int, int]], margin: int) -> Text:
+    """Return a line of code without the first ``margin`` columns, and with matches in colour."""
+    position = len(line) - len(line.lstrip())
+    text = Text(" " * max(_indentation(line) - margin, 0))
+    # A longer line is cut when it is printed.
+    line = line[: position + MAX_CODE_CHARACTERS + 1].rstrip()
+    for start, end in matches:
+        if start < position:
+            continue
+        text.append(escape_code_line(line[position:start]))
+        text.append(escape_code_line(line[start:end]), _MATCH_STYLE)
+        position = end
+    return text.append(escape_code_line(line[position:]))
 
 
 def print_locations(answer: Answer, repository: Repository | None = None) -> None:

@@ -77,7 +77,10 @@ BackgroundOption = Annotated[
     ),
 ]
 VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Also print informational notes.")
+    bool,
+    typer.Option(
+        "--verbose", "-v", help="Show all reasons, lines and background, and informational notes."
+    ),
 ]
 OpenedOption = Annotated[
     str | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,8 @@ class CodeLine:
     """Its number, from 1."""
     text: str
     """The line as it is in the file."""
+    matches: tuple[tuple[int, int], ...] = ()
+    """First character, and the one after the last, of each word that matches the report, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,9 @@ class EarlierChange:
 class SuspectChange:
     """A past commit that may have introduced the fault."""
 
+    BLAMED: ClassVar[str] = "the report blames it"
+    """The reason that a blamed commit has."""
+
     commit: str
     """Full id."""
     committed: datetime
@@ -123,6 +129,8 @@ class SuspectChange:
     """Pull request by which it came, as the message names it: #123, !45; empty if it names none."""
     lines: tuple[tuple[int, int], ...] = ()
     """First and last lines of the parts of the file that it last wrote, from 1."""
+    diff_start: int = 0
+    """Number that the first line of ``diff`` has, or would have, after the change; 0 without."""
 
 
 @dataclass(frozen=True, slots=True)

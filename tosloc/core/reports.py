@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import ClassVar, Final
 
 from tosloc.core.errors import ReportError
 
@@ -18,6 +18,9 @@ class BugReport:
 
     Raises ReportError if ``opened`` has no time zone.
     """
+
+    TEXT_ID: ClassVar[str] = "report"
+    """Id of a text that comes from no file and names no id."""
 
     id: str
     """Number or name of the report in its tracker."""

@@ -102,48 +102,41 @@ def _earlier_change(change: EarlierChange) -> Reason:
 
 
 def suspect_heading(change: SuspectChange) -> str:
-    """Return a suspect change in one line: commit, date and subject."""
-    text = f"{change.commit[:10]} ({change.committed:%Y-%m-%d})"
+    """Return a suspect change in one line: commit, date, author and subject."""
+    details = f"{change.committed:%Y-%m-%d}"
+    if change.author:
+        details += f", {change.author}"
+    text = f"{change.commit[:10]} ({details})"
     return f"{text} {change.subject.rstrip('.')}" if change.subject else text
 
 
-def suspect_place(change: SuspectChange) -> str:
-    """Return why a change is suspect, in one line that begins with its file.
+def suspect_sentence(change: SuspectChange) -> str:
+    """Return why a change is suspect, what is left of it, and the release that it came with.
 
     >>> when = datetime(2024, 5, 6, tzinfo=UTC)
-    >>> reasons = ("last changed 2 of the 3 lines of `Cart.total`", "newest change of cart.py")
-    >>> suspect_place(SuspectChange("c0ffee", when, "Add a rebate", "shop/cart.py", "", reasons))
-    'shop/cart.py: last changed 2 of the 3 lines of `Cart.total`, newest change of cart.py'
+    >>> change = SuspectChange("c0ffee", when, "Add a rebate", "shop/cart.py", release="v1.2")
+    >>> suspect_sentence(change)
+    'shop/cart.py; first in v1.2'
+    >>> from dataclasses import replace
+    >>> suspect_sentence(replace(change, reasons=("changed `total`",), lines=((3, 3), (8, 9))))
+    'shop/cart.py: changed `total`; its lines 3, 8-9 are still there; first in v1.2'
     """
-    if not change.reasons:
-        return change.path
-    return f"{change.path}: {', '.join(change.reasons)}"
-
-
-def suspect_origin(change: SuspectChange) -> str:
-    """Return where a change comes from and what is left of it, in one line; "" if unknown.
-
-    >>> when = datetime(2024, 5, 6, tzinfo=UTC)
-    >>> origin = {"author": "Ada", "release": "v1.2", "lines": ((3, 3), (8, 9))}
-    >>> suspect_origin(SuspectChange("c0ffee", when, "Add a rebate", "shop/cart.py", **origin))
-    'by Ada, first in v1.2, lines 3, 8-9 still stand'
-    """
-    parts = []
-    if change.author:
-        parts.append(f"by {change.author}")
-    if change.release:
-        parts.append(f"first in {change.release}")
-    if change.pull_request:
-        kind = "merge request" if change.pull_request.startswith("!") else "pull request"
-        parts.append(f"{kind} {change.pull_request}")
+    parts = [": ".join(filter(None, (change.path, ", ".join(change.reasons))))]
     if change.lines:
         numbers = [
             f"{first}-{last}" if last > first else f"{first}" for first, last in change.lines
         ]
         is_single = numbers == [str(change.lines[0][0])]
-        what, verb = ("line", "stands") if is_single else ("lines", "stand")
-        parts.append(f"{what} {', '.join(numbers)} still {verb}")
-    return ", ".join(parts)
+        what = f"line {numbers[0]} is" if is_single else f"lines {', '.join(numbers)} are"
+        parts.append(f"its {what} still there")
+    origin = []
+    if change.release:
+        origin.append(f"first in {change.release}")
+    if change.pull_request:
+        kind = "merge request" if change.pull_request.startswith("!") else "pull request"
+        origin.append(f"{kind} {change.pull_request}")
+    parts.append(", ".join(origin))
+    return "; ".join(filter(None, parts))
 
 
 @dataclass(frozen=True, slots=True)

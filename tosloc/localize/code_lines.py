@@ -18,6 +18,7 @@ from tosloc.rank.explain import (
     choose_excerpts,
     choose_lines,
     distinctive_terms,
+    find_matches,
     frame_lines,
     pointed_lines,
 )
@@ -39,7 +40,7 @@ def add_code_lines(
         spans = [reason.lines for reason in hit.reasons if reason.lines and reason.kind != "frame"]
         pointed = evidence.pointed_lines(file, hit.functions, lines)
         places = choose_lines(lines, evidence.terms, hit.functions, pointed, spans)
-        code = tuple(CodeLine(place + 1, lines[place]) for place in places)
+        code = tuple(evidence.code_line(lines, place) for place in places)
         result.append(replace(hit, code=code))
     return [*result, *hits[len(first_files) :]]
 
@@ -84,6 +85,10 @@ class _Evidence:
         data = self._texts.get(self._blobs.get(file, ""))
         text = decode_text(data or b"")
         return readable_text(text, self._context.version.text.snapshot.path(file)).splitlines()
+
+    def code_line(self, lines: Sequence[str], place: int) -> CodeLine:
+        """Return the line at a position, with the words that match the report."""
+        return CodeLine(place + 1, lines[place], tuple(find_matches(lines[place], self.terms)))
 
     def pointed_lines(
         self, file: int, functions: Sequence[Function], lines: Sequence[str]

@@ -45,7 +45,7 @@ def compose(scores: Scores, question: Question) -> Answer:
     if question.code:
         hits = add_code_lines(version, context, files, hits)
     else:
-        changes = tuple(replace(change, diff=()) for change in changes)
+        changes = tuple(replace(change, diff=(), diff_start=0) for change in changes)
     notes += _notes_on_grammars(hits)
     about = None
     if question.background:

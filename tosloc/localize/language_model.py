@@ -82,5 +82,6 @@ def make_cards(scores: Scores, question: Question, depth: int) -> tuple[list[int
 
 def _describe_suspect(change: SuspectChange) -> str:
     """Return a suspect change of a file in words, for a language model."""
-    text = f"suspect change: {suspect_heading(change)}"
+    # The author says nothing about the fault.
+    text = f"suspect change: {suspect_heading(replace(change, author=''))}"
     return f"{text} ({', '.join(change.reasons)})" if change.reasons else text

@@ -72,7 +72,7 @@ def read_new_reports(
     called like its file, with its number. Raises ReportError.
     """
     text, name = read_text(source)
-    default_id = source.stem if isinstance(source, Path) and source.is_file() else "report"
+    default_id = source.stem if isinstance(source, Path) and source.is_file() else BugReport.TEXT_ID
     read_in = zone_of(zone)
     failures = read_failures(text, read_in, name)
     if failures:

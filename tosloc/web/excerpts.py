@@ -6,7 +6,6 @@ Words and stack frames of the report are marked; everything else has the colours
 from __future__ import annotations
 
 import gc
-import re
 import signal
 import threading
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -18,11 +17,10 @@ from typing import Final, NamedTuple, TypeAlias
 from pygments.lexers import get_lexer_for_filename
 from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 
-from tosloc.code.text import identifier_terms
 from tosloc.core.answers import Function
 from tosloc.core.io import truncate_text
 from tosloc.localize.session import AnswerDetails
-from tosloc.rank.explain import choose_excerpts
+from tosloc.rank.explain import choose_excerpts, find_matches
 
 MAX_LINE_CHARACTERS: Final = 240
 """Characters of a line of source, a title or a name that are shown."""
@@ -32,7 +30,6 @@ CPU_SECONDS: Final = 2.0
 """Time limit for colouring one file; ordinary code takes a twentieth of it."""
 MAX_COLOURED_CHARACTERS: Final = 100_000
 """Characters of a file that are coloured, from its beginning. Pygments reads a million a second."""
-_WORD: Final = re.compile(r"[\w$]+")
 _TOKEN_KINDS: Final = {
     Keyword: "keyword",
     String: "string",
@@ -110,11 +107,8 @@ def mark_words(text: str, terms: Container[str], marks: Sequence[str] = ()) -> l
     within a ``frame`` keep that mark.
     """
     new_marks = list(marks[: len(text)]) or [""] * len(text)
-    for word in _WORD.finditer(text):
-        start, end = word.span()
-        if "frame" in new_marks[start:end]:
-            continue
-        if any(term in terms for term in identifier_terms(word[0])):
+    for start, end in find_matches(text, terms):
+        if "frame" not in new_marks[start:end]:
             new_marks[start:end] = ["word"] * (end - start)
     return _split_by_mark(text, new_marks)
 

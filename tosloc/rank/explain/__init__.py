@@ -6,6 +6,7 @@ from tosloc.rank.explain.excerpts import (
     choose_excerpts,
     choose_lines,
     distinctive_terms,
+    find_matches,
     frame_lines,
     pointed_lines,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "collect_background",
     "distinctive_terms",
     "find_later_fix",
+    "find_matches",
     "find_other_files",
     "frame_lines",
     "function_bm25",

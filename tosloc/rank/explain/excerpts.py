@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from tosloc.code.literals import find_words
+from tosloc.code.text import identifier_terms
 from tosloc.code.text import terms as terms_of
 from tosloc.core.answers import Function
 from tosloc.core.arrays import BoolArray
@@ -54,6 +55,7 @@ MIN_GAIN_OF_LINE: Final = 0.6
 _LINE_END: Final = re.compile("\n")
 _QUOTE: Final = re.compile("[\"'`]")
 _WORD: Final = re.compile(r"\w")
+_IDENTIFIER: Final = re.compile(r"[\w$]+")
 _IMPORT: Final = re.compile(
     r"""(?x) \s*+ (?:
       (?:import\s|@import\s|\#\s?include\s?)["'<\w.{*] | from\s[\w.]{1,200}\simport\s
@@ -289,6 +291,17 @@ def contained_terms(lines: Sequence[str], terms: Mapping[str, float]) -> Any:
         in_line = frozenset(terms_of(lines[number]))
         contained[number] = [term in in_line for term in terms]
     return contained
+
+
+def find_matches(text: str, terms: Container[str]) -> Iterator[tuple[int, int]]:
+    """Yield the first character, and the one after the last, of each word with one of the terms.
+
+    >>> list(find_matches("return self.cookie_path", {"cooki"}))
+    [(12, 23)]
+    """
+    for word in _IDENTIFIER.finditer(text):
+        if any(term in terms for term in identifier_terms(word[0])):
+            yield word.span()
 
 
 def _line_weights(

@@ -42,6 +42,17 @@ DIFF_LINES: Final = 6
 """Most lines of a suspect's hunk that are shown."""
 
 
+class _DiffLines(NamedTuple):
+    """Neighbouring lines of a hunk."""
+
+    lines: tuple[str, ...]
+    start: int
+    """Number that the first line has, or would have, after the change; 0 without lines."""
+
+
+NO_LINES: Final = _DiffLines((), 0)
+
+
 def describe_suspect(
     candidates: Candidates, place: int, reasons: FileReasons, lookups: RepositoryLookups
 ) -> SuspectChange:
@@ -53,7 +64,7 @@ def describe_suspect(
     if best is None:
         file = candidates.files[candidates.positions[place][0]]
         function = ""
-        diff: tuple[str, ...] = ()
+        diff = NO_LINES
     else:
         file = best.file
         rank = _find_best_function(best)
@@ -66,9 +77,10 @@ def describe_suspect(
         file.path,
         function,
         tuple(_reasons_in_words(candidates, place, file, function, reasons.context)),
-        diff,
+        diff.lines,
         lookups.commit_url(commit),
         lines=_written_lines(file, commit),
+        diff_start=diff.start,
     )
 
 
@@ -94,7 +106,7 @@ def _describe_by_text(
     """Return a candidate that touched no file of the answer, with its most telling lines."""
     commit = candidates.commits[place]
     path = ""
-    diff: tuple[str, ...] = ()
+    diff = NO_LINES
     best_worth = 0.0
     for patch in candidates.range_changes.patches[commit]:
         worths = [_word_worths(hunk, candidates.terms) for hunk in patch.hunks]
@@ -116,8 +128,9 @@ def _describe_by_text(
         path,
         "",
         tuple(words),
-        diff,
+        diff.lines,
         lookups.commit_url(commit),
+        diff_start=diff.start,
     )
 
 
@@ -225,7 +238,7 @@ def _find_enclosing_function(change: _Change) -> str:
     return max(worth_by_name, key=lambda name: worth_by_name[name], default="")
 
 
-def _best_lines(change: _Change, function: int) -> tuple[str, ...]:
+def _best_lines(change: _Change, function: int) -> _DiffLines:
     """Return the neighbouring lines of a change that say most, at most ``DIFF_LINES``.
 
     They come from the hunks that have a line of the function with this rank; 0 for all hunks.
@@ -239,9 +252,9 @@ def _best_lines(change: _Change, function: int) -> tuple[str, ...]:
     return _best_window(hunks, worths_of_hunks)
 
 
-def _best_window(hunks: Sequence[Hunk], worths_of_hunks: Sequence[FloatArray]) -> tuple[str, ...]:
+def _best_window(hunks: Sequence[Hunk], worths_of_hunks: Sequence[FloatArray]) -> _DiffLines:
     """Return the neighbouring lines of some hunks that say most, at most ``DIFF_LINES``."""
-    best: tuple[str, ...] = ()
+    best = NO_LINES
     best_worth = -1.0
     for hunk, worths in zip(hunks, worths_of_hunks, strict=True):
         sums = np.convolve(worths, np.ones(DIFF_LINES))[DIFF_LINES - 1 :]
@@ -249,7 +262,11 @@ def _best_window(hunks: Sequence[Hunk], worths_of_hunks: Sequence[FloatArray]) -
         start = max(0, min(start, len(worths) - DIFF_LINES))
         if sums[start] > best_worth + 1e-9:
             best_worth = float(sums[start])
-            best = hunk.lines[start : start + DIFF_LINES]
+            lines_before = [line for line in hunk.lines[:start] if not line.startswith("-")]
+            best = _DiffLines(
+                hunk.lines[start : start + DIFF_LINES],
+                max(hunk.new_start, 1) + len(lines_before),
+            )
     return best
 
 
@@ -257,7 +274,7 @@ def _named_in_report(history: NamedHistory, commit: str) -> Iterator[str]:
     """Yield the reason that the report blames or names a commit, if it does."""
     for blamed in history.blamed:
         if blamed.commit == commit:
-            yield "the report blames it"
+            yield SuspectChange.BLAMED
             return
         if commit in blamed.brought:
             yield f"brought by merge {blamed.commit[:10]}, which the report blames"
@@ -274,10 +291,6 @@ def _reasons_in_words(
     commit = candidates.commits[place]
     history = context.named_history
     yield from _named_in_report(history, commit)
-    bounds = history.bounds
-    is_blamed = commit in history.blamed_ids
-    if not is_blamed and bounds.range is not None and commit in bounds.range:
-        yield bounds.words if bounds.bad else f"{bounds.words}, which worked"
     name = file.path.rpartition("/")[2]
     written = [position for position, writer in file.writers.items() if writer == commit]
     if function:
@@ -294,3 +307,8 @@ def _reasons_in_words(
         yield f"last changed {pluralize(len(written), 'line')} of {name}"
     if candidates.feature(place, "order") == 1:
         yield f"newest change of {name}"
+    bounds = history.bounds
+    is_blamed = commit in history.blamed_ids
+    if not is_blamed and bounds.range is not None and commit in bounds.range:
+        # All suspects of a range have this reason.
+        yield bounds.words if bounds.bad else f"{bounds.words}, which worked"

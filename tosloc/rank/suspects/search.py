@@ -169,7 +169,7 @@ def _blamed_elsewhere(
             blamed.subject,
             path,
             "",
-            ("the report blames it",),
+            (SuspectChange.BLAMED,),
             (),
             lookups.commit_url(blamed.commit),
         )
