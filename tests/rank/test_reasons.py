@@ -480,7 +480,7 @@ def test_words_are_shown_with_the_listed_function_that_has_most(
 
 
 def test_a_test_has_what_it_tests_as_reason(reasons_for):
-    text = "It tests src/Tree.java, which has rank 1"
+    text = "It tests src/Tree.java, which matches the report, too"
     chosen = reasons_for(TREE_TEST, "Growing", weights={"test_counterpart": 1.0})
     assert chosen == (Reason("test", text),)
 
@@ -529,7 +529,7 @@ def test_an_unrelated_test_is_no_reason(make_context):
     related = FileReasons(make_context(TEXTS, "Growing Tree"))
     assert related.counterpart(LEAF, [TREE_TEST]) is None
     counterpart = related.counterpart(TREE, [LEAF, TREE_TEST])
-    assert counterpart.text == "Its test test/TreeTest.java, which has rank 2"
+    assert counterpart.text == "Its test test/TreeTest.java matches the report, too"
 
 
 def test_words_of_the_name_are_not_shown_a_second_time(reasons_for):

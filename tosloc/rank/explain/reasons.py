@@ -39,13 +39,16 @@ class FileReasons:
         """
         table = self.paths.table
         row = int(self.paths.path_ids[file])
-        for rank, other in enumerate(leading, start=1):
+        for other in leading:
             other_row = int(self.paths.path_ids[other])
             is_related = table.counterpart_group[other_row] == table.counterpart_group[row]
             is_pair = is_related and table.test[other_row] != table.test[row]
             other_path = table.paths[other_row]
             if is_pair and file_stem(other_path) != file_stem(table.paths[row]):
                 is_test = table.test[other_row]
-                relation = "Its test" if is_test else "It tests"
-                return Reason("test", f"{relation} {other_path}, which has rank {rank}")
+                if is_test:
+                    text = f"Its test {other_path} matches the report, too"
+                else:
+                    text = f"It tests {other_path}, which matches the report, too"
+                return Reason("test", text)
         return None
