@@ -593,11 +593,12 @@ def test_json_names_shipped_weights(localize_json):
 
 
 @pytest.mark.usefixtures("project")
-def test_trained_weights_are_always_named(localize, localize_json, monkeypatch):
+def test_trained_weights_are_named_only_by_verbose(localize, localize_json, monkeypatch):
     trained = Model(weights=Weights("trained", date(2026, 11, 26), 269, weak=True))
     monkeypatch.setattr("tosloc.localize.localizer.Model", lambda: trained)
     note = "tosloc: ranked with weights trained on 2026-11-26 from 269 commit messages"
-    assert localize("bug.md", "bug.md")[1].count(note) == 1
+    assert localize("bug.md", "bug.md", "-v")[1].count(note) == 1
+    assert note not in localize("bug.md")[1]
     values = {"kind": "trained", "date": "2026-11-26", "reports": 269, "weak": True}
     assert localize_json("bug.md")["weights"] == values
 

@@ -168,10 +168,7 @@ def _print_answers(
 
 def _notes(answer: Answer, verbose: bool) -> list[str]:
     """Return the notes to print for an answer."""
-    notes = list(answer.notes if verbose else answer.warnings)
-    if verbose or answer.weights.kind == "trained":
-        notes.append(answer.weights.sentence)
-    return notes
+    return [*answer.notes, answer.weights.sentence] if verbose else list(answer.warnings)
 
 
 class _Failures:
