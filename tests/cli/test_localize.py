@@ -184,18 +184,18 @@ def test_a_glob_that_matches_no_file_is_refused(project, fails):
 
 
 NO_GRAMMAR = (
-    "there is no grammar for .lua files, so they are searched only by their words and have no"
+    "there is no grammar for .dart files, so they are searched only by their words and have no"
     " functions"
 )
 
 
 def test_a_repository_in_a_language_without_a_grammar_has_a_note(repository, localize_json):
-    repository.commit({"a.lua": "function parse_header() end", "b.lua": "x = 1"})
+    repository.commit({"a.dart": "void parse_header() {}", "b.dart": "x = 1"})
     assert NO_GRAMMAR in localize_json("bug.md")["notes"]
 
 
 def test_a_few_files_in_a_language_without_a_grammar_have_no_note(repository, localize_json):
-    repository.commit({"a.lua": "function parse_header() end", "b.lua": "x = 1"})
+    repository.commit({"a.dart": "void parse_header() {}", "b.dart": "x = 1"})
     repository.commit({"c.py": "def parse_header(): pass"})
     assert NO_GRAMMAR not in localize_json("bug.md")["notes"]
 
