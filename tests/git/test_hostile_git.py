@@ -12,8 +12,8 @@ from tests.conftest import FIRST_TIME, HOUR, GitRepository
 from tosloc.core.errors import RepositoryError
 from tosloc.git import discovery
 from tosloc.git import process as git_process
+from tosloc.git.commit_info import MAX_MESSAGE_BYTES
 from tosloc.git.history import read_history
-from tosloc.git.process import MAX_MESSAGE_BYTES
 from tosloc.git.repository import Repository, trees
 from tosloc.git.repository import changes as git_changes
 

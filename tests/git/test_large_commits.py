@@ -2,8 +2,8 @@
 
 import pytest
 
+from tosloc.git import commit_info, process
 from tosloc.git import history as git_history
-from tosloc.git import process as git_process
 from tosloc.git.history import NO_LIMITS, HistoryLimits, read_history
 from tosloc.git.repository import Repository
 from tosloc.git.repository import changes as git_changes
@@ -75,14 +75,14 @@ def test_changes_beyond_the_limit_are_not_read(grown, few_changes, monkeypatch):
     for number in range(30):
         grown.commit(files(50, f"z = {number}\n"))
     parts = []
-    split = git_process.split_at_nul
+    split = process.split_at_nul
 
     def count_parts(stream):
         for part in split(stream):
             parts.append(part)
             yield part
 
-    monkeypatch.setattr(git_process, "split_at_nul", count_parts)
+    monkeypatch.setattr(git_changes, "split_at_nul", count_parts)
     read(grown)
     # A line and a path for each of at most 3 + 1 changes, and the commit; the first commits more.
     assert len(parts) < 30 * 9 + 60
@@ -94,8 +94,8 @@ def test_changes_beyond_the_limit_are_not_read(grown, few_changes, monkeypatch):
 @pytest.fixture
 def short_messages(monkeypatch):
     """Count messages of more than 10 bytes as long, and keep 50 bytes of them."""
-    monkeypatch.setattr(git_process, "LONG_MESSAGE_BYTES", 10)
-    monkeypatch.setattr(git_process, "MAX_LONG_MESSAGES_BYTES", 50)
+    monkeypatch.setattr(commit_info, "LONG_MESSAGE_BYTES", 10)
+    monkeypatch.setattr(commit_info, "MAX_LONG_MESSAGES_BYTES", 50)
 
 
 @pytest.fixture
@@ -127,15 +127,15 @@ def test_commits_with_long_messages_are_named_as_large(talkative, short_messages
 
 
 def test_large_objects_are_not_kept_together_in_memory(talkative, monkeypatch):
-    monkeypatch.setattr(git_process, "_MAX_BATCH_BYTES", 200)
+    monkeypatch.setattr(process, "_MAX_BATCH_BYTES", 200)
     sizes = []
-    read_batch = git_process.Git._read_batch
+    read_batch = process.Git._read_batch
 
     def count_objects(git, batch, kind):
         objects = read_batch(git, batch, kind)
         sizes.append(len(objects))
         return objects
 
-    monkeypatch.setattr(git_process.Git, "_read_batch", count_objects)
+    monkeypatch.setattr(process.Git, "_read_batch", count_objects)
     assert list(map(len, read(talkative).messages)) == [30, 8, 40, 10, 20]
     assert max(sizes) == 2

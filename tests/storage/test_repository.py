@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import HOUR, GitRepository, git_environment
 from tosloc.core.reports import BugReport
-from tosloc.git import history, process
+from tosloc.git import commit_info, history
 from tosloc.git.history import HistoryLimits
 from tosloc.git.process import Git
 from tosloc.git.repository import Repository
@@ -325,8 +325,8 @@ def test_a_note_says_that_large_commits_were_not_read_in_full(project, monkeypat
 
 def test_a_note_says_that_messages_were_not_read_in_full(project, monkeypatch):
     """Also of a version that is read from its file."""
-    monkeypatch.setattr(process, "LONG_MESSAGE_BYTES", 20)
-    monkeypatch.setattr(process, "MAX_LONG_MESSAGES_BYTES", 60)
+    monkeypatch.setattr(commit_info, "LONG_MESSAGE_BYTES", 20)
+    monkeypatch.setattr(commit_info, "MAX_LONG_MESSAGES_BYTES", 60)
     note = (
         "only the beginning of 3 commit messages is used, because the long messages of this"
         " history have more than 32 MiB together"

@@ -10,12 +10,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tosloc.core.arrays import BoolArray, LongArray
+from tosloc.core.errors import pluralize
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.versions import StringTable
+from tosloc.git.commit_info import MAX_LONG_MESSAGES_BYTES, CommitInfo
 from tosloc.git.fixes import change_names
-from tosloc.git.process import CommitInfo
 from tosloc.git.renames import RenameCollector
-from tosloc.git.repository import MANY_CHANGES, Repository, list_changes, suffix_matcher
+from tosloc.git.repository import Repository, list_changes, suffix_matcher
+from tosloc.git.repository.changes import MANY_CHANGES, MAX_CHANGES_OF_LARGE_COMMITS
 
 
 class HistoryLimits(NamedTuple):
@@ -25,6 +27,22 @@ class HistoryLimits(NamedTuple):
     """Commits that count as if they changed no file."""
     shortened: int = 0
     """Commits of whose messages only the beginning was read."""
+
+    def describe(self) -> Iterator[str]:
+        """Yield a note for users about each kind of these commits."""
+        if self.unlisted:
+            commits = pluralize(self.unlisted, "large commit")
+            yield (
+                f"the files that {commits} changed are not used, because the large commits of this"
+                f" history change more than {MAX_CHANGES_OF_LARGE_COMMITS:,} files together"
+            )
+        if self.shortened:
+            commits = pluralize(self.shortened, "commit message")
+            megabytes = MAX_LONG_MESSAGES_BYTES // 2**20
+            yield (
+                f"only the beginning of {commits} is used, because the long messages of this"
+                f" history have more than {megabytes} MiB together"
+            )
 
 
 NO_LIMITS: Final = HistoryLimits()

@@ -1,13 +1,11 @@
-"""The git program, which sees nothing of a repository but its objects; parsed commit objects."""
+"""The git program, which sees nothing of a repository but its objects."""
 
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from subprocess import Popen
@@ -18,7 +16,6 @@ from typing import IO, Final
 from tosloc.core.children import start_child
 from tosloc.core.errors import RepositoryError
 from tosloc.core.io import escape_unprintable
-from tosloc.core.reports import VALID_TIMES
 from tosloc.git.discovery import check_no_endless_file
 
 _SETTINGS: Final = (
@@ -36,19 +33,6 @@ MAX_OBJECT_BYTES: Final = 100 * 2**20
 """Number of bytes of the largest object that is read. GitHub accepts no larger file."""
 MAX_SOURCE_BYTES: Final = 10_000_000
 """Number of bytes of the largest source file that is read; of a larger one only the path counts."""
-MAX_MESSAGE_BYTES: Final = 2**20
-"""Number of bytes of a message that are kept.
-
-The longest message that we know, of a squashed merge, has some hundred thousand.
-"""
-LONG_MESSAGE_BYTES: Final = 16 * 2**10
-"""Number of bytes from which a message counts as long."""
-MAX_LONG_MESSAGES_BYTES: Final = 32 * 2**20
-"""Number of bytes that the long messages which are read together may have.
-
-Beyond it only the first LONG_MESSAGE_BYTES of a message are kept. A pack of a few megabytes can
-stand for gigabytes of messages.
-"""
 _MAX_BATCH_BYTES: Final = 64 * 2**20
 """Number of bytes of objects from which the rest of a batch is read later."""
 _BATCH: Final = 48
@@ -64,10 +48,6 @@ _MAX_ERROR_BYTES: Final = 4000
 """Most bytes of these messages."""
 _FATAL_EXIT_CODE: Final = 128
 """Exit code of git when it gives up, as at a damaged object or an unknown name."""
-_TREE_AND_PARENTS = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
-_COMMITTER_TIME = re.compile(rb"(?m)^committer .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
-_ENCODING = re.compile(rb"(?mi)^encoding (?!idna|puny|un|raw|mbcs|oem)([\w.:-]{1,40})$")
-"""Declared encoding of a message; excludes codecs of Python that are no character encodings."""
 
 
 class Git:
@@ -277,76 +257,9 @@ def _last_lines(messages: bytes) -> list[str]:
     return lines[-_MAX_MESSAGES:]
 
 
-@dataclass(frozen=True, slots=True)
-class CommitInfo:
-    """The parsed content of a commit object."""
-
-    id: str
-    tree: str
-    parents: tuple[str, ...]
-    """Full ids, first parent first; none for a commit at which a shallow clone was cut off."""
-    committed_at: int
-    """Committer time in seconds since 1970, UTC; 0 if it is missing or out of range for a date."""
-    message: str
-    message_bytes: int = 0
-    """Number of bytes of the message in git, at most MAX_MESSAGE_BYTES."""
-    is_shortened: bool = False
-    """Whether the message lacks its end, because there are too many long messages."""
-
-    @classmethod
-    def of(
-        cls,
-        commit_id: str,
-        content: bytes,
-        shallow: Collection[str] = (),
-        long_bytes_left: int = MAX_LONG_MESSAGES_BYTES,
-    ) -> CommitInfo | None:
-        """Return the parsed commit object; None if it is damaged.
-
-        ``shallow`` are the commits at which a shallow clone was cut off: they get no parents. A
-        long message of more than ``long_bytes_left`` bytes is shortened.
-        """
-        header, _, body = content.partition(b"\n\n")
-        match = _TREE_AND_PARENTS.match(header)
-        if match is None:
-            return None
-        parents = () if commit_id in shallow else tuple(match[2].decode("ascii").split()[1::2])
-        committer_time = _COMMITTER_TIME.search(header)
-        seconds = int(committer_time[1]) if committer_time else 0
-        message = body[:MAX_MESSAGE_BYTES].partition(b"\0")[0]  # git shows nothing after NUL either
-        message_bytes = len(message)
-        is_shortened = message_bytes > max(LONG_MESSAGE_BYTES, long_bytes_left)
-        if is_shortened:
-            message = message[:LONG_MESSAGE_BYTES]
-        return cls(
-            commit_id,
-            match[1].decode("ascii"),
-            parents,
-            seconds if seconds in VALID_TIMES else 0,
-            _decode_message(header, message),
-            message_bytes,
-            is_shortened,
-        )
-
-    @property
-    def has_long_message(self) -> bool:
-        """Whether the message is so long that it counts towards MAX_LONG_MESSAGES_BYTES."""
-        return self.message_bytes > LONG_MESSAGE_BYTES
-
-
 def _total_bytes(objects: Iterable[tuple[str, bytes | None]]) -> int:
     """Return the number of bytes of some objects."""
     return sum(len(content) for _, content in objects if content is not None)
-
-
-def _decode_message(header: bytes, message: bytes) -> str:
-    """Return a commit's message in the encoding that its header declares, UTF-8 without one."""
-    declared = _ENCODING.search(header)
-    encoding = declared[1].decode("ascii") if declared else "utf-8"
-    try:
-        return message.decode(encoding, "replace")
-    except (LookupError, ValueError):  # no character encoding, or one that Python cannot use
-        return message.decode("utf-8", "replace")
 
 
 def split_at_nul(stream: IO[bytes]) -> Iterator[bytes]:

@@ -12,14 +12,7 @@ from tosloc.code.languages import has_grammar, language_name
 from tosloc.core.answers import RoutineNote
 from tosloc.core.errors import pluralize
 from tosloc.core.io import escape_unprintable
-from tosloc.git.process import MAX_LONG_MESSAGES_BYTES
-from tosloc.git.repository import (
-    MAX_CHANGES_OF_LARGE_COMMITS,
-    Repository,
-    Tags,
-    WorkTreeState,
-    suffix_matcher,
-)
+from tosloc.git.repository import Repository, Tags, WorkTreeState, suffix_matcher
 from tosloc.retrieval.version_index import VersionIndex
 
 _MAX_NAMES: Final = 5
@@ -124,19 +117,7 @@ def _describe_missing_parts(version: VersionIndex) -> Iterator[str]:
         verb = "is" if number == 1 else "are"
         names = _join_names(version.submodules)
         yield f"{pluralize(number, 'submodule')} {verb} not searched: {names}"
-    if version.limits.unlisted:
-        commits = pluralize(version.limits.unlisted, "large commit")
-        yield (
-            f"the files that {commits} changed are not used, because the large commits of this"
-            f" history change more than {MAX_CHANGES_OF_LARGE_COMMITS:,} files together"
-        )
-    if version.limits.shortened:
-        commits = pluralize(version.limits.shortened, "commit message")
-        megabytes = MAX_LONG_MESSAGES_BYTES // 2**20
-        yield (
-            f"only the beginning of {commits} is used, because the long messages of this"
-            f" history have more than {megabytes} MiB together"
-        )
+    yield from version.limits.describe()
 
 
 def _describe_large_files(number: int) -> str:

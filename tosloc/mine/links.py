@@ -25,8 +25,7 @@ from tosloc.git.fixes import (
     without_commits,
 )
 from tosloc.git.history import list_parents_first
-from tosloc.git.process import CommitInfo
-from tosloc.git.repository import Repository, list_changes, suffix_matcher
+from tosloc.git.repository import CommitInfo, Repository, list_changes, suffix_matcher
 from tosloc.mine.issues import GITHUB_ISSUES, Exports, Issue
 from tosloc.paths.classify import which_are_tests
 from tosloc.reports.mentions import BODY, CLOSES, MAX_TEXT_LENGTH, NAMES, NUMBER, find_mentions

@@ -6,22 +6,17 @@ objects, so that its hooks, configuration, replacements and remotes are out of r
 revisions ("HEAD", "v1.0~3") are resolved in the repository itself.
 """
 
+from tosloc.git.commit_info import CommitInfo
 from tosloc.git.repository.blobs import decode_text
-from tosloc.git.repository.changes import (
-    MANY_CHANGES,
-    MAX_CHANGES_OF_LARGE_COMMITS,
-    list_changes,
-    read_authors,
-)
+from tosloc.git.repository.changes import list_changes, read_authors
 from tosloc.git.repository.repository import Repository, resolve_revision
 from tosloc.git.repository.tags import Tag, Tags, read_tags
 from tosloc.git.repository.trees import suffix_matcher
 from tosloc.git.repository.work_tree import Change, WorkTreeState
 
 __all__ = [
-    "MANY_CHANGES",
-    "MAX_CHANGES_OF_LARGE_COMMITS",
     "Change",
+    "CommitInfo",
     "Repository",
     "Tag",
     "Tags",

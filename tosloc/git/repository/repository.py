@@ -11,7 +11,8 @@ from typing import Final, Self
 
 from tosloc.core.errors import UnknownCommit
 from tosloc.core.versions import Snapshot, StringTable
-from tosloc.git.process import CommitInfo, Git
+from tosloc.git.commit_info import CommitInfo
+from tosloc.git.process import Git
 from tosloc.git.repository.layout import Layout
 from tosloc.git.repository.revisions import Revisions
 from tosloc.git.repository.trees import Trees

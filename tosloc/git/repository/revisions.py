@@ -9,9 +9,10 @@ from contextlib import suppress
 from typing import Final
 
 from tosloc.core.errors import RepositoryError, UnknownCommit
-from tosloc.git import process
+from tosloc.git import commit_info
+from tosloc.git.commit_info import CommitInfo
 from tosloc.git.discovery import read_git_file
-from tosloc.git.process import CommitInfo, Git
+from tosloc.git.process import Git
 from tosloc.git.repository.layout import Layout
 
 _FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
@@ -142,7 +143,7 @@ class Revisions:
         Raises UnknownCommit for the first commit that does not exist.
         """
         shallow = self._layout.shallow
-        long_bytes_left = process.MAX_LONG_MESSAGES_BYTES
+        long_bytes_left = commit_info.MAX_LONG_MESSAGES_BYTES
         infos = []
         for commit_id, content in self._git.objects(commit_ids, b"commit"):
             info = None

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from tosloc.core.errors import RepositoryError
 from tosloc.core.reports import VALID_TIMES
-from tosloc.git.process import CommitInfo
+from tosloc.git.commit_info import CommitInfo
 from tosloc.git.repository.repository import Repository
 
 MAX_TAGS: Final = 20_000

@@ -10,7 +10,8 @@ import numpy as np
 from tosloc.core.arrays import IntArray
 from tosloc.core.errors import RepositoryError
 from tosloc.core.versions import Snapshot, StringTable
-from tosloc.git.process import CommitInfo, Git, split_at_nul
+from tosloc.git.commit_info import CommitInfo
+from tosloc.git.process import Git, split_at_nul
 
 MAX_FILES: Final = 2_000_000
 """Number of files of the largest version that is read: four times what Chromium has.

@@ -19,8 +19,7 @@ from tosloc.core.answers import EarlierChange
 from tosloc.core.errors import UnknownCommit
 from tosloc.core.reports import BugReport
 from tosloc.git.fixes import first_issue, is_fix_message, reverted_commits
-from tosloc.git.process import CommitInfo
-from tosloc.git.repository import Repository
+from tosloc.git.repository import CommitInfo, Repository
 from tosloc.rank.explain.lookups import RepositoryLookups
 from tosloc.rank.features.named_history import MAX_DOCUMENTS, touched_rows
 from tosloc.rank.features.query_context import QueryContext
