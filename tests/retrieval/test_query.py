@@ -8,8 +8,9 @@ import pytest
 from tosloc.core.reports import BugReport
 from tosloc.reports.text.forms import template_keys
 from tosloc.reports.text.logs import MAX_QUIET_LINES
-from tosloc.reports.text.parts import ReportText
-from tosloc.retrieval.query import PART_WEIGHTS, TOLD_PARTS, Query
+from tosloc.reports.text.parts import TextParts
+from tosloc.reports.text.report_text import TOLD_PARTS
+from tosloc.retrieval.query import PART_WEIGHTS, Query
 
 
 def query(summary="", description="", template=frozenset()):
@@ -21,7 +22,7 @@ LOG = "10:00:01 INFO stream\n10:00:02 INFO scan\n10:00:03 ERROR runner"
 
 
 def test_every_part_has_a_weight():
-    assert PART_WEIGHTS.keys() == set(ReportText._fields)
+    assert PART_WEIGHTS.keys() == set(TextParts._fields)
     assert set(TOLD_PARTS) <= PART_WEIGHTS.keys()
 
 

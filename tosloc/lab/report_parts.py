@@ -11,7 +11,7 @@ from tosloc.code import text
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport
 from tosloc.reports.formats import read_reports
-from tosloc.reports.text import ReportText, SharedLines
+from tosloc.reports.text import SharedLines, TextParts
 from tosloc.retrieval.query import Query
 
 TITLE = "title"
@@ -19,7 +19,7 @@ FRAMES = "frames"
 """Stack frames of Java, .NET, JavaScript and Python, which are taken out first."""
 DROPPED = "dropped"
 """Addresses, pictures, HTML comments, repeated lines of logs, and flags of builds."""
-PARTS: tuple[str, ...] = (TITLE, *ReportText._fields, FRAMES, DROPPED)
+PARTS: tuple[str, ...] = (TITLE, *TextParts._fields, FRAMES, DROPPED)
 """Names of the parts."""
 
 

@@ -10,9 +10,10 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from tosloc.reports.text import CompoundName
 from tosloc.reports.traces import Frame, Place
 from tosloc.retrieval.paths import VersionPaths
-from tosloc.retrieval.query import CompoundName, Query
+from tosloc.retrieval.query import Query
 
 Rows: TypeAlias = tuple[int, ...]
 """Path rows that a name or location can mean."""

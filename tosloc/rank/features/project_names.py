@@ -7,8 +7,8 @@ from typing import Final
 
 from tosloc.core.versions import Snapshot
 from tosloc.reports.mentions import own_id
-from tosloc.reports.text import NamedChange, ReleaseClaim
-from tosloc.retrieval.history import HistoryAsOf, normalize_name
+from tosloc.reports.text import NamedChange, ReleaseClaim, normalize_name
+from tosloc.retrieval.history import HistoryAsOf
 from tosloc.retrieval.query import Query
 
 LENGTH_OF_ID: Final = 40

@@ -25,7 +25,7 @@ import numpy as np
 from tosloc.core.arrays import BoolArray, FloatArray
 from tosloc.core.io import write_text
 from tosloc.rank.features.query_context import QueryContext
-from tosloc.retrieval.query import Query, contains_name
+from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts import K1, bm25, idf
 
 SIGNALS: Final = (
@@ -115,7 +115,7 @@ def _own_name(query: Query) -> float:
     """Return 1 if the report writes the project's name, 0 if not."""
     if not query.projects:
         return _UNKNOWN_NAME
-    return float(contains_name(query.text.own_text, query.projects))
+    return float(query.text.names_project)
 
 
 def _match_words(context: QueryContext) -> tuple[float, float]:

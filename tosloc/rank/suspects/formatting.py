@@ -7,7 +7,8 @@ from collections.abc import Collection
 from typing import Final
 
 from tosloc.git.repository import Repository, decode_text
-from tosloc.retrieval.history import MAX_FILES, normalize_name
+from tosloc.reports.text import normalize_name
+from tosloc.retrieval.history import MAX_FILES
 
 IGNORED_REVISIONS: Final = ".git-blame-ignore-revs"
 """File of the commits that git blame should ignore."""

@@ -56,7 +56,7 @@ LONGEST_LINE: Final = 10_000
 lost."""
 
 
-class ReportText(NamedTuple):
+class TextParts(NamedTuple):
     """The text of a description by what it is; each part has the lines of its kind, in order."""
 
     prose: str = ""
@@ -88,7 +88,7 @@ def split_report_text(
     description: str,
     form_lines: Collection[str] = (),
     is_own_term: Callable[[str], bool] | None = None,
-) -> ReportText:
+) -> TextParts:
     """Split a description into parts.
 
     ``form_lines`` are lines that are known to come from the project's issue forms, each as
@@ -111,7 +111,7 @@ def split_report_text(
         else:
             splitter.add_unfenced(block)
     splitter.end_log()
-    return ReportText(**{kind: "\n".join(lines) for kind, lines in splitter.lines.items()})
+    return TextParts(**{kind: "\n".join(lines) for kind, lines in splitter.lines.items()})
 
 
 class _Splitter:

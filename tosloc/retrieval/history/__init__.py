@@ -24,7 +24,7 @@ from tosloc.retrieval.history.history_index import (
     strip_trailers,
 )
 from tosloc.retrieval.history.messages import ReportMessages
-from tosloc.retrieval.history.releases import Release, Releases, check_releases, normalize_name
+from tosloc.retrieval.history.releases import Release, Releases, check_releases
 from tosloc.retrieval.history.renames import Renames, check_renames
 
 __all__ = [
@@ -50,7 +50,6 @@ __all__ = [
     "index_commits",
     "list_beside",
     "list_brought",
-    "normalize_name",
     "report_documents",
     "report_terms",
     "strip_trailers",

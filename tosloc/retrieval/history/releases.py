@@ -15,7 +15,7 @@ from tosloc.core.arrays import Array, LongArray, unpack_words, validate_array
 from tosloc.core.reports import VALID_TIMES
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository, Tag, read_tags
-from tosloc.reports.text import ReleaseClaim
+from tosloc.reports.text import ReleaseClaim, project_name
 
 _TAG: Final = re.compile(
     r"(?i)(?P<prefix>(?:\D(?:.{0,80}?[^\d.])?)??)(?P<number>\d{1,5}(?:[._]\d{1,8}){1,4})"
@@ -143,7 +143,7 @@ class Releases:
 
         Without a known remote, it is compared with the names of the project's ``folders``.
         """
-        name = normalize_name(project.rpartition("/")[2])
+        name = project_name(project)
         if not self.projects:
             return name in folders
         if "/" in project:
@@ -153,7 +153,7 @@ class Releases:
     @cached_property
     def own_names(self) -> frozenset[str]:
         """Normalized names of the project, as its paths on the web have them."""
-        return frozenset(normalize_name(own.rpartition("/")[2]) for own in self.projects)
+        return frozenset(project_name(own) for own in self.projects)
 
     def find(self, claims: Iterable[ReleaseClaim], opened: float) -> ClaimedReleases:
         """Return the releases that a report speaks of; only tags from before ``opened`` count."""
@@ -171,15 +171,6 @@ class Releases:
             tuple(by_state["used"]),
             None if first is None else _previous(known, first),
         )
-
-
-def normalize_name(name: str) -> str:
-    """Return a name without separators, in lower case.
-
-    >>> normalize_name("_pytest"), normalize_name("XcodeGen.git")
-    ('pytest', 'xcodegen')
-    """
-    return _SEPARATORS.sub("", name.lower().removesuffix(".git"))
 
 
 def _find(known: Sequence[Release], number: ReleaseNumber) -> Release | None:

@@ -1,8 +1,7 @@
-"""The text of a report as a query reads it: without markup, forms and the project's own name."""
+"""The text of a report without markup, forms and the project's own name."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,37 +10,29 @@ from typing import Final
 from tosloc.code import text
 from tosloc.core.reports import BugReport
 from tosloc.reports import traces
-from tosloc.reports.text import (
-    CondensedText,
-    ReportText,
-    bare_title,
-    condense_logs,
-    expand_escapes,
-    is_pointer,
-    split_report_text,
-    template_key,
-    without_addresses,
-    without_commits,
-    without_markup,
-)
+from tosloc.reports.text.builds import shows_failed_build
+from tosloc.reports.text.forms import bare_title, is_pointer, template_key
+from tosloc.reports.text.logs import CondensedText, condense_logs, expand_escapes
+from tosloc.reports.text.markup import without_addresses, without_markup
+from tosloc.reports.text.named_changes import without_commits
+from tosloc.reports.text.parts import TextParts, split_report_text
+from tosloc.reports.text.project_names import contains_name, without_name
 
 TOLD_PARTS: Final = ("prose", "quoted", "code", "data", "errors")
 """Parts whose names are taken for names that the reporter writes."""
-_SEPARATORS: Final = re.compile(r"[-_. ]+")
-"""What may separate the words of a project's name."""
 
 
 @dataclass(frozen=True, eq=False)
-class QueryText:
+class ReportText:
     """The parts of a report's text, each computed once when needed.
 
-    Its arguments are those of ``Query``.
+    Its arguments are those of ``tosloc.retrieval.query.Query``.
     """
 
     report: BugReport
-    form_lines: frozenset[str]
-    projects: Sequence[str]
-    is_own_term: Callable[[str], bool] | None
+    form_lines: frozenset[str] = frozenset()
+    projects: Sequence[str] = ()
+    is_own_term: Callable[[str], bool] | None = None
 
     @cached_property
     def summary(self) -> str:
@@ -70,16 +61,16 @@ class QueryText:
         return traces.without_frames(self.description) if self.frames else self.description
 
     @cached_property
-    def parts(self) -> ReportText:
+    def parts(self) -> TextParts:
         """The description without stack frames and addresses, divided by the kinds of its lines.
 
         The project's own name, and ids of commits with the words that blame them, are left out,
         too.
         """
-        return ReportText(*map(without_commits, self.parts_with_commits))
+        return TextParts(*map(without_commits, self.parts_with_commits))
 
     @cached_property
-    def parts_with_commits(self) -> ReportText:
+    def parts_with_commits(self) -> TextParts:
         """``parts`` with the commits that the report names."""
         bare = without_name(without_addresses(self.prose), self.projects)
         return split_report_text(text.separate_scripts(bare), self.form_lines, self.is_own_term)
@@ -138,33 +129,17 @@ class QueryText:
             return whole
         return "\n".join(line for line in whole.splitlines() if not self.is_form(line))
 
+    @cached_property
+    def names_project(self) -> bool:
+        """Whether ``own_text`` contains the name of the project, also in longer names."""
+        return contains_name(self.own_text, self.projects)
 
-def told_text(parts: ReportText) -> str:
+    @cached_property
+    def shows_failed_build(self) -> bool:
+        """Whether the description shows that a build failed."""
+        return shows_failed_build(self.description)
+
+
+def told_text(parts: TextParts) -> str:
     """Return what the reporter tells or shows, of the parts of a description."""
     return "\n".join(filter(None, (getattr(parts, name) for name in TOLD_PARTS)))
-
-
-def without_name(source: str, projects: Sequence[str]) -> str:
-    """Return a text with blanks for the projects' names where each is a word of its own.
-
-    Many files may have a project's name in their names, and a report has it wherever the bug is.
-    Names that continue, such as modules and paths, stay.
-    """
-    for project in projects:
-        name = _name_pattern(project)
-        source = re.sub(rf"(?i)(?<![\w/.$@:-]){name}(?![\w/(]|[-.:]\w|::)", " ", source)
-    return source
-
-
-def contains_name(source: str, projects: Sequence[str]) -> bool:
-    """Return whether a text contains the name of a project, also in longer names."""
-    for project in projects:
-        if re.search(rf"(?i)(?<![a-z])(?:{_name_pattern(project)})(?![a-z])", source):
-            return True
-    return False
-
-
-def _name_pattern(project: str) -> str:
-    """Return a pattern of a project's name, with or without separators between its words."""
-    words = _SEPARATORS.split(project.rpartition("/")[2].removesuffix(".git"))
-    return "[-_. ]?".join(map(re.escape, words))

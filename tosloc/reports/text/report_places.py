@@ -8,14 +8,14 @@ from functools import cached_property
 from itertools import accumulate
 
 from tosloc.reports import traces
-from tosloc.retrieval.history.releases import normalize_name
-from tosloc.retrieval.query.query_text import QueryText
+from tosloc.reports.text.project_names import project_name
+from tosloc.reports.text.report_text import ReportText
 
 
-class QueryPlaces:
+class ReportPlaces:
     """The places in code that a report's text names."""
 
-    def __init__(self, source: QueryText) -> None:
+    def __init__(self, source: ReportText) -> None:
         self._text = source
 
     @cached_property
@@ -36,11 +36,11 @@ class QueryPlaces:
 
         A project with the name of this one is a fork of it. Without a known name none is foreign.
         """
-        own_names = {_project_name(project) for project in self._text.projects}
+        own_names = {project_name(project) for project in self._text.projects}
         if not own_names:
             return frozenset()
         linked = {link.project for link in self._all_locations.links if link.project}
-        return frozenset(project for project in linked if _project_name(project) not in own_names)
+        return frozenset(project for project in linked if project_name(project) not in own_names)
 
     @cached_property
     def locations(self) -> traces.Locations:
@@ -73,12 +73,3 @@ class QueryPlaces:
             if is_written[number]:
                 kept.append(place)
         return tuple(kept)
-
-
-def _project_name(project: str) -> str:
-    """Return the last part of a project's path on the web, without separators.
-
-    >>> _project_name("pallets/Flask.git")
-    'flask'
-    """
-    return normalize_name(project.rpartition("/")[2])

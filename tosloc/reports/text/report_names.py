@@ -7,22 +7,16 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from tosloc.code import text
-from tosloc.reports.text import (
-    Command,
-    Name,
-    NamedChange,
-    ReleaseClaim,
-    find_commands,
-    find_named_changes,
-    find_names,
-    find_release_claims,
-    find_version_fields,
-    says_that_it_worked,
-)
-from tosloc.retrieval.query.query_text import QueryText, told_text
+from tosloc.reports.text.commands import Command, find_commands
+from tosloc.reports.text.named_changes import NamedChange, find_named_changes
+from tosloc.reports.text.named_releases import ReleaseClaim, find_release_claims
+from tosloc.reports.text.names import Name, find_names
+from tosloc.reports.text.regressions import says_that_it_worked
+from tosloc.reports.text.report_text import ReportText, told_text
+from tosloc.reports.text.version_fields import find_version_fields
 
 TITLE_NAME_WEIGHT: Final = 3.0
-"""Weight of a name in the title, see ``QueryNames.identifiers``."""
+"""Weight of a name in the title, see ``ReportNames.identifiers``."""
 MAX_COMPOUND_NAMES: Final = 100
 """Names of two words or more of a report that are looked up among the names of files."""
 
@@ -40,10 +34,10 @@ class CompoundName(NamedTuple):
     """Whether it is a command, an option or a key, with hyphens or dots."""
 
 
-class QueryNames:
+class ReportNames:
     """The names in a report's text, and what the report says about changes and versions."""
 
-    def __init__(self, source: QueryText) -> None:
+    def __init__(self, source: ReportText) -> None:
         self._text = source
 
     @cached_property

@@ -11,10 +11,7 @@ from typing import Final
 
 from tosloc.code import text as code_text
 from tosloc.core.reports import BugReport
-from tosloc.reports.text import shows_failed_build
-from tosloc.retrieval.query.query_names import QueryNames
-from tosloc.retrieval.query.query_places import QueryPlaces
-from tosloc.retrieval.query.query_text import QueryText
+from tosloc.reports.text import ReportNames, ReportPlaces, ReportText
 
 SUMMARY_WEIGHT = 3.0
 """How many times a term of the summary counts.
@@ -67,27 +64,23 @@ class Query:
     """Return whether files of the searched version contain a term; None if there is none."""
 
     @cached_property
-    def text(self) -> QueryText:
+    def text(self) -> ReportText:
         """The parts of the report's text."""
-        return QueryText(self.report, self.form_lines, self.projects, self.is_own_term)
+        return ReportText(self.report, self.form_lines, self.projects, self.is_own_term)
 
     @cached_property
-    def names(self) -> QueryNames:
+    def names(self) -> ReportNames:
         """What the report names."""
-        return QueryNames(self.text)
+        return ReportNames(self.text)
 
     @cached_property
-    def places(self) -> QueryPlaces:
+    def places(self) -> ReportPlaces:
         """The places in code that the report names."""
-        return QueryPlaces(self.text)
-
-    @cached_property
-    def _shows_failed_build(self) -> bool:
-        return shows_failed_build(self.text.description)
+        return ReportPlaces(self.text)
 
     def _counts(self, term: str) -> bool:
         """Return whether a term counts. Of a failed build, that it failed is no news."""
-        return not self._shows_failed_build or term not in BUILD_WORDS
+        return not self.text.shows_failed_build or term not in BUILD_WORDS
 
     @cached_property
     def summary_counts(self) -> Counter[str]:
