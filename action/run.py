@@ -178,7 +178,10 @@ def answer_markdown(answer: Mapping[str, Any], repository: str, min_confidence: 
     suspects = [
         _suspect_line(change, file_page, commit_page) for change in answer.get("suspects", [])
     ]
-    lines += _folded(f"Changes that may have introduced the bug ({len(suspects)})", suspects)
+    if suspects:
+        statements = [f"{code(statement)}\n" for statement in answer.get("statements", [])]
+        summary = f"Changes that may have introduced the bug ({len(suspects)})"
+        lines += _folded(summary, [*statements, *suspects])
     number = answer["searched"]["files"]
     files = f"{number} file" if number == 1 else f"{number} files"
     version = f"[{code(answer['commit'][:10])}]({commit_page}/{answer['commit']})"
@@ -306,6 +309,13 @@ def read_flag(name: str) -> bool:
     return text == "true"
 
 
+def range_options() -> list[str]:
+    """Return the options that bound the suspect changes by good commits and a bad one."""
+    good = [f"--good={revision}" for revision in os.environ["INPUT_GOOD"].split()]
+    bad = os.environ["INPUT_BAD"].strip()
+    return [*good, f"--bad={bad}"] if bad else good
+
+
 def runner_file(name: str) -> Path:
     """Return the path of a file in the runner's temporary folder."""
     return Path(os.environ["RUNNER_TEMP"], name)
@@ -335,7 +345,8 @@ def answer() -> None:
     functions = read_number("FUNCTIONS", 0, 20)
     minutes = read_number("TIMEOUT_MINUTES", 0.01, 360)
     wants_comment = read_flag("COMMENT")
-    output = run_tosloc(["--top", f"{top:.0f}", "--functions", f"{functions:.0f}"], minutes)
+    options = ["--top", f"{top:.0f}", "--functions", f"{functions:.0f}", *range_options()]
+    output = run_tosloc(options, minutes)
     runner_file(ANSWER_FILE).write_text(output, encoding="utf-8")
     result = json.loads(output)
     number = int(json.loads(runner_file(ISSUE_FILE).read_text(encoding="utf-8"))["number"])

@@ -36,6 +36,7 @@ def ask(folder: str) -> None:
         report = read_report(Path("bug.md"))
         assert_type(report, BugReport)
         assert_type(localizer.explain(report, "cart.py", functions=2), Answer)
+        assert_type(localizer.localize(report, good=["v1.2"], bad="v1.3"), Answer)
         answers = localizer.localize_many([report, "Another text of a report"], suspects=True)
         assert_type(answers, Iterator[Answer])
 

@@ -260,6 +260,12 @@ def test_without_a_fix_a_comment_does_not_speak_of_one():
     assert ACTION.fixed_markdown(make_answer(), PAGE) == ""
 
 
+def test_the_range_is_told_with_the_suspect_changes():
+    answer = make_answer() | {"statements": ["The cause is after v1.2: 3 commits"]}
+    folded = ACTION.answer_markdown(answer, PAGE, 0.05).rpartition("introduced the bug")[2]
+    assert folded.index("`The cause is after v1.2: 3 commits`\n\n-") > 0
+
+
 def test_an_answer_of_an_older_version_has_no_suspect_changes():
     answer = make_answer()
     del answer["suspects"]
@@ -543,6 +549,14 @@ def test_a_search_that_takes_too_long_is_stopped(runner):
         "::error::TosLoc: there was no answer within the limit of timeout-minutes (0.01);"
         " shorten the issue, or raise the limit\n"
     )
+
+
+def test_good_and_bad_commits_are_passed_on(runner, tmp_path, github):
+    (tmp_path / "answer.json").write_text(json.dumps(make_answer()))
+    runner.tosloc.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/options\ncat answer.json\n')
+    assert runner.run(good="v1.0 --output=x", bad="v1.1") == 0, runner.printed
+    options = (tmp_path / "options").read_text()
+    assert options.endswith(" --good=v1.0 --good=--output=x --bad=v1.1\n")
 
 
 RECORDING_TOSLOC = """#!/bin/sh

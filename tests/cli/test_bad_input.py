@@ -72,6 +72,12 @@ NOT_A_REPOSITORY = [
 NOT_A_COMMIT = [
     (f"{LOCALIZE} bug.md --commit={{}}", name, "git fetch") for name in ("v99", "0" * 40, "--all")
 ]
+NOT_A_COMMIT += [
+    (f"{LOCALIZE} bug.md --good={{}}", "v99", "no commit 'v99'"),
+    (f"{LOCALIZE} bug.md --bad={{}}", "v99", "no commit 'v99'"),
+    (f"{LOCALIZE} bug.md --good={{}} --bad=HEAD", "HEAD", "--good: the good commit HEAD contains"),
+    (f"{LOCALIZE} bug.md --good={{}} --no-suspects", "HEAD", "--suspects: good and bad commits"),
+]
 NOT_A_REPORT = [
     (f"{LOCALIZE} {{}}", "binary", "is binary"),
     (f"{LOCALIZE} {{}}", "plain", "is a folder, which only restricts the search; add a report"),

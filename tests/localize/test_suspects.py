@@ -3,15 +3,18 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
 from tests.rank.test_suspects import CART, DISCOUNT
+from tosloc.core.errors import ToslocError, UnknownCommit
 from tosloc.core.reports import BugReport
 from tosloc.localize.language_model import make_cards
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
+from tosloc.rank.features import QueryContext
 from tosloc.rank.suspects.search import MAX_SUSPECTS, SuspectSearch
 
 WRONG = "The total of the cart is wrong: Cart.total subtracts the discount twice."
@@ -74,6 +77,61 @@ def test_releases_in_which_it_worked_and_failed_mean_a_regression(ask, project):
     with Localizer.open(project.path, commit=project.commits[2]) as localizer:
         answer = localizer.localize(report, commit=project.commits[2])
     assert commits_of(answer)[0] == project.commits[2]
+
+
+def test_good_and_bad_commits_bound_the_suspects(ask, project):
+    answer = ask(WRONG, good=[project.commits[0]], bad=project.commits[1])
+    assert project.commits[2] not in commits_of(answer)
+    assert answer.statements == (
+        f"The cause is between {project.commits[0]}, which worked, and {project.commits[1]}:"
+        " 1 commit",
+    )
+
+
+def test_a_good_commit_alone_asks_for_suspects(ask, project):
+    assert commits_of(ask(WRONG, good=["HEAD~2"]))[0] == project.commits[2]
+
+
+def test_a_bad_commit_alone_asks_for_suspects(ask, project):
+    assert commits_of(ask(WRONG, bad=project.commits[1])) == [project.commits[0]]
+
+
+def test_given_commits_override_those_of_the_report(ask, project):
+    project.git("tag", "1.0", project.commits[0])
+    project.git("tag", "1.1", project.commits[1])
+    report = f"{WRONG} Fine in 1.0, wrong in 1.1."
+    with Localizer.open(project.path, commit=project.commits[2]) as localizer:
+        answer = localizer.localize(
+            report, commit=project.commits[2], good=["1.1"], bad=project.commits[2]
+        )
+    assert commits_of(answer) == [project.commits[2]]
+
+
+def test_suspects_of_a_range_cannot_be_turned_off():
+    with pytest.raises(ToslocError, match="turned off"):
+        Question(WRONG, good=["1.0"], suspects=False)
+
+
+def test_good_commits_are_a_list():
+    with pytest.raises(ToslocError, match=r"^good: this must be a list"):
+        Question(WRONG, good="1.0")
+
+
+def test_good_commits_need_a_repository():
+    nothing: Any = None
+    with pytest.raises(ToslocError, match="those of a repository"):
+        QueryContext(nothing, nothing, nothing).with_ends(["1.0"], None)
+
+
+def test_a_wrong_revision_is_no_error_of_a_single_report(project):
+    failed = []
+    with Localizer.open(project.path) as localizer, pytest.raises(UnknownCommit):
+        list(
+            localizer.localize_many(
+                [WRONG, REGRESSION], good=["v9"], on_error=lambda *error: failed.append(error)
+            )
+        )
+    assert failed == []
 
 
 def test_a_named_commit_means_a_regression(ask, project):

@@ -14,7 +14,7 @@ from tosloc.mcp.server import Settings, create_server
 
 REPORT = "Cart.add forgets an item that is equal to another one"
 MODES = pytest.mark.parametrize("mode", [pytest.param("legacy", marks=pytest.mark.slow), "auto"])
-MAX_DESCRIPTION_CHARACTERS = 2_850
+MAX_DESCRIPTION_CHARACTERS = 3_150
 """Characters that both tools cost an agent before it asks anything."""
 
 
@@ -70,7 +70,7 @@ def test_there_are_two_tools_that_change_nothing(tools):
 
 
 def test_a_tool_lists_its_arguments(tools):
-    arguments = "report repository commit paths tests top suspects budget".split()
+    arguments = "report repository commit paths tests top suspects good bad budget".split()
     assert list(tools[0].input_schema["properties"]) == arguments
 
 
@@ -112,6 +112,12 @@ def test_the_path_of_the_repository_is_not_shown(shop):
 def test_test_files_are_listed_if_they_are_asked_for(shop):
     result = call("localize_bug", {"report": REPORT, "tests": True}, roots=[shop])
     assert "tests/test_cart.py" in text_of(result)
+
+
+def test_good_and_bad_commits_bound_the_suspects(shop):
+    arguments = {"report": REPORT, "good": ["HEAD~1"]}
+    content = call("localize_bug", arguments, roots=[shop]).structured_content
+    assert content["statements"] == ["The cause is after HEAD~1, which worked: 1 commit"]
 
 
 def test_a_frame_outside_of_the_function_hides_none_of_its_lines(shop):
@@ -171,9 +177,11 @@ def test_wrong_arguments_are_described_in_our_words(shop, arguments, message):
     ("arguments", "message"),
     [
         ({"commit": "--output=x"}, "--output=x"),
+        ({"good": ["v9"]}, "no commit 'v9'"),
+        ({"good": ["HEAD"], "bad": "HEAD"}, "`good`: the good commit HEAD contains the bad"),
         ({"paths": ["*.rs"]}, "`paths`: '*.rs' matches none of the 3 source files"),
     ],
-    ids=["option as commit", "no match"],
+    ids=["option as commit", "unknown good commit", "good is bad", "no match"],
 )
 def test_arguments_that_fit_nothing_are_described_in_few_words(shop, arguments, message):
     text = error_text(arguments, roots=[shop])

@@ -3,8 +3,9 @@
 import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
-from tosloc.core.errors import UnknownCommit
+from tosloc.core.errors import ToslocError, UnknownCommit
 from tosloc.git.repository import Repository
+from tosloc.rank.features.stated_ends import Ends
 from tosloc.retrieval.history.bounds import Bounds, End, list_brought
 
 
@@ -24,7 +25,9 @@ def resolve(repository, commits):
 
     def resolve_bounds(good=(), bad=(), version="HEAD"):
         with Repository(repository.path) as opened:
-            return Bounds.resolve(opened, version, good, bad)
+            good_ends = [End(name, opened.resolve(name)) for name in good]
+            bad_ends = [End(name, opened.resolve(name)) for name in bad]
+            return Bounds.between(opened, opened.resolve(version), good_ends, bad_ends)
 
     return resolve_bounds
 
@@ -47,9 +50,54 @@ def test_commits_are_ends_like_releases(resolve, commits):
     assert resolve([commits[0][:10]], [commits[2]]).commits == set(commits[1:3])
 
 
-def test_an_unknown_end_is_an_error(resolve):
-    with pytest.raises(UnknownCommit):
-        resolve(["v7.0"])
+def test_an_unknown_end_is_an_error(repository, commits):
+    with (
+        Repository(repository.path) as opened,
+        pytest.raises(UnknownCommit, match=r"no commit 'v7\.0'"),
+    ):
+        Ends.resolve(opened, ["v7.0"], None)
+
+
+def test_a_given_good_end_that_contains_the_given_bad_one_is_an_error(repository, commits):
+    with Repository(repository.path) as opened, pytest.raises(ToslocError, match="mixed up"):
+        Ends.resolve(opened, ["v1.1"], "v1.0")
+
+
+def test_a_given_good_end_excludes_stated_bad_ones_that_it_contains(repository, commits):
+    with Repository(repository.path) as opened:
+        given = Ends.resolve(opened, ["v1.1"], None)
+        bounds = Bounds.between(opened, commits[4], given.good, [End("v1.0", commits[1])])
+    assert bounds.commits == {commits[4]}
+    assert bounds.notes == (
+        "by the report it fails in v1.0, which the good commit v1.1 contains; v1.0 is ignored",
+    )
+
+
+def test_a_given_bad_end_excludes_stated_good_ones_that_contain_it(repository, commits):
+    with Repository(repository.path) as opened:
+        given = Ends.resolve(opened, [], "v1.0")
+        bounds = Bounds.between(opened, commits[4], [End("v1.1", commits[3])], given.bad)
+    assert bounds.commits is None
+    assert bounds.later == set(commits[2:])
+    assert bounds.notes == (
+        "the report says that it works in v1.1, which contains the bad commit v1.0; v1.1 is"
+        " ignored",
+    )
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "sentence"),
+    [
+        (["v1.0"], "v1.1", "between v1.0, which worked, and v1.1: 2 commits"),
+        (["v1.0"], None, "after v1.0, which worked: 3 commits"),
+        ([], "v1.1", "no later than v1.1"),
+    ],
+)
+def test_given_ends_are_told_with_the_number_of_commits(repository, commits, good, bad, sentence):
+    with Repository(repository.path) as opened:
+        given = Ends.resolve(opened, good, bad)
+        bounds = Bounds.between(opened, commits[4], given.good, given.bad)
+    assert bounds.sentence == f"The cause is {sentence}"
 
 
 def test_dates_do_not_count(repository, commits, resolve):

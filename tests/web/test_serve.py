@@ -108,6 +108,13 @@ def test_a_question_may_include_test_files(client):
     assert "tests/test_cart.py" in wait_for_answer(client, 1)
 
 
+def test_a_question_may_name_a_good_and_a_bad_commit(client):
+    ask(client, good=" HEAD~1 ", bad="HEAD")
+    answer = wait_for_answer(client, 1)
+    assert "The cause is between HEAD~1, which worked, and HEAD: 1 commit" in answer
+    assert 'name="good" value="HEAD~1"' in client.get("/questions/1").text
+
+
 @pytest.fixture
 def two_answers(client):
     """Return the client after two answered questions."""

@@ -94,7 +94,23 @@ SuspectsOption = Annotated[
     typer.Option(
         "--suspects/--no-suspects",
         help="Show past changes that may have introduced the bug.",
-        show_default="if the report says that something worked before",
+        show_default="if the report says that something worked before, or with --good or --bad",
+    ),
+]
+GoodOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="REV",
+        help="Commit, branch or tag that works: a suspect change is in none of them. Repeatable.",
+        show_default="what the report states",
+    ),
+]
+BadOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="REV",
+        help="Commit, branch or tag that fails: it contains each suspect change.",
+        show_default="what the report states",
     ),
 ]
 EncoderOption = Annotated[
@@ -134,6 +150,8 @@ def localize(
     background: BackgroundOption = Question.background,
     code: CodeOption = Question.code,
     suspects: SuspectsOption = Question.suspects,
+    good: GoodOption = None,
+    bad: BadOption = Question.bad,
     verbose: VerboseOption = False,
     rerank: RerankOption = None,
     encoder: EncoderOption = None,
@@ -155,6 +173,8 @@ def localize(
         background=background,
         code=code,
         suspects=suspects,
+        good=good or (),
+        bad=bad,
     )
     output = Output.choose(form, as_json, as_lines, html, open_file, verbose)
     source = Source(repo, checkpoint, rerank, encoder)

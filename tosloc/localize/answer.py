@@ -227,7 +227,9 @@ class Answer:
     weights: Weights = Weights("shipped")
     """The weights that ranked the files."""
     statements: tuple[str, ...] = ()
-    """What the report states outright: commits that it blames, and where it works and fails."""
+    """What the report states outright: commits that it blames, and where it works and fails.
+
+    Also the range between the good and bad commits of the question."""
     leads_with_suspects: bool = False
     """Whether the suspects come before the files: the report blames one, or the range is narrow."""
     fixed_by: EarlierChange | None = None

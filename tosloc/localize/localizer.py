@@ -185,6 +185,8 @@ class Localizer:
         background: bool = Question.background,
         code: bool = Question.code,
         suspects: bool | None = Question.suspects,
+        good: Sequence[str] = Question.good,
+        bad: str | None = Question.bad,
         progress: Progress = ignore_progress,
     ) -> Answer:
         """Return the most suspicious files for a report, or for its text (see ``read_report``).
@@ -211,6 +213,8 @@ class Localizer:
             background=background,
             code=code,
             suspects=suspects,
+            good=good,
+            bad=bad,
         )
         return self.answer(question, progress)
 
@@ -229,6 +233,8 @@ class Localizer:
         background: bool = Question.background,
         code: bool = Question.code,
         suspects: bool | None = Question.suspects,
+        good: Sequence[str] = Question.good,
+        bad: str | None = Question.bad,
         on_error: Callable[[Question, Exception], None] | None = None,
         progress: Progress = ignore_progress,
     ) -> Iterator[Answer]:
@@ -251,6 +257,8 @@ class Localizer:
             background=background,
             code=code,
             suspects=suspects,
+            good=good,
+            bad=bad,
         )
         questions = map(ask, reports)
         return self.answer_many(questions, on_error=on_error, progress=progress)
@@ -295,7 +303,11 @@ class Localizer:
             if question.commit not in versions:
                 versions[question.commit] = self._searched_version(question.commit, progress)
             version = versions[question.commit]
-            version.select(question)  # Wrong globs are no error of a single report.
+            # Wrong globs and revisions are no errors of a single report.
+            version.select(question)
+            if self.repository is not None:
+                for revision in filter(None, (*question.good, question.bad)):
+                    self.repository.resolve(revision)
             try:
                 with self._lock:
                     answer = compose(self.rank(question, version, progress), question)

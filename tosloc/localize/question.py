@@ -46,8 +46,16 @@ class Question:
     suspects: bool | None = None
     """Whether the answer has past changes that may have introduced the fault.
 
-    None: if the report says that something worked before.
+    None: if the report says that something worked before, or with ``good`` or ``bad``.
     """
+    good: Sequence[str] = ()
+    """Commits, branches or tags in which it works; by default those that the report states.
+
+    Only changes that none of them contains are suspects."""
+    bad: str | None = None
+    """Commit, branch or tag in which it fails; by default those that the report states.
+
+    Only changes that it contains are suspects."""
 
     @classmethod
     def about_file(
@@ -73,6 +81,17 @@ class Question:
                 raise ToslocError("this must be a list of globs, as in ['src/']", about=name)
             if globs is not None:
                 object.__setattr__(self, name, tuple(globs))
+        if isinstance(self.good, str):
+            raise ToslocError("this must be a list of revisions, as in ['v1.2']", about="good")
+        object.__setattr__(self, "good", tuple(self.good))
+        if self.good or self.bad is not None:
+            if self.suspects is False:
+                raise ToslocError(
+                    "good and bad commits bound the suspect changes, which are turned off; leave"
+                    " out one of the two",
+                    about="suspects",
+                )
+            object.__setattr__(self, "suspects", True)
         for name, least in (("top", 1), ("functions", 0)):
             if getattr(self, name) < least:
                 raise ToslocError(f"this must be {least} or more", about=name)

@@ -172,7 +172,7 @@ def rank(question: Question, version: SearchableVersion, model: Model) -> Scores
 
     The result depends on the report, the version and the model alone, not on the current time.
     Raises ReportError if the question's text is no report, and CheckpointError if the weights give
-    a score that is not a finite number.
+    a score that is not a finite number. Raises as ``QueryContext.with_ends`` does.
     """
     report = question.report
     if isinstance(report, str):
@@ -189,6 +189,7 @@ def rank(question: Question, version: SearchableVersion, model: Model) -> Scores
     query = Query(dated, form_lines, history.releases.projects, version.index.has_term)
     repository = None if version.repository is None else version.repository.repo
     context = QueryContext(query, version.index, history, repository)
+    context = context.with_ends(question.good, question.bad)
     stage_one, temperature = version.weights(model)
     result = StageOneResult.of(context, stage_one)
     values = _check_finite(result.scores)

@@ -155,6 +155,11 @@ async def localize_bug(  # noqa: PLR0913  # the arguments of the tool
             " worked before."
         ),
     ] = None,
+    good: Annotated[
+        list[str] | None,
+        Field(max_length=20, description="Revisions that work."),
+    ] = None,
+    bad: Annotated[str | None, Field(max_length=1000, description="Revision that fails.")] = None,
     budget: Budget = 3_000,
 ) -> Result:
     """Rank the source files most likely to need a change for a bug report.
@@ -169,6 +174,8 @@ async def localize_bug(  # noqa: PLR0913  # the arguments of the tool
         tests=tests or None,
         top=top,
         suspects=suspects,
+        good=good or (),
+        bad=bad,
     )
     return await _answer(context, roots, budget, question, repository)
 

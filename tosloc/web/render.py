@@ -53,6 +53,10 @@ class FormState:
     """The version to search; "" for the files on disk."""
     tests: bool = False
     """Whether test files may be listed."""
+    good: str = ""
+    """Revisions that work, separated by blanks; "" for those that the report states."""
+    bad: str = ""
+    """Revision that fails; "" for those that the report states."""
     error: str = ""
     """Why the last question has no answer."""
 

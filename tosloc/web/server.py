@@ -115,6 +115,13 @@ class Questions:
 
     def ask(self, form: FormState) -> int:
         """Queue a question and return its number. Raises ToslocError if too many are waiting."""
+        question = Question(
+            form.text,
+            commit=form.commit or None,
+            tests=form.tests or None,
+            good=form.good.split(),
+            bad=form.bad or None,
+        )
         self._make_room()
         self.last += 1
         number = self.last
@@ -131,7 +138,7 @@ class Questions:
             self._finish(card, answer)
 
         future = self.session.ask_about(
-            Question(form.text, commit=form.commit or None, tests=form.tests or None),
+            question,
             localize_and_render,
             number,
             self.repository,
@@ -194,7 +201,9 @@ def application(questions: Questions, secret: str) -> Starlette:
         fields = dict(parse_qsl(body.decode("utf-8", "replace"), errors="replace"))
         text = fields.get("text", "")
         commit = fields.get("commit", "").strip() or questions.commit
-        form = FormState(text, commit, "tests" in fields)
+        good = fields.get("good", "").strip()
+        bad = fields.get("bad", "").strip()
+        form = FormState(text, commit, "tests" in fields, good, bad)
         try:
             if _ADDRESS.fullmatch(text.strip()):
                 raise ReportError(

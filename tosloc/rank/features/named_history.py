@@ -15,7 +15,7 @@ import numpy as np
 from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.git.repository import Repository
 from tosloc.rank.features.project_names import ProjectNames
-from tosloc.rank.features.stated_ends import Ends, find_ends
+from tosloc.rank.features.stated_ends import NO_ENDS, Ends, find_ends
 from tosloc.reports.text import NamedChange, Role
 from tosloc.retrieval.history import (
     NO_BOUNDS,
@@ -84,10 +84,12 @@ class NamedHistory:
         version: VersionIndex,
         history: HistoryAsOf,
         repository: Repository | None,
+        given: Ends = NO_ENDS,
     ) -> None:
         self._names = ProjectNames(query, version.snapshot, history)
         self._number_of_paths = len(version.table)
         self._history = history
+        self._given = given
         self._searched_commit = version.snapshot.commit
         self._repository = repository if self._searched_commit.strip("0") else None
 
@@ -231,12 +233,20 @@ class NamedHistory:
 
     @cached_property
     def _ends(self) -> Ends:
-        """Good and bad ends that the report states; none without a repository."""
-        return find_ends(self._repository, self._names, self._history)
+        """Good and bad ends that the question names, else those that its report states.
+
+        There are none without a repository.
+        """
+        return self._given.override(find_ends(self._repository, self._names, self._history))
+
+    @property
+    def has_given_ends(self) -> bool:
+        """Whether the question names good or bad ends."""
+        return self._given != NO_ENDS
 
     @cached_property
     def bounds(self) -> Bounds:
-        """Where the cause can be by what the report says about releases and commits."""
+        """Where the cause can be by the releases and commits in which it works and fails."""
         good, bad, implied = self._ends
         if self._repository is None or not (good or bad):
             return NO_BOUNDS
@@ -244,7 +254,7 @@ class NamedHistory:
 
     @cached_property
     def range(self) -> frozenset[str] | None:
-        """The commits between the ends that the report states; None if it tells no start.
+        """The commits between the good and bad ends; None if no start is known.
 
         Most reports only tell which version was used. Then git need not be asked.
         """

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 from tosloc.core.arrays import FloatArray
+from tosloc.core.errors import ToslocError
 from tosloc.git.repository import Repository
 from tosloc.rank.features.named_files import NamedFiles
 from tosloc.rank.features.named_history import NamedHistory
 from tosloc.rank.features.similar_documents import SimilarDocuments
+from tosloc.rank.features.stated_ends import NO_ENDS, Ends
 from tosloc.rank.features.text_matches import TextMatches
 from tosloc.rank.features.word_rarity import WordRarity
 from tosloc.retrieval.history import HistoryAsOf, ReportMessages
@@ -35,6 +39,23 @@ class QueryContext:
     """The history that was known when the report was opened."""
     repository: Repository | None = None
     """Where the ancestry of named commits and releases is read; None if there is none."""
+    given: Ends = NO_ENDS
+    """Commits in which it works and fails, if the question names any."""
+
+    def with_ends(self, good: Sequence[str], bad: str | None) -> Self:
+        """Return a context with the revisions that a question names as good and bad.
+
+        Raises UnknownCommit for a revision that names no commit, and ToslocError if a good commit
+        contains the bad one, or without a repository.
+        """
+        if not good and bad is None:
+            return self
+        if self.repository is None:
+            raise ToslocError(
+                "good and bad commits are those of a repository, and there is none",
+                hint="name it with {repo}",
+            )
+        return replace(self, given=Ends.resolve(self.repository, good, bad))
 
     @property
     def files(self) -> int:
@@ -73,7 +94,7 @@ class QueryContext:
     @cached_property
     def named_history(self) -> NamedHistory:
         """Earlier changes and releases that the report names."""
-        return NamedHistory(self.query, self.version, self.history, self.repository)
+        return NamedHistory(self.query, self.version, self.history, self.repository, self.given)
 
     @cached_property
     def messages(self) -> ReportMessages:

@@ -2,28 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, Self
 
+from tosloc.core.errors import ToslocError
 from tosloc.git.repository import Repository
 from tosloc.rank.features.project_names import ProjectNames
 from tosloc.reports.text import Role
-from tosloc.retrieval.history import End, HistoryAsOf, Release
+from tosloc.retrieval.history import End, HistoryAsOf, Release, list_beside
 
 
 class Ends(NamedTuple):
-    """Commits in which something works or fails, by a report."""
+    """Commits in which something works or fails."""
 
-    good: list[End]
-    bad: list[End]
-    implied: End | None
+    good: tuple[End, ...] = ()
+    bad: tuple[End, ...] = ()
+    implied: End | None = None
     """The release before the first with which it began to fail."""
+
+    @classmethod
+    def resolve(cls, repository: Repository, good: Sequence[str], bad: str | None) -> Self:
+        """Return the ends that a question names.
+
+        Raises UnknownCommit for a revision that names no commit, and ToslocError if a good commit
+        contains the bad one.
+        """
+        good_ends = tuple(End(name, repository.resolve(name), is_given=True) for name in good)
+        if bad is None:
+            return cls(good_ends)
+        bad_end = End(bad, repository.resolve(bad), is_given=True)
+        for end in good_ends:
+            if not list_beside(repository, [bad_end.commit], end.commit):
+                raise ToslocError(
+                    f"the good commit {end.name} contains the bad commit {bad}, so the fault was"
+                    " fixed in between; name a good commit that is older, or check if the two were"
+                    " mixed up",
+                    about="good",
+                )
+        return cls(good_ends, (bad_end,))
+
+    def override(self, stated: Ends) -> Ends:
+        """Return these ends, and of each kind that has none those that a report states."""
+        if self.good:
+            return Ends(self.good, self.bad or stated.bad)
+        return Ends(stated.good, self.bad or stated.bad, stated.implied)
+
+
+NO_ENDS: Final = Ends()
 
 
 def find_ends(repository: Repository | None, names: ProjectNames, history: HistoryAsOf) -> Ends:
     """Return the good and bad ends that a report states; none without a repository."""
     if repository is None:
-        return Ends([], [], None)
+        return NO_ENDS
     releases = history.releases.find(names.claims, history.opened)
     good = _ends_of_releases(repository, releases.good)
     bad = _ends_of_releases(repository, releases.bad)
@@ -32,7 +63,7 @@ def find_ends(repository: Repository | None, names: ProjectNames, history: Histo
     implied_ends = _ends_of_releases(repository, implied)
     for end, role in _ends_of_commits(repository, names, history.opened):
         (good if role is Role.GOOD else bad).append(end)
-    return Ends(good, bad, next(iter(implied_ends), None))
+    return Ends(tuple(good), tuple(bad), next(iter(implied_ends), None))
 
 
 def _ends_of_releases(

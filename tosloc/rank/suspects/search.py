@@ -187,7 +187,9 @@ def _describe(history: NamedHistory) -> Iterator[str]:
     """
     for blamed in history.blamed:
         yield _describe_blamed(blamed)
-    if history.range is None or not history.bounds.sentence:
+    if history.range is None and not history.has_given_ends:
+        return
+    if not history.bounds.sentence:
         return
     if not history.range or not history.range <= history.blamed_ids:
         yield history.bounds.sentence

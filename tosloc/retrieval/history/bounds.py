@@ -32,6 +32,8 @@ class End(NamedTuple):
     """Full id."""
     is_own: bool = False
     """Whether it is only known as what the reporter ran, which is less sure than a statement."""
+    is_given: bool = False
+    """Whether the question names it, which is surer than what its report states."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +56,6 @@ class Bounds:
     """Commits since the implied end; all others are possible, too."""
     notes: tuple[str, ...] = ()
     """Sentences about statements that contradict each other, for the user."""
-
-    @classmethod
-    def resolve(
-        cls, repository: Repository, revision: str, good: Sequence[str], bad: Sequence[str]
-    ) -> Self:
-        """Return the bounds of revisions. Raises UnknownCommit for one that names no commit."""
-        good_ends = [End(name, repository.resolve(name)) for name in good]
-        bad_ends = [End(name, repository.resolve(name)) for name in bad]
-        return cls.between(repository, repository.resolve(revision), good_ends, bad_ends)
 
     @classmethod
     def between(
@@ -138,7 +131,9 @@ class Bounds:
 
     @property
     def sentence(self) -> str:
-        """What the report states about good and bad ends; "" if the range has no start."""
+        """Where the cause is by good and bad ends; "" if a report states no start of the range."""
+        if any(end.is_given for end in (*self.good, *self.bad)):
+            return self._given_sentence
         if self.commits is None:
             if not self.likely:
                 return ""
@@ -148,6 +143,18 @@ class Bounds:
         works = f"By the report it works in {self.start}"
         fails = f" and fails in {self.end}" if self.bad else ""
         return f"{works}{fails}: {pluralize(len(self.commits), 'commit')} can be the cause"
+
+    @property
+    def _given_sentence(self) -> str:
+        """Where the cause is by ends of which the question names some."""
+        if self.range is None:
+            return f"The cause is no later than {self.end}"
+        number = pluralize(len(self.range), "commit")
+        if self.commits is None:
+            return f"The cause is probably {self.words}: {number}"
+        if not self.bad:
+            return f"The cause is after {self.start}, which worked: {number}"
+        return f"The cause is between {self.start}, which worked, and {self.end}: {number}"
 
 
 NO_BOUNDS: Final = Bounds()
@@ -171,7 +178,16 @@ def _without_contradictions(
     for end in good:
         lacking = _list_commits(repository, [other.commit for other in bad], [end.commit])
         contained = [other for other in bad if other.commit not in lacking]
-        stated = [other for other in contained if not other.is_own]
+        stated = []
+        for other in contained:
+            if not other.is_own and other.is_given >= end.is_given:
+                stated.append(other)
+        if stated and stated[0].is_given:
+            notes.append(
+                f"the report says that it works in {end.name}, which contains the bad commit"
+                f" {stated[0].name}; {end.name} is ignored"
+            )
+            continue
         if any(other.commit == end.commit for other in stated):
             notes.append(
                 f"the report says that it works in {end.name} and also that it fails there; the"
@@ -187,6 +203,12 @@ def _without_contradictions(
         kept_good.append(end)
         for other in contained:
             left_out.add(other.commit)
+            if end.is_given:
+                notes.append(
+                    f"by the report it fails in {other.name}, which the good commit {end.name}"
+                    f" contains; {other.name} is ignored"
+                )
+                continue
             notes.append(
                 f"the report says that it works in {end.name}, which contains {other.name}, the"
                 f" reporter's version; {other.name} is ignored"
