@@ -121,7 +121,8 @@ def install(
         bool,
         typer.Option(
             "--write",
-            help="Add the entry to the agent's configuration file, and change nothing else in it.",
+            help="Add the entry to the agent's configuration file, and change nothing else in it."
+            " Also write a skill and a sub-agent if the agent reads them.",
         ),
     ] = False,
     repo: NamedRepositoryOption = None,
@@ -143,13 +144,13 @@ def install(
         raise ToslocError(f"--write needs at least one agent; choose from {', '.join(AgentName)}")
     if repo is None and not setup.is_user_wide:
         repo = discovery.current_repository()
-    for path, is_changed in setup.write(repo):
+    for file in setup.write(repo):
         verdict = (
-            "added the server tosloc"
-            if is_changed
-            else "the server tosloc was already there; nothing was changed"
+            f"added the {file.kind} tosloc"
+            if file.is_changed
+            else f"the {file.kind} tosloc was already there; nothing was changed"
         )
-        print(f"{escape_unprintable(str(path))}: {verdict}")
+        print(f"{escape_unprintable(str(file.path))}: {verdict}")
     if setup.has_full_path:
         print_notes(
             ["tosloc is not on the PATH, so the entry contains its full path on this machine"]

@@ -1,6 +1,7 @@
 """Set-up of coding agents: the entries in their configuration files that start ``tosloc mcp``.
 
-An entry is put into the text of a file: every other byte of the file stays as it was.
+An entry is put into the text of a file: every other byte of the file stays as it was. An agent
+that has a place for them also gets a skill and a sub-agent, which are files of their own.
 """
 
 from __future__ import annotations
@@ -19,9 +20,8 @@ from typing import Any, Final, NamedTuple
 
 from tosloc.core.errors import ToslocError
 from tosloc.core.io import atomic_write, parse_json, read_regular_file
+from tosloc.mcp.guidance import NAME, owns, skill, sub_agent
 
-SERVER_NAME: Final = "tosloc"
-"""Name of the server, which is the key of its entry."""
 _MAX_BYTES: Final = 16 * 2**20
 """Size of the largest configuration file that is read."""
 _INDENT: Final = "  "
@@ -46,6 +46,10 @@ class Agent:
     """Whether an entry names the transport."""
     command: str = ""
     """Beginning of its own command that adds a server, if it has one."""
+    skill: str = ""
+    """Where it looks for our skill in the root of a work tree; empty: it has no such place."""
+    sub_agent: str = ""
+    """Where it looks for our sub-agent in the root of a work tree; empty: no such place."""
 
     @property
     def is_user_wide(self) -> bool:
@@ -75,15 +79,12 @@ class Agent:
         if self.is_user_wide:
             folder = os.environ.get("CODEX_HOME") or Path.home() / ".codex"
             return Path(folder) / Path(self.file).name
-        if root is None or not (root / ".git").exists():
-            raise ToslocError(
-                f"{root} has no work tree that could contain {self.file}",
-                hint="name a folder of a work tree with {repo}",
-            )
-        path = root / self.file
-        if not path.resolve().is_relative_to(root.resolve()):
-            raise ToslocError(f"{path}: a symbolic link leads out of the work tree; remove it")
-        return path
+        return _path_in_work_tree(root, self.file)
+
+    def guidance_files(self) -> dict[str, str]:
+        """Return the names of its skill and its sub-agent by what they are."""
+        files = {"skill": self.skill, "sub-agent": self.sub_agent}
+        return {kind: name for kind, name in files.items() if name}
 
 
 AGENTS: Final[Mapping[str, Agent]] = {
@@ -96,9 +97,25 @@ AGENTS: Final[Mapping[str, Agent]] = {
             "mcpServers",
             text_only=True,
             command="claude mcp add tosloc --",
+            skill=".claude/skills/tosloc/SKILL.md",
+            sub_agent=".claude/agents/tosloc.md",
         ),
-        Agent("cursor", "Cursor", ".cursor/mcp.json", "mcpServers"),
-        Agent("vscode", "VS Code", ".vscode/mcp.json", "servers", text_only=True),
+        Agent(
+            "cursor",
+            "Cursor",
+            ".cursor/mcp.json",
+            "mcpServers",
+            skill=".cursor/skills/tosloc/SKILL.md",
+            sub_agent=".cursor/agents/tosloc.md",
+        ),
+        Agent(
+            "vscode",
+            "VS Code",
+            ".vscode/mcp.json",
+            "servers",
+            text_only=True,
+            skill=".github/skills/tosloc/SKILL.md",
+        ),
         Agent(
             "codex",
             "Codex",
@@ -114,6 +131,8 @@ AGENTS: Final[Mapping[str, Agent]] = {
             "mcpServers",
             has_type=False,
             command="gemini mcp add tosloc",
+            skill=".gemini/skills/tosloc/SKILL.md",
+            sub_agent=".gemini/agents/tosloc.md",
         ),
     )
 }
@@ -141,16 +160,27 @@ def describe(agent: Agent, program: Sequence[str]) -> str:
     else:
         lines.append(f"{agent.title}: add this entry to {agent.file}")
     lines.append(add_entry(agent, "", program).rstrip("\n"))
+    for kind, name in agent.guidance_files().items():
+        lines.append(f"--write also adds the {kind} {name}")
     return "\n".join(lines)
+
+
+class SetupFile(NamedTuple):
+    """A file of an agent's set-up, and whether it was changed."""
+
+    path: Path
+    kind: str
+    """What was added: "server", "skill" or "sub-agent"."""
+    is_changed: bool
 
 
 def write_entries(
     agents: Sequence[Agent], root: Path | None, program: Sequence[str]
-) -> list[tuple[Path, bool]]:
-    """Add the entry of each agent to its configuration file.
+) -> list[SetupFile]:
+    """Add the entry of each agent to its configuration file, and its skill and sub-agent.
 
-    Return each file with whether it was changed. Nothing is written if one of the files cannot be
-    changed. Raises ToslocError, and OSError for a file that cannot be read or written.
+    Nothing is written if one of the files cannot be changed. Raises ToslocError, and OSError for a
+    file that cannot be read or written.
     """
     results = []
     new_texts = {}
@@ -158,9 +188,16 @@ def write_entries(
         path = agent.path(root)
         before = _read_text(path) if path.exists() else ""
         after = add_entry(agent, before, program, path)
-        results.append((path, after != before))
+        results.append(SetupFile(path, "server", after != before))
         if after != before:
             new_texts[path] = after
+        for kind, name in agent.guidance_files().items():
+            path = _path_in_work_tree(root, name)
+            text = skill() if kind == "skill" else sub_agent()
+            is_changed = _own_text(path) != text
+            results.append(SetupFile(path, kind, is_changed))
+            if is_changed:
+                new_texts[path] = text
     for path, text in new_texts.items():
         with atomic_write(path) as temporary:
             temporary.write_bytes(text.encode())
@@ -190,9 +227,35 @@ class AgentSetup:
         """Return the set-up as text, see ``describe``."""
         return "\n\n".join(describe(agent, self._program) for agent in self._agents)
 
-    def write(self, root: Path | None) -> list[tuple[Path, bool]]:
-        """Add the entries to the configuration files, see ``write_entries``."""
+    def write(self, root: Path | None) -> list[SetupFile]:
+        """Write the set-up, see ``write_entries``."""
         return write_entries(self._agents, root, self._program)
+
+
+def _path_in_work_tree(root: Path | None, name: str) -> Path:
+    """Return a path in a work tree. Raises ToslocError without one, and if links lead out of it."""
+    if root is None or not (root / ".git").exists():
+        raise ToslocError(
+            f"{root} has no work tree that could contain {name}",
+            hint="name a folder of a work tree with {repo}",
+        )
+    path = root / name
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise ToslocError(f"{path}: a symbolic link leads out of the work tree; remove it")
+    return path
+
+
+def _own_text(path: Path) -> str:
+    """Return the text of our skill or sub-agent; empty if there is none.
+
+    Raises ToslocError for a file of the same name that is not ours.
+    """
+    if not path.exists():
+        return ""
+    text = _read_text(path)
+    if not owns(text):
+        raise ToslocError(f"{path} was not written by TosLoc; move it, and run the command again")
+    return text
 
 
 def _read_text(path: Path) -> str:
@@ -225,9 +288,9 @@ def _add_toml_entry(text: str, servers_key: str, entry: Mapping[str, Any], where
         servers = tomllib.loads(text).get(servers_key, {})
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ToslocError(f"{where} is not valid TOML ({error}); nothing was changed") from None
-    table = f"{servers_key}.{SERVER_NAME}"
-    if isinstance(servers, dict) and SERVER_NAME in servers:
-        old = servers[SERVER_NAME]
+    table = f"{servers_key}.{NAME}"
+    if isinstance(servers, dict) and NAME in servers:
+        old = servers[NAME]
         if isinstance(old, dict) and {**old, **entry} == old:
             return text
         raise ToslocError(
@@ -264,7 +327,7 @@ class _Member(NamedTuple):
 def _add_json_entry(text: str, servers_key: str, entry: Mapping[str, Any], where: str) -> str:
     """Return a JSON text with an entry for the server."""
     if not text.strip():
-        document = {servers_key: {SERVER_NAME: entry}}
+        document = {servers_key: {NAME: entry}}
         return json.dumps(document, indent=_INDENT, ensure_ascii=False) + "\n"
     try:
         document = parse_json(text)
@@ -276,7 +339,7 @@ def _add_json_entry(text: str, servers_key: str, entry: Mapping[str, Any], where
     if not isinstance(servers, dict):
         part = servers_key if isinstance(document, dict) else "its content"
         raise ToslocError(f"{where}: {part} is not a JSON object; nothing was changed")
-    old = servers.get(SERVER_NAME)
+    old = servers.get(NAME)
     new = {**old, **entry} if isinstance(old, dict) else dict(entry)
     if new == old:
         return text
@@ -285,17 +348,17 @@ def _add_json_entry(text: str, servers_key: str, entry: Mapping[str, Any], where
     if members:
         unit = _indent_before(text, min(member.key for member in members.values())) or _INDENT
     if servers_key not in members:
-        value = {SERVER_NAME: new}
+        value = {NAME: new}
         new_text = _insert_member(text, _skip_blanks(text, 0), servers_key, value, unit)
     else:
         servers_start = members[servers_key].start
-        own = _members(text, servers_start).get(SERVER_NAME)
+        own = _members(text, servers_start).get(NAME)
         if own is None:
-            new_text = _insert_member(text, servers_start, SERVER_NAME, new, unit)
+            new_text = _insert_member(text, servers_start, NAME, new, unit)
         else:
             indent = _indent_before(text, own.key)
             new_text = text[: own.start] + _dump(new, indent, unit, text) + text[own.end :]
-    document[servers_key] = {**servers, SERVER_NAME: new}
+    document[servers_key] = {**servers, NAME: new}
     assert parse_json(new_text) == document
     return new_text
 

@@ -1,0 +1,107 @@
+"""What TosLoc tells coding agents about itself, in the formats that they read.
+
+All formats are made from one text, ``guidance.md``: a skill, a sub-agent, a plugin of Claude Code
+and the entry of the registry of MCP servers.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any, Final
+
+import tosloc
+
+NAME: Final = "tosloc"
+"""Name of the server, the skill, the sub-agent and the plugin."""
+DESCRIPTION: Final = (
+    "Rank the files, functions and past changes of this git repository that are most likely behind"
+    " a bug report, an error message or a failed test, before searching the code by hand."
+)
+_REPOSITORY: Final = "OWNER/tosloc"
+"""Where the project is at GitHub; docs/releasing.md says how to replace it."""
+_REGISTRY_SCHEMA: Final = (
+    "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+)
+
+
+def guidance() -> str:
+    """Return the text that says when to ask TosLoc, and when to search the text instead."""
+    return resources.files("tosloc.mcp").joinpath("guidance.md").read_text(encoding="utf-8")
+
+
+def skill() -> str:
+    """Return the text of a skill (``SKILL.md``, see agentskills.io)."""
+    return f"{_front_matter()}\n{guidance()}"
+
+
+def sub_agent() -> str:
+    """Return the text of a sub-agent, which answers where the code behind a report is."""
+    task = (
+        "You find the code behind a bug report. Answer with at most five places (file, function,"
+        " lines), each with\none sentence that says why, and with the suspect change if there is"
+        " one. Change no file.\n"
+    )
+    return f"{_front_matter()}\n{task}\n{guidance()}"
+
+
+def owns(text: str) -> bool:
+    """Return whether a skill or a sub-agent was written by TosLoc, of any version."""
+    return text.startswith(f"---\nname: {NAME}\n")
+
+
+def _front_matter() -> str:
+    return f"---\nname: {NAME}\ndescription: {DESCRIPTION}\n---\n"
+
+
+def plugin_files() -> dict[str, str]:
+    """Return the files of the plugin for Claude Code, and the registry's entry, by their paths."""
+    return {
+        ".claude-plugin/plugin.json": _json(_plugin_manifest()),
+        ".mcp.json": _json({"mcpServers": {NAME: _server()}}),
+        f"agents/{NAME}.md": sub_agent(),
+        f"skills/{NAME}/SKILL.md": skill(),
+        "server.json": _json(_registry_entry()),
+    }
+
+
+def _server() -> dict[str, Any]:
+    """Return how Claude Code starts the server."""
+    return {"type": "stdio", "command": "tosloc", "args": ["mcp", "--text-only"]}
+
+
+def _plugin_manifest() -> dict[str, Any]:
+    return {
+        "name": NAME,
+        "version": tosloc.__version__,
+        "description": DESCRIPTION,
+        "repository": f"https://github.com/{_REPOSITORY}",
+        "license": "Apache-2.0",
+    }
+
+
+def _registry_entry() -> dict[str, Any]:
+    """Return ``server.json`` of the MCP registry: the package at PyPI, started by uvx."""
+    return {
+        "$schema": _REGISTRY_SCHEMA,
+        "name": f"io.github.{_REPOSITORY}",
+        "title": "TosLoc",
+        "description": "Rank the files, functions and past changes behind a bug report.",
+        "version": tosloc.__version__,
+        "repository": {"url": f"https://github.com/{_REPOSITORY}", "source": "github"},
+        "packages": [
+            {
+                "registryType": "pypi",
+                "identifier": "tosloc",
+                "version": tosloc.__version__,
+                "runtimeHint": "uvx",
+                "runtimeArguments": [{"type": "named", "name": "--with", "value": "tosloc[mcp]"}],
+                "packageArguments": [{"type": "positional", "value": "mcp"}],
+                "transport": {"type": "stdio"},
+            }
+        ],
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
