@@ -16,6 +16,7 @@ from tosloc.cli.app import app
 ROOT = Path(__file__).parents[1]
 PAGE_NAMES = (
     "README.md",
+    "AGENTS.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
