@@ -32,7 +32,7 @@ def project(repository):
         "b.vue": "<script>function f() {}</script>",
     }
     repository.commit(files, "Begin")
-    changes = {"src/parser.py": SOURCE + "\n", "d.lua": "x = 1", "e.md": "none"}
+    changes = {"src/parser.py": SOURCE + "\n", "d.dart": "x = 1", "e.md": "none"}
     repository.commit(changes, "Fix the header of a parser")
     return repository
 
@@ -84,7 +84,7 @@ def test_languages_counts_parsed_files_and_functions(project, capsys):
             counts[cells[0]] = cells[3:]
     assert counts["python"] == ["1", "2", "1.000", "1.5"]
     assert counts["vue"] == ["1", "1", "1.000", "1.0"]
-    assert counts["lua"] == ["1", "1", "", "none"]
+    assert counts["dart"] == ["1", "1", "", "none"]
     assert "text" not in counts
 
 
