@@ -68,8 +68,8 @@ def weak_out(project):
 
 def rank_by_shipped_weights(project, out, split):
     """Rank the reports of a split by the shipped weights, with the settings of the trainings."""
-    model = Model(configuration=CONFIG)
-    experiment.rank_reports(model, project.git.path, project.write_reports(), out, split)
+    localizer = Localizer(Model(configuration=CONFIG))
+    experiment.rank_reports(localizer, project.git.path, project.write_reports(), out, split)
 
 
 def read_weights(out):
@@ -366,8 +366,8 @@ def rank_with(project, tmp_path):
 
     def rank(checkpoint, split):
         ranked = tmp_path / "ranked"
-        model = Model() if checkpoint is None else Model.load(checkpoint)
-        experiment.rank_reports(model, project.git.path, project.write_reports(), ranked, split)
+        localizer = Localizer.load("none" if checkpoint is None else checkpoint)
+        experiment.rank_reports(localizer, project.git.path, project.write_reports(), ranked, split)
         return ranked
 
     return rank

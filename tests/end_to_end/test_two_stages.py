@@ -338,7 +338,7 @@ def rank_test_reports(project, checkpoint, ranked):
     """Return the rankings of the test reports without training, by their reports."""
     model = Model.load(checkpoint)
     reports = project.write_reports()
-    experiment.rank_reports(model, project.git.path, reports, ranked, "test")
+    experiment.rank_reports(Localizer(model), project.git.path, reports, ranked, "test")
     return list(read_run(ranked / "test/run.jsonl.gz").rankings())
 
 

@@ -192,6 +192,7 @@ def rank(
     from tosloc.core.cluster import on_cluster
     from tosloc.core.config import load_config
     from tosloc.git.repository import resolve_revision
+    from tosloc.localize.localizer import Localizer
     from tosloc.localize.model import Model
     from tosloc.train import experiment
 
@@ -201,18 +202,12 @@ def rank(
     reports = reports or _mined_reports(repo)
     parts = (Split.validation, Split.test) if split is None else (split,)
     language_model = announced_language_model(rerank)
+    localizer = Localizer(model, rerank=language_model)
     with on_cluster(cluster, {repo: ""}, resolve_revision), progress_bars() as callback:
         ranked = 0
         for part in parts:
             counts = experiment.rank_reports(
-                model,
-                repo,
-                reports,
-                out,
-                part,
-                callback,
-                functions=functions,
-                rerank=language_model,
+                localizer, repo, reports, out, part, callback, functions=functions
             )
             ranked += counts.ranked
     if split is None and ranked < counts.total:

@@ -66,15 +66,15 @@ class Localizer:
         client library.
         """
         self.model = Model() if model is None else model
-        self._language_model: LanguageModelReranker | None = None
+        self.language_model: LanguageModelReranker | None = None
         if isinstance(rerank, Reranker):
             self.model = replace(self.model, reranker=rerank)
         elif isinstance(rerank, str):
             if rerank != "llm":
                 raise ToslocError(f"{rerank!r} is no reranker; use 'llm'", about="rerank")
-            self._language_model = user_language_model()
+            self.language_model = user_language_model()
         else:
-            self._language_model = rerank
+            self.language_model = rerank
         self._repository = repository
         self._closed = False
         self._notes: tuple[str, ...] = ()
@@ -327,13 +327,13 @@ class Localizer:
 
         Raises as ``localize`` does, and ToslocError if the localizer has no language model.
         """
-        if self._language_model is None:
+        if self.language_model is None:
             raise ToslocError("no language model is used", hint="open the repository with {rerank}")
         version = self._searched_version(question.commit, progress)
         with self._lock:
             scores = self._rank_by_stages(question, version, progress)
-            _, cards = make_cards(scores, question, self._language_model.depth)
-        return self._language_model.messages(scores.stage_one.context.query.report, cards)
+            _, cards = make_cards(scores, question, self.language_model.depth)
+        return self.language_model.messages(scores.stage_one.context.query.report, cards)
 
     def find_suspects(self, question: Question, progress: Progress = ignore_progress) -> Candidates:
         """Return the commits that may have introduced the fault, with features that score them.
@@ -363,8 +363,8 @@ class Localizer:
             version = self._searched_version(question.commit, progress)
         with self._lock:
             scores = self._rank_by_stages(question, version, progress)
-            if self._language_model is not None:
-                scores = reorder(scores, question, self._language_model, progress)
+            if self.language_model is not None:
+                scores = reorder(scores, question, self.language_model, progress)
             return scores
 
     def _rank_by_stages(

@@ -27,7 +27,6 @@ from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
 from tosloc.localize.checkpoint import WEIGHTS_FILE, shipped, write_record
 from tosloc.localize.localizer import Localizer
-from tosloc.localize.model import Model
 from tosloc.localize.question import Question
 from tosloc.rank.features import WORK_FOLDER, FeatureTable, read_blocks
 from tosloc.rank.features.extraction import HISTORY_FILE, Extraction
@@ -41,7 +40,6 @@ from tosloc.reports.labelled import (
 )
 from tosloc.reports.text import IssueTemplates
 from tosloc.rerank.base import RerankingContext, texts_of
-from tosloc.rerank.llm.reranker import LanguageModelReranker
 from tosloc.retrieval.history import Releases, build_history
 from tosloc.storage.build import BuildReport
 from tosloc.storage.cache import create_folder
@@ -236,7 +234,7 @@ class RankedReports(NamedTuple):
 
 
 def rank_reports(
-    model: Model,
+    localizer: Localizer,
     repo_path: str | Path,
     reports_path: str | Path,
     out: str | Path,
@@ -244,16 +242,17 @@ def rank_reports(
     progress: Progress = ignore_progress,
     *,
     functions: bool = False,
-    rerank: LanguageModelReranker | None = None,
 ) -> RankedReports:
     """Rank the reports of a split (validation, test or all) without training.
 
     Returns how many reports were ranked. With ``functions``, the functions of the first files are
-    ranked too, by us and by BM25. With ``rerank``, a language model orders the first files of each
-    report. Raises ToslocError if there is nothing to rank.
+    ranked too, by us and by BM25. The localizer ranks by its model, and its language model, if it
+    has one, orders the first files of each report. Raises ToslocError if there is nothing to rank.
     """
     folder = Path(out).expanduser()
     refuse_training(folder)
+    model = localizer.model
+    language_model = localizer.language_model
     config = model.config
     with (
         results_folder(folder, own=True) as work,
@@ -275,9 +274,9 @@ def rank_reports(
                 about="functions",
             )
         header = experiment.run_header("tosloc rank") | {"split": split}
-        if rerank is not None:
-            rankings = _rank_by_language_model(experiment, model, rerank, cases, progress)
-            header["language model"] = rerank.settings.model
+        if language_model is not None:
+            rankings = _rank_by_language_model(experiment, localizer, cases, progress)
+            header["language model"] = language_model.settings.model
         else:
             # One choice among the shipped weights serves all reports: that of the oldest version.
             oldest = experiment.indexed.snapshot(cases[0].before_commit)
@@ -306,11 +305,11 @@ def rank_reports(
                 progress,
             )
         provenance = experiment.provenance() | {"checkpoint": model.provenance}
-        if rerank is not None:
+        if language_model is not None:
             provenance["language model"] = {
-                "model": rerank.settings.model,
-                "files": rerank.settings.files,
-                **rerank.usage.as_dict(),
+                "model": language_model.settings.model,
+                "files": language_model.settings.files,
+                **language_model.usage.as_dict(),
             }
         write_record(folder / "provenance.json", provenance)
     shutil.rmtree(work)
@@ -319,15 +318,13 @@ def rank_reports(
 
 def _rank_by_language_model(
     experiment: ExperimentContext,
-    model: Model,
-    rerank: LanguageModelReranker,
+    localizer: Localizer,
     cases: Sequence[Case],
     progress: Progress,
 ) -> Iterator[Ranking]:
     """Yield the rankings of cases as ``Localizer.localize`` would answer their reports."""
-    localizer = Localizer(model, rerank=rerank)
     for number, case in enumerate(cases, start=1):
-        version = model.open_version(experiment.indexed, case.before_commit)
+        version = localizer.model.open_version(experiment.indexed, case.before_commit)
         question = Question(case.report, suspects=False)
         ranking = localizer.rank(question, version).ranking
         progress("reranking with the language model", number, len(cases))
