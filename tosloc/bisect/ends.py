@@ -16,9 +16,8 @@ from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
 from tosloc.reports.text import (
     ReleaseClaim,
+    find_claims,
     find_named_changes,
-    find_release_claims,
-    find_version_fields,
 )
 from tosloc.retrieval.history import End, Releases
 
@@ -131,7 +130,7 @@ def _names(text: str, releases: Releases, end: End) -> bool:
 
 def _states(text: str, releases: Releases, end: End, states: Sequence[str]) -> bool:
     """Return whether a text says by itself what is known about an end."""
-    claims = [*find_release_claims(text), *find_version_fields(text)]
+    claims = find_claims(text)
     if end.name in _tags([claim for claim in claims if claim.state in states], releases):
         return True
     names = [change.commit for change in find_named_changes(text) if change.role.name != "NAMED"]

@@ -5,16 +5,15 @@ from tosloc.reports.text.forms import is_issue_template
 from tosloc.reports.text.logs import expand_escapes
 from tosloc.reports.text.markup import without_addresses
 from tosloc.reports.text.named_changes import NamedChange, find_named_changes
-from tosloc.reports.text.named_releases import ReleaseClaim, find_release_claims
+from tosloc.reports.text.named_releases import ReleaseClaim
 from tosloc.reports.text.names import Name
 from tosloc.reports.text.parts import TextParts
 from tosloc.reports.text.project_names import normalize_name, project_name
-from tosloc.reports.text.report_names import CompoundName, ReportNames
+from tosloc.reports.text.report_names import CompoundName, ReportNames, find_claims
 from tosloc.reports.text.report_places import ReportPlaces
 from tosloc.reports.text.report_text import ReportText
 from tosloc.reports.text.shared_lines import NO_SHARED_LINES, SharedLines, check_shared_lines
 from tosloc.reports.text.templates import IssueTemplates
-from tosloc.reports.text.version_fields import find_version_fields
 
 __all__ = [
     "NO_SHARED_LINES",
@@ -31,9 +30,8 @@ __all__ = [
     "TextParts",
     "check_shared_lines",
     "expand_escapes",
+    "find_claims",
     "find_named_changes",
-    "find_release_claims",
-    "find_version_fields",
     "is_issue_template",
     "normalize_name",
     "project_name",

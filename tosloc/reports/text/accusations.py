@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, Literal
 
-from tosloc.reports.text.verbs import is_negation, state_by_verbs
+from tosloc.reports.text.verbs import CURES, is_negation, last_cure, state_by_verbs
 
 _CULPRITS: Final = tuple("culprit offend guilty blam suspect responsib".split())
 _CAUSES: Final = (
@@ -22,7 +22,7 @@ _FINDINGS: Final = ("result", "show", "found", "find", "identif", "gave", "giv",
 FAILURES: Final = tuple(
     "fail break broke crash error bug wrong stop longer hang regress issue problem".split()
 )
-_CURES: Final = ("fix", "help", "solv", "resolv", "work", "disappear", "gone", "away", "cure")
+_CURES: Final = (*CURES, "work", "away")
 SUCCESSES: Final = ("work", "fine", "ok", "pass", "good", "correct")
 _ALIKE: Final = frozenset("still also already too even again remains currently".split())
 """Words that say that something failed before a commit, too."""
@@ -63,7 +63,7 @@ def is_blamed(before: Sequence[str], after: Sequence[str]) -> bool:
         return state == "works"
     if last.startswith("revert"):
         # "Reverting X fixes it", "it works again after reverting X"; not "This reverts X".
-        state = state_after_cure(after) or _state_before_cure(earlier)
+        state = state_after_cure(after) or last_cure(earlier, _CURES)
         return last != "reverts" and state == "works"
     if last in ("before", "to") and (last == "before" or earlier[-1:] == ["prior"]):
         return _worked_before(earlier, after)
@@ -86,15 +86,6 @@ def is_blamed(before: Sequence[str], after: Sequence[str]) -> bool:
 def is_reverted(before: Sequence[str], after: Sequence[str]) -> bool:
     """Return whether words tell what happens without a commit: "reverting X", "X is reverted"."""
     return before[-1:] == ["without"] or begins_with([*before[-1:], *after[:2]], ("revert",))
-
-
-def _state_before_cure(words: Sequence[str]) -> Literal["works", "fails"] | None:
-    """Return what words say whose last one tells of a cure: "works again after"."""
-    for position in range(len(words) - 1, -1, -1):
-        if words[position].startswith(_CURES):
-            is_denied = any(map(is_negation, words[max(0, position - 3) : position]))
-            return "fails" if is_denied else "works"
-    return None
 
 
 def _worked_before(earlier: Sequence[str], after: Sequence[str]) -> bool:

@@ -111,7 +111,7 @@ class ReportNames:
     def release_claims(self) -> tuple[ReleaseClaim, ...]:
         """What the report says about releases, in sentences and in the fields of a form."""
         source = self._text.condensed.text
-        claims = dict.fromkeys((*find_release_claims(source), *find_version_fields(source)))
+        claims = dict.fromkeys(find_claims(source))
         told = {claim.number for claim in claims if claim.state != "used"}
         return tuple(claim for claim in claims if claim.state != "used" or claim.number not in told)
 
@@ -125,3 +125,8 @@ class ReportNames:
             if line.endswith((".", "!")) and not self._text.is_form(line):
                 lines.append(line)
         return says_that_it_worked("\n".join(lines))
+
+
+def find_claims(source: str) -> list[ReleaseClaim]:
+    """Return what a text says about releases, in sentences and in the fields of a form."""
+    return [*find_release_claims(source), *find_version_fields(source)]

@@ -98,7 +98,7 @@ def state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None:
         return following
     if is_doubted(words[-8:]):
         return None
-    cure = _last_cure(words[position:])
+    cure = last_cure(words[position:])
     if cure is not None:
         # "The bug is gone in 2.0" or "is not fixed in 2.0": the bug is not what is told.
         return "fails" if cure == "fails" else None
@@ -189,10 +189,13 @@ def is_doubted(words: Sequence[str]) -> bool:
     return "whether" in words or "unsure" in words or any(doubts)
 
 
-def _last_cure(words: Sequence[str]) -> State | None:
-    """Return whether words tell that something "is fixed", or "fails" if not; None if neither."""
+def last_cure(words: Sequence[str], cures: tuple[str, ...] = CURES) -> State | None:
+    """Return what words say by the last one that tells of a cure: "is fixed", "works again after".
+
+    It is None without such a word. ``cures`` are beginnings of these words.
+    """
     for position in range(len(words) - 1, -1, -1):
-        if words[position].startswith(CURES):
+        if words[position].startswith(cures):
             is_denied = any(map(is_negation, words[max(0, position - 3) : position]))
             return "fails" if is_denied else "works"
     return None
