@@ -8,9 +8,9 @@ import pytest
 from tests.trackers import BUGZILLA, GITHUB_CLI, GITHUB_REST, GITLAB, JIRA, JIRA_FIELDS
 from tosloc.core.errors import ConfigError, ReportError
 from tosloc.mine.issues import Closing, Exports
+from tosloc.mine.mining import compile_pattern
 from tosloc.reports import trackers
-from tosloc.reports.issues import Tracker
-from tosloc.reports.mentions import BODY, CLOSES, NAMES, NUMBER, compile_pattern, find_mentions
+from tosloc.reports.mentions import Mention, find_mentions
 
 
 def read_exports(*values):
@@ -46,7 +46,7 @@ def test_an_open_issue_as_rest_answers_it(github):
 
 
 def test_an_issue_without_a_time_of_closing_is_open_if_this_is_its_state(monkeypatch):
-    tracker = Tracker("Time", "subject", "made", "ended", summary="subject", state="ended")
+    tracker = trackers.Tracker("Time", "subject", "made", "ended", summary="subject", state="ended")
     monkeypatch.setattr(trackers, "TRACKERS", (tracker,))
     record = {"id": 1, "subject": "Crash", "made": "2020-01-01"}
     exports = read_exports([record, record | {"id": 2, "ended": "2020-01-02"}])
@@ -203,23 +203,26 @@ KNOWN = {"1", "12", "34", "567", "58522", "LANG-9"}
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        ("fix: crash, closes #12, #34 and #567", {"12": CLOSES, "34": CLOSES, "567": CLOSES}),
-        ("Crash\n\nCloses https://github.com/Ann/One/issues/12.", {"12": CLOSES}),
-        ("Crash\n\nFixes ann/one#12", {"12": CLOSES}),
+        (
+            "fix: crash, closes #12, #34 and #567",
+            {"12": Mention.CLOSES, "34": Mention.CLOSES, "567": Mention.CLOSES},
+        ),
+        ("Crash\n\nCloses https://github.com/Ann/One/issues/12.", {"12": Mention.CLOSES}),
+        ("Crash\n\nFixes ann/one#12", {"12": Mention.CLOSES}),
         ("Crash\n\nFixes bob/two#12 and https://github.com/bob/two/issues/34", {}),
-        ("Fix https://bz.apache.org/bugzilla/show_bug.cgi?id=58522", {"58522": CLOSES}),
+        ("Fix https://bz.apache.org/bugzilla/show_bug.cgi?id=58522", {"58522": Mention.CLOSES}),
         ("Fixes 12 of the 34 failures", {}),
-        ("Issue #12: mind the gap", {"12": NAMES}),
-        ("LANG-9 Mind the gap", {"LANG-9": NAMES}),
-        ("Mind the gap (#12)", {"12": NUMBER}),
-        ("Mind the gap\n\nIt was wide: #12.", {"12": BODY}),
-        ("Mind the gap\n\n#12 was wide.", {"12": BODY}),
-        ("Mind the gap\n\nIssue 12 was wide.", {"12": NAMES}),
-        ("Mind the gap\n\n- LANG-9 was wide", {"LANG-9": NAMES}),
+        ("Issue #12: mind the gap", {"12": Mention.NAMES}),
+        ("LANG-9 Mind the gap", {"LANG-9": Mention.NAMES}),
+        ("Mind the gap (#12)", {"12": Mention.NUMBER}),
+        ("Mind the gap\n\nIt was wide: #12.", {"12": Mention.BODY}),
+        ("Mind the gap\n\n#12 was wide.", {"12": Mention.BODY}),
+        ("Mind the gap\n\nIssue 12 was wide.", {"12": Mention.NAMES}),
+        ("Mind the gap\n\n- LANG-9 was wide", {"LANG-9": Mention.NAMES}),
         # a list goes on with bare numbers if it began with a word such as issue, or with long ones
-        ("Fixes issue 12 and 567", {"12": CLOSES, "567": CLOSES}),
-        ("Fixes #12, 58522", {"12": CLOSES, "58522": CLOSES}),
-        ("Fixes #12 and 567 failures", {"12": CLOSES}),
+        ("Fixes issue 12 and 567", {"12": Mention.CLOSES, "567": Mention.CLOSES}),
+        ("Fixes #12, 58522", {"12": Mention.CLOSES, "58522": Mention.CLOSES}),
+        ("Fixes #12 and 567 failures", {"12": Mention.CLOSES}),
         ("Follow-up to #12, as in issue #34, refs #567", {}),
         ("Merge 12 files, v1.12, 34%, #120, a#12b, &#12;", {}),
         ("Mind the gap\n\nsee the talk in https://github.com/ann/one/issues/12#issuecomment-9", {}),
@@ -241,7 +244,7 @@ def test_a_number_alone_is_no_issue_of_github():
     ["58522: mind the gap", "PR 58522: mind the gap", "[58522] mind the gap\n58522"],
 )
 def test_a_number_alone_at_the_beginning_is_an_issue_of_bugzilla(message):
-    assert find_mentions(message, KNOWN, (), bare=True) == {"58522": NAMES}
+    assert find_mentions(message, KNOWN, (), bare=True) == {"58522": Mention.NAMES}
 
 
 def test_a_pattern_without_a_group_is_refused():

@@ -11,7 +11,7 @@ from tosloc.core.errors import ReportError
 from tosloc.git.repository import Repository
 from tosloc.mine.issues import Exports
 from tosloc.mine.links import KINDS, mine, mine_messages
-from tosloc.reports.mentions import compile_pattern
+from tosloc.mine.mining import compile_pattern
 
 
 def hours_after_first(hours):

@@ -13,10 +13,10 @@ from tosloc.core.errors import ConfigError, ReportError
 from tosloc.core.reports import BugReport
 from tosloc.reports.issues import (
     LARGEST_REPORT,
+    Record,
     is_unfilled,
     read_new_reports,
     read_report,
-    report_of,
 )
 
 
@@ -67,7 +67,7 @@ def test_a_document_that_is_nested_too_deeply_is_refused():
         "fields": {"summary": "Crash", "description": document},
     }
     with pytest.raises(ReportError, match=r"^bug\.json: its description is nested too deeply$"):
-        report_of(issue, "bug.json")
+        Record(issue, "bug.json").report()
 
 
 ADF = {

@@ -11,20 +11,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tosloc.core.errors import ReportError
-from tosloc.core.inputs import Json, time_of
+from tosloc.core.inputs import time_of
 from tosloc.core.reports import BugReport
-from tosloc.reports.issues import (
-    Tracker,
-    is_unfilled,
-    records_of,
-    report_of,
-    text_at,
-    tracker_of,
-    value_at,
-)
+from tosloc.reports.issues import Record, is_unfilled
 
 GITHUB_ISSUES: Final = (
     "gh issue list --state closed --limit 10000 "
@@ -106,122 +98,119 @@ class Exports:
         those before it.
         """
         is_empty = True
-        for where, record in records_of(text, name):
+        for record in Record.read_all(text, name):
             is_empty = False
-            if "event" in record and "commit_id" in record:
-                self._add_event(record, where)
-            elif "pull_request" not in record and _PULL_KEYS & record.keys():
-                self._add_pull(record, where)
+            keys = record.fields.keys()
+            if "event" in keys and "commit_id" in keys:
+                self._add_event(record)
+            elif "pull_request" not in keys and _PULL_KEYS & keys:
+                self._add_pull(record)
             else:
-                self._add_issue(record, where)
+                self._add_issue(record)
         # an export of no pull requests is an empty list
         if is_empty and text.strip() != "[]":
             raise ReportError(
                 f"{name} contains no issue; export closed ones with: {GITHUB_ISSUES} > issues.json"
             )
 
-    def _add_event(self, record: Json, where: str) -> None:
+    def _add_event(self, record: Record) -> None:
         """Add an event of an issue if a commit closed it."""
-        commit = text_at(record, "commit_id", where)
-        address = text_at(record, "issue.number issue_url", where)
-        if record["event"] == "closed" and commit and address:
+        commit = record.text("commit_id")
+        address = record.text("issue.number issue_url")
+        if record.fields["event"] == "closed" and commit and address:
             number = address.rpartition("/")[2]
             self.closings.append(Closing("", commit, (number,)))
 
-    def _add_pull(self, record: Json, where: str) -> None:
+    def _add_pull(self, record: Record) -> None:
         """Add a pull or merge request if it was merged."""
-        project = _project(text_at(record, "html_url web_url url", where))
+        project = _project(record.text("html_url web_url url"))
         self.projects |= project
-        commit = text_at(record, "mergeCommit.oid merge_commit_sha squash_commit_sha", where)
-        tells_time = "mergedAt" in record or "merged_at" in record
-        is_merged = value_at(record, "mergedAt merged_at") or (commit and not tells_time)
+        commit = record.text("mergeCommit.oid merge_commit_sha squash_commit_sha")
+        tells_time = not {"mergedAt", "merged_at"}.isdisjoint(record.fields)
+        is_merged = record.value("mergedAt merged_at") or (commit and not tells_time)
         if not is_merged:
             return
         issues = []
-        for issue in _list_at(record, "closingIssuesReferences"):
-            if not project or _project(text_at(issue, "url", where)) <= project:
-                issues.append(text_at(issue, "number", where))
-        title = text_at(record, "title", where)
-        body = text_at(record, "body description", where)
-        number = text_at(record, "iid number", where)
+        for issue in record.inner("closingIssuesReferences"):
+            if not project or _project(issue.text("url")) <= project:
+                issues.append(issue.text("number"))
+        title = record.text("title")
+        body = record.text("body description")
+        number = record.text("iid number")
         self.closings.append(Closing(number, commit, tuple(issues), f"{title}\n\n{body}"))
 
-    def _add_issue(self, record: Json, where: str) -> None:
+    def _add_issue(self, record: Record) -> None:
         """Add an issue, and what closed it according to GraphQL."""
-        tracker = tracker_of(record, where)
+        tracker = record.tracker
         if self.tracker and tracker.name != self.tracker:
             raise ReportError(
-                f"{where}: this issue is from {tracker.name}, but earlier ones are from"
+                f"{record.where}: this issue is from {tracker.name}, but earlier ones are from"
                 f" {self.tracker}; mine one tracker at a time"
             )
         self.tracker = tracker.name
-        issue = _read_issue(record, tracker, where, self.all_labels)
+        issue = _read_issue(record, self.all_labels)
         number = issue.report.id
         self.issues[number] = issue
         self.projects |= _project(issue.url)
-        closers = [value_at(event, "closer") for event in _list_at(record, "timelineItems")]
-        closers += _list_at(record, "closedByPullRequestsReferences")
+        closers: list[Record] = []
+        for event in record.inner("timelineItems"):
+            closers += event.inner("closer")
+        closers += record.inner("closedByPullRequestsReferences")
         for closer in closers:
-            pull = text_at(closer, "number", where)
-            commit = text_at(closer, "oid mergeCommit.oid", where)
+            pull = closer.text("number")
+            commit = closer.text("oid mergeCommit.oid")
             if commit:
                 self.closings.append(Closing(pull, commit, (number,)))
 
 
-def _read_issue(record: Json, tracker: Tracker, where: str, all_labels: bool) -> Issue:
+def _read_issue(record: Record, all_labels: bool) -> Issue:
     """Return the issue of a record. Raises ReportError if it has no number or time of opening."""
-    report = report_of(record, where)
-    url = text_at(record, tracker.url, where)
-    closed = value_at(record, tracker.closed)
+    tracker = record.tracker
+    report = record.report()
+    url = record.text(tracker.url)
+    closed = record.value(tracker.closed)
     if not report.id or report.opened is None:
         raise ReportError(
-            f"{where}: this issue lacks its number or the time when it was opened; export both"
-            f" with: {GITHUB_ISSUES}"
+            f"{record.where}: this issue lacks its number or the time when it was opened; export"
+            f" both with: {GITHUB_ISSUES}"
         )
-    resolution = _resolution(record, tracker, where)
-    if "pull_request" in record or "/pull/" in url:
+    resolution = _resolution(record)
+    if "pull_request" in record.fields or "/pull/" in url:
         left_out = "it is a pull request"
-    elif _is_open(record, tracker):
+    elif _is_open(record):
         left_out = "it is still open"
     elif resolution in _NOT_FIXED:
         left_out = "it was closed without a fix (not planned, duplicate, not reproduced)"
     elif not report.summary or is_unfilled(report):
         left_out = "it is an empty template"
-    elif not all_labels and is_no_bug(_labels(record, tracker)):
+    elif not all_labels and is_no_bug(_labels(record)):
         left_out = "its labels say that it is not a bug"
     else:
         left_out = ""
-    closed_at = None if closed is None else time_of(closed, UTC, where)
+    closed_at = None if closed is None else time_of(closed, UTC, record.where)
     return Issue(report, closed_at, left_out, url)
 
 
-def _is_open(record: Json, tracker: Tracker) -> bool:
-    state = value_at(record, tracker.state)
+def _is_open(record: Record) -> bool:
+    keys = record.tracker.state
+    state = record.value(keys)
     if state is None:
-        return tracker.state != "state"
+        return keys != "state"
     return str(state).lower() in ("open", "opened", "true")
 
 
-def _resolution(record: Json, tracker: Tracker, where: str) -> str:
+def _resolution(record: Record) -> str:
     """Return how an issue was closed, in lower case, words joined by _."""
-    text = text_at(record, tracker.resolution, where).lower().replace("\u2019", "'")
+    text = record.text(record.tracker.resolution).lower().replace("\u2019", "'")
     return "_".join(text.split())
 
 
-def _labels(record: Json, tracker: Tracker) -> list[str]:
+def _labels(record: Record) -> list[str]:
     labels = []
-    for keys in tracker.labels.split():
-        for label in _list_at(record, keys):
-            labels.append(str(value_at(label, "name") or label))
+    for keys in record.tracker.labels.split():
+        for label in record.inner(keys):
+            labels.append(str(label.value("name") or label.fields))
     return labels
-
-
-def _list_at(record: object, keys: str) -> list[Any]:
-    """Return the list at a key, also in the form of GraphQL; a single value as a list of it."""
-    value = value_at(record, f"{keys}.nodes {keys}")
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]
 
 
 def _project(address: str) -> set[str]:

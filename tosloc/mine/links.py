@@ -28,7 +28,7 @@ from tosloc.git.history import list_parents_first
 from tosloc.git.repository import CommitInfo, Repository, list_changes, suffix_matcher
 from tosloc.mine.issues import GITHUB_ISSUES, Exports, Issue
 from tosloc.paths.classify import which_are_tests
-from tosloc.reports.mentions import BODY, CLOSES, MAX_TEXT_LENGTH, NAMES, NUMBER, find_mentions
+from tosloc.reports.mentions import MAX_TEXT_LENGTH, Mention, find_mentions
 
 CLOSED_BY_PULL: Final = "closing pull request"
 CLOSED_BY_COMMIT: Final = "closing commit"
@@ -53,12 +53,12 @@ class LinkKind(NamedTuple):
 KINDS: Final = {
     CLOSED_BY_PULL: LinkKind(inf),
     CLOSED_BY_COMMIT: LinkKind(inf),
-    CLOSES: LinkKind(365),
+    Mention.CLOSES: LinkKind(365),
     PULL_TEXT: LinkKind(365),
     PATTERN: LinkKind(365),
-    NAMES: LinkKind(30, only_names=True),
-    NUMBER: LinkKind(30, only_names=True),
-    BODY: LinkKind(30, only_names=True),
+    Mention.NAMES: LinkKind(30, only_names=True),
+    Mention.NUMBER: LinkKind(30, only_names=True),
+    Mention.BODY: LinkKind(30, only_names=True),
     WEAK: LinkKind(inf),
 }
 """Kinds of links, surest first.
@@ -340,7 +340,7 @@ def _find_links(
         mentions = find_mentions(text, ids, exports.projects, bare=bare)
         names_few = len(mentions) <= MAX_ISSUES_PER_COMMIT and not is_revert
         for number, kind in mentions.items():
-            if kind == CLOSES or names_few:
+            if kind == Mention.CLOSES or names_few:
                 links[number].append(Link(kind, info.id))
         for pattern in patterns:
             for number in _ids_by_pattern(info.message, pattern, ids):
@@ -349,9 +349,9 @@ def _find_links(
         if pull and not is_revert:
             commits_by_pull[pull[1:]].append(info.id)
     for closing in exports.closings:
-        kinds = {}
+        kinds: dict[str, str] = {}
         for number, kind in find_mentions(closing.text, ids, exports.projects).items():
-            if kind == CLOSES:
+            if kind == Mention.CLOSES:
                 kinds[number] = PULL_TEXT
         for number in ids.intersection(closing.issues):
             kinds[number] = CLOSED_BY_PULL if closing.pull else CLOSED_BY_COMMIT
@@ -359,9 +359,9 @@ def _find_links(
         commits = [closing.commit]
         if closing.commit not in infos:
             commits = commits_by_pull.get(closing.pull, commits)
-        for number, kind in kinds.items():
+        for number, link_kind in kinds.items():
             for commit in commits:
-                links[number].append(Link(kind, commit))
+                links[number].append(Link(link_kind, commit))
     return links
 
 

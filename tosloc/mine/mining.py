@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tosloc.core.errors import ReportError
+from tosloc.core.errors import ConfigError, ReportError
 from tosloc.core.inputs import read_text
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.git.discovery import WebPages
@@ -14,7 +15,6 @@ from tosloc.git.repository import Repository
 from tosloc.mine.github import fetch_issues, read_token
 from tosloc.mine.issues import GITHUB_ISSUES, Exports
 from tosloc.mine.links import MiningResult, mine, mine_messages
-from tosloc.reports.mentions import compile_pattern
 
 
 def mine_reports(
@@ -60,3 +60,23 @@ def _read_export(export: Path) -> tuple[str, str]:
             f" them with: {GITHUB_ISSUES} > issues.json",
         )
     return read_text(export)
+
+
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Return a project's own pattern, whose first group is an issue's id.
+
+    Raises ConfigError if it is not a regular expression with a group.
+    """
+    try:
+        compiled = re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ConfigError(
+            f"{pattern!r} is not a regular expression: {error}", about="pattern"
+        ) from error
+    if not compiled.groups:
+        raise ConfigError(
+            f"{pattern!r} has no group",
+            hint=r"put the issue's id in a group, as in 'Bug:(\d+)'",
+            about="pattern",
+        )
+    return compiled

@@ -18,7 +18,7 @@ from tosloc.core.errors import ReportError
 from tosloc.core.inputs import Json, clean, decoded, read_bytes, time_of, zone_of
 from tosloc.core.reports import BugReport
 from tosloc.reports.published_tables import cell_text, spreadsheet_rows, xml_rows
-from tosloc.reports.trackers import OUR_LINES, records_of, report_of, text_at
+from tosloc.reports.trackers import OUR_LINES, Record
 
 _MAX_LINES: Final = 1 << 31
 """A number that no line of a file has."""
@@ -93,7 +93,7 @@ def read_reports(
     elif beginning.startswith((b"<", b"\xff\xfe<", b"\xfe\xff\0<")):
         records = _of_rows(xml_rows(data, name), ends)
     elif beginning.startswith(b"{"):
-        records = records_of(decoded(data, name), name)
+        records = Record.read_all(decoded(data, name), name)
     else:
         raise ReportError(
             f"{name}: this is not a file of labelled reports; expected .xlsx (not .xls),"
@@ -101,16 +101,16 @@ def read_reports(
         )
     commits: defaultdict[str, set[str | None]] = defaultdict(set)
     kept: dict[str, LabelledReport] = {}
-    for where, record in records:
-        report = _labelled(record, where, read_in, ends)
+    for record in records:
+        report = _labelled(record, read_in, ends)
         again = len(commits[report.bug])
         commits[report.bug].add(report.commit)
         if again:
             report = replace(report, report=replace(report.report, id=f"{report.bug}#{again + 1}"))
         if len(commits[report.bug]) == again or report.report.id in kept:
             raise ReportError(
-                f"{where}: report {report.bug} is listed twice, with the same commit or without"
-                " one; keep one of them"
+                f"{record.where}: report {report.bug} is listed twice, with the same commit or"
+                " without one; keep one of them"
             )
         kept[report.report.id] = report
     if not kept:
@@ -124,9 +124,7 @@ def read_reports(
     return list(kept.values())
 
 
-def _of_rows(
-    rows: Iterable[tuple[str, Json]], suffixes: Iterable[str]
-) -> Iterator[tuple[str, Json]]:
+def _of_rows(rows: Iterable[tuple[str, Json]], suffixes: Iterable[str]) -> Iterator[Record]:
     """Yield rows as records, their summaries without a leading ``Bug 123456`` of this very bug."""
     for where, row in rows:
         texts = defaultdict(str, {key: cell_text(value) for key, value in row.items()})
@@ -141,7 +139,7 @@ def _of_rows(
             "fixed_on": texts["fixed_on"],
             "published_ranks": texts["result"],
         }
-        yield where, record
+        yield Record(record, where)
 
 
 def _without_number(summary: str, bug: str) -> str:
@@ -203,30 +201,32 @@ def split_ranks(text: str) -> dict[str, int]:
     return ranks
 
 
-def _labelled(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -> LabelledReport:
+def _labelled(record: Record, zone: tzinfo, suffixes: Iterable[str]) -> LabelledReport:
     """Return the report of a record; keys beyond ours are ignored.
 
     In place of ``fix_commit`` it may name the ``version`` to search. It may have the functions that
     the fix changed: ``functions`` ({path: [qualified name]}) and ``methods`` ([{path, name,
     start}], lines after the fix).
     """
-    missing = [key for key in ("id", "opened", "fixed") if record.get(key) in (None, "")]
+    fields = record.fields
+    where = record.where
+    missing = [key for key in ("id", "opened", "fixed") if fields.get(key) in (None, "")]
     if missing:
         raise ReportError(f"{where}: this report lacks {', '.join(missing)}")
-    fix = text_at(record, "fix_commit", where)
-    version = text_at(record, "version", where)
-    fixed_on = text_at(record, "fixed_on", where)
-    ranks = text_at(record, "published_ranks", where)
+    fix = record.text("fix_commit")
+    version = record.text("version")
+    fixed_on = record.text("fixed_on")
+    ranks = record.text("published_ranks")
     if fix and version:
         raise ReportError(
             f"{where}: this report names both a fix_commit and a version to search; keep one of"
             " them"
         )
-    fixed: Any = record["fixed"]
-    changed = _changed_functions(record, fixed, where)
+    fixed: Any = fields["fixed"]
+    changed = _changed_functions(fields, fixed, where)
     ends = tuple(suffix.lower() for suffix in suffixes)
     listed = tuple(dict.fromkeys(path for path in fixed if path.lower().endswith(ends)))
-    report = report_of(record, where, zone, OUR_LINES)
+    report = record.report(zone, OUR_LINES)
     return LabelledReport(
         report=report,
         bug=report.id,
@@ -236,8 +236,8 @@ def _labelled(record: Json, where: str, zone: tzinfo, suffixes: Iterable[str]) -
         published_ranks=split_ranks(ranks),
         fixed_on=time_of(fixed_on, zone, where) if fixed_on else None,
         functions=tuple(dict.fromkeys(changed)),
-        weak=record.get("weak") is True,
-        introduced_by=_introducing_commits(record, where),
+        weak=fields.get("weak") is True,
+        introduced_by=_introducing_commits(fields, where),
     )
 
 

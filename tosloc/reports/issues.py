@@ -21,19 +21,9 @@ from tosloc.reports.markdown import parse_markdown
 from tosloc.reports.text.forms import bare_title, is_pointer
 from tosloc.reports.text.markup import COMMENT, without_pictures
 from tosloc.reports.text.parts import split_report_text
-from tosloc.reports.trackers import Tracker, records_of, report_of, text_at, tracker_of, value_at
+from tosloc.reports.trackers import Record
 
-__all__ = [
-    "Tracker",
-    "is_unfilled",
-    "read_new_reports",
-    "read_report",
-    "records_of",
-    "report_of",
-    "text_at",
-    "tracker_of",
-    "value_at",
-]
+__all__ = ["Record", "is_unfilled", "read_new_reports", "read_report"]
 
 LARGEST_REPORT: Final = 10_000_000
 """Characters from which on a report is refused: it is a log or a dump, not a description."""
@@ -81,8 +71,8 @@ def read_new_reports(
         return _with_ids(failures, default_id)
     if re.match(r'\s*(?:\[\s*)?\{\s*["}]|\s*\[\s*\]', text) and not _begins_with_json(text):
         found = []
-        for where, record in records_of(text, name):
-            found.append((where, report_of(record, where, read_in)))
+        for record in Record.read_all(text, name):
+            found.append((record.where, record.report(read_in)))
     else:
         found = [(name, parse_markdown(text, name, read_in))]
     if not found or (one and len(found) > 1):

@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from enum import StrEnum
 from typing import Final
 
-from tosloc.core.errors import ConfigError
 from tosloc.core.reports import BugReport
 from tosloc.reports.trackers import TRACKERS
 
-CLOSES: Final = "closing keyword"
-NAMES: Final = "issue named"
-NUMBER: Final = "number in the first line"
-BODY: Final = "number further down"
-_KINDS: Final = (CLOSES, NAMES, NUMBER, BODY)
-"""Kinds of mentions, surest first."""
-_REFERRED: Final = "referred to"
-"""Kind of a mention of an issue that the text is not about."""
 
+class Mention(StrEnum):
+    """How a text mentions an issue, the surest kinds first."""
+
+    CLOSES = "closing keyword"
+    NAMES = "issue named"
+    NUMBER = "number in the first line"
+    BODY = "number further down"
+    REFERRED = "referred to"
+    """The text is not about the issue. ``find_mentions`` leaves it out."""
+
+
+_KINDS: Final = tuple(Mention)
 MAX_TEXT_LENGTH: Final = 20_000
 """Characters of a text that are read: longer texts list what a release or a merge contains."""
 _CONTEXT_LENGTH: Final = 60
@@ -92,7 +96,7 @@ _TITLE_WITH_ID: Final = re.compile(
 
 def find_mentions(
     text: str, ids: Collection[str], projects: Collection[str] | None, *, bare: bool = False
-) -> dict[str, str]:
+) -> dict[str, Mention]:
     """Return the issues among ``ids`` that a text mentions: id -> kind, the surest one.
 
     The text is a commit message, or another text with a title. ``projects`` are OWNER/NAME in lower
@@ -100,14 +104,14 @@ def find_mentions(
     Bugzilla, numbers that stand alone at the beginning count.
 
     >>> mentions = find_mentions("Fix #3, #4 and bug 5 (#6)\\n\\nsee #7, #8", set("345678"), ())
-    >>> mentions["3"], mentions["4"], mentions["5"], mentions["6"], len(mentions)
-    ('closing keyword', 'closing keyword', 'closing keyword', 'number in the first line', 4)
+    >>> [(number, str(kind)) for number, kind in mentions.items()][-2:]
+    [('5', 'closing keyword'), ('6', 'number in the first line')]
     """
     text = text[:MAX_TEXT_LENGTH].lstrip()
     first_line_length = len(text.partition("\n")[0])
-    mentions: dict[str, str] = {}
+    mentions: dict[str, Mention] = {}
     previous_end = 0
-    kind = ""
+    kind: Mention | None = None
     began_with_word = False
     for match in _REFERENCE.finditer(text):
         begin = match.start()
@@ -115,14 +119,14 @@ def find_mentions(
             # The references of a list have the kind of its first one.
             is_short = match["bare"] and len(match["bare"]) < _MIN_BARE_DIGITS_IN_LIST
             if is_short and not began_with_word:
-                kind = ""
+                kind = None
         else:
             before = text[max(0, begin - _CONTEXT_LENGTH) : begin]
             kind = _kind(match, before, begin < first_line_length, bare)
             began_with_word = match["named"] is not None
         previous_end = match.end()
         number = _issue_id(match, projects)
-        if kind in _KINDS and number in ids:
+        if kind and kind != Mention.REFERRED and number in ids:
             mentions[number] = min(kind, mentions.get(number, kind), key=_KINDS.index)
     return mentions
 
@@ -153,44 +157,23 @@ def _issue_id(match: re.Match[str], projects: Collection[str] | None) -> str:
     return next(match[group].upper() for group in _ID_GROUPS if match[group])
 
 
-def _kind(match: re.Match[str], before: str, in_first_line: bool, bare: bool) -> str:
+def _kind(match: re.Match[str], before: str, in_first_line: bool, bare: bool) -> Mention | None:
     """Return the kind of a mention by the text before it.
 
-    It is "" for a bare number that is no issue, and ``_REFERRED`` where the text is about something
-    else.
+    It is None for a bare number that is no issue.
     """
     is_long_enough = not match["bare"] or len(match["bare"]) >= _MIN_BARE_DIGITS
     if _CLOSING.search(before):
-        return CLOSES if is_long_enough else ""
+        return Mention.CLOSES if is_long_enough else None
     if match["bare"]:
         leads = in_first_line and not before.strip(" [(#")
-        return NAMES if bare and leads and is_long_enough else ""
+        return Mention.NAMES if bare and leads and is_long_enough else None
     # In Bugzilla PR is a problem report, elsewhere a pull request.
     is_pull = match["named"] and not bare and match[0][:2].lower() == "pr"
     if is_pull or match["comment"] or _REFERS.search(before):
-        return _REFERRED
+        return Mention.REFERRED
     if in_first_line:
         names_issue = match["named"] or match["jira"] or _LEADS.fullmatch(before)
-        return NAMES if names_issue else NUMBER
+        return Mention.NAMES if names_issue else Mention.NUMBER
     leads_line = before.rstrip(" \t[(-*").endswith("\n")
-    return NAMES if leads_line and not match["hash"] else BODY
-
-
-def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a project's own pattern, whose first group is an issue's id.
-
-    Raises ConfigError if it is not a regular expression with a group.
-    """
-    try:
-        compiled = re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ConfigError(
-            f"{pattern!r} is not a regular expression: {error}", about="pattern"
-        ) from error
-    if not compiled.groups:
-        raise ConfigError(
-            f"{pattern!r} has no group",
-            hint=r"put the issue's id in a group, as in 'Bug:(\d+)'",
-            about="pattern",
-        )
-    return compiled
+    return Mention.NAMES if leads_line and not match["hash"] else Mention.BODY

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, tzinfo
-from typing import Final, NamedTuple
+from functools import cached_property
+from typing import Any, Final, NamedTuple, Self
 
 from tosloc.core.errors import ReportError
 from tosloc.core.inputs import Json, clean, time_of
@@ -107,45 +109,85 @@ TRACKERS: Final = (
 # ---- one issue of a tracker
 
 
-def tracker_of(record: Json, where: str) -> Tracker:
-    """Return the tracker of an issue. Raises ReportError if no tracker writes such an issue."""
-    for tracker in TRACKERS:
-        if tracker.mark in record:
-            return tracker
-    keys = ", ".join(list(record)[:6]) or "none"
-    names = ", ".join(tracker.name for tracker in TRACKERS if tracker is not OUR_LINES)
-    raise ReportError(
-        f"{where}: unknown kind of JSON (keys: {keys}); expected an issue of {names}, such as"
-        ' `gh issue view --json title,body,createdAt` prints, or {"summary": ...}'
-    )
+@dataclass(frozen=True, eq=False)
+class Record:
+    """A value of JSON, such as an issue in an export of a tracker."""
+
+    fields: Any
+    """The value: of an issue an object."""
+    where: str
+    """Its place, for errors."""
+
+    @classmethod
+    def read_all(cls, text: str, name: str) -> Iterator[Self]:
+        """Yield all objects of a text of JSON.
+
+        They may be in a list, in the answer to a search, a line each, or in one answer after the
+        other. Raises ReportError.
+        """
+        for number, fields in enumerate(_objects(text, name), start=1):
+            yield cls(fields, f"{name}, record {number}")
+
+    def value(self, keys: str) -> object:
+        """Return the value at the first of some dotted keys that has one; None if none has."""
+        return _value_at(self.fields, keys)
+
+    def text(self, keys: str) -> str:
+        """Return the text at the first of some dotted keys that has a value.
+
+        A number becomes digits. Raises ReportError if the value is no text.
+        """
+        value = self.value(keys)
+        if isinstance(value, bool) or not isinstance(value, str | int | float | None):
+            key = keys.split()[0]
+            raise ReportError(f"{self.where}: {key!r} must be text, not {type(value).__name__}")
+        return "" if value is None else clean(str(value)).strip()
+
+    def inner(self, keys: str) -> list[Record]:
+        """Return the list at a key, also in the form of GraphQL; a single value as a list of it."""
+        value = self.value(f"{keys}.nodes {keys}")
+        if value is None:
+            return []
+        values = value if isinstance(value, list) else [value]
+        return [Record(inner, self.where) for inner in values]
+
+    @cached_property
+    def tracker(self) -> Tracker:
+        """The tracker of an issue. Raises ReportError if no tracker writes such an issue."""
+        for tracker in TRACKERS:
+            if tracker.mark in self.fields:
+                return tracker
+        keys = ", ".join(list(self.fields)[:6]) or "none"
+        names = ", ".join(tracker.name for tracker in TRACKERS if tracker is not OUR_LINES)
+        raise ReportError(
+            f"{self.where}: unknown kind of JSON (keys: {keys}); expected an issue of {names}, such"
+            ' as `gh issue view --json title,body,createdAt` prints, or {"summary": ...}'
+        )
+
+    def report(self, zone: tzinfo = UTC, tracker: Tracker | None = None) -> BugReport:
+        """Return the report of an issue; its id is empty if it has none. Raises ReportError."""
+        tracker = tracker or self.tracker
+        number = self.text(tracker.id)
+        summary = self.text(tracker.summary)
+        document = self.value(tracker.description)
+        opened = self.value(tracker.opened)
+        if isinstance(document, dict):
+            try:
+                description = re.sub(r"\n{3,}", "\n\n", clean(_document_text(document))).strip()
+            except RecursionError:
+                raise ReportError(f"{self.where}: its description is nested too deeply") from None
+        else:
+            description = self.text(tracker.description)
+        if number.startswith(("http:", "https:")):
+            number = number.rstrip("/").rpartition("/")[2]
+        opening_time = None if opened is None else time_of(opened, zone, self.where)
+        return BugReport(number, summary, description, opening_time)
 
 
-def report_of(
-    record: Json, where: str, zone: tzinfo = UTC, tracker: Tracker | None = None
-) -> BugReport:
-    """Return the report of an issue; its id is empty if the issue has none. Raises ReportError."""
-    tracker = tracker or tracker_of(record, where)
-    number = text_at(record, tracker.id, where)
-    summary = text_at(record, tracker.summary, where)
-    document = value_at(record, tracker.description)
-    opened = value_at(record, tracker.opened)
-    if isinstance(document, dict):
-        try:
-            description = re.sub(r"\n{3,}", "\n\n", clean(_document_text(document))).strip()
-        except RecursionError:
-            raise ReportError(f"{where}: its description is nested too deeply") from None
-    else:
-        description = text_at(record, tracker.description, where)
-    if number.startswith(("http:", "https:")):
-        number = number.rstrip("/").rpartition("/")[2]
-    opening_time = None if opened is None else time_of(opened, zone, where)
-    return BugReport(number, summary, description, opening_time)
-
-
-def value_at(record: object, keys: str) -> object:
+def _value_at(fields: object, keys: str) -> object:
     """Return the value at the first of some dotted keys that has one; None if none has."""
     for key in keys.split():
-        value = record
+        value = fields
         for part in key.split("."):
             if isinstance(value, list) and part.isdigit():
                 value = value[int(part)] if int(part) < len(value) else None
@@ -154,17 +196,6 @@ def value_at(record: object, keys: str) -> object:
         if value not in (None, ""):
             return value
     return None
-
-
-def text_at(record: object, keys: str, where: str) -> str:
-    """Return the text at the first of some dotted keys that has a value.
-
-    A number becomes digits. Raises ReportError if the value is no text.
-    """
-    value = value_at(record, keys)
-    if isinstance(value, bool) or not isinstance(value, str | int | float | None):
-        raise ReportError(f"{where}: {keys.split()[0]!r} must be text, not {type(value).__name__}")
-    return "" if value is None else clean(str(value)).strip()
 
 
 _BLOCKS: Final = frozenset(
@@ -183,7 +214,7 @@ def _document_text(node: object) -> str:
     """
     if not isinstance(node, dict):
         return ""
-    own = value_at(node, "text attrs.text attrs.url")
+    own = _value_at(node, "text attrs.text attrs.url")
     text = own if isinstance(own, str) else ""
     content = node.get("content")
     if isinstance(content, list):
@@ -192,17 +223,12 @@ def _document_text(node: object) -> str:
     return text + "\n" if ends_line else text
 
 
-def records_of(text: str, name: str) -> Iterator[tuple[str, Json]]:
-    """Yield all objects of a text of JSON, each with its place for errors.
-
-    They may be in a list, in the answer to a search, a line each, or in one answer after the other.
-    Raises ReportError.
-    """
+def _objects(text: str, name: str) -> Iterator[Json]:
+    """Yield all objects of a text of JSON, see ``Record.read_all``. Raises ReportError."""
     decoder = json.JSONDecoder()
     begin = re.compile(r"[^\s,\ufeff]")
     text = text.rstrip("\ufeff \t\n,")
     end = 0
-    number = 0
     while match := begin.search(text, end):
         try:
             value, end = decoder.raw_decode(text, match.start())
@@ -224,8 +250,7 @@ def records_of(text: str, name: str) -> Iterator[tuple[str, Json]]:
             elif (records := _listed_records(record)) is not None:
                 waiting.extend(reversed(records))
             else:
-                number += 1
-                yield f"{name}, record {number}", record
+                yield record
 
 
 def _listed_records(record: Json) -> list[object] | None:
@@ -235,5 +260,5 @@ def _listed_records(record: Json) -> list[object] | None:
     """
     if {"title", "summary"} & set(record):
         return None
-    records = value_at(record, "bugs issues items nodes")
+    records = _value_at(record, "bugs issues items nodes")
     return records if isinstance(records, list) else None

@@ -23,7 +23,7 @@ from tosloc.git.repository import CommitInfo, Repository
 from tosloc.rank.explain.lookups import RepositoryLookups
 from tosloc.rank.features.named_history import MAX_DOCUMENTS, touched_rows
 from tosloc.rank.features.query_context import QueryContext
-from tosloc.reports.mentions import CLOSES, NAMES, NUMBER, find_mentions, own_id
+from tosloc.reports.mentions import Mention, find_mentions, own_id
 from tosloc.retrieval.texts import Documents, DocumentsView, group_sum, top_k
 
 MIN_SHARED_TERMS: Final = 4
@@ -119,7 +119,9 @@ def _says_fixed(message: str, report_id: str, projects: Sequence[str] | None) ->
     if _UNRESOLVED.match(message):
         return False
     kind = find_mentions(message, {report_id}, projects, bare=True).get(report_id)
-    return kind == CLOSES or (kind in (NAMES, NUMBER) and is_fix_message(message))
+    if kind in (Mention.NAMES, Mention.NUMBER):
+        return is_fix_message(message)
+    return kind == Mention.CLOSES
 
 
 def _fixes_by_text(context: QueryContext, repo: Repository, opened: float) -> list[_Fix]:
