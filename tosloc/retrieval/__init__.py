@@ -2,5 +2,5 @@
 
 It imports core, git, code, paths and reports.
 
-Modules for other packages: history, paths, query, texts, texts.bm25, version_index.
+Modules for other packages: history, paths, query, text_matches, texts, version_index.
 """

@@ -26,7 +26,7 @@ from tosloc.rank.explain.lookups import RepositoryLookups
 from tosloc.rank.explain.reasons import FileReasons
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.reports.text import is_issue_template, without_addresses
-from tosloc.retrieval.texts import bm25, top_k
+from tosloc.retrieval.texts import top_k
 
 MAX_ITEMS: Final = 3
 """Most earlier changes, most tests, and most files that are no source code."""
@@ -150,7 +150,7 @@ def find_other_files(
     paths = context.version.snapshot.paths
     if kept is None:
         kept = np.ones(len(paths), dtype=np.bool_)
-    by_text = context.matches.score_files(bm25.WHOLE, context.matches.weights)
+    by_text = context.matches.score_whole(context.matches.weights)
     scores = by_text + context.version.paths.bm25(context.query.weights)
     reasons: dict[int, Reason] = {}
     for file, written in mentioned_files(context).items():

@@ -14,7 +14,6 @@ from tosloc.rank.explain.functions import find_best_holder
 from tosloc.rank.explain.wording import MAX_WORDS, ReportSpelling
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.retrieval.paths import file_stem
-from tosloc.retrieval.texts import bm25
 
 COMMON_SHARE: Final = 0.25
 """Share of the files from which on a word distinguishes no file; two such words do."""
@@ -59,19 +58,9 @@ class WordReasons:
 
     def _shared_terms(self, file: int) -> dict[str, float]:
         """Return the IDF of the terms that the report and the file share, best score first."""
-        context = self._context
-        view = context.version.text
-        hits = context.matches.hits
-        row = int(view.rows[file])
-        shared, counts = hits.terms_in_row(row)
-        frequency = bm25.WHOLE(view, counts, np.full(len(shared), row, dtype=np.int32))
-        scores = frequency * hits.idf[shared] * context.matches.weights[shared]
-        rarity_by_term: dict[str, float] = {}
-        for number in shared[np.argsort(-scores, kind="stable")].tolist():
-            term = context.matches.words[number]
-            if term in self._spelling.by_term:
-                rarity_by_term[term] = float(hits.idf[number])
-        return rarity_by_term
+        rarity_by_term = self._context.matches.rarity_in_file(file)
+        spelled = self._spelling.by_term
+        return {term: rarity for term, rarity in rarity_by_term.items() if term in spelled}
 
     def describe(
         self, words: Sequence[str], functions: FunctionFacts | None, listed: Sequence[Function]

@@ -24,10 +24,13 @@ from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.features.text_features import weigh_by_rarity
 from tosloc.reports.traces import Place
 from tosloc.retrieval.query import Query
-from tosloc.retrieval.texts import bm25, group_sum, top_k
+from tosloc.retrieval.text_matches import TextMatches
+from tosloc.retrieval.texts import group_sum, top_k
 
 Formula: TypeAlias = Callable[[QueryContext], FloatArray]
 """Function from a query context to values (F,)."""
+_Score: TypeAlias = Callable[[TextMatches, FloatArray], FloatArray]
+"""Function from the matches of a report's terms, and weights (T,) of the terms, to values (F,)."""
 FEATURES_VERSION = "features23"
 """Version of the formulas in the names of stored tables.
 
@@ -244,14 +247,14 @@ class Feature:
     whose size means the same in every version needs no scaling: 0 or 1, 1 / rank, a rarity."""
 
 
-def _words(formula: bm25.Formula, weights: Callable[[Query], Mapping[str, float]]) -> Formula:
+def _words(score: _Score, weights: Callable[[Query], Mapping[str, float]]) -> Formula:
     """Return the formula of BM25 for terms of the report that ``weights`` chooses and weighs."""
-    return lambda c: c.matches.score_files(formula, c.matches.align(weights(c.query)))
+    return lambda c: score(c.matches, c.matches.align(weights(c.query)))
 
 
-def _field(formula: bm25.Formula) -> Formula:
+def _field(score: _Score) -> Formula:
     """Return BM25 of one field of the text."""
-    return lambda c: c.matches.score_files(formula, c.matches.weights)
+    return lambda c: score(c.matches, c.matches.weights)
 
 
 def _file_class(*classes: FileClass) -> Formula:
@@ -287,7 +290,7 @@ def _chunk(context: QueryContext) -> FloatArray:
 def _rare_bm25f(context: QueryContext) -> FloatArray:
     """Return BM25F with weights by rarity in the history."""
     weights = weigh_by_rarity(context, context.query.fielded_weights)
-    return context.matches.score_files(bm25.bm25f, context.matches.align(weights))
+    return context.matches.score_fields(context.matches.align(weights))
 
 
 def _rare_chunk(context: QueryContext) -> FloatArray:
@@ -360,7 +363,7 @@ PAPER: tuple[Feature, ...] = (
 DIRECT: tuple[Feature, ...] = (
     Feature(
         "bm25f",
-        _words(bm25.bm25f, lambda q: q.fielded_weights),
+        _words(TextMatches.score_fields, lambda q: q.fielded_weights),
         "BM25F of the file's text (code 1, comments and strings .5, method names 4, type names"
         " 40; words of the summary count five times): high if the file declares what the report is"
         " about.",
@@ -369,7 +372,7 @@ DIRECT: tuple[Feature, ...] = (
     ),
     Feature(
         "code",
-        _field(bm25.CODE_FIELD),
+        _field(TextMatches.score_code),
         "BM25 of the identifiers in the file's code: high if the code uses the report's words"
         " often.",
         "words",
@@ -377,7 +380,7 @@ DIRECT: tuple[Feature, ...] = (
     ),
     Feature(
         "methods",
-        _field(bm25.METHOD_FIELD),
+        _field(TextMatches.score_methods),
         "BM25 of the names of the file's methods: high if the file declares methods that are"
         " named like words of the report.",
         "words",
@@ -393,7 +396,7 @@ DIRECT: tuple[Feature, ...] = (
     ),
     Feature(
         "summary",
-        _words(bm25.WHOLE, lambda q: q.summary_weights),
+        _words(TextMatches.score_whole, lambda q: q.summary_weights),
         "BM25 of the whole text for the summary alone: high if the file contains the summary's"
         " words often.",
         "words",
@@ -401,21 +404,21 @@ DIRECT: tuple[Feature, ...] = (
     ),
     Feature(
         "lead",
-        _words(bm25.WHOLE, lambda q: q.lead_weights),
+        _words(TextMatches.score_whole, lambda q: q.lead_weights),
         "BM25 of the whole text for the summary, which counts twice, and the first 40 words of"
         " the description: high if the file contains the words with which the report begins.",
         "words",
     ),
     Feature(
         "coverage",
-        _words(bm25.term_coverage, _summary_words),
+        _words(TextMatches.coverage, _summary_words),
         "Summed IDF of the summary's words that the file contains, each once: high if it contains"
         " nearly all of them.",
         "words",
     ),
     Feature(
         "identifiers",
-        _words(bm25.WHOLE, _compound_weights),
+        _words(TextMatches.score_whole, _compound_weights),
         "BM25 of whole names that the report writes in camel case, with underscores or with"
         " hyphens: high if the file uses exactly these names.",
         "words",
@@ -557,7 +560,7 @@ DIRECT: tuple[Feature, ...] = (
     ),
     Feature(
         "types",
-        _field(bm25.TYPE_FIELD),
+        _field(TextMatches.score_types),
         "BM25 of the names of the file's types: high if the file declares types that are named"
         " like words of the report.",
         "words",

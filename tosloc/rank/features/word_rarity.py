@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Final
 
 from tosloc.code import text
-from tosloc.rank.features.text_matches import TextMatches
 from tosloc.retrieval.query import Query
+from tosloc.retrieval.text_matches import TextMatches
 from tosloc.retrieval.version_index import VersionIndex
 
 EVERYDAY: Final = frozenset(

@@ -26,7 +26,7 @@ from tosloc.core.arrays import BoolArray, FloatArray
 from tosloc.core.io import write_text
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.retrieval.query import Query
-from tosloc.retrieval.texts import K1, bm25, idf
+from tosloc.retrieval.texts import K1, idf
 
 SIGNALS: Final = (
     "known_words",
@@ -133,7 +133,7 @@ def _match_words(context: QueryContext) -> tuple[float, float]:
     total = known + absent * rarest
     if not total:
         return 0.0, 0.0
-    best = float(context.matches.score_files(bm25.WHOLE, weights).max(initial=0.0))
+    best = float(context.matches.score_whole(weights).max(initial=0.0))
     return known / total, best / (total * (K1 + 1))
 
 

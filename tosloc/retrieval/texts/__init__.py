@@ -1,6 +1,6 @@
 """Texts of files and of the history as postings, and the formulas that score them."""
 
-from tosloc.retrieval.texts.bm25 import Hits, min_max
+from tosloc.retrieval.texts.bm25 import min_max
 from tosloc.retrieval.texts.corpus import METHOD, NO_FACTS, TYPE, Corpus, pack_facts
 from tosloc.retrieval.texts.documents import (
     DAY,
@@ -14,7 +14,6 @@ from tosloc.retrieval.texts.payloads import pack, unpack
 from tosloc.retrieval.texts.postings import (
     group_starts,
     group_sum,
-    known_terms,
     positions_by_name,
     row_sums,
     top_k,
@@ -31,12 +30,10 @@ __all__ = [
     "Document",
     "Documents",
     "DocumentsView",
-    "Hits",
     "check_documents",
     "group_starts",
     "group_sum",
     "idf",
-    "known_terms",
     "length_norm",
     "min_max",
     "pack",
