@@ -13,10 +13,10 @@ from tosloc.core.answers import Hit
 from tosloc.core.reports import BugReport
 from tosloc.localize.answer import Answer, SearchScope
 from tosloc.localize.code_lines import add_code_lines
+from tosloc.localize.globs import FileSelection
 from tosloc.localize.hits import make_hits, search_suspects, shown_confidence
 from tosloc.localize.question import Question
 from tosloc.localize.scores import Scores
-from tosloc.paths.globs import FileSelection
 from tosloc.rank.explain import collect_background, find_other_files
 from tosloc.rank.features import QueryContext
 from tosloc.rank.suspects import describe_statements

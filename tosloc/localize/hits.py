@@ -11,8 +11,8 @@ import numpy as np
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
 from tosloc.core.answers import Hit, Reason
 from tosloc.core.arrays import FloatArray
+from tosloc.localize.globs import FileSelection
 from tosloc.localize.scores import Scores
-from tosloc.paths.globs import FileSelection
 from tosloc.rank.explain import score_functions
 from tosloc.rank.suspects import MAX_FILES, SuspectSearch, find_suspects
 from tosloc.retrieval.texts import top_k

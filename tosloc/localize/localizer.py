@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 from tosloc.core.errors import ToslocError
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport
-from tosloc.core.settings import read_answer_settings
 from tosloc.git import discovery
 from tosloc.git.repository import Repository, WorkTreeState, read_tags
 from tosloc.localize.answer import Answer
@@ -28,6 +27,7 @@ from tosloc.localize.question import Question
 from tosloc.localize.repository_notes import describe_work_tree
 from tosloc.localize.scores import Scores, rank, rerank
 from tosloc.localize.searchable_version import SearchableVersion
+from tosloc.localize.settings import read_answer_settings
 from tosloc.rank.suspects import Candidates, collect_candidates
 from tosloc.rerank.base import Reranker
 from tosloc.storage.cache import CacheEntry

@@ -15,7 +15,8 @@ class Question:
     """A bug report and how to answer it. Python, the command line, the page and agents make one.
 
     If ``include``, ``exclude``, ``tests`` or ``min_confidence`` is None, it falls back to the
-    repository's settings (see ``tosloc.core.settings``). Raises ToslocError for impossible values.
+    repository's settings (see ``tosloc.localize.settings``). Raises ToslocError for impossible
+    values.
     """
 
     report: BugReport | str

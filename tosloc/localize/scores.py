@@ -20,10 +20,10 @@ from tosloc.core.errors import CheckpointError
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import BugReport
+from tosloc.localize.globs import FileSelection
 from tosloc.localize.model import Model
 from tosloc.localize.question import Question
 from tosloc.localize.searchable_version import SearchableVersion
-from tosloc.paths.globs import FileSelection
 from tosloc.rank.explain import find_later_fix
 from tosloc.rank.features import QueryContext
 from tosloc.rank.model import (

@@ -20,12 +20,12 @@ from tosloc.core.errors import ToslocError
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import read_authors, read_tags
 from tosloc.localize.checkpoint import shipped
+from tosloc.localize.code_owners import owners_of, read_code_owners
+from tosloc.localize.globs import FileSelection, Globs, match_globs, select_files
 from tosloc.localize.question import Question
 from tosloc.localize.repository_notes import describe_gaps, describe_tags, describe_version
 from tosloc.paths.classify import OWN_CLASSES, is_hidden_class
-from tosloc.paths.code_owners import owners_of
-from tosloc.paths.globs import FileSelection, Globs, match_globs, select_files
-from tosloc.rank.explain import RepositoryLookups, read_code_owners
+from tosloc.rank.explain import RepositoryLookups
 from tosloc.rank.model import StageOne
 from tosloc.reports.text import IssueTemplates, is_issue_template
 from tosloc.rerank.base import Reranker, RerankingContext, texts_of
@@ -203,7 +203,7 @@ class SearchableVersion:
         all_files: bool = False,
         may_miss: Collection[str] = (),
     ) -> FileSelection:
-        """Select the files that an answer may list (see ``tosloc.paths.globs.select_files``)."""
+        """Select the files that an answer may list (see ``tosloc.localize.globs.select_files``)."""
         paths = self.index.paths
         are_tests = paths.table.test[paths.path_ids]
         selection = select_files(

@@ -1,6 +1,6 @@
-"""What a path says about a file: its class, the globs that match it, its owners.
+"""The class of a file, by its path and its content.
 
 It imports core.
 
-Modules for other packages: classify, code_owners, globs.
+Modules for other packages: classify.
 """

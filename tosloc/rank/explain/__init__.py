@@ -1,6 +1,6 @@
 """Why a file is listed: reasons, functions, lines of code, background."""
 
-from tosloc.rank.explain.background import collect_background, find_other_files, read_code_owners
+from tosloc.rank.explain.background import collect_background, find_other_files
 from tosloc.rank.explain.excerpts import (
     FrameLine,
     choose_excerpts,
@@ -36,6 +36,5 @@ __all__ = [
     "function_bm25",
     "function_signs",
     "pointed_lines",
-    "read_code_owners",
     "score_functions",
 ]

@@ -19,7 +19,6 @@ import numpy as np
 from tosloc.core.answers import Background, EarlierChange, Hit, Person, Reason
 from tosloc.core.arrays import BoolArray, FloatArray
 from tosloc.git.fixes import first_issue
-from tosloc.git.repository import Repository, decode_text
 from tosloc.paths.classify import is_hidden_class
 from tosloc.rank.explain.change_reasons import PastChange
 from tosloc.rank.explain.lookups import RepositoryLookups
@@ -34,8 +33,6 @@ MAX_PEOPLE: Final = 2
 """Most people who changed the first file."""
 _MAX_CHANGES: Final = 50
 """Newest changes of the first file whose authors are looked up."""
-_CODE_OWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-"""Paths at which GitHub and GitLab look for owners, in their order."""
 _WORD_CANDIDATES: Final = 10
 """Best files by words that are examined for a word that distinguishes files."""
 _MAX_NAMESAKES: Final = 3
@@ -125,12 +122,6 @@ def _related_tests(reasons: FileReasons, row: int) -> tuple[str, ...]:
         if weights[test]:
             rows[test] = None
     return tuple(table.paths[test] for test in rows)[:MAX_ITEMS]
-
-
-def read_code_owners(repo: Repository, commit: str) -> str:
-    """Return the text of a version's CODEOWNERS file; empty if there is none."""
-    contents = repo.git.objects([f"{commit}:{path}" for path in _CODE_OWNERS], b"blob")
-    return decode_text(next((content for _, content in contents if content is not None), b""))
 
 
 def find_other_files(

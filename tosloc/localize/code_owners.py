@@ -6,12 +6,21 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from tosloc.paths.globs import Glob, GlobError
+from tosloc.git.repository import Repository, decode_text
+from tosloc.localize.globs import Glob, GlobError
 
+_CODE_OWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+"""Paths at which GitHub and GitLab look for owners, in their order."""
 LONGEST_FILE: Final = 3_000_000
 """Characters of a CODEOWNERS file that are read: GitHub reads files below 3 MB."""
 _FIELD: Final = re.compile(r"(?:\\.|[^\\\s])++")
 """A pattern or an owner; blanks of a pattern are escaped by a backslash."""
+
+
+def read_code_owners(repo: Repository, commit: str) -> str:
+    """Return the text of a version's CODEOWNERS file; empty if there is none."""
+    contents = repo.git.objects([f"{commit}:{path}" for path in _CODE_OWNERS], b"blob")
+    return decode_text(next((content for _, content in contents if content is not None), b""))
 
 
 def owners_of(rules: str, path: str) -> Sequence[str]:

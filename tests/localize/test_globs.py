@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tosloc.core.errors import ToslocError
+from tosloc.localize.code_owners import owners_of
+from tosloc.localize.globs import LONGEST_GLOB, Glob, GlobError, Globs, select_files
 from tosloc.paths.classify import which_are_tests
-from tosloc.paths.code_owners import owners_of
-from tosloc.paths.globs import LONGEST_GLOB, Glob, GlobError, Globs, select_files
 
 PATHS = (
     "docs/conf.py",

@@ -5,7 +5,7 @@ import pytest
 from tests import toy
 from tosloc import Localizer
 from tosloc.core.errors import ConfigError
-from tosloc.core.settings import read_answer_settings
+from tosloc.localize.settings import read_answer_settings
 
 TEXT = "The parser loses the first byte of a socket\n\nParserService.openParser fails."
 PARSER = toy.class_path("Parser")
