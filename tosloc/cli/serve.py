@@ -155,3 +155,28 @@ def install(
         print_notes(
             ["tosloc is not on the PATH, so the entry contains its full path on this machine"]
         )
+
+
+@mcp_app.command(epilog="Example: tosloc mcp uninstall claude-code")
+def uninstall(
+    agents: Annotated[
+        list[AgentName],
+        typer.Argument(metavar="AGENT", help="Coding agents to remove TosLoc from."),
+    ],
+    repo: NamedRepositoryOption = None,
+) -> None:
+    """Remove what `tosloc mcp install --write` added to coding agents, and nothing else."""
+    require("tosloc mcp", "mcp", "mcp")
+    from tosloc.git import discovery
+    from tosloc.mcp.install import AgentSetup
+
+    setup = AgentSetup(agents)
+    if repo is None and not setup.is_user_wide:
+        repo = discovery.current_repository()
+    for file in setup.remove(repo):
+        verdict = (
+            f"removed the {file.kind} tosloc"
+            if file.is_changed
+            else f"there was no {file.kind} tosloc; nothing was changed"
+        )
+        print(f"{escape_unprintable(str(file.path))}: {verdict}")

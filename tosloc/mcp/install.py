@@ -170,7 +170,7 @@ class SetupFile(NamedTuple):
 
     path: Path
     kind: str
-    """What was added: "server", "skill" or "sub-agent"."""
+    """What was added or removed: "server", "skill" or "sub-agent"."""
     is_changed: bool
 
 
@@ -198,12 +198,47 @@ def write_entries(
             results.append(SetupFile(path, kind, is_changed))
             if is_changed:
                 new_texts[path] = text
-    for path, text in new_texts.items():
+    _write_texts(new_texts)
+    return results
+
+
+def remove_entries(agents: Sequence[Agent], root: Path | None) -> list[SetupFile]:
+    """Remove what ``write_entries`` added.
+
+    Nothing is removed if one of the files cannot be changed. Raises ToslocError, and OSError for a
+    file that cannot be read or written.
+    """
+    results = []
+    new_texts = {}
+    unneeded_files = []
+    for agent in agents:
+        path = agent.path(root)
+        before = _read_text(path) if path.exists() else ""
+        after = remove_entry(agent, before, path)
+        results.append(SetupFile(path, "server", after != before))
+        if after != before:
+            new_texts[path] = after
+        for kind, name in agent.guidance_files().items():
+            path = _path_in_work_tree(root, name)
+            is_ours = bool(_own_text(path))
+            results.append(SetupFile(path, kind, is_ours))
+            if is_ours:
+                unneeded_files.append(path)
+    _write_texts(new_texts)
+    for path in unneeded_files:
+        path.unlink()
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()
+    return results
+
+
+def _write_texts(texts: Mapping[Path, str]) -> None:
+    """Write the texts of files, whose rights stay as they are."""
+    for path, text in texts.items():
         with atomic_write(path) as temporary:
             temporary.write_bytes(text.encode())
             if path.exists():
                 shutil.copymode(path, temporary)  # such files may contain keys of other servers
-    return results
 
 
 class AgentSetup:
@@ -230,6 +265,10 @@ class AgentSetup:
     def write(self, root: Path | None) -> list[SetupFile]:
         """Write the set-up, see ``write_entries``."""
         return write_entries(self._agents, root, self._program)
+
+    def remove(self, root: Path | None) -> list[SetupFile]:
+        """Remove the set-up, see ``remove_entries``."""
+        return remove_entries(self._agents, root)
 
 
 def _path_in_work_tree(root: Path | None, name: str) -> Path:
@@ -279,15 +318,24 @@ def add_entry(agent: Agent, text: str, program: Sequence[str], path: Path | None
     return _add_json_entry(text, agent.servers_key, entry, where)
 
 
+def remove_entry(agent: Agent, text: str, path: Path | None = None) -> str:
+    """Return the text of a configuration file without the agent's entry.
+
+    A text without the entry is returned as it is. ``path`` is for sentences. Raises ToslocError if
+    the text is broken.
+    """
+    where = str(path or agent.file)
+    if agent.file.endswith(".toml"):
+        return _remove_toml_entry(text, agent.servers_key, where)
+    return _remove_json_entry(text, agent.servers_key, where)
+
+
 # TOML
 
 
 def _add_toml_entry(text: str, servers_key: str, entry: Mapping[str, Any], where: str) -> str:
     """Return a TOML text with a table for the server at its end."""
-    try:
-        servers = tomllib.loads(text).get(servers_key, {})
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ToslocError(f"{where} is not valid TOML ({error}); nothing was changed") from None
+    servers = _parse_toml(text, where).get(servers_key, {})
     table = f"{servers_key}.{NAME}"
     if isinstance(servers, dict) and NAME in servers:
         old = servers[NAME]
@@ -313,6 +361,43 @@ def _add_toml_entry(text: str, servers_key: str, entry: Mapping[str, Any], where
     return new_text
 
 
+def _remove_toml_entry(text: str, servers_key: str, where: str) -> str:
+    """Return a TOML text without the table of the server and the tables in it."""
+    document = _parse_toml(text, where)
+    servers = document.get(servers_key)
+    if not isinstance(servers, dict) or NAME not in servers:
+        return text
+    table = f"{servers_key}.{NAME}"
+    lines: list[str] = []
+    is_own = False
+    for line in text.splitlines(keepends=True):
+        if line.startswith("["):
+            is_own = line.startswith((f"[{table}]", f"[{table}."))
+        if not is_own:
+            lines.append(line)
+    if is_own and lines and not lines[-1].strip():
+        del lines[-1]  # the blank line above the last table
+    new_text = "".join(lines)
+    del servers[NAME]
+    if not servers:
+        del document[servers_key]
+    try:
+        is_removed = tomllib.loads(new_text) == document
+    except tomllib.TOMLDecodeError:
+        is_removed = False
+    if not is_removed:
+        raise ToslocError(f"{where}: remove the table [{table}] by hand; nothing was changed")
+    return new_text
+
+
+def _parse_toml(text: str, where: str) -> dict[str, Any]:
+    """Return the content of a TOML text. Raises ToslocError if it is broken."""
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ToslocError(f"{where} is not valid TOML ({error}); nothing was changed") from None
+
+
 # JSON
 
 
@@ -329,12 +414,7 @@ def _add_json_entry(text: str, servers_key: str, entry: Mapping[str, Any], where
     if not text.strip():
         document = {servers_key: {NAME: entry}}
         return json.dumps(document, indent=_INDENT, ensure_ascii=False) + "\n"
-    try:
-        document = parse_json(text)
-    except ValueError as error:
-        raise ToslocError(
-            f"{where} is not plain JSON ({error}); nothing was changed, so add the entry by hand"
-        ) from None
+    document = _parse_json(text, where, "add")
     servers = document.get(servers_key, {}) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
         part = servers_key if isinstance(document, dict) else "its content"
@@ -361,6 +441,50 @@ def _add_json_entry(text: str, servers_key: str, entry: Mapping[str, Any], where
     document[servers_key] = {**servers, NAME: new}
     assert parse_json(new_text) == document
     return new_text
+
+
+def _remove_json_entry(text: str, servers_key: str, where: str) -> str:
+    """Return a JSON text without the entry for the server."""
+    if not text.strip():
+        return text
+    document = _parse_json(text, where, "remove")
+    servers = document.get(servers_key) if isinstance(document, dict) else None
+    if not isinstance(servers, dict) or NAME not in servers:
+        return text
+    new_text = text
+    while True:  # a key may be repeated
+        servers_start = _members(new_text, _skip_blanks(new_text, 0))[servers_key].start
+        members = _members(new_text, servers_start)
+        if NAME not in members:
+            break
+        new_text = _remove_member(new_text, servers_start, members)
+    del servers[NAME]
+    assert parse_json(new_text) == document
+    return new_text
+
+
+def _remove_member(text: str, start: int, members: Mapping[str, _Member]) -> str:
+    """Return a JSON text without our member of the object at ``start``, which has these members."""
+    own = members[NAME]
+    others = [member for key, member in members.items() if key != NAME]
+    later = [member.key for member in others if member.key > own.key]
+    earlier = [member.end for member in others if member.key < own.key]
+    if later:
+        return text[: own.key] + text[min(later) :]
+    if earlier:
+        return text[: max(earlier)] + text[own.end :]
+    _, end = _DECODER.raw_decode(text, start)
+    return f"{text[:start]}{{}}{text[end:]}"
+
+
+def _parse_json(text: str, where: str, verb: str) -> Any:
+    """Return the content of a JSON text. Raises ToslocError, with what to do, if it is broken."""
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise ToslocError(
+            f"{where} is not plain JSON ({error}); nothing was changed, so {verb} the entry by hand"
+        ) from None
 
 
 def _skip_blanks(text: str, position: int) -> int:
