@@ -1,8 +1,10 @@
 """Input that is at fault: exit code 2, one sentence, and nothing half-written."""
 
 import json
+import os
 import shlex
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -129,7 +131,14 @@ def test_a_file_as_cache_is_one_sentence(fails, project, folder, monkeypatch):
     monkeypatch.setenv("TOSLOC_CACHE", str(folder / "bug.md"))
     sentence = fails("index", "--repo", project.git.path)
     assert "name another folder for the cache with $TOSLOC_CACHE" in sentence
-    assert fails("localize", "bug.md", "--repo", project.git.path) == sentence
+
+
+def test_a_cache_that_cannot_be_written_is_replaced(tosloc, project, folder, monkeypatch):
+    monkeypatch.setenv("TOSLOC_CACHE", str(folder / "bug.md"))
+    out, err = tosloc("localize", folder / "bug.md", "--repo", project.git.path)
+    assert "files of" in out
+    assert err.startswith(f"tosloc: the cache {folder / 'bug.md'} cannot be written (")
+    assert Path(os.environ["TOSLOC_CACHE"]).is_dir()
 
 
 def localized_repository(tosloc, folder, checkpoint):

@@ -139,6 +139,13 @@ def test_prune_removes_own_files(folder_with_more, tosloc, repository, words, ke
     assert file_names(folder_with_more) == kept_files
 
 
+def test_a_dry_run_of_prune_removes_nothing(folder_with_more, tosloc, repository):
+    before = file_names(folder_with_more)
+    out = tosloc("cache", "prune", "--repo", repository.path, "--dry-run")[0]
+    assert out.startswith(f"would remove {folder_with_more.name} (")
+    assert file_names(folder_with_more) == before
+
+
 @pytest.mark.parametrize("words", ["--max-size 1G", ""], ids=["small enough", "not gone"])
 def test_prune_may_have_nothing_to_remove(folder_with_more, tosloc, words):
     assert tosloc("cache", "prune", *words.split())[0] == "nothing to remove\n"

@@ -34,7 +34,8 @@ ROOT = Path(__file__).parents[2]
     ("words", "message"),
     [
         (["index", "--stor", "x"], "No such option: --stor"),
-        (["nope"], "No such command 'nope'; see: tosloc --help"),
+        (["nope"], "there is no command or file 'nope'; if this is the text of a report, run:"),
+        (["localise"], "No such command 'localise'"),
         (["evaluate", "nowhere", "--split", "tset"], "Invalid value for '--split'"),
         (["localize", "x", "--top", "0"], "Invalid value for '--top'"),
         (["localize", "x", "--html", "/"], "Invalid value for '--html'"),
@@ -49,6 +50,7 @@ ROOT = Path(__file__).parents[2]
     ids=[
         "unknown option",
         "unknown command",
+        "misspelt command",
         "wrong choice",
         "too small",
         "folder as file",
@@ -204,8 +206,24 @@ def test_index_prints_counts(tosloc):
     assert ["indexed", "now", "2"] in rows(tosloc("index")[0])
 
 
-def test_version_is_printed(tosloc):
-    assert tosloc("--version")[0] == f"tosloc {__version__}\n"
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_version_is_printed(tosloc, option):
+    assert tosloc(option)[0] == f"tosloc {__version__}\n"
+
+
+@pytest.mark.parametrize("color", ["always", "never"])
+def test_colours_can_be_chosen(tosloc, two_commits, monkeypatch, color):
+    monkeypatch.setenv("FORCE_COLOR", "")
+    monkeypatch.setenv("NO_COLOR", "")
+    out, _ = tosloc("--color", color, "localize", "The cart is empty")
+    assert ("\x1b[" in out) == (color == "always")
+
+
+def test_a_report_without_a_command_is_localized(tosloc, two_commits, tmp_path):
+    report = tmp_path / "bug.md"
+    report.write_text("The cart is empty")
+    assert "files of" in tosloc("The cart is empty", "--top", "1")[0]
+    assert "files of" in tosloc(report)[0]
 
 
 COMMANDS = ("localize", "index", "train", "rank", "evaluate", "compare", "data")

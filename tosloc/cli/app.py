@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from importlib.metadata import version
 from itertools import groupby
 from operator import attrgetter
-from typing import Annotated, Any, Final
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -15,6 +19,7 @@ from tosloc.cli import bisect, cache, commands, judging, localize, mine, serve
 from tosloc.cli.guard import WRONG_INPUT, run_guarded
 from tosloc.cli.options import MAX_SHORT_HELP, FullHelpGroup
 from tosloc.core.errors import ToslocError
+from tosloc.terminal.printing import print_notes
 
 COMMANDS: Final[Mapping[str, Sequence[tuple[Callable[..., Any], str]]]] = {
     "Localize": [
@@ -42,12 +47,26 @@ COMMANDS: Final[Mapping[str, Sequence[tuple[Callable[..., Any], str]]]] = {
     "Maintain": [(commands.index, "tosloc index --commit v2.1")],
 }
 """Heading -> function and example of each command."""
+_ANSWERING: Final = ("localize", "bisect", "serve", "mcp")
+"""Commands whose results do not stay in the cache, so that a temporary cache serves them as well"""
 _GROUPS_HEADING: Final = "Maintain"
 """Heading of the groups of commands cache and lab."""
 
 
 class _Commands(FullHelpGroup):
     """The commands, listed under headings."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command of the arguments; a report without a command is localized."""
+        [first, *_] = args
+        if first not in self.commands and (" " in first or "#" in first or Path(first).exists()):
+            args = ["localize", *args]
+        elif first not in self.commands and not get_close_matches(first, self.commands):
+            raise ToslocError(
+                f"there is no command or file {first!r}; if this is the text of a report, run:"
+                f" tosloc localize {shlex.quote(first)}"
+            )
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands in the help."""
@@ -122,14 +141,30 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback(epilog="Example: tosloc localize bug.md")
 def tosloc(
+    context: typer.Context,
     _version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
+            "--version", "-V", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
+    color: Annotated[
+        Literal["auto", "always", "never"],
+        typer.Option(
+            help="Colours of the output; before the command, as in tosloc --color never localize."
+        ),
+    ] = "auto",
 ) -> None:
     """Rank the files and functions of a git repository most likely to contain a bug."""
+    if color != "auto":
+        # All output, that of worker processes too, heeds these variables.
+        for name in ("FORCE_COLOR", "NO_COLOR"):
+            os.environ.pop(name, None)
+        os.environ["FORCE_COLOR" if color == "always" else "NO_COLOR"] = "1"
+    if context.invoked_subcommand in _ANSWERING:
+        from tosloc.storage.cache import Cache
+
+        print_notes(Cache.replace_unwritable())
 
 
 COMMAND: Final[Any] = typer.main.get_command(app)

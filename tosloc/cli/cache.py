@@ -74,6 +74,9 @@ def prune(
             " as 20G. Trained weights and mined reports are kept.",
         ),
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be removed; remove nothing.")
+    ] = False,
 ) -> None:
     """Remove the data of given repositories, or of repositories that no longer exist.
 
@@ -85,8 +88,9 @@ def prune(
     from tosloc.storage.cache import Cache
 
     is_pruned = False
-    for entry, size in Cache().prune(repo or (), max_size):
-        print(escape_unprintable(f"removed {entry.folder.name} ({decimal(size)})"))
+    verb = "would remove" if dry_run else "removed"
+    for entry, size in Cache().prune(repo or (), max_size, dry_run=dry_run):
+        print(escape_unprintable(f"{verb} {entry.folder.name} ({decimal(size)})"))
         is_pruned = True
     if not is_pruned:
         print("nothing to remove")

@@ -354,7 +354,7 @@ def export_run(
     from tosloc.train.experiment import command_folder, refuse_training
 
     refuse_training(out)
-    scored = read_scored_run(run, split, qrels)
+    scored = read_scored_run(run, split.value, qrels)
     with command_folder(out, "tosloc export-run"):
         scored.write_trec(out, others=others)
     print_notes(

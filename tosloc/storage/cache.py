@@ -6,11 +6,14 @@ owner may read it: whoever creates or finds a folder of it withdraws the rights 
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
 import re
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -197,6 +200,27 @@ class Cache:
     def __init__(self) -> None:
         self.folder: Final = cache_folder()
 
+    @staticmethod
+    def replace_unwritable() -> list[str]:
+        """Let this process and its children use a temporary cache if the user's cannot be written.
+
+        Return a sentence about it for the user. The temporary folder is removed when the process
+        ends.
+        """
+        folder = cache_folder()
+        try:
+            create_folder(folder)
+            with tempfile.TemporaryFile(dir=folder):
+                return []
+        except OSError as error:
+            temporary_folder = tempfile.mkdtemp(prefix="tosloc-")
+            atexit.register(shutil.rmtree, temporary_folder, ignore_errors=True)
+            os.environ["TOSLOC_CACHE"] = temporary_folder
+            return [
+                f"the cache {folder} cannot be written ({error.strerror}), so a temporary one is"
+                " used, without what was trained or mined; choose another with $TOSLOC_CACHE"
+            ]
+
     def entries(self) -> list[CacheEntry]:
         """Return all entries of the cache, last used first.
 
@@ -244,18 +268,23 @@ class Cache:
         return by_name
 
     def prune(
-        self, repositories: Sequence[str] = (), max_size: str | None = None
+        self,
+        repositories: Sequence[str] = (),
+        max_size: str | None = None,
+        *,
+        dry_run: bool = False,
     ) -> Iterator[tuple[CacheEntry, int]]:
         """Remove entries, and what killed processes left behind; yield each entry with its bytes.
 
         These are the entries of the given repositories, or those of repositories that no longer
         exist. With ``max_size``, a size such as 20G, they are the least recently used ones, until
         the given ones or the whole cache have at most this size, and only what can be rebuilt is
-        removed. Raises ToslocError for a repository without an entry, and for a text that is no
-        size.
+        removed. With ``dry_run`` nothing is removed. Raises ToslocError for a repository without an
+        entry, and for a text that is no size.
         """
         entries = self.find(repositories)
-        self._remove_leftovers()
+        if not dry_run:
+            self._remove_leftovers()
         patterns: Sequence[str] = ENTRY_FILES
         if max_size is not None:
             patterns = REBUILDABLE_FILES
@@ -264,7 +293,7 @@ class Cache:
         elif not repositories:
             entries = [entry for entry in self.entries() if entry.repository_is_gone]
         for entry in entries:
-            yield entry, entry.remove(patterns)
+            yield entry, entry.disk_usage(patterns) if dry_run else entry.remove(patterns)
 
     def _remove_leftovers(self) -> None:
         """Remove what killed processes had begun to write or to remove."""
