@@ -285,3 +285,16 @@ def test_the_docs_describe_every_key_and_kind_of_reason():
     kinds = reason["kind"]["description"].partition(".")[0].split(", ")
     names = [*schema()["properties"], *weights, *reason, *kinds]
     assert [name for name in names if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("confidences", "number"),
+    [([0.9, 0.1], 1), ([0.5, 0.1, 0.1, 0.1], 3), ([0.04, 0.03], 2), ([0.0] * 5, 3), ([], 0)],
+    ids=["sure", "at most three", "unsure", "no confidences", "no files"],
+)
+def test_likely_files_have_a_share_of_the_confidence_in_the_first(confidences, number):
+    hits = tuple(
+        replace(HIT, rank=rank, confidence=confidence)
+        for rank, confidence in enumerate(confidences, start=1)
+    )
+    assert replace(BARE, hits=hits).likely_hits == hits[:number]

@@ -129,7 +129,24 @@ def test_files_are_walked_opened_and_copied_by_keys_alone(page):
     page.keyboard.press("Tab")
     assert focused(page, "href").endswith("/repo/src/parser.py:2")
     page.keyboard.press("ArrowDown")
+    assert page.evaluate(focused_position) == 0  # Less likely files are folded.
+    page.click("summary:has-text('Why less likely files are listed')")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
     assert page.evaluate(focused_position) == 1
+
+
+def test_an_answer_is_announced_by_its_first_file(page):
+    ask(page)
+    page.wait_for_function("() => document.getElementById('news').textContent")
+    announcement = "Answered: report 1: Parser drops the header. First file: src/parser.py"
+    assert page.text_content("#news") == announcement
+
+
+def test_an_empty_form_gets_a_sentence_and_the_focus(page):
+    page.click("button:has-text('Rank files')")
+    page.wait_for_selector("#error:has-text('the form is empty')")
+    assert focused(page, "id") == "text"
 
 
 def test_a_report_from_a_file_is_asked_and_removed(page, tmp_path):

@@ -163,11 +163,10 @@ def test_a_question_is_not_removed_by_following_a_link(two_answers):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (" \n ", "the report is empty; a report was expected"),
         ("a\0b", "is binary"),
         ('[{"title": "a"}, {"title": "b"}]', "contains 2 reports; give exactly one"),
     ],
-    ids=["empty", "binary", "two reports"],
+    ids=["binary", "two reports"],
 )
 def test_a_text_that_is_no_report_fails_and_stays_in_the_form(client, text, message):
     assert ask(client, text).status_code == 303
@@ -176,6 +175,18 @@ def test_a_text_that_is_no_report_fails_and_stays_in_the_form(client, text, mess
     assert page.status_code == 422
     assert message in page.text
     assert text_in_form(page) == text.replace("\0", r"\x00")
+
+
+@pytest.mark.parametrize("text", ["", " \n\t"])
+def test_an_empty_form_is_refused_at_once(client, questions, text):
+    page = ask(client, text)
+    assert page.status_code == 422
+    assert "the form is empty; describe what goes wrong, or paste a report" in page.text
+    assert not questions.cards
+
+
+def test_a_page_without_questions_says_what_to_do(client):
+    assert "No question yet. Paste a report into the form" in client.get("/").text
 
 
 def test_an_address_is_refused_at_once_and_stays_in_the_form(client, questions):
@@ -207,6 +218,12 @@ def test_the_name_of_an_unread_report_is_its_first_line(client, questions, monke
     monkeypatch.setattr(questions.session, "ask_about", lambda *_, **__: Future())
     ask(client, '\n {"title": "lost"}\nmore')
     assert questions.cards[1].name == 'report 1: {"title": "lost"}'
+
+
+def test_the_name_of_an_unread_report_has_no_marks_of_a_heading(client, questions, monkeypatch):
+    monkeypatch.setattr(questions.session, "ask_about", lambda *_, **__: Future())
+    ask(client, "## The cart forgets an item")
+    assert questions.cards[1].name == "report 1: The cart forgets an item"
 
 
 def test_the_name_of_a_read_report_is_its_number_and_title(client, questions):
@@ -258,7 +275,7 @@ def test_a_request_by_another_name_is_refused(client, host):
 def test_a_request_by_a_name_of_this_machine_is_answered(client, host):
     assert client.get("/", headers={"Host": host}).status_code == 200
     own_headers = {"Host": host, "Origin": f"http://{host}"}
-    assert client.post("/questions", data={"text": " "}, headers=own_headers).status_code == 303
+    assert client.post("/questions", data={"text": "x"}, headers=own_headers).status_code == 303
 
 
 @pytest.mark.parametrize(
@@ -372,7 +389,8 @@ def test_waiting_questions_say_how_far_they_are_and_the_page_reloads(held, clien
     held[0].progress("analysing", 3, 7)
     page = client.get("/questions/2").text
     assert "analysing, 3 of 7" in page
-    assert "waiting for earlier questions" in page
+    assert "Waiting for earlier questions." in page
+    assert "reads its history, which takes up to a few minutes" in page
     assert '<noscript><meta http-equiv="re' in page
 
 

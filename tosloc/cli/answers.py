@@ -37,10 +37,6 @@ if TYPE_CHECKING:
     from tosloc.core.answers import CodeLine, Function, Hit, Reason
     from tosloc.git.repository import Repository
 
-MAX_DETAILED: Final = 3
-"""Most files with functions, lines and reasons."""
-MIN_SHARE_OF_FIRST: Final = 0.2
-"""Share of the first file's confidence that a file with details has at least."""
 MAX_LESS_LIKELY: Final = 5
 """Most files that are named without details."""
 LONG_FUNCTION: Final = 100
@@ -93,7 +89,7 @@ class _AnswerPrinter:
             self._suspects()
         if answer.hits:
             self.console.print()
-        detailed = answer.hits if self.verbose else _likely(answer.hits)
+        detailed = answer.hits if self.verbose else answer.likely_hits
         rank_width = max((len(str(hit.rank)) for hit in detailed), default=0)
         for hit in detailed:
             self._hit(hit, rank_width)
@@ -352,15 +348,6 @@ def _version_text(answer: Answer) -> str:
         return version
     changes = pluralize(answer.searched.uncommitted, "uncommitted file")
     return f"{version} with {changes}"
-
-
-def _likely(hits: Sequence[Hit]) -> Sequence[Hit]:
-    """Return the first hits that may well contain the bug, compared with the first one."""
-    if not hits:
-        return hits
-    least = MIN_SHARE_OF_FIRST * hits[0].confidence
-    likely = [hit for hit in hits[:MAX_DETAILED] if hit.confidence >= least]
-    return hits[: len(likely)]
 
 
 def _without_blame(change: SuspectChange) -> SuspectChange:

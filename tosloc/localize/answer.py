@@ -17,6 +17,10 @@ from tosloc.core.reports import BugReport
 SCHEMA: Final = "tosloc.answer/1"
 FAILURE_SCHEMA: Final = "tosloc.error/1"
 """Name and version of the format of ``Answer.as_dict``; answer.schema.json is its JSON Schema."""
+MAX_LIKELY_FILES: Final = 3
+"""Most files that may be it; all others are less likely."""
+MIN_SHARE_OF_FIRST: Final = 0.2
+"""Share of the first file's confidence that a file that may be it has at least."""
 MAX_CHANGED_FILES: Final = 3
 """Files that are named for an earlier change."""
 Day: TypeAlias = date
@@ -239,6 +243,14 @@ class Answer:
     def warnings(self) -> tuple[str, ...]:
         """The notes that a reader should act on, or that change what the answer means."""
         return tuple(note for note in self.notes if not isinstance(note, RoutineNote))
+
+    @property
+    def likely_hits(self) -> tuple[Hit, ...]:
+        """The first files that may well contain the bug, compared with the very first one."""
+        if not self.hits:
+            return ()
+        least = MIN_SHARE_OF_FIRST * self.hits[0].confidence
+        return tuple(hit for hit in self.hits[:MAX_LIKELY_FILES] if hit.confidence >= least)
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values in the format of ``schema()``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -24,6 +25,7 @@ from tosloc.localize.answer import (
     fixed_line,
     is_before_first_commit,
     percent,
+    suspect_sentence,
 )
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
@@ -38,8 +40,11 @@ from tosloc.web.excerpts import (
     mark_words,
 )
 
+COMMIT_CHARACTERS: Final = 10
+"""Characters of the ids of commits in an answer's sentences."""
 FILES_WITH_LINES: Final = 5
 """Number of files, from the first, whose lines are shown."""
+_COMMIT: Final = re.compile(r"\b(?=[0-9]*[a-f])[0-9a-f]{7,40}\b")
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 
 
@@ -72,7 +77,7 @@ class AnswerCard:
     """The answer; None while there is none."""
     error: str = ""
     """Why there will be no answer."""
-    status: str = "waiting for earlier questions"
+    status: str = "Waiting for earlier questions."
     """How far the answer is, in words."""
     form: FormState = FormState()
     """What was asked."""
@@ -180,6 +185,32 @@ def render_answer(answer: Answer, localizer: Localizer | None = None, editor: st
         )
     )
     return Markup(html)
+
+
+def split_at_commits(
+    text: str, pages: WebPages | None, commit: str | None = None, url: str | None = None
+) -> list[tuple[str, str]]:
+    """Split a text into pieces, each with the address of the commit that it names, else "".
+
+    Ids of ten characters are those that an answer writes. Others, as a report writes them, count
+    only if they are the given ``commit``, whose address is ``url``.
+
+    >>> pages = WebPages.of("https://github.com/ada/toy")
+    >>> split_at_commits("in c0ffee1234 of 2020010203", pages)[1:]
+    [('c0ffee1234', 'https://github.com/ada/toy/commit/c0ffee1234'), (' of 2020010203', '')]
+    """
+    pieces = []
+    end = 0
+    for match in _COMMIT.finditer(text):
+        address = None
+        if commit and commit.startswith(match[0]):
+            address = url
+        elif pages is not None and len(match[0]) == COMMIT_CHARACTERS:
+            address = pages.commit(match[0])
+        if address:
+            pieces += [(text[end : match.start()], ""), (match[0], address)]
+            end = match.end()
+    return [*pieces, (text[end:], "")]
 
 
 def _excerpts_by_path(details: AnswerDetails) -> dict[str, list[Excerpt]]:
@@ -293,6 +324,8 @@ def _environment() -> Environment:
     environment.filters["number"] = "{:,}".format
     environment.filters["background"] = background_lines
     environment.filters["fixed"] = fixed_line
+    environment.filters["suspect_sentence"] = suspect_sentence
+    environment.filters["commits"] = split_at_commits
     return environment
 
 

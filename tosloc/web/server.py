@@ -52,6 +52,7 @@ MAX_QUESTIONS: Final = 12
 """Questions that are kept with their answers. A new one replaces the oldest that is answered."""
 _OWN_NAMES: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?", re.I)
 _ADDRESS: Final = re.compile(r"https?://\S+")
+_HEADING_MARKS: Final = re.compile(r"\A#{1,6}[ \t]+")
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -127,7 +128,8 @@ class Questions:
         number = self.last
         # Another process reads the report later. Until then its first line is its name.
         first_line = form.text.strip()[:MAX_LINE_CHARACTERS].partition("\n")[0]
-        name = report_name(BugReport(pasted_report_id(number), first_line, "", None))
+        summary = _HEADING_MARKS.sub("", first_line)
+        name = report_name(BugReport(pasted_report_id(number), summary, "", None))
         card = AnswerCard(number, name, form=form)
         self.cards[number] = card
 
@@ -205,6 +207,8 @@ def application(questions: Questions, secret: str) -> Starlette:
         bad = fields.get("bad", "").strip()
         form = FormState(text, commit, "tests" in fields, good, bad)
         try:
+            if not text.strip():
+                raise ReportError("the form is empty; describe what goes wrong, or paste a report")
             if _ADDRESS.fullmatch(text.strip()):
                 raise ReportError(
                     "this is an address, and TosLoc does not fetch anything from the web; paste"

@@ -30,7 +30,7 @@
     const hit = at.closest(".hit"), by = {ArrowDown: 1, ArrowUp: -1}[event.key];
     if (event.key === "/" && text) { event.preventDefault(); focus(text); }
     else if (by && !at.closest(".text")) {
-      const hits = all(".hit"), next = hit ? hits.indexOf(hit) + by : by > 0 ? 0 : hits.length - 1;
+      const hits = all(".hit").filter((file) => file.checkVisibility()), next = hit ? hits.indexOf(hit) + by : by > 0 ? 0 : hits.length - 1;
       if (hits.length) { event.preventDefault(); focus(hits[Math.min(Math.max(next, 0), hits.length - 1)]); }
     } else if (event.key === "Enter" && at === hit) {
       const lines = hit.querySelector("details.source");
@@ -73,14 +73,18 @@
         page = new DOMParser().parseFromString(await (await fetch(location.href, {cache: "no-store"})).text(), "text/html");
         if (!page.getElementById("error")) throw page;
       } catch {
-        for (const one of waiting) one.querySelector("[role=status]").textContent = "The server has stopped; start it and send the report again.";
+        for (const one of waiting) one.querySelector(".status").textContent = "The server has stopped; start it and send the report again.";
         return;
       }
       for (const one of waiting) {
-        const now = page.getElementById(one.id), said = one.querySelector("[role=status]");
+        const now = page.getElementById(one.id), said = one.querySelector(".status");
         if (!now) { one.remove(); document.getElementById("error").replaceWith(page.getElementById("error")); }
-        else if (now.dataset.state !== "waiting") one.replaceWith(now);
-        else if (said.textContent !== now.querySelector("[role=status]").textContent) said.textContent = now.querySelector("[role=status]").textContent;
+        else if (now.dataset.state !== "waiting") {
+          one.replaceWith(now);
+          // read aloud in place of the whole answer
+          const first = now.querySelector(".path");
+          document.getElementById("news").textContent = `Answered: ${now.getAttribute("aria-label")}. ${first ? `First file: ${first.textContent}` : ""}`;
+        } else if (said.textContent !== now.querySelector(".status").textContent) said.textContent = now.querySelector(".status").textContent;
       }
     }
   };
