@@ -25,7 +25,9 @@ MARKER = "<!-- tosloc:answer -->"
 """The beginning of our comment, by which it is found again; readers do not see it."""
 MAX_COMMENT_CHARACTERS = 65_000
 """Characters of a comment. GitHub accepts 65,536."""
-HEADING = "TosLoc ranks these files as the most likely to contain the bug:"
+MAX_LIKELY_FILES = 3
+MIN_SHARE_OF_FIRST = 0.2
+"""As in ``tosloc``: a likely file has at least this share of the confidence in the first one."""
 MAX_TEXT_CHARACTERS = 300
 """Characters of a reason or name."""
 REASONS_IN_COMMENT = 2
@@ -156,41 +158,68 @@ def percent(confidence: float) -> str:
     return "below 1%" if confidence else "-"
 
 
-def answer_markdown(answer: Mapping[str, Any], repository: str, min_confidence: float) -> str:
-    """Return the files of an answer as Markdown, with functions and reasons.
+def likely_hits(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the first files that may be it, compared with the very first one."""
+    hits = answer["hits"][:MAX_LIKELY_FILES]
+    return [hit for hit in hits if hit["confidence"] >= MIN_SHARE_OF_FIRST * hits[0]["confidence"]]
 
-    Files with a confidence below ``min_confidence``, and files that are not source code, have
-    neither and are folded. ``repository`` is the address of the repository's page.
+
+def answer_markdown(answer: Mapping[str, Any], repository: str) -> str:
+    """Return an answer as Markdown: what the report states, the files that may be it, the rest.
+
+    Only files that may be it have functions, lines and reasons; what else there is, is folded.
+    ``repository`` is the address of the repository's page.
     """
     commit_page = f"{repository}/commit"
     file_page = f"{repository}/blob/{answer['commit']}"
-    lines = []
-    less_likely = []
-    for hit in answer["hits"]:
-        line = f"{hit['rank']}. {_file_link(hit, file_page)} {percent(hit['confidence'])}"
-        if hit["confidence"] < min_confidence:
-            less_likely.append(line)
-        else:
-            lines += [line, *_detail_lines(hit, file_page, commit_page)]
-    others = [f"- {_file_link(other, file_page)}" for other in answer["others"]]
-    lines += _folded(f"Less likely files ({len(less_likely)})", less_likely)
-    lines += _folded("Other files", others)
+    lines = [f"{code(statement)}\n" for statement in answer.get("statements", [])]
     suspects = [
         _suspect_line(change, file_page, commit_page) for change in answer.get("suspects", [])
     ]
-    if suspects:
-        statements = [f"{code(statement)}\n" for statement in answer.get("statements", [])]
-        summary = f"Changes that may have introduced the bug ({len(suspects)})"
-        lines += _folded(summary, [*statements, *suspects])
+    leads_with_suspects = bool(suspects) and answer.get("leads_with_suspects", False)
+    if leads_with_suspects:
+        lines += ["Changes that may have introduced the bug:", "", *suspects, ""]
+    likely = likely_hits(answer)
+    if likely:
+        lines.append("The bug is most likely here:\n")
+    else:
+        lines.append("No file matches the issue.")
+    for hit in likely:
+        lines.append(_ranked_line(hit, file_page))
+        lines += _detail_lines(hit, file_page, commit_page)
+    lines += _background_lines(answer)
+    less_likely = [_ranked_line(hit, file_page) for hit in answer["hits"][len(likely) :]]
+    lines += _folded(f"Less likely files ({len(less_likely)})", less_likely)
+    others = [f"- {_file_link(other, file_page)}" for other in answer["others"]]
+    lines += _folded(f"Files of other kinds ({len(others)})", others)
+    if not leads_with_suspects:
+        lines += _folded(f"Changes that may have introduced the bug ({len(suspects)})", suspects)
     number = answer["searched"]["files"]
     files = f"{number} file" if number == 1 else f"{number} files"
     version = f"[{code(answer['commit'][:10])}]({commit_page}/{answer['commit']})"
     lines += [
         "",
-        f"TosLoc searched {files} of commit {version}. The percentages show its confidence in each"
-        " file.",
+        f"TosLoc searched {files} of commit {version} and ran nothing. It can be wrong: a"
+        " percentage is its confidence in a file.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _ranked_line(hit: Mapping[str, Any], file_page: str) -> str:
+    """Return an item of the list of files: its link and its confidence."""
+    return f"{hit['rank']}. {_file_link(hit, file_page)} {percent(hit['confidence'])}"
+
+
+def _background_lines(answer: Mapping[str, Any]) -> list[str]:
+    """Return a paragraph with the tests of the first file and the person who changed it last."""
+    background = answer.get("background") or {}
+    sentences = []
+    if tests := background.get("tests"):
+        sentences.append(f"Related tests: {', '.join(map(code, tests))}.")
+    if people := background.get("people"):
+        name = code(people[0]["name"])
+        sentences.append(f"The first file was last changed by {name}.")
+    return ["", " ".join(sentences)] if sentences else []
 
 
 def fixed_markdown(answer: Mapping[str, Any], repository: str) -> str:
@@ -214,14 +243,20 @@ def _file_link(hit: Mapping[str, Any], file_page: str) -> str:
 
 
 def _detail_lines(hit: Mapping[str, Any], file_page: str, commit_page: str) -> list[str]:
-    """Return a line with the functions of a file, and one for each reason."""
+    """Return a line with the functions of a file, its lines of code, and one for each reason."""
     address = _file_address(hit["path"], file_page)
     functions = []
     for function in hit["functions"]:
         lines = f"#L{function['start']}-L{function['end']}"
         functions.append(f"[{code(function['name'])}]({address}{lines})")
-    details = [f"   - {', '.join(functions)}"] if functions else []
-    for reason in hit["reasons"][:REASONS_IN_COMMENT]:
+    details = [f"   - Look at {', '.join(functions)}"] if functions else []
+    # The first file alone has lines: a comment is read at a glance.
+    for line in hit.get("code", []) if hit["rank"] == 1 else []:
+        number = line["line"]
+        details.append(f"   - [line {number}]({address}#L{number}) {code(line['text'])}")
+    # Matching words repeat what the issue says, so they are the last reasons that are shown.
+    reasons = sorted(hit["reasons"], key=lambda reason: reason.get("kind") == "words")
+    for reason in reasons[: REASONS_IN_COMMENT if hit["rank"] == 1 else 1]:
         text = code(reason["text"])
         if "commit" in reason:
             text = f"[{text}]({commit_page}/{reason['commit']})"
@@ -244,6 +279,61 @@ def _folded(summary: str, lines: list[str]) -> list[str]:
     if not lines:
         return []
     return ["", f"<details><summary>{summary}</summary>", "", *lines, "", "</details>"]
+
+
+# What the workflow can do with the answer
+
+
+def split_owners(answer: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the accounts and the teams that CODEOWNERS names for the first file, without "@".
+
+    Addresses of mail are left out, because nobody can be assigned by one.
+    """
+    accounts = []
+    teams = []
+    for owner in (answer.get("background") or {}).get("owners", []):
+        if re.fullmatch(r"@[A-Za-z0-9-]+", owner):
+            accounts.append(owner[1:])
+        elif re.fullmatch(r"@[A-Za-z0-9-]+/[A-Za-z0-9._-]+", owner):
+            teams.append(owner[1:])
+    return accounts, teams
+
+
+def choose_labels(table: str, path: str) -> list[str]:
+    """Return the labels of a file by a table whose lines are a glob, blanks and a label.
+
+    Globs are as in CODEOWNERS. Raises ActionError for a line without a label.
+
+    >>> choose_labels("src/web/** area: web\\n*.css  design\\ndocs/ docs", "src/web/page.css")
+    ['area: web', 'design']
+    """
+    labels = []
+    for line in table.splitlines():
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        pattern, _, label = line.strip().partition(" ")
+        label = label.strip()
+        if not label or "," in label:
+            raise ActionError(
+                f"the input labels has the line {line.strip()!r}; write a glob, a blank and a label"
+                " without commas"
+            )
+        if _glob_expression(pattern).match(path) and label not in labels:
+            labels.append(label)
+    return labels
+
+
+def _glob_expression(pattern: str) -> re.Pattern[str]:
+    """Return an expression for the paths that a glob of CODEOWNERS matches, and those below."""
+    is_anchored = "/" in pattern.rstrip("/")
+    expression = "" if is_anchored else "(?:.*/)?"
+    for part in re.split(r"(\*\*/|\*\*|\*|\?)", pattern.strip("/")):
+        wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+        expression += wildcards.get(part, re.escape(part))
+    return re.compile(rf"{expression}(?:/.*)?\Z", re.DOTALL)
+
+
+# The comment
 
 
 def write_comment(number: int, text: str) -> None:
@@ -337,14 +427,15 @@ def issue() -> None:
 def answer() -> None:
     """Run the last step: write the answer and the summary, and perhaps a comment.
 
-    A comment is written if the input asks for it and the confidence in the first file is large
-    enough.
+    Unless the confidence in the first file is large enough, there is no comment, and the outputs by
+    which a workflow may assign and label the issue are empty.
     """
     min_confidence = read_number("MIN_CONFIDENCE", 0, 1)
     top = read_number("TOP", 1, 50)
     functions = read_number("FUNCTIONS", 0, 20)
     minutes = read_number("TIMEOUT_MINUTES", 0.01, 360)
     wants_comment = read_flag("COMMENT")
+    choose_labels(os.environ["INPUT_LABELS"], "")  # A wrong table is an error at once.
     options = ["--top", f"{top:.0f}", "--functions", f"{functions:.0f}", *range_options()]
     output = run_tosloc(options, minutes)
     runner_file(ANSWER_FILE).write_text(output, encoding="utf-8")
@@ -355,8 +446,20 @@ def answer() -> None:
     write_summary(result, number, min_confidence, "" if is_sure else f"{first_confidence:.2f}")
     answer_file = str(runner_file(ANSWER_FILE))
     set_outputs({"answer": answer_file, "confidence": f"{first_confidence:.6f}"})
+    if is_sure:
+        accounts, teams = split_owners(result)
+        labels = choose_labels(os.environ["INPUT_LABELS"], result["hits"][0]["path"])
+        set_outputs(
+            {
+                # JSON, because a path may contain anything.
+                "files": json.dumps([hit["path"] for hit in likely_hits(result)]),
+                "owners": ",".join(accounts),
+                "teams": ",".join(teams),
+                "labels": ",".join(labels),
+            }
+        )
     if is_sure and wants_comment:
-        write_comment(number, comment_text(result, min_confidence))
+        write_comment(number, comment_text(result))
         set_outputs({"commented": "true"})
     else:
         set_outputs({"commented": "false"})
@@ -402,10 +505,10 @@ def write_summary(
     page = repository_page()
     title = code(result["report"]["summary"])
     text = f"### TosLoc: [#{number}]({page}/issues/{number}) {title}\n\n"
-    text += fixed_markdown(result, page) + answer_markdown(result, page, min_confidence)
+    text += fixed_markdown(result, page) + answer_markdown(result, page)
     if unsure_confidence:
         text += (
-            "\nNo comment is written, because the confidence in the first file"
+            "\nNothing is posted, because the confidence in the first file"
             f" ({unsure_confidence}) is below min-confidence ({min_confidence:g}).\n"
         )
     for note in result["notes"]:
@@ -414,13 +517,13 @@ def write_summary(
         file.write(f"{text}\n")
 
 
-def comment_text(result: dict[str, Any], min_confidence: float) -> str:
+def comment_text(result: dict[str, Any]) -> str:
     """Return the comment, from which the last files are left out if it is too long."""
     hits = list(result["hits"])
     fixed = fixed_markdown(result, repository_page())
     while True:
-        markdown = answer_markdown({**result, "hits": hits}, repository_page(), min_confidence)
-        text = f"{MARKER}\n{fixed}{HEADING}\n\n{markdown}"
+        markdown = answer_markdown({**result, "hits": hits}, repository_page())
+        text = f"{MARKER}\n{fixed}{markdown}"
         if len(text) <= MAX_COMMENT_CHARACTERS:
             return text
         hits.pop()

@@ -110,7 +110,14 @@ def make_answer(why="words cart", path="shop/cart.py"):
     function = {"name": "Cart.add", "start": 7, "end": 9}
     reasons = [{"text": why, "commit": "1" * 40}, {"text": why}]
     hits = [
-        {"rank": 1, "path": path, "confidence": 0.5, "functions": [function], "reasons": reasons},
+        {
+            "rank": 1,
+            "path": path,
+            "confidence": 0.5,
+            "functions": [function],
+            "reasons": reasons,
+            "code": [{"line": 8, "text": f"  {why}"}],
+        },
         {
             "rank": 2,
             "path": path,
@@ -134,6 +141,12 @@ def make_answer(why="words cart", path="shop/cart.py"):
         "notes": [],
         "report": {"summary": "s"},
         "others": [{"path": path}],
+        "statements": [why],
+        "background": {
+            "tests": [path],
+            "people": [{"name": why}],
+            "owners": ["@ada", "@acme/core", "eve@example.org", why],
+        },
         "suspects": [suspect],
         "hits": hits,
     }
@@ -192,10 +205,10 @@ ALLOWED_MARKDOWN = set(
     ids=["hostile", "title", "body", "empty", "long", "backticks"],
 )
 def test_text_of_strangers_is_only_code(text):
-    markdown = ACTION.answer_markdown(make_answer(text, text or "a"), PAGE, 0.05)
+    markdown = ACTION.answer_markdown(make_answer(text, text or "a"), PAGE)
     link = re.compile(f"{PAGE}/(blob/0{{40}}/|commit/(0{{40}}|1{{40}})$)")
     folded = (
-        "</details>\n|<details><summary>(Less likely files \\(1\\)|Other files"
+        "</details>\n|<details><summary>(Less likely files \\(1\\)|Files of other kinds \\(1\\)"
         "|Changes that may have introduced the bug \\(1\\))</summary>\n"
     )
     kinds = set()
@@ -212,31 +225,95 @@ def test_text_of_strangers_is_only_code(text):
                 assert link.match(str(token.attrs["href"]))
     assert {kind.removesuffix("_open").removesuffix("_close") for kind in kinds} <= ALLOWED_MARKDOWN
     assert re.fullmatch(r"[A-Za-z0-9 ,.:%-]*", text_outside_code)
-    assert markdown.count("\n") < 30
-    assert len(markdown) < 50_000
+    assert markdown.count("\n") < 40
+    assert len(markdown) < 60_000
 
 
 def test_a_likely_file_has_functions_and_reasons():
-    shown = ACTION.answer_markdown(make_answer(), PAGE, 0.05).partition("<details>")[0]
+    shown = ACTION.answer_markdown(make_answer(), PAGE).partition("<details>")[0]
     assert "shop/cart.py#L7-L9" in shown
     assert f"[`words cart`]({PAGE}/commit/" + "1" * 40 in shown
 
 
+def test_a_likely_file_has_lines_of_code_with_their_address():
+    shown = ACTION.answer_markdown(make_answer("forget(item)"), PAGE).partition("<details>")[0]
+    assert f"   - [line 8]({PAGE}/blob/{'0' * 40}/shop/cart.py#L8) `forget(item)`\n" in shown
+
+
+def test_matching_words_are_shown_only_without_better_reasons():
+    answer = make_answer("matching")
+    [hit, _] = answer["hits"]
+    hit["reasons"] = [{"text": "matching", "kind": "words"}] + [{"text": "fix", "kind": "fix"}] * 2
+    shown = ACTION.answer_markdown(answer | {"hits": [hit]}, PAGE)
+    assert shown.count("   - `fix`\n") == 2
+    assert "   - `matching`\n" not in shown
+
+
+def test_the_tests_and_the_last_author_of_the_first_file_are_named():
+    shown = ACTION.answer_markdown(make_answer("Ada"), PAGE).partition("<details>")[0]
+    assert "\nRelated tests: `shop/cart.py`. The first file was last changed by `Ada`.\n" in shown
+
+
+def test_an_answer_begins_with_what_the_issue_states():
+    markdown = ACTION.answer_markdown(make_answer("The report blames 1111111111"), PAGE)
+    assert markdown.startswith("`The report blames 1111111111`\n\n")
+
+
+def test_suspect_changes_come_first_if_the_issue_blames_one():
+    markdown = ACTION.answer_markdown(make_answer() | {"leads_with_suspects": True}, PAGE)
+    changes = markdown.index("Changes that may have introduced the bug:\n\n- [`1111111111`]")
+    assert changes < markdown.index("The bug is most likely here:\n\n1. ")
+    assert "<summary>Changes" not in markdown
+
+
+def test_an_answer_without_files_says_so():
+    assert "No file matches the issue." in ACTION.answer_markdown(
+        make_answer() | {"hits": []}, PAGE
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "path", "labels"),
+    [
+        ("src/** area: core", "src/a/b.py", ["area: core"]),
+        ("src/* core", "src/b.py", ["core"]),
+        ("/src core", "src/a/b.py", ["core"]),
+        ("/src core", "lib/src/b.py", []),
+        ("docs/ docs", "lib/docs/a.md", ["docs"]),
+        ("*.sql  database\n# no label\n\na/** a\n**/b.sql database", "a/b.sql", ["database", "a"]),
+        ("a?c one\na.c two", "abc", ["one"]),
+    ],
+)
+def test_labels_are_chosen_by_the_globs_of_a_table(table, path, labels):
+    assert ACTION.choose_labels(table, path) == labels
+
+
+@pytest.mark.parametrize("line", ["src/**", "src/** one,two"])
+def test_a_line_without_a_usable_label_is_refused(line):
+    with pytest.raises(ACTION.ActionError, match="write a glob, a blank and a label"):
+        ACTION.choose_labels(f"*.c c\n{line}", "a")
+
+
+def test_owners_are_accounts_and_teams():
+    answer = make_answer("@ada\n::warning::x")
+    assert ACTION.split_owners(answer) == (["ada"], ["acme/core"])
+
+
 def test_a_file_below_the_share_is_folded_and_has_only_a_path():
-    folded = ACTION.answer_markdown(make_answer(), PAGE, 0.05).partition("<details>")[2]
+    folded = ACTION.answer_markdown(make_answer(), PAGE).partition("<details>")[2]
     assert f"2. [`shop/cart.py`]({PAGE}/blob/" + "0" * 40 in folded
     assert "shop/cart.py) below 1%\n\n</details>" in folded
     assert "Cart.add" not in folded
 
 
 def test_other_files_are_folded():
-    markdown = ACTION.answer_markdown(make_answer(), PAGE, 0.05)
+    markdown = ACTION.answer_markdown(make_answer(), PAGE)
     link = f"- [`shop/cart.py`]({PAGE}/blob/"
-    assert f"<details><summary>Other files</summary>\n\n{link}" in markdown
+    assert f"<details><summary>Files of other kinds (1)</summary>\n\n{link}" in markdown
 
 
 def test_suspect_changes_are_folded():
-    markdown = ACTION.answer_markdown(make_answer("rebate"), PAGE, 0.05)
+    markdown = ACTION.answer_markdown(make_answer("rebate"), PAGE)
     commit = f"[`1111111111`]({PAGE}/commit/{'1' * 40})"
     file = f"[`shop/cart.py`]({PAGE}/blob/{'0' * 40}/shop/cart.py)"
     line = f"- {commit} 2024-05-06 `rebate` in {file}: `rebate`\n"
@@ -260,27 +337,26 @@ def test_without_a_fix_a_comment_does_not_speak_of_one():
     assert ACTION.fixed_markdown(make_answer(), PAGE) == ""
 
 
-def test_the_range_is_told_with_the_suspect_changes():
+def test_the_range_is_told_first():
     answer = make_answer() | {"statements": ["The cause is after v1.2: 3 commits"]}
-    folded = ACTION.answer_markdown(answer, PAGE, 0.05).rpartition("introduced the bug")[2]
-    assert folded.index("`The cause is after v1.2: 3 commits`\n\n-") > 0
+    assert ACTION.answer_markdown(answer, PAGE).startswith("`The cause is after v1.2: 3 commits`\n")
 
 
 def test_an_answer_of_an_older_version_has_no_suspect_changes():
     answer = make_answer()
     del answer["suspects"]
-    assert "introduced" not in ACTION.answer_markdown(answer, PAGE, 0.05)
+    assert "introduced" not in ACTION.answer_markdown(answer, PAGE)
 
 
 def test_without_less_likely_files_there_is_no_fold_for_them():
-    assert "less likely" not in ACTION.answer_markdown(make_answer(), PAGE, 0.0)
+    assert "less likely" not in ACTION.answer_markdown(make_answer(), PAGE)
 
 
 def test_an_answer_without_shares_has_no_percentages():
     answer = make_answer()
     for hit in answer["hits"]:
         hit["confidence"] = 0.0
-    assert "shop/cart.py) -\n" in ACTION.answer_markdown(answer, PAGE, 0.0)
+    assert "shop/cart.py) -\n" in ACTION.answer_markdown(answer, PAGE)
 
 
 def test_the_comment_is_written_once_and_edited_in_place(github):
@@ -465,7 +541,7 @@ class Runner:
         variables = json.loads(
             re.sub(
                 r"\$\{\{ ([\w.-]+) \}\}",
-                lambda match: expressions[match[1]],
+                lambda match: json.dumps(expressions[match[1]])[1:-1],
                 json.dumps(step["env"]),
             )
         )
@@ -506,7 +582,7 @@ def test_an_unsure_answer_is_not_commented(runner, github):
     assert runner.run(comment="true", min_confidence="1") == 0, runner.printed
     assert runner.outputs["answer"]["commented"] == "false"
     assert github.changes == []
-    assert "No comment is written" in (runner.folder / "summary.md").read_text()
+    assert "Nothing is posted" in (runner.folder / "summary.md").read_text()
 
 
 @pytest.mark.slow
@@ -577,6 +653,43 @@ def recorded_variables(runner, tmp_path, github):
     assert github.comments
     lines = (tmp_path / "environment").read_text().splitlines()
     return dict(line.partition("=")[::2] for line in lines)
+
+
+@pytest.fixture
+def outputs(runner, tmp_path):
+    """Return a function that answers with a confidence of .5, and returns the outputs."""
+
+    def run(**inputs):
+        (tmp_path / "answer.json").write_text(json.dumps(make_answer()))
+        runner.tosloc.write_text(RECORDING_TOSLOC.format(folder=tmp_path))
+        assert runner.run(**inputs) == 0, runner.printed
+        return runner.outputs["answer"]
+
+    return run
+
+
+def test_a_workflow_gets_files_owners_and_labels(outputs):
+    values = outputs(labels="shop/** area: shop\n*.py python")
+    assert json.loads(values["files"]) == ["shop/cart.py"]
+    assert values["owners"] == "ada"
+    assert values["teams"] == "acme/core"
+    assert values["labels"] == "area: shop,python"
+
+
+def test_an_unsure_answer_gives_a_workflow_only_its_confidence(outputs, github):
+    values = outputs(labels="** all", min_confidence="0.51", comment="true")
+    assert values["confidence"] == "0.500000"
+    assert {"files", "owners", "teams", "labels"}.isdisjoint(values)
+    assert github.changes == []
+
+
+def test_by_default_a_confidence_of_one_half_is_enough(outputs):
+    assert outputs(comment="true")["commented"] == "true"
+
+
+def test_outputs_are_those_of_the_last_step():
+    for name, output in DEFINITION["outputs"].items():
+        assert output["value"] == f"${{{{ steps.answer.outputs.{name} }}}}"
 
 
 @pytest.mark.usefixtures("is_owned")
