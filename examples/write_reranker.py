@@ -5,6 +5,13 @@ letter. It learns nothing. To train a reranker with `tosloc train`, follow the r
 table in docs/architecture.md.
 
 python examples/write_reranker.py [REPOSITORY]
+
+Evaluate it on labelled reports, and compare it with the shipped order, report by report:
+
+OPTIONS="--reports examples/reports.jsonl --repo .venv/flask.git --split all"
+tosloc rank $OPTIONS --out runs/shipped
+tosloc rank $OPTIONS --out runs/own --reranker examples/write_reranker.py:IdentifierReranker
+tosloc compare runs/shipped runs/own --split all
 """
 
 from __future__ import annotations
@@ -84,8 +91,14 @@ class IdentifierReranker(Reranker):
         raise NotImplementedError
 
 
-for reranker in (None, IdentifierReranker()):
-    with Localizer.open(REPOSITORY, "none", rerank=reranker) as localizer:
-        answer = localizer.localize(REPORT, top=3)
-    name = "no reranker" if reranker is None else reranker.name
-    print(f"{name}: {', '.join(hit.path for hit in answer.hits)}")
+def main() -> None:
+    """Print the first files of an answer without and with the reranker."""
+    for reranker in (None, IdentifierReranker()):
+        with Localizer.open(REPOSITORY, "none", rerank=reranker) as localizer:
+            answer = localizer.localize(REPORT, top=3)
+        name = "no reranker" if reranker is None else reranker.name
+        print(f"{name}: {', '.join(hit.path for hit in answer.hits)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -73,6 +73,24 @@ def test_written_reranker_changes_the_order(run):
 
 
 @pytest.mark.slow
+def test_written_reranker_is_evaluated_and_compared(repository, tmp_path, capsys):
+    options = ["--reports", str(REPORTS), "--repo", str(repository), "--split", "all"]
+    name = f"{EXAMPLES / 'write_reranker.py'}:IdentifierReranker"
+    assert main(["rank", *options, "--out", str(tmp_path / "shipped")]) == 0
+    assert main(["rank", *options, "--out", str(tmp_path / "own"), "--reranker", name]) == 0
+    paths = [str(tmp_path / "shipped"), str(tmp_path / "own")]
+    assert main(["compare", *paths, "--split", "all"]) == 0
+    assert "p, paired bootstrap" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["nothing:Here", "nowhere.py:Here", "pathlib:Path"])
+def test_wrong_reranker_is_one_sentence(repository, tmp_path, capsys, name):
+    options = ["--reports", str(REPORTS), "--repo", str(repository), "--out", str(tmp_path / "out")]
+    assert main(["rank", *options, "--reranker", name]) == 2
+    assert capsys.readouterr().err.startswith(f"tosloc: --reranker: {name}")
+
+
+@pytest.mark.slow
 def test_other_tool_is_evaluated_and_compared(repository):
     command = [sys.executable, EXAMPLES / "evaluate_other_tool.py", repository]
     result = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)

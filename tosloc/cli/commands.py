@@ -187,6 +187,14 @@ def rank(
     config: ConfigOption = None,
     cluster: ClusterOption = None,
     rerank: RerankOption = None,
+    reranker: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:CLASS",
+            help="Let a reranker of your own order the first files: its module, or FILE.py, and its"
+            " class. Compare the run with another one by tosloc compare.",
+        ),
+    ] = None,
 ) -> None:
     """Rank labelled reports without training."""
     from tosloc.core.cluster import on_cluster
@@ -199,6 +207,8 @@ def rank(
     model = Model() if checkpoint is None else Model.load(checkpoint)
     if config is not None:
         model = replace(model, configuration=load_config(config))
+    if reranker is not None:
+        model = model.with_reranker(reranker)
     reports = reports or _mined_reports(repo)
     parts = (Split.validation, Split.test) if split is None else (split,)
     language_model = announced_language_model(rerank)

@@ -103,6 +103,13 @@ class Model:
 
         return replace(self, reranker=pretrained_reranker(name))
 
+    def with_reranker(self, name: str) -> Model:
+        """Return a copy in which a reranker of the user's own reranks, untrained.
+
+        ``name`` is MODULE:CLASS or FILE.py:CLASS. Raises as ``reranker_class`` does.
+        """
+        return replace(self, reranker=reranker_class(name).from_config(self.config))
+
     def save(self, folder: Path) -> None:
         """Write a checkpoint: configuration, weights, known reports and the version, if any."""
         folder.mkdir(parents=True, exist_ok=True)

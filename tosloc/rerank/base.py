@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
+from runpy import run_path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias
 
 import numpy as np
 
 from tosloc.core.arrays import BoolArray, FloatArray, IntArray, LongArray
-from tosloc.core.errors import CheckpointError, require
+from tosloc.core.errors import CheckpointError, ToslocError, require
 from tosloc.core.io import parse_json, read_regular_file, truncate_text
 from tosloc.core.metrics import fixed_ranks, rr_and_ap
 from tosloc.core.progress import Progress, ignore_progress
@@ -371,8 +372,26 @@ RERANKERS: Final = {
 
 
 def reranker_class(name: str) -> type[Reranker]:
-    """Return the class of a reranker by its name in the configuration."""
+    """Return the class of a reranker by its name in the configuration.
+
+    One of the user's own is named as MODULE:CLASS or FILE.py:CLASS, and its code is run. Raises
+    ToslocError if there is no such class.
+    """
+    if ":" in name:
+        return _own_class(name)
     if name == "encoder":
         require("the encoder reranker", "encoder", "torch", "transformers", "accelerate")
     reranker: type[Reranker] = resolve_name(RERANKERS[name])
     return reranker
+
+
+def _own_class(name: str) -> type[Reranker]:
+    """Return a class of the user's own. Raises ToslocError if there is none."""
+    source, _, attribute = name.rpartition(":")
+    try:
+        found = run_path(source)[attribute] if source.endswith(".py") else resolve_name(name)
+    except (ImportError, AttributeError, KeyError, OSError, ValueError) as error:
+        raise ToslocError(f"{name}: there is no such class ({error})", about="reranker") from error
+    if not isinstance(found, type) or not issubclass(found, Reranker):
+        raise ToslocError(f"{name} is no subclass of tosloc.rerank.base.Reranker", about="reranker")
+    return found
