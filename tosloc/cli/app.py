@@ -48,7 +48,7 @@ COMMANDS: Final[Mapping[str, Sequence[tuple[Callable[..., Any], str]]]] = {
 }
 """Heading -> function and example of each command."""
 _ANSWERING: Final = ("localize", "bisect", "serve", "mcp")
-"""Commands whose results do not stay in the cache, so that a temporary cache serves them as well"""
+"""Commands whose results do not stay in the cache, so that a temporary one serves them as well."""
 _GROUPS_HEADING: Final = "Maintain"
 """Heading of the groups of commands cache and lab."""
 
