@@ -38,7 +38,7 @@ from tosloc.git.repository import decode_text
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
 from tosloc.localize.question import Question
-from tosloc.rank import features
+from tosloc.rank.features import registry
 from tosloc.rank.model import StageOne
 from tosloc.rerank.base import texts_of
 from tosloc.retrieval.history import strip_trailers
@@ -222,7 +222,7 @@ def first_index(bench: Bench) -> list[Row]:
 
 def stage_one(bench: Bench) -> list[Row]:
     """Return rows of ranking one report, by both methods, against bm25s."""
-    weights = StageOne(features.PAPER_NAMES, np.full(len(features.PAPER), 0.25))
+    weights = StageOne(registry.PAPER_NAMES, np.full(len(registry.PAPER), 0.25))
     paper = Localizer(Model(weights))
     rankers = [bench.localizer, paper]
     # Ranking some reports first makes everything that is made once for many questions.

@@ -29,9 +29,9 @@ from tosloc.lab.pretraining import (
 )
 from tosloc.lab.projects import Project
 from tosloc.rank.features import FeatureTable
+from tosloc.rank.features.extraction import select_names
 from tosloc.rank.model import weighted_sums
 from tosloc.rank.model.fitting import fit_listwise
-from tosloc.train.training import feature_names
 
 
 def feature_ablation(
@@ -46,7 +46,7 @@ def feature_ablation(
     Rows are plain values; their changes are means over projects, each of which counts the same. The
     second value says why some projects have no tables. Raises ConfigError for an unknown feature.
     """
-    names = feature_names(pretraining.config)
+    names = select_names(pretraining.config.stage_one)
     unknown = [name for name in features if name not in names]
     if unknown:
         raise ConfigError(

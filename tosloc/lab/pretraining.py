@@ -33,7 +33,12 @@ from tosloc.git.repository import Repository
 from tosloc.lab.projects import Project, spread_evenly
 from tosloc.localize.checkpoint import LEARNED_ON, write_stage_one
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, FeatureTable, read_blocks
-from tosloc.rank.features.extraction import HISTORY_FILE, SAMPLED_FILES, sample_table
+from tosloc.rank.features.extraction import (
+    HISTORY_FILE,
+    SAMPLED_FILES,
+    sample_table,
+    select_names,
+)
 from tosloc.rank.model import (
     CALIBRATED_FILES,
     TEMPERATURE_KEY,
@@ -47,7 +52,6 @@ from tosloc.rank.model import (
 from tosloc.rank.model.fitting import fit_listwise, head_lists
 from tosloc.rank.model.ranking_lists import RankingLists, ranking_lists
 from tosloc.train.experiment import ExperimentContext, fingerprint, write_truth
-from tosloc.train.training import feature_names
 
 ROUNDS: Final = 400
 """Trees of the ranker, chosen on projects left out."""
@@ -177,7 +181,7 @@ class Pretraining:
 
     def project_tables(self, project: Project) -> ProjectTables:
         """Return the feature tables of a project; missing ones are made. Raises ToslocError."""
-        names = feature_names(self.config)
+        names = select_names(self.config.stage_one)
         folder = self.folder / "tables" / project.name
         # The settings are those of all projects, except for the project's data. Projects are
         # processed in parallel, so that each has one process.

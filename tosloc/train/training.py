@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tosloc.core.config import Config, did_you_mean
-from tosloc.core.errors import ConfigError, ToslocError
+from tosloc.core.config import Config
+from tosloc.core.errors import ToslocError
 from tosloc.core.progress import Progress, announce, ignore_progress
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import Case
@@ -25,9 +25,8 @@ from tosloc.git.repository import Repository
 from tosloc.localize.answer import Weights
 from tosloc.localize.checkpoint import write_record
 from tosloc.localize.model import Model
-from tosloc.rank import features
 from tosloc.rank.features import PARTS, WORK_FOLDER, FeatureTable, read_blocks, write_listing
-from tosloc.rank.features.extraction import SAMPLED_FILES
+from tosloc.rank.features.extraction import SAMPLED_FILES, select_names
 from tosloc.rank.model import (
     CALIBRATED_FILES,
     DEFAULT_TEMPERATURE,
@@ -73,7 +72,7 @@ def train(
         # A trained model searches all files that the shipped weights search.
         data = config.data.model_copy(update={"suffixes": ()})
         config = config.model_copy(update={"data": data})
-    names = feature_names(config)
+    names = select_names(config.stage_one)
     reranker = configured_reranker(config)
     with (
         results_folder(folder, own=True) as work,
@@ -150,21 +149,6 @@ def known_reports(experiment: ExperimentContext) -> KnownReports:
     paths = experiment.repo.path_names
     documents = report_documents(experiment.dataset.cases, experiment.history, paths)
     return KnownReports(documents, tuple(paths.names), experiment.history_index.shared_lines)
-
-
-def feature_names(config: Config) -> tuple[str, ...]:
-    """Return the features that the configuration names, or all of its method.
-
-    Raises ConfigError for an unknown feature.
-    """
-    settings = config.stage_one
-    all_names = features.PAPER_NAMES if settings.method == "paper" else features.NAMES
-    names = settings.features or all_names
-    for name in names:
-        if name not in features.ALL:
-            suggestion = did_you_mean(name, features.ALL)
-            raise ConfigError(f"[stage_one] features: there is no feature {name!r}{suggestion}")
-    return tuple(dict.fromkeys(names))
 
 
 def configured_reranker(config: Config) -> Reranker | None:

@@ -19,12 +19,15 @@ import numpy as np
 from tosloc.code.languages import analyser_version
 from tosloc.core.arrays import BoolArray, FloatArray, from_arrays, load_arrays, unpack_words
 from tosloc.core.closing_cache import closing_cache
+from tosloc.core.config import StageOneSettings, did_you_mean
+from tosloc.core.errors import ConfigError
 from tosloc.core.io import atomic_write, content_key
 from tosloc.core.processes import count_workers, current_executor, run_in_parallel
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import Case
 from tosloc.core.versions import first_path_by_blob
 from tosloc.git.repository import Repository
+from tosloc.rank.features import registry
 from tosloc.rank.features.evidence import find_asserted
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.features.registry import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
@@ -245,3 +248,17 @@ def sample_table(
         table.path_ids[kept],
         table.asserted[kept],
     )
+
+
+def select_names(settings: StageOneSettings) -> tuple[str, ...]:
+    """Return the features that settings name, or all of their method.
+
+    Raises ConfigError for an unknown feature.
+    """
+    all_names = registry.PAPER_NAMES if settings.method == "paper" else registry.NAMES
+    names = settings.features or all_names
+    for name in names:
+        if name not in registry.ALL:
+            suggestion = did_you_mean(name, registry.ALL)
+            raise ConfigError(f"[stage_one] features: there is no feature {name!r}{suggestion}")
+    return tuple(dict.fromkeys(names))

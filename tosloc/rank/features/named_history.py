@@ -18,7 +18,6 @@ from tosloc.rank.features.project_names import ProjectNames
 from tosloc.rank.features.stated_ends import NO_ENDS, Ends, find_ends
 from tosloc.reports.text import NamedChange, Role
 from tosloc.retrieval.history import (
-    NO_BOUNDS,
     Bounds,
     HistoryAsOf,
     list_beside,
@@ -249,7 +248,7 @@ class NamedHistory:
         """Where the cause can be by the releases and commits in which it works and fails."""
         good, bad, implied = self._ends
         if self._repository is None or not (good or bad):
-            return NO_BOUNDS
+            return Bounds()
         return Bounds.between(self._repository, self._searched_commit, good, bad, implied)
 
     @cached_property

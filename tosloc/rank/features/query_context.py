@@ -12,10 +12,9 @@ from tosloc.core.errors import ToslocError
 from tosloc.git.repository import Repository
 from tosloc.rank.features.named_files import NamedFiles
 from tosloc.rank.features.named_history import NamedHistory
-from tosloc.rank.features.similar_documents import SimilarDocuments
 from tosloc.rank.features.stated_ends import NO_ENDS, Ends
 from tosloc.rank.features.word_rarity import WordRarity
-from tosloc.retrieval.history import HistoryAsOf, ReportMessages
+from tosloc.retrieval.history import HistoryAsOf, ReportMessages, SimilarDocuments
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.text_matches import TextMatches
 from tosloc.retrieval.version_index import VersionIndex

@@ -10,7 +10,7 @@ import numpy as np
 from tosloc.core.arrays import FloatArray, IntArray
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.reports.text import Name
-from tosloc.retrieval.texts import METHOD, TYPE, min_max, top_k
+from tosloc.retrieval.texts import min_max, top_k
 from tosloc.retrieval.version_index import VersionIndex
 
 SINGLE_WORD_WEIGHT: Final = 0.5
@@ -84,12 +84,9 @@ def find_defined_names(context: QueryContext) -> list[DefinedName]:
             weight *= SINGLE_WORD_WEIGHT
         if number not in heaviest or weight > heaviest[number][1]:
             heaviest[number] = name, weight
-    postings = view.corpus.postings
     names = []
     for number, (name, weight) in heaviest.items():
-        part = postings.term_slice(number)
-        defines = postings.values[part][:, (METHOD, TYPE)].any(axis=1)
-        rows = postings.rows[part][defines]
+        rows = view.corpus.defining_rows(number)
         names.append(DefinedName(name, weight, rows, int(view.multiplicity[rows].sum())))
     return names
 

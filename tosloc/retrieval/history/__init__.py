@@ -1,7 +1,6 @@
 """The history of a version: documents of commits and reports, renames, releases."""
 
 from tosloc.retrieval.history.bounds import (
-    NO_BOUNDS,
     Bounds,
     End,
     find_first_release,
@@ -14,8 +13,6 @@ from tosloc.retrieval.history.history_index import (
     MAX_FILES,
     HistoryAsOf,
     HistoryIndex,
-    aggregate_by_file,
-    aggregate_by_name_term,
     build_history,
     commit_payloads,
     index_commits,
@@ -26,12 +23,12 @@ from tosloc.retrieval.history.history_index import (
 from tosloc.retrieval.history.messages import ReportMessages
 from tosloc.retrieval.history.releases import Release, Releases, check_releases
 from tosloc.retrieval.history.renames import Renames, check_renames
+from tosloc.retrieval.history.similar_documents import SimilarDocuments
 
 __all__ = [
     "COMMITS",
     "HISTORY_VERSION",
     "MAX_FILES",
-    "NO_BOUNDS",
     "Bounds",
     "End",
     "HistoryAsOf",
@@ -40,8 +37,7 @@ __all__ = [
     "Releases",
     "Renames",
     "ReportMessages",
-    "aggregate_by_file",
-    "aggregate_by_name_term",
+    "SimilarDocuments",
     "build_history",
     "check_releases",
     "check_renames",

@@ -157,9 +157,6 @@ class Bounds:
         return f"The cause is between {self.start}, which worked, and {self.end}: {number}"
 
 
-NO_BOUNDS: Final = Bounds()
-
-
 def _distinct(ends: Iterable[End]) -> tuple[End, ...]:
     """Return the first ends with distinct commits, each stated one before what was only run."""
     by_commit: dict[str, End] = {}

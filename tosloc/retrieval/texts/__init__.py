@@ -1,7 +1,7 @@
 """Texts of files and of the history as postings, and the formulas that score them."""
 
 from tosloc.retrieval.texts.bm25 import min_max
-from tosloc.retrieval.texts.corpus import METHOD, NO_FACTS, TYPE, Corpus, pack_facts
+from tosloc.retrieval.texts.corpus import NO_FACTS, Corpus, pack_facts
 from tosloc.retrieval.texts.documents import (
     DAY,
     Document,
@@ -22,9 +22,7 @@ from tosloc.retrieval.texts.postings import (
 __all__ = [
     "DAY",
     "K1",
-    "METHOD",
     "NO_FACTS",
-    "TYPE",
     "B",
     "Corpus",
     "Document",

@@ -175,6 +175,12 @@ class Corpus(Remembering):
         """Terms of each blob, with (P, 6) counts."""
         return self.postings.invert(len(self))
 
+    def defining_rows(self, term: int) -> IntArray:
+        """Return the rows of the blobs that define a term, as the name of a function or a type."""
+        part = self.postings.term_slice(term)
+        defines = self.postings.values[part][:, (METHOD, TYPE)].any(axis=1)
+        return self.postings.rows[part][defines]
+
     @cached_property
     def row_by_blob(self) -> Mapping[str, int]:
         """Blob -> its row."""

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from tosloc.core.arrays import FloatArray, LongArray
-from tosloc.retrieval.history import HistoryAsOf, aggregate_by_file, aggregate_by_name_term
+from tosloc.retrieval.history.history_index import (
+    HistoryAsOf,
+    aggregate_by_file,
+    aggregate_by_name_term,
+)
 from tosloc.retrieval.paths import VersionPaths
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts import DocumentsView
