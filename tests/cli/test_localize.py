@@ -731,8 +731,17 @@ def test_lines_of_code_are_shown(localize):
 
 @pytest.mark.usefixtures("project")
 def test_lines_of_code_can_be_left_out(localize):
-    lines, _ = localize("bug.md", "--no-code")
+    lines, _ = localize("bug.md", "--code", "none")
     assert not any(re.fullmatch(r" {11,}\d+  .*", line) for line in lines)
+
+
+@pytest.mark.usefixtures("project")
+def test_body_of_the_first_function_can_be_shown(localize_json):
+    first, *others = localize_json("bug.md", "--code", "body")["hits"]
+    function = first["functions"][0]
+    shown = [code_line["line"] for code_line in first["code"]]
+    assert shown == list(range(function["start"], function["end"] + 1))
+    assert all(len(hit["code"]) <= 3 for hit in others)
 
 
 def test_a_line_of_code_is_what_the_file_contains(project, localize_json):

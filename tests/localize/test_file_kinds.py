@@ -60,7 +60,7 @@ def test_error_of_terraform_in_its_copy_of_a_module_points_into_the_module(answe
 
 def test_code_of_a_notebook_is_found_and_shown(answer_to):
     files = {"settings.py": "seed = 3\n", "a.ipynb": NOTEBOOK, "b.py": "def plot(): pass\n"}
-    answer = answer_to(files, "# regress returns nothing\nregress(prices) is empty\n", code=True)
+    answer = answer_to(files, "# regress returns nothing\nregress(prices) is empty\n", code="lines")
     assert paths(answer)[0] == "a.ipynb"
     assert answer.hits[0].code[0].text == "def regress(prices):"
 

@@ -191,10 +191,11 @@ def test_an_unknown_path_to_explain_is_refused(localizer):
         ({"top": 0}, "top: this must be 1 or more"),
         ({"functions": -1}, "functions: this must be 0 or more"),
         ({"min_confidence": 30}, "min_confidence: this must be a number from 0 to 1"),
+        ({"code": "all"}, "code: this must be one of lines, body, none"),
         ({"include": "src/"}, r"include: this must be a list of globs, as in \['src/'\]"),
         ({"exclude": "src/"}, r"exclude: this must be a list of globs, as in \['src/'\]"),
     ],
-    ids=["top", "functions", "min_confidence", "include", "exclude"],
+    ids=["top", "functions", "min_confidence", "code", "include", "exclude"],
 )
 def test_impossible_options_are_refused(localizer, options, sentence):
     with pytest.raises(ToslocError, match=sentence):

@@ -406,7 +406,9 @@ GATE = {
 
 
 def test_file_that_writes_the_message_has_it_as_a_reason(answer_to):
-    answer = answer_to(GATE, "Crash at start\n\nValueError: gate 7 is not ready yet\n", code=True)
+    answer = answer_to(
+        GATE, "Crash at start\n\nValueError: gate 7 is not ready yet\n", code="lines"
+    )
     hit = next(hit for hit in answer.hits if hit.path == "gate.py")
     assert 'A string in the file contains "gate … is not ready yet"' in [
         reason.text for reason in hit.reasons

@@ -169,7 +169,7 @@ def test_files_weigh_alike_for_suspects_however_many_are_listed(ask, monkeypatch
 
 def test_without_code_there_is_no_diff(ask):
     with_code = ask(REGRESSION)
-    without_code = ask(REGRESSION, code=False)
+    without_code = ask(REGRESSION, code="none")
     assert with_code.suspects[0].diff
     assert without_code.suspects[0] == replace(with_code.suspects[0], diff=(), diff_start=0)
 

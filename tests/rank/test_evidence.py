@@ -267,7 +267,7 @@ def test_trace_of_a_vague_crash_report_decides(language, repository):
             trace = [outer, *inner] if language == "python" else [*inner[::-1], outer]
             description = HEADS[language] + "".join(text for _, _, text in trace)
             report = BugReport(str(number), "Shop crashes", description, None)
-            [hit, *_] = localizer.localize(report, suspects=False, code=False).hits
+            [hit, *_] = localizer.localize(report, suspects=False, code="none").hits
             wanted_path, wanted_function, _ = inner[-1]
             assert hit.path == wanted_path
             assert hit.functions[0].name.endswith(wanted_function)

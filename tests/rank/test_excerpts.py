@@ -3,7 +3,16 @@
 import pytest
 
 from tosloc.core.answers import Function
-from tosloc.rank.explain.excerpts import MAX_LINES, choose_lines, find_message_line, frame_lines
+from tosloc.rank.explain.excerpts import (
+    BODY_LINES,
+    MAX_LINES,
+    MIN_DISTANCE,
+    are_prose,
+    choose_body,
+    choose_lines,
+    find_message_line,
+    frame_lines,
+)
 
 CODE = [
     "import http",
@@ -34,6 +43,11 @@ def test_line_in_a_listed_function_is_preferred():
     function = Function("body", 6, 7, 1.0)
     assert choose_lines(CODE, {"health": 2.0}, number=1) == [2]
     assert choose_lines(CODE, {"health": 2.0}, [function], number=1) == [6]
+
+
+def test_line_with_the_name_of_a_function_counts_little():
+    function = Function("health_headers", 3, 4, 1.0)
+    assert choose_lines(CODE, TERMS, [function], number=1) == [3]
 
 
 @pytest.mark.parametrize(
@@ -80,8 +94,13 @@ def test_frame_outside_the_file_is_ignored():
 
 
 def test_lines_are_in_the_order_of_the_file():
-    lines = ["header = 1", "x", "health = 1"]
-    assert choose_lines(lines, TERMS) == [0, 2]
+    lines = ["header = 1", *["x"] * MIN_DISTANCE, "health = 1"]
+    assert choose_lines(lines, TERMS) == [0, MIN_DISTANCE + 1]
+
+
+def test_near_line_is_left_out():
+    lines = ["header = 1", *["x"] * (MIN_DISTANCE - 1), "health = 1"]
+    assert choose_lines(lines, TERMS) == [MIN_DISTANCE]
 
 
 def test_no_word_gives_no_line():
@@ -130,3 +149,66 @@ def test_line_of_a_message_may_be_absent():
 
 def test_line_of_one_word_is_not_looked_for():
     assert find_message_line(MESSAGES, "file") is None
+
+
+LONG = ["def f():", *(f"    step({number})" for number in range(2, 101))]
+LONG_FUNCTION = Function("f", 1, 100, 1.0)
+
+
+def test_lines_of_a_long_function_are_far_apart():
+    lines = [*LONG]
+    for position in (10, 12, 40):
+        lines[position] = "    keep(cookie)"
+    assert choose_lines(lines, {"cooki": 1.0}, [LONG_FUNCTION]) == [10, 40]
+
+
+def test_each_function_has_a_line_if_there_is_room():
+    functions = [Function("body", 20, 21, 1.0), Function("health_headers", 3, 4, 0.5)]
+    assert choose_lines([*CODE[:4], *["x"] * 15, *CODE[5:]], TERMS, functions) == [3, 20]
+
+
+def test_first_function_without_a_word_of_the_report_has_the_line_with_its_name():
+    lines = ["@app.route", "def shop():", "    return 1", "def bill():", "    return 2"]
+    functions = [Function("shop", 1, 3, 1.0), Function("bill", 4, 5, 0.5)]
+    assert choose_lines(lines, {"cooki": 1.0}, functions) == [1]
+
+
+PROSE = ["# the cookie", "/* a cookie", "   or a cookie */", '"""Keep', "the cookie.", '"""']
+
+
+@pytest.mark.parametrize("position", range(len(PROSE)))
+def test_comment_and_documentation_are_prose(position):
+    assert are_prose([*PROSE, "keep(cookie)"])[position]
+
+
+def test_code_after_prose_is_none():
+    assert not are_prose([*PROSE, "keep(cookie)", 'x = """cookie"""', "*p = 0"])[6:8].any()
+
+
+def test_code_is_shown_before_prose():
+    assert choose_lines([*PROSE, "keep(cookie)"], {"cooki": 1.0}) == [len(PROSE)]
+
+
+def test_short_body_is_shown_whole():
+    assert choose_body(CODE, TERMS, Function("health_headers", 3, 4, 1.0)) == [2, 3]
+
+
+@pytest.mark.parametrize("line", [1, BODY_LINES])
+def test_long_body_is_shown_from_its_beginning(line):
+    assert choose_body(LONG, {}, LONG_FUNCTION, [line]) == list(range(BODY_LINES))
+
+
+@pytest.mark.parametrize("line", [BODY_LINES + 1, 50, 100])
+def test_long_body_is_shown_around_the_line_that_says_most(line):
+    body = choose_body(LONG, {}, LONG_FUNCTION, [line])
+    assert len(body) == BODY_LINES
+    assert line - 1 in body
+
+
+def test_body_has_no_empty_lines_at_its_end():
+    assert choose_body(["", "def f():", "    x", ""], {}, Function("f", 2, 4, 1.0)) == [1, 2]
+
+
+def test_body_has_no_comment_block():
+    lines = ["def f():", '    """Return', "    1.", '    """', "    # as ever", "", "    return 1"]
+    assert choose_body(lines, {}, Function("f", 1, 7, 1.0)) == [0, 5, 6]

@@ -287,6 +287,11 @@ def test_lines(tmp_path):
     )
 
 
+def test_changed_lines_of_a_version_are_read(tmp_path):
+    record = LINE | {"changed_lines": [["x/A.java", 3, 9]]}
+    assert only(lines(tmp_path, record)).changed_lines == (("x/A.java", 3, 9),)
+
+
 FIXED = "'fixed' must be a list of paths, 'functions' an object"
 METHOD = {"path": "a.py", "name": "f", "start": 1}
 
@@ -305,6 +310,10 @@ METHOD = {"path": "a.py", "name": "f", "start": 1}
         *(
             ({"methods": [METHOD | {"start": n}]}, "'methods' must be a list of objects")
             for n in (True, 0, 1 << 40)
+        ),
+        *(
+            ({"changed_lines": value}, "'changed_lines' must be a list of")
+            for value in ("a.py", [["a.py", 3]], [["a.py", 3, 2]], [["a.py", 0, 2]])
         ),
         *(
             ({"introduced_by": value}, "'introduced_by' must be a list of ids of commits")

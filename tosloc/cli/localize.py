@@ -13,7 +13,7 @@ from tosloc.cli.options import (
     RerankOption,
     VersionOption,
 )
-from tosloc.localize.question import Question
+from tosloc.localize.question import Code, Question
 from tosloc.terminal.options import JsonOption
 
 ReportArgument = Annotated[
@@ -87,7 +87,11 @@ OpenedOption = Annotated[
     typer.Option(help="Time when the report was opened (in UTC). Later history is ignored."),
 ]
 CodeOption = Annotated[
-    bool, typer.Option(help="Show the most relevant lines of code of the first files.")
+    Code,
+    typer.Option(
+        help="Code to show: the lines of the first files that say most, for the first file the body"
+        " of its first function instead, or none."
+    ),
 ]
 SuspectsOption = Annotated[
     bool | None,

@@ -209,3 +209,14 @@ def compounds(text: str) -> list[str]:
 @lru_cache(_MAX_CACHED)
 def _stem(word: str) -> str:
     return str(_stemmer.stemWord(word))
+
+
+def is_comment(text: str) -> bool:
+    """Return whether a line without white space begins like a comment, and not like #include.
+
+    >>> is_comment("#thecartisempty"), is_comment("//empty"), is_comment("#include<cart.h>")
+    (True, True, False)
+    """
+    if text.startswith(("#include", "#define", "#if", "#el", "#end", "#pragma", "#[")):
+        return False
+    return text.startswith(("#", "//", "/*", "*", "<!--", '"""'))

@@ -29,6 +29,7 @@ import numpy as np
 
 from tosloc.code import text
 from tosloc.code.languages import SOURCE_SUFFIXES
+from tosloc.code.text import is_comment
 from tosloc.core.arrays import BoolArray, Float32Array, FloatArray
 from tosloc.core.errors import RepositoryError, ToslocError
 from tosloc.core.io import content_key, parse_json, read_regular_file, write_text
@@ -43,7 +44,7 @@ from tosloc.localize.question import Question
 from tosloc.paths.classify import which_are_tests
 from tosloc.rank.model.fitting import fit_listwise
 from tosloc.rank.model.ranking_lists import RankingLists
-from tosloc.rank.suspects import FEATURES, WEIGHTS, Candidates, is_comment
+from tosloc.rank.suspects import FEATURES, WEIGHTS, Candidates
 from tosloc.reports.labelled import load_dataset
 from tosloc.retrieval.history import list_beside, report_terms, strip_trailers
 from tosloc.retrieval.texts import (

@@ -1,4 +1,4 @@
-"""The lines of code of an answer's files that say most about the report.
+"""The code of an answer's files: the lines that say most about the report, or a body.
 
 ``files`` are the numbers of the files that ``hits`` are about, in the same order.
 """
@@ -10,17 +10,17 @@ from dataclasses import replace
 from typing import Final
 
 from tosloc.code.notebooks import readable_text
-from tosloc.core.answers import CodeLine, Function, Hit
+from tosloc.core.answers import CodeLine, Hit
 from tosloc.git.repository import decode_text
+from tosloc.localize.question import Code
 from tosloc.localize.searchable_version import SearchableVersion
 from tosloc.rank.explain import (
-    FrameLine,
+    PointedLines,
+    choose_body,
     choose_excerpts,
     choose_lines,
     distinctive_terms,
     find_matches,
-    frame_lines,
-    pointed_lines,
 )
 from tosloc.rank.features import QueryContext
 
@@ -28,20 +28,30 @@ FILES_WITH_CODE: Final = 5
 """First files of an answer that have lines of code."""
 
 
-def add_code_lines(
-    version: SearchableVersion, context: QueryContext, files: Sequence[int], hits: Sequence[Hit]
+def add_code(
+    version: SearchableVersion,
+    context: QueryContext,
+    files: Sequence[int],
+    hits: Sequence[Hit],
+    code: Code,
 ) -> list[Hit]:
-    """Return the hits, the first of them with the lines of code that say most."""
+    """Return the hits, the first of them with code: the lines that say most, or a body.
+
+    With ``code`` "body" the first hit has the body of its first function; if it lists none, it has
+    the lines that say most, like the others.
+    """
     first_files = files[:FILES_WITH_CODE]
     evidence = _Evidence(version, context, first_files)
-    result = []
+    result: list[Hit] = []
     for file, hit in zip(first_files, hits, strict=False):
         lines = evidence.lines(file)
-        spans = [reason.lines for reason in hit.reasons if reason.lines and reason.kind != "frame"]
-        pointed = evidence.pointed_lines(file, hit.functions, lines)
-        places = choose_lines(lines, evidence.terms, hit.functions, pointed, spans)
-        code = tuple(evidence.code_line(lines, place) for place in places)
-        result.append(replace(hit, code=code))
+        pointed = evidence.pointed.find(file, hit.functions, lines)
+        if code == "body" and not result and lines and hit.functions:
+            places = choose_body(lines, evidence.terms, hit.functions[0], pointed)
+        else:
+            places = choose_lines(lines, evidence.terms, hit.functions, pointed)
+        shown = tuple(evidence.code_line(lines, place) for place in places)
+        result.append(replace(hit, code=shown))
     return [*result, *hits[len(first_files) :]]
 
 
@@ -55,7 +65,7 @@ def choose_card_lines(
         lines = evidence.lines(file)
         chosen: list[int] = []
         if lines:
-            pointed = evidence.pointed_lines(file, hit.functions, lines)
+            pointed = evidence.pointed.find(file, hit.functions, lines)
             for excerpt in choose_excerpts(lines, evidence.terms, hit.functions, pointed):
                 chosen += excerpt
         cards.append([(place + 1, lines[place]) for place in chosen])
@@ -69,30 +79,19 @@ class _Evidence:
         self, version: SearchableVersion, context: QueryContext, files: Sequence[int]
     ) -> None:
         self.terms: Mapping[str, float] = {}
-        self._context = context
-        self._framed: Mapping[int, Sequence[FrameLine]] = dict.fromkeys(files, ())
-        self._blobs: dict[int, str] = {}
+        self.pointed = PointedLines(context.query, version.index, files, context.messages)
+        self._snapshot = version.snapshot
         self._texts: dict[str, bytes | None] = {}
         if version.repository is not None:
             self.terms = distinctive_terms(context.query, version.index)
-            self._framed = frame_lines(context.query, version.index, files)
-            self._blobs = {file: version.snapshot.blob(file) for file in files}
-            blobs = list(dict.fromkeys(self._blobs.values()))
-            self._texts = dict(version.repository.repo.texts(blobs))
+            blobs = dict.fromkeys(map(version.snapshot.blob, files))
+            self._texts = dict(version.repository.repo.texts(list(blobs)))
 
     def lines(self, file: int) -> list[str]:
         """Return the lines of a file; none if it cannot be read, or without a repository."""
-        data = self._texts.get(self._blobs.get(file, ""))
-        text = decode_text(data or b"")
-        return readable_text(text, self._context.version.text.snapshot.path(file)).splitlines()
+        text = decode_text(self._texts.get(self._snapshot.blob(file)) or b"")
+        return readable_text(text, self._snapshot.path(file)).splitlines()
 
     def code_line(self, lines: Sequence[str], place: int) -> CodeLine:
         """Return the line at a position, with the words that match the report."""
         return CodeLine(place + 1, lines[place], tuple(find_matches(lines[place], self.terms)))
-
-    def pointed_lines(
-        self, file: int, functions: Sequence[Function], lines: Sequence[str]
-    ) -> list[int]:
-        """Return the lines, from 1, that frames mean, then the one with a message of the report."""
-        row = int(self._context.version.text.rows[file])
-        return pointed_lines(self._framed[file], functions, self._context.messages, row, lines)

@@ -12,7 +12,7 @@ from tosloc.code.languages import has_grammar, language_name, other_kind
 from tosloc.core.answers import Hit
 from tosloc.core.reports import BugReport
 from tosloc.localize.answer import Answer, SearchScope
-from tosloc.localize.code_lines import add_code_lines
+from tosloc.localize.code_lines import add_code
 from tosloc.localize.globs import FileSelection
 from tosloc.localize.hits import make_hits, search_suspects, shown_confidence
 from tosloc.localize.question import Question
@@ -42,8 +42,8 @@ def compose(scores: Scores, question: Question) -> Answer:
     )
     notes += suspected.notes
     changes = suspected.changes
-    if question.code:
-        hits = add_code_lines(version, context, files, hits)
+    if question.code != "none":
+        hits = add_code(version, context, files, hits, question.code)
     else:
         changes = tuple(replace(change, diff=(), diff_start=0) for change in changes)
     notes += _notes_on_grammars(hits)

@@ -23,7 +23,7 @@ from tosloc.localize.compose import compose
 from tosloc.localize.hits import NO_CHANGES_TO_SUSPECT, suspect_files
 from tosloc.localize.language_model import make_cards, reorder
 from tosloc.localize.model import Model, user_language_model
-from tosloc.localize.question import Question
+from tosloc.localize.question import Code, Question
 from tosloc.localize.repository_notes import describe_work_tree
 from tosloc.localize.scores import Scores, rank, rerank
 from tosloc.localize.searchable_version import SearchableVersion
@@ -183,7 +183,7 @@ class Localizer:
         top: int = Question.top,
         functions: int = Question.functions,
         background: bool = Question.background,
-        code: bool = Question.code,
+        code: Code = Question.code,
         suspects: bool | None = Question.suspects,
         good: Sequence[str] = Question.good,
         bad: str | None = Question.bad,
@@ -231,7 +231,7 @@ class Localizer:
         top: int = Question.top,
         functions: int = Question.functions,
         background: bool = Question.background,
-        code: bool = Question.code,
+        code: Code = Question.code,
         suspects: bool | None = Question.suspects,
         good: Sequence[str] = Question.good,
         bad: str | None = Question.bad,

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Self
+from typing import Final, Literal, Self, TypeAlias, get_args
 
 from tosloc.core.errors import ToslocError
 from tosloc.core.reports import BugReport
+
+Code: TypeAlias = Literal["lines", "body", "none"]
+"""Which code an answer shows of its first files.
+
+"lines" are those that say most about the report; with "body", the first file has its first function
+instead; "none" shows no code, and no diffs.
+"""
+_CODES: Final = get_args(Code)
 
 
 @dataclass(frozen=True)
@@ -42,8 +50,8 @@ class Question:
     """Largest number of functions for each file; at least 0."""
     background: bool = True
     """Whether the answer has similar past changes, and tests and people of its first file."""
-    code: bool = True
-    """Whether the first files have the lines of code that say most, and suspects their diff."""
+    code: Code = "lines"
+    """Which code the first files have, and with "none" no suspect has its diff (see ``Code``)."""
     suspects: bool | None = None
     """Whether the answer has past changes that may have introduced the fault.
 
@@ -93,6 +101,8 @@ class Question:
                     about="suspects",
                 )
             object.__setattr__(self, "suspects", True)
+        if self.code not in _CODES:
+            raise ToslocError(f"this must be one of {', '.join(_CODES)}", about="code")
         for name, least in (("top", 1), ("functions", 0)):
             if getattr(self, name) < least:
                 raise ToslocError(f"this must be {least} or more", about=name)

@@ -206,7 +206,7 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     """
     from tosloc.code.notebooks import readable_text
     from tosloc.git.repository import decode_text
-    from tosloc.rank.explain import distinctive_terms, frame_lines, pointed_lines
+    from tosloc.rank.explain import PointedLines, distinctive_terms
     from tosloc.retrieval.history import ReportMessages
     from tosloc.retrieval.query import Query
 
@@ -220,17 +220,15 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     assert repository is not None
     hits = [hit for hit in answer.hits if hit.path in snapshot.paths]
     files = [snapshot.paths.index(hit.path) for hit in hits]
-    lines_of_frames = frame_lines(query, version.index, files)
     messages = ReportMessages(query.text.message_lines, version.index.text)
+    pointed_lines = PointedLines(query, version.index, files, messages)
     texts = repository.texts(map(snapshot.blob, files[:number]))
     file_lines = []
     for hit, file, (_, data) in zip(hits, files, texts, strict=False):
         text = readable_text(decode_text(data or b""), hit.path)
         text = text.replace("\r\n", "\n").expandtabs(4)
         lines = text.removesuffix("\n").split("\n")
-        row = int(version.index.text.rows[file])
-        framed = lines_of_frames.get(file, ())
-        pointed = pointed_lines(framed, hit.functions, messages, row, lines)
+        pointed = pointed_lines.find(file, hit.functions, lines)
         file_lines.append(FileLines(hit, pointed, lines))
     terms = distinctive_terms(query, version.index)
     return AnswerDetails(query, version.index, terms, files, file_lines)

@@ -67,6 +67,8 @@ class LabelledReport:
     """Whether a commit message stands in for the report, as ``tosloc mine`` marks it."""
     introduced_by: tuple[str, ...] = ()
     """Ids of the commits that introduced the bug, if its fix declares them."""
+    changed_lines: tuple[tuple[str, int, int], ...] = ()
+    """Path, first and last line of what the fix changed; data with a version may list them."""
 
 
 def read_reports(
@@ -206,7 +208,7 @@ def _labelled(record: Record, zone: tzinfo, suffixes: Iterable[str]) -> Labelled
 
     In place of ``fix_commit`` it may name the ``version`` to search. It may have the functions that
     the fix changed: ``functions`` ({path: [qualified name]}) and ``methods`` ([{path, name,
-    start}], lines after the fix).
+    start}], lines after the fix); and ``changed_lines`` ([[path, first, last]], before the fix).
     """
     fields = record.fields
     where = record.where
@@ -238,6 +240,7 @@ def _labelled(record: Record, zone: tzinfo, suffixes: Iterable[str]) -> Labelled
         functions=tuple(dict.fromkeys(changed)),
         weak=fields.get("weak") is True,
         introduced_by=_introducing_commits(fields, where),
+        changed_lines=tuple(_changed_lines(fields, where)),
     )
 
 
@@ -250,6 +253,19 @@ def _introducing_commits(record: Json, where: str) -> tuple[str, ...]:
     if not isinstance(commits, list) or not all(map(_is_commit_id, commits)):
         raise ReportError(f"{where}: 'introduced_by' must be a list of ids of commits")
     return tuple(dict.fromkeys(commits))
+
+
+def _changed_lines(record: Json, where: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the lines that the fix of a record changed. Raises ReportError for other values."""
+    spans: Any = record.get("changed_lines") or []
+    for span in spans if isinstance(spans, list) else [None]:
+        match span:
+            case [str(path), int(first), int(last)] if 1 <= first <= last < _MAX_LINES:
+                yield clean(path), first, last
+            case _:
+                raise ReportError(
+                    f"{where}: 'changed_lines' must be a list of [path, first line, last line]"
+                )
 
 
 def _is_commit_id(value: object) -> bool:

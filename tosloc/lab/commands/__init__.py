@@ -18,7 +18,7 @@ from tosloc.lab.commands.learning import (
     train_encoder,
 )
 from tosloc.lab.commands.paper import baselines, bm25, reproduce
-from tosloc.lab.commands.reports import evidence, report_parts
+from tosloc.lab.commands.reports import evidence, evidence_lines, report_parts
 from tosloc.lab.commands.results import compare, evaluate
 from tosloc.lab.commands.suspects import suspects
 
@@ -37,6 +37,7 @@ _COMMANDS: list[tuple[Callable[..., None], str]] = [
     (renames, "renames flask.git requests.git --files 200"),
     (report_parts, "report-parts reports.jsonl"),
     (evidence, "evidence --projects projects.toml"),
+    (evidence_lines, "evidence-lines --projects projects.toml"),
     (truncation, "truncation runs/tomcat"),
     (calibration, "calibration runs/tomcat --figure calibration"),
     (feature_ablation, "feature-ablation --projects projects.toml"),

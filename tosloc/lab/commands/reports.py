@@ -1,4 +1,7 @@
-"""The commands ``report-parts`` and ``evidence``, which examine how TosLoc reads reports."""
+"""The commands ``report-parts``, ``evidence`` and ``evidence-lines``.
+
+They examine how TosLoc reads reports, and how near its answers point to what was fixed.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,12 @@ import typer
 from tosloc.core.errors import ReportError
 from tosloc.lab.commands.options import ProjectsOption
 from tosloc.lab.evidence import FRAMES_SHOWN, measure_evidence
+from tosloc.lab.evidence_lines import NEAR, measure_evidence_lines
 from tosloc.lab.projects import read_projects
 from tosloc.lab.report_parts import PARTS, find_report_files, measure_parts
+from tosloc.localize.question import Code, Question
 from tosloc.terminal.options import JsonOption, MarkdownOption
-from tosloc.terminal.printing import Form, Table, progress_bars, share_cell
+from tosloc.terminal.printing import UNKNOWN, Form, Table, progress_bars, share_cell
 
 PARTS_NOTE = (
     "Shares of the words of titles and descriptions. Templates of the projects are not read."
@@ -85,3 +90,34 @@ def evidence(
             cells.append(f"{share_cell(right)} of {count}" if count else share_cell(None))
         frame_rows.append(cells)
     form.print(values, [Table(kind_heads, kind_rows), Table(frame_heads, frame_rows)])
+
+
+def evidence_lines(
+    projects: ProjectsOption,
+    code: Annotated[Code, typer.Option(help="Code that the answers show.")] = "lines",
+    functions: Annotated[
+        int, typer.Option(min=1, help="Maximum number of functions that the answers list.")
+    ] = Question.functions,
+    as_json: JsonOption = False,
+    as_markdown: MarkdownOption = False,
+) -> None:
+    """Measure how near the lines and functions that answers show are to what the fix changed.
+
+    Answers count whose first file is a fixed one. Each report needs a fix_commit, or a version and
+    the changed_lines.
+    """
+    form = Form.chosen(as_json, as_markdown)
+    project_list = read_projects(projects)
+    with progress_bars() as callback:
+        rows = measure_evidence_lines(project_list, code, functions, callback)
+    heads = [
+        *("project", "reports", "right first file", "lines shown", f"within {NEAR} lines"),
+        *("fix changes a function", "listed", "first"),
+    ]
+    cells: list[list[str]] = []
+    for row in rows:
+        lines = UNKNOWN if row.lines is None else f"{row.lines:.1f}"
+        counts = [f"{row.reports:,}", f"{row.files:,}", lines, share_cell(row.near)]
+        functions_cells = [share_cell(row.listed), share_cell(row.first)]
+        cells.append([row.project, *counts, f"{row.with_functions:,}", *functions_cells])
+    form.print([row._asdict() for row in rows], [Table(heads, cells)])

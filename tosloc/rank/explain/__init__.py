@@ -2,13 +2,12 @@
 
 from tosloc.rank.explain.background import collect_background, find_other_files
 from tosloc.rank.explain.excerpts import (
-    FrameLine,
+    PointedLines,
+    choose_body,
     choose_excerpts,
     choose_lines,
     distinctive_terms,
     find_matches,
-    frame_lines,
-    pointed_lines,
 )
 from tosloc.rank.explain.functions import (
     FUNCTION_DEPTH,
@@ -23,8 +22,9 @@ from tosloc.rank.explain.lookups import RepositoryLookups
 __all__ = [
     "FUNCTION_DEPTH",
     "SIGN_WEIGHTS",
-    "FrameLine",
+    "PointedLines",
     "RepositoryLookups",
+    "choose_body",
     "choose_excerpts",
     "choose_lines",
     "collect_background",
@@ -32,9 +32,7 @@ __all__ = [
     "find_later_fix",
     "find_matches",
     "find_other_files",
-    "frame_lines",
     "function_bm25",
     "function_signs",
-    "pointed_lines",
     "score_functions",
 ]

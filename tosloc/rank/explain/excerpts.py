@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from tosloc.code.literals import find_words
-from tosloc.code.text import identifier_terms
+from tosloc.code.text import identifier_terms, is_comment
 from tosloc.code.text import terms as terms_of
 from tosloc.core.answers import Function
 from tosloc.core.arrays import BoolArray
@@ -42,6 +42,8 @@ IN_REASON: Final = 3.0
 """Weight of a line within the function that a reason names, so that the reason can be checked."""
 IN_IMPORT: Final = 0.3
 """Weight of a line that imports: it names other files."""
+BODY_LINES: Final = 20
+"""Most lines of a function that are shown as its body."""
 MAX_TERMS: Final = 16
 """Most words of a report that are marked."""
 MAX_FREQUENCY: Final = 0.25
@@ -52,6 +54,15 @@ EVIDENCE_LINES: Final = 3
 """Most single lines that are shown as evidence for a file."""
 MIN_GAIN_OF_LINE: Final = 0.6
 """A single line that is worth less than this share of the best one is left out."""
+MIN_GAIN_IN_FUNCTION: Final = 0.3
+"""The same for the lines of one function."""
+IN_NAME: Final = 0.1
+"""Weight of a line with the name of a listed function."""
+MIN_DISTANCE: Final = 15
+"""Single lines that are shown for their words are further apart than this."""
+_BLOCK: Final = re.compile(r"[rRuU]?(\"\"\"|'''|/\*)")
+"""The beginning of a comment, or of documentation, that may have several lines."""
+_BLOCK_ENDS: Final = {'"""': '"""', "'''": "'''", "/*": "*/"}
 _LINE_END: Final = re.compile("\n")
 _QUOTE: Final = re.compile("[\"'`]")
 _WORD: Final = re.compile(r"\w")
@@ -139,9 +150,14 @@ def find_current_line(
     namesakes = [item for item in functions if item.name.rpartition(".")[2] == frame_line.method]
     if not namesakes or any(item.start <= line <= item.end for item in namesakes):
         return line
-    function = namesakes[0]
+    return _find_name(namesakes[0], lines)
+
+
+def _find_name(function: Function, lines: Sequence[str]) -> int:
+    """Return the first line of a function, from 1, that contains its name; else its first line."""
+    name = function.name.rpartition(".")[2]
     for number, text in enumerate(lines[function.start - 1 : function.end], start=function.start):
-        if frame_line.method in text:
+        if name in text:
             return number
     return function.start
 
@@ -173,26 +189,29 @@ def find_message_line(lines: Sequence[str], message: str) -> int | None:
     return max(matches, key=worth) + 1
 
 
-def pointed_lines(
-    frame_lines_of_file: Sequence[FrameLine],
-    functions: Sequence[Function],
-    messages: ReportMessages,
-    row: int,
-    lines: Sequence[str],
-) -> list[int]:
-    """Return the lines, from 1, that frames mean, then the one with a message of the report.
+class PointedLines:
+    """The lines of some files that a report points to: those of frames, links and a message."""
 
-    ``row`` is the blob of a file with these ``lines``, and ``functions`` are those that the answer
-    lists.
-    """
-    current = [find_current_line(item, functions, lines) for item in frame_lines_of_file]
-    pointed = list(dict.fromkeys(current))
-    message = messages.find(row)
-    if message is not None and message.is_distinctive:
-        line = find_message_line(lines, message.text)
-        if line is not None and line not in pointed:
-            pointed.append(line)
-    return pointed
+    def __init__(
+        self, query: Query, version: VersionIndex, files: Sequence[int], messages: ReportMessages
+    ) -> None:
+        self._framed = frame_lines(query, version, files)
+        self._rows = version.text.rows
+        self._messages = messages
+
+    def find(self, file: int, functions: Sequence[Function], lines: Sequence[str]) -> list[int]:
+        """Return the lines, from 1, that frames mean, then the one with a message of the report.
+
+        ``functions`` are those of the file that the answer lists.
+        """
+        current = [find_current_line(item, functions, lines) for item in self._framed[file]]
+        pointed = list(dict.fromkeys(current))
+        message = self._messages.find(int(self._rows[file]))
+        if message is not None and message.is_distinctive:
+            line = find_message_line(lines, message.text)
+            if line is not None and line not in pointed:
+                pointed.append(line)
+        return pointed
 
 
 def choose_excerpts(
@@ -241,37 +260,135 @@ def choose_lines(
     terms: Mapping[str, float],
     functions: Sequence[Function] = (),
     framed: Sequence[int] = (),
-    spans: Sequence[tuple[int, int]] = (),
     number: int = EVIDENCE_LINES,
 ) -> list[int]:
     """Return the positions of up to ``number`` lines that say most about a report, in file order.
 
     The arguments are those of ``choose_excerpts``. Lines that stack frames name come first, unless
-    they have no word, then those with the report's rarest words, in any spelling of these words.
+    they have no word. Then come the lines of the first function with the report's rarest words, in
+    any spelling, and one of each further function. The first function has the line with its name if
+    no line of it has a word; else such a line counts little, because answers name the function.
+    Chosen lines are apart, so that they show different places of a long function. Without functions
+    they are lines of the whole file. Comments and imports are chosen only if there is nothing else.
 
     >>> code = ["import http", "def health_headers(self):", "    return self.headers"]
     >>> choose_lines(code, {"health": 2.0, "header": 1.5})
     [1]
     """
     lines = lines[:MAX_LINES]
-    in_file = [line - 1 for line in framed if 1 <= line <= len(lines)]
-    chosen = [position for position in in_file if _WORD.search(lines[position])][:number]
-    if terms and lines:
-        contained = contained_terms(lines, terms)
-        gains = np.array([*terms.values()])
-        worth_of_term = contained * _line_weights(lines, contained, functions, spans) * gains
-        worth_of_term[chosen] = 0.0
+    names = [_find_name(function, lines) - 1 for function in functions]
+    choice = _LineChoice(lines, terms, names, number)
+    for line in framed:
+        if 1 <= line <= len(lines) and _WORD.search(lines[line - 1]):
+            choice.add(line - 1)
+    if not functions:
+        choice.add_best(0, len(lines), number, MIN_GAIN_OF_LINE)
+        return sorted(choice.places)
+    for rank, function in enumerate(functions):
+        start = function.start - 1
+        choice.add_best(start, function.end, 1 if rank else number, MIN_GAIN_IN_FUNCTION)
+        if not rank and not any(start <= place < function.end for place in choice.places):
+            choice.add(names[0])
+    return sorted(choice.places)
+
+
+class _LineChoice:
+    """Up to a number of lines of a file, which are added one after the other."""
+
+    def __init__(
+        self, lines: Sequence[str], terms: Mapping[str, float], names: Sequence[int], number: int
+    ) -> None:
+        """Start without a line; ``names`` are the positions of lines with names of functions."""
+        self.places: list[int] = []
+        """Positions of the chosen lines."""
+        self._number = number
+        self._contained = contained_terms(lines, terms)
+        self._worth = self._contained * np.array([*terms.values()])
+        """(L, T) what each term is worth in each line."""
+        says_nothing = are_prose(lines)
+        if self._worth[~says_nothing].any():
+            self._worth[says_nothing] = 0.0
+        self._worth[names] *= IN_NAME
+        self._is_free = np.ones(len(lines), dtype=np.bool_)
+        """(L,) whether no chosen line is near."""
+
+    def add(self, place: int) -> None:
+        """Add a line, unless there are enough or it is among them."""
+        if len(self.places) < self._number and place not in self.places:
+            self.places.append(place)
+            self._is_free[max(place - MIN_DISTANCE, 0) : place + MIN_DISTANCE + 1] = False
+            self._worth[:, self._contained[place]] *= REPEATED_WORD
+
+    def add_best(self, start: int, end: int, number: int, min_gain: float) -> None:
+        """Add lines of a range until it has ``number``, those with the rarest words first.
+
+        A line is left out that is worth less than ``min_gain`` times the first one.
+        """
         most = 0.0
-        while len(chosen) < number:
-            worth = worth_of_term.sum(axis=1).round(9)  # of equal lines the first wins
-            best = int(worth.argmax())
-            if not worth[best] or worth[best] < MIN_GAIN_OF_LINE * most:
+        for _ in range(number - sum(start <= place < end for place in self.places)):
+            worth = self._worth[start:end].sum(axis=1) * self._is_free[start:end]
+            worth = worth.round(9)  # of equal lines the first wins
+            if not worth.any() or worth.max() < min_gain * most:
                 break
-            most = most or float(worth[best])
-            chosen.append(best)
-            worth_of_term[:, contained[best]] *= REPEATED_WORD
-            worth_of_term[best] = 0.0
-    return sorted(set(chosen))
+            most = most or float(worth.max())
+            self.add(start + int(worth.argmax()))
+
+
+def are_prose(lines: Sequence[str]) -> BoolArray:
+    """Return (L,) whether each line is a comment, documentation in quotes, or an import.
+
+    >>> are_prose(["import os", "def f():", "    # see g", "    return g()"]).tolist()
+    [True, False, True, False]
+    """
+    result = np.zeros(len(lines), dtype=np.bool_)
+    end = ""
+    for position, line in enumerate(lines):
+        text = line.strip()
+        if end:
+            result[position] = True
+        elif opening := _BLOCK.match(text):
+            result[position] = True
+            end = _BLOCK_ENDS[opening[1]]
+            text = text[opening.end() :]
+        else:
+            result[position] = is_comment("".join(text.split())) or bool(_IMPORT.match(line))
+        if end and end in text:
+            end = ""
+    return result
+
+
+def choose_body(
+    lines: Sequence[str],
+    terms: Mapping[str, float],
+    function: Function,
+    framed: Sequence[int] = (),
+    length: int = BODY_LINES,
+) -> list[int]:
+    """Return the positions of up to ``length`` lines of a function; comment blocks are left out.
+
+    They begin where the function does. Of a longer function they are the lines around the one that
+    says most, if that is further down. The arguments are those of ``choose_lines``.
+
+    >>> choose_body(["x = 1", "", "def f():", "    return x"], {}, Function("f", 3, 4, 1.0))
+    [2, 3]
+    """
+    start = function.start - 1
+    end = min(function.end, len(lines))
+    within = [line for line in framed if start < line <= end]
+    [place] = choose_lines(lines, terms, [function], within, number=1)
+    says_nothing = are_prose(lines[start:end])
+    in_block = np.zeros(end - start, dtype=np.bool_)
+    in_block[1:] = says_nothing[1:] & says_nothing[:-1]
+    in_block[:-1] |= in_block[1:]
+    body = [start + offset for offset in np.flatnonzero(~in_block).tolist()]
+    before = bisect_left(body, place)
+    first = 0
+    if before >= length:
+        first = min(before - length // 2, len(body) - length)
+    shown = body[first : first + length]
+    while shown and not lines[shown[-1]].strip():
+        shown.pop()
+    return shown
 
 
 def contained_terms(lines: Sequence[str], terms: Mapping[str, float]) -> Any:

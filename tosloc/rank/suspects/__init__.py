@@ -2,7 +2,6 @@
 
 from tosloc.rank.suspects.candidates import MAX_FILES, Candidates, collect_candidates
 from tosloc.rank.suspects.features import FEATURES, WEIGHTS
-from tosloc.rank.suspects.line_history import is_comment
 from tosloc.rank.suspects.search import SuspectSearch, describe_statements, find_suspects
 
 __all__ = [
@@ -14,5 +13,4 @@ __all__ = [
     "collect_candidates",
     "describe_statements",
     "find_suspects",
-    "is_comment",
 ]

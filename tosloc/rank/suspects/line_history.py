@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from tosloc.code.text import is_comment
 from tosloc.core.answers import Function, Hit
 from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.git.patches import FilePatch, Hunk
@@ -180,17 +181,6 @@ def is_telling(text: str) -> bool:
     (True, False, False)
     """
     return _TELLING.search(text) is not None and not is_comment(text)
-
-
-def is_comment(text: str) -> bool:
-    """Return whether a line without white space begins like a comment, and not like #include.
-
-    >>> is_comment("#thecartisempty"), is_comment("//empty"), is_comment("#include<cart.h>")
-    (True, True, False)
-    """
-    if text.startswith(("#include", "#define", "#if", "#el", "#end", "#pragma", "#[")):
-        return False
-    return text.startswith(("#", "//", "/*", "*", "<!--", '"""'))
 
 
 def without_moves(patches: Sequence[FilePatch]) -> list[FilePatch]:
