@@ -105,13 +105,20 @@ def test_uncommitted_change_of_yaml_is_ranked_where_the_project_is_made_of_it(
 def test_answer_says_if_most_text_is_not_searched(answer_to):
     schemas = {f"schemas/s{number}.json": '{"title": "bucket"}\n' for number in range(19)}
     report = "# echo fails for the bucket\nprefix of logs\n"
-    few = answer_to(SCRIPT, report)
-    answer = answer_to(SCRIPT | schemas, report)
+    sources = SCRIPT | {"stop.sh": "halt\n"}
+    few = answer_to(sources, report)
+    answer = answer_to(sources | schemas, report)
     assert notes_about_scope(answer) == [
-        "most text of this version is not searched: 19 of 20 text files are JSON, so the"
+        "most text of this version is not searched: 19 of 21 text files are JSON, so the"
         " confidence is lower"
     ]
     assert answer.hits[0].confidence < few.hits[0].confidence / 5
+
+
+def test_the_only_file_has_no_confidence(answer_to):
+    answer = answer_to(SCRIPT, "# echo fails for the bucket\nprefix of logs\n")
+    assert answer.hits[0].confidence == 0
+
 
 
 PROGRAMS = {f"app{number}.py": f"def f{number}(): pass\n" for number in range(3)}

@@ -135,10 +135,11 @@ class Scores:
     def confidence(self, selection: FileSelection) -> FloatArray:
         """Return (F,) the confidence in the first files; 0 for all others.
 
-        If most text of the version is not searched, the bug may well be there.
+        If most text of the version is not searched, the bug may well be there. A file that no other
+        competes with has none.
         """
         result = np.zeros(len(self.values))
-        if self.stage_one.context.distinguishes_files:
+        if self.stage_one.context.distinguishes_files and selection.sharing.sum() > 1:
             scores = np.where(selection.sharing, self.values_by_stages, -np.inf)
             first = top_k(scores, CALIBRATED_FILES)
             temperature = self.temperature * shipped_presence().temperature_factor
