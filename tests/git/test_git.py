@@ -544,3 +544,25 @@ def test_a_closed_repository_can_be_read_again(repository):
         opened.resolve(commit)
         opened.close()
         assert opened.resolve(commit) == commit
+
+
+EVENING = 1_000_072_000
+"""21:46 of 9 September 2001, in UTC."""
+
+
+@pytest.mark.parametrize(
+    ("zone", "date"), [("+0900", "2001-09-10"), ("-0500", "2001-09-09"), ("+9999", "2001-09-09")]
+)
+def test_a_commit_has_its_date_in_the_zone_of_the_committer(repository, zone, date):
+    content = repository.git("cat-file", "-p", repository.commit({"a.py": "x = 1\n"}))
+    lines = re.sub(r"(?m)^(committer .*> ).*$", rf"\g<1>{EVENING} {zone}", content).encode()
+    command = ("hash-object", "-t", "commit", "-w", "--stdin", "--literally")
+    commit = repository.git(*command, stdin=lines)
+    with Repository(repository.path) as opened:
+        assert str(opened.committed(commit, EVENING).date()) == date
+
+
+def test_a_missing_commit_has_its_date_in_utc(repository):
+    repository.commit({"a.py": "x = 1\n"})
+    with Repository(repository.path) as opened:
+        assert str(opened.committed("0" * 40, EVENING).date()) == "2001-09-09"

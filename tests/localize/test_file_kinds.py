@@ -120,7 +120,6 @@ def test_the_only_file_has_no_confidence(answer_to):
     assert answer.hits[0].confidence == 0
 
 
-
 PROGRAMS = {f"app{number}.py": f"def f{number}(): pass\n" for number in range(3)}
 
 

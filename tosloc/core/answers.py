@@ -87,7 +87,7 @@ class EarlierChange:
     commit: str
     """Full id."""
     committed: datetime
-    """Committer time, in UTC."""
+    """Committer time, in the committer's time zone."""
     issue: str | None
     """Report that the change fixed or names, if one is known."""
     subject: str
@@ -108,7 +108,7 @@ class SuspectChange:
     commit: str
     """Full id."""
     committed: datetime
-    """Committer time, in UTC."""
+    """Committer time, in the committer's time zone."""
     subject: str
     """First line of the commit's message; empty if that cannot be read."""
     path: str
@@ -140,7 +140,7 @@ class Person:
     name: str
     """Name of the author."""
     committed: datetime
-    """Committer time of the last change, in UTC."""
+    """Committer time of the last change, in the committer's time zone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import UTC, timedelta, timezone
+from functools import lru_cache
 from typing import Final
 
 from tosloc.core.reports import VALID_TIMES
@@ -23,7 +25,8 @@ Beyond it only the first LONG_MESSAGE_BYTES of a message are kept. A pack of a f
 stand for gigabytes of messages.
 """
 _TREE_AND_PARENTS = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
-_COMMITTER_TIME = re.compile(rb"(?m)^committer .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
+_COMMITTER_TIME = re.compile(rb"(?m)^committer .*> ?(-?\d{1,15})(?: ([-+]?\d+))?$")
+_ZONE = re.compile(rb"([-+])([01]\d|2[0-3])([0-5]\d)")
 _ENCODING = re.compile(rb"(?mi)^encoding (?!idna|puny|un|raw|mbcs|oem)([\w.:-]{1,40})$")
 """Declared encoding of a message; excludes codecs of Python that are no character encodings."""
 
@@ -43,6 +46,8 @@ class CommitInfo:
     """Number of bytes of the message in git, at most MAX_MESSAGE_BYTES."""
     is_shortened: bool = False
     """Whether the message lacks its end, because there are too many long messages."""
+    zone: timezone = UTC
+    """The committer's time zone."""
 
     @classmethod
     def of(
@@ -77,12 +82,27 @@ class CommitInfo:
             _decode_message(header, message),
             message_bytes,
             is_shortened,
+            _parse_zone(committer_time[2] if committer_time else None),
         )
 
     @property
     def has_long_message(self) -> bool:
         """Whether the message is so long that it counts towards MAX_LONG_MESSAGES_BYTES."""
         return self.message_bytes > LONG_MESSAGE_BYTES
+
+
+@lru_cache(maxsize=64)
+def _parse_zone(text: bytes | None) -> timezone:
+    """Return the time zone that git writes as hours and minutes; UTC for none or a wrong one.
+
+    >>> _parse_zone(b"+0530")
+    datetime.timezone(datetime.timedelta(seconds=19800))
+    """
+    match = _ZONE.fullmatch(text or b"")
+    if match is None:
+        return UTC
+    offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
+    return timezone(-offset if match[1] == b"-" else offset)
 
 
 def _decode_message(header: bytes, message: bytes) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -55,7 +54,7 @@ def compose(scores: Scores, question: Question) -> Answer:
     return Answer(
         None if version.repository is None else str(version.repository.repo.path),
         version.snapshot.commit,
-        datetime.fromtimestamp(version.snapshot.committed_at, UTC),
+        version.sources.committed(version.snapshot.commit, version.snapshot.committed_at),
         context.query.report,
         SearchScope(
             int(selection.kept.sum()),
@@ -70,7 +69,7 @@ def compose(scores: Scores, question: Question) -> Answer:
         tuple(notes),
         statements=(
             *_named_others(context.query.report, others),
-            *describe_statements(context.named_history),
+            *describe_statements(context.named_history, version.sources),
         ),
         leads_with_suspects=bool(changes) and _points_at_suspects(context),
         fixed_by=scores.later_fix,

@@ -270,6 +270,7 @@ class SearchableVersion:
             lambda commit: None if pages is None else pages.commit(commit),
             lambda commits: read_authors(repo, commits, self.snapshot.commit),
             lambda path: owners_of(rules, path),
+            repo.committed,
         )
 
     def functions_of(self, files: Sequence[int]) -> Sequence[FunctionFacts]:

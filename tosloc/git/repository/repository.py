@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, Self
@@ -110,6 +111,15 @@ class Repository:
             [info] = self.commits([commit_id])
             return info.message.strip().partition("\n")[0].strip() or None
         return None
+
+    def committed(self, commit_id: str, seconds: int) -> datetime:
+        """Return seconds since 1970 as a time in the zone of a commit, UTC if it is missing."""
+        time = datetime.fromtimestamp(seconds, UTC)
+        # OverflowError: the time is one of the first or the last that there are.
+        with suppress(UnknownCommit, OverflowError):
+            [info] = self.commits([commit_id])
+            return time.astimezone(info.zone)
+        return time
 
     def snapshot(self, revision: str, suffixes: Iterable[str]) -> Snapshot:
         """Return a version's regular files whose path ends with one of ``suffixes``.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -75,7 +74,7 @@ def _earlier_change(
     rows = [row for row in change.rows if reasons.paths.present[row]] or change.rows
     return EarlierChange(
         change.commit,
-        datetime.fromtimestamp(change.at, UTC),
+        lookups.committed(change.commit, change.at),
         change.bug or first_issue(subject),
         subject,
         tuple(paths[row] for row in rows),
@@ -91,17 +90,19 @@ def _recent_authors(
     documents = view.documents
     touching = documents.find_by_file(row)
     newest_first = touching[view.known[touching]][::-1]
-    times: dict[str, datetime] = {}
+    times: dict[str, int] = {}
     for number in newest_first[:_MAX_CHANGES].tolist():
-        seconds = int(documents.times[number])
-        times[documents.commit_ids[number]] = datetime.fromtimestamp(seconds, UTC)
+        times[documents.commit_ids[number]] = int(documents.times[number])
     names = lookups.authors(list(times))
-    people: dict[str, Person] = {}
-    for commit, committed in times.items():
+    newest: dict[str, str] = {}
+    for commit in times:
         name = names.get(commit, "")
         if name and not name.endswith("[bot]"):
-            people.setdefault(name, Person(name, committed))
-    return tuple(people.values())[:MAX_PEOPLE]
+            newest.setdefault(name, commit)
+    return tuple(
+        Person(name, lookups.committed(commit, times[commit]))
+        for name, commit in list(newest.items())[:MAX_PEOPLE]
+    )
 
 
 def _related_tests(reasons: FileReasons, row: int) -> tuple[str, ...]:

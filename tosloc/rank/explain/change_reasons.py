@@ -14,7 +14,7 @@ from tosloc.core.answers import Reason
 from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.git.fixes import first_issue, is_fix_message
 from tosloc.rank.explain.lookups import RepositoryLookups
-from tosloc.rank.explain.wording import NOT_WRITTEN, ReportSpelling, day, shorten
+from tosloc.rank.explain.wording import NOT_WRITTEN, ReportSpelling, shorten
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.features.word_rarity import EVERYDAY
 from tosloc.retrieval.texts import DocumentsView
@@ -149,7 +149,8 @@ class ChangeReasons:
         )
         label = "Earlier fix" if is_fix else "Commit"
         of_bug = f" of bug {change.bug}" if change.bug else ""
-        sentence = f"{label} {change.commit[:10]}{of_bug} ({day(change.at)})"
+        date = lookups.committed(change.commit, change.at).date()
+        sentence = f"{label} {change.commit[:10]}{of_bug} ({date})"
         shared = self._spelling.join_words(change.words)
         if subject:
             sentence += f": {shorten(subject)}"
@@ -181,7 +182,7 @@ class ChangeReasons:
                 text = f"Changed by {change.written}, which the report {verb}"
                 return Reason(
                     "change",
-                    f"{text} ({day(change.at)}){title}",
+                    f"{text} ({lookups.committed(change.commit, change.at).date()}){title}",
                     change.commit,
                     change.name or None,
                     url=lookups.commit_url(change.commit),
@@ -218,7 +219,8 @@ class ChangeReasons:
             commit = view.documents.commit_ids[number]
             subject = lookups.subject(commit)
             title = f": {shorten(subject)}" if subject else ""
-            change = f"{commit[:10]} ({day(int(view.documents.times[number]))}){title}"
+            date = lookups.committed(commit, int(view.documents.times[number])).date()
+            change = f"{commit[:10]} ({date}){title}"
             sentence = f"Changed {bounds.when}: {change}"
             return Reason("range", sentence, commit, url=lookups.commit_url(commit))
         return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from math import inf
 from typing import Final, NamedTuple
 
@@ -88,7 +87,7 @@ def find_later_fix(
     paths = context.version.table.paths
     return EarlierChange(
         newest.commit,
-        datetime.fromtimestamp(newest.at, UTC),
+        lookups.committed(newest.commit, newest.at),
         first_issue(subject),
         subject,
         tuple(paths[row] for row in touched_rows(newest.documents, newest.document)),

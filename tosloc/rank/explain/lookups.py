@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 
 @dataclass(frozen=True)
@@ -18,3 +19,7 @@ class RepositoryLookups:
     """Return the author's name of each commit id."""
     owners: Callable[[str], Sequence[str]] = lambda path: ()
     """Return whom the version's CODEOWNERS names for a path."""
+    committed: Callable[[str, int], datetime] = lambda commit, seconds: datetime.fromtimestamp(
+        seconds, UTC
+    )
+    """Return a commit's time in seconds since 1970 as a time in the committer's zone."""

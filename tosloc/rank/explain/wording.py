@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Final
 
@@ -59,8 +58,3 @@ def shorten(subject: str) -> str:
     if len(subject) <= MAX_SUBJECT:
         return subject
     return subject[: MAX_SUBJECT - 2].rstrip() + " …"
-
-
-def day(seconds: int) -> str:
-    """Return the date, in UTC, of seconds since 1970."""
-    return datetime.fromtimestamp(seconds, UTC).date().isoformat()

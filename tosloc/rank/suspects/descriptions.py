@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -72,7 +71,7 @@ def describe_suspect(
         diff = _best_lines(best, rank)
     return SuspectChange(
         commit,
-        datetime.fromtimestamp(int(candidates.times[place]), UTC),
+        lookups.committed(commit, int(candidates.times[place])),
         lookups.subject(commit) or "",
         file.path,
         function,
@@ -123,7 +122,7 @@ def _describe_by_text(
         words.append("its changed lines share words with the report")
     return SuspectChange(
         commit,
-        datetime.fromtimestamp(int(candidates.times[place]), UTC),
+        lookups.committed(commit, int(candidates.times[place])),
         lookups.subject(commit) or "",
         path,
         "",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from tosloc.core.answers import Hit, SuspectChange
@@ -165,7 +164,7 @@ def _blamed_elsewhere(
         [path, *_] = changed_paths(repository, blamed.commit) or [""]
         yield SuspectChange(
             blamed.commit,
-            datetime.fromtimestamp(blamed.at, UTC),
+            lookups.committed(blamed.commit, blamed.at),
             blamed.subject,
             path,
             "",
@@ -175,18 +174,18 @@ def _blamed_elsewhere(
         )
 
 
-def describe_statements(history: NamedHistory) -> tuple[str, ...]:
+def describe_statements(history: NamedHistory, lookups: RepositoryLookups) -> tuple[str, ...]:
     """Return which commits the report blames, and between which ends the cause is, in words."""
-    return tuple(_describe(history))
+    return tuple(_describe(history, lookups))
 
 
-def _describe(history: NamedHistory) -> Iterator[str]:
+def _describe(history: NamedHistory, lookups: RepositoryLookups) -> Iterator[str]:
     """Yield the statements, blamed commits first.
 
     A range in which all commits are blamed would repeat them, such as that of a finished bisect.
     """
     for blamed in history.blamed:
-        yield _describe_blamed(blamed)
+        yield _describe_blamed(blamed, lookups)
     if history.range is None and not history.has_given_ends:
         return
     if not history.bounds.sentence:
@@ -195,11 +194,11 @@ def _describe(history: NamedHistory) -> Iterator[str]:
         yield history.bounds.sentence
 
 
-def _describe_blamed(blamed: BlamedCommit) -> str:
+def _describe_blamed(blamed: BlamedCommit, lookups: RepositoryLookups) -> str:
     """Return that the report blames a commit, with its date and subject."""
     text = f"The report blames {blamed.commit[:10]}"
     if blamed.at:
-        text += f" ({datetime.fromtimestamp(blamed.at, UTC):%Y-%m-%d})"
+        text += f" ({lookups.committed(blamed.commit, blamed.at).date()})"
     if blamed.brought != {blamed.commit}:
         text += f", a merge of {pluralize(len(blamed.brought), 'commit')}"
     if blamed.subject:
