@@ -47,6 +47,7 @@ COMMANDS = {
     "serve": "--repo repo --port 0",
     "mcp": "",
     "mcp install": "cursor --write",
+    "mcp uninstall": "cursor",
     "index": "--repo repo",
     "lab bisect": "--projects projects.toml",
     "lab evaluate": "runs",
