@@ -285,7 +285,7 @@ def test_an_issue_is_localized(stub, repository, monkeypatch, capsys, reference)
     monkeypatch.chdir(repository.path)
     stub.answers = answer_issue
     assert main(["localize", reference]) == 0
-    assert capsys.readouterr().out.startswith("7: Header lost\n")
+    assert capsys.readouterr().out.startswith("7  Header lost\n")
 
 
 @pytest.mark.parametrize(
