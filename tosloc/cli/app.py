@@ -150,9 +150,7 @@ def tosloc(
     ] = False,
     color: Annotated[
         Literal["auto", "always", "never"],
-        typer.Option(
-            help="Colours of the output; before the command, as in tosloc --color never localize."
-        ),
+        typer.Option(help="Colours of the output. This option comes before the command."),
     ] = "auto",
 ) -> None:
     """Rank the files and functions of a git repository most likely to contain a bug."""
