@@ -48,7 +48,7 @@ def test_model_orders_the_answer(server, localize):
 def test_note_says_first_where_the_code_goes(server, localize):
     lines = localize("--rerank", "llm").err.splitlines()
     host = server.stub.url.removeprefix("http://")
-    assert lines[0].startswith("tosloc: sending the report and parts of ")
+    assert lines[0].startswith("tosloc: sending the report, the paths of ")
     assert lines[0].endswith(f"to the language model qwen at {host}")
 
 

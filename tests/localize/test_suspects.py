@@ -199,11 +199,23 @@ def test_suspects_as_plain_values(ask, project):
     assert "+        return price - self.discount * price" in first["diff"]
 
 
-def test_a_language_model_is_told_of_suspects(project):
+def cart_changes_of(project, text):
+    """Return the suspect changes of the cart that a language model gets to know."""
     with Localizer.open(project.path, commit=project.commits[2]) as localizer:
         version = localizer.prepare(project.commits[2])
-        question = Question(BugReport("1", REGRESSION, "", None))
-        _, cards = make_cards(localizer.rank(question, version), question, 5)
-    [cart] = [card for card in cards if card.path == "shop/cart.py"]
+        question = Question(BugReport("1", text, "", None))
+        scores = localizer.rank(question, version)
+        selection = scores.selection(question)
+        [card] = make_cards(scores, question, selection, scores.first_files(1, selection))
+    assert card.path == "shop/cart.py"
+    return card.changes
+
+
+def test_a_language_model_is_told_of_suspects_if_the_report_blames_a_commit(project):
+    changes = cart_changes_of(project, f"{REGRESSION} Caused by {project.commits[2]}")
     heading = f"suspect change: {project.commits[2][:10]} (2001-09-09) Let carts have a rebate"
-    assert cart.changes[0].startswith(heading)
+    assert changes[0].startswith(heading)
+
+
+def test_a_language_model_is_told_of_no_suspects_without_a_known_range(project):
+    assert cart_changes_of(project, REGRESSION) == []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from tosloc.code.notebooks import readable_text
 from tosloc.core.answers import CodeLine, Hit
@@ -17,13 +17,14 @@ from tosloc.localize.searchable_version import SearchableVersion
 from tosloc.rank.explain import (
     PointedLines,
     choose_body,
-    choose_excerpts,
     choose_lines,
     distinctive_terms,
     find_matches,
 )
 from tosloc.rank.features import QueryContext
 
+Bodies: TypeAlias = Sequence[tuple[str, Sequence[tuple[int, str]], Sequence[float]]]
+"""Code of a file, the most suspicious first: function, numbered lines and their weights."""
 FILES_WITH_CODE: Final = 5
 """First files of an answer that have lines of code."""
 
@@ -55,21 +56,17 @@ def add_code(
     return [*result, *hits[len(first_files) :]]
 
 
-def choose_card_lines(
+def choose_bodies(
     version: SearchableVersion, context: QueryContext, files: Sequence[int], hits: Sequence[Hit]
-) -> list[list[tuple[int, str]]]:
-    """Return the numbered lines of each file that say most about the report, in excerpts."""
+) -> list[Bodies]:
+    """Return the code of each file that says most about the report, the best first."""
     evidence = _Evidence(version, context, files)
-    cards: list[list[tuple[int, str]]] = []
+    result: list[Bodies] = []
     for file, hit in zip(files, hits, strict=True):
         lines = evidence.lines(file)
-        chosen: list[int] = []
-        if lines:
-            pointed = evidence.pointed.find(file, hit.functions, lines)
-            for excerpt in choose_excerpts(lines, evidence.terms, hit.functions, pointed):
-                chosen += excerpt
-        cards.append([(place + 1, lines[place]) for place in chosen])
-    return cards
+        bodies: Bodies = evidence.pointed.cut_bodies(file, hit.functions, lines, evidence.terms)
+        result.append(bodies)
+    return result
 
 
 class _Evidence:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import Final
 
 from tosloc.code.languages import has_grammar, language_name, other_kind
 from tosloc.core.answers import Hit
@@ -19,9 +18,6 @@ from tosloc.localize.scores import Scores
 from tosloc.rank.explain import collect_background, find_other_files
 from tosloc.rank.features import QueryContext
 from tosloc.rank.suspects import describe_statements
-
-NARROW_RANGE: Final = 50
-"""Most commits of a stated range whose suspects come before the files."""
 
 
 def compose(scores: Scores, question: Question) -> Answer:
@@ -71,7 +67,7 @@ def compose(scores: Scores, question: Question) -> Answer:
             *_named_others(context.query.report, others),
             *describe_statements(context.named_history, version.sources),
         ),
-        leads_with_suspects=bool(changes) and _points_at_suspects(context),
+        leads_with_suspects=bool(changes) and scores.points_at_suspects,
         fixed_by=scores.later_fix,
     )
 
@@ -90,13 +86,6 @@ def _named_others(report: BugReport, others: Sequence[Hit]) -> Iterator[str]:
             kind = other_kind(hit.path)
             why = f"{kind} is" if kind else "files of its kind are"
             yield f"Look first at {hit.path}, which the report names; {why} not ranked here"
-
-
-def _points_at_suspects(context: QueryContext) -> bool:
-    """Return whether the report blames a commit, or states a narrow range in which it broke."""
-    named = context.named_history
-    between = named.range
-    return bool(named.blamed) or (between is not None and 0 < len(between) <= NARROW_RANGE)
 
 
 def _choose_files(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -44,7 +44,7 @@ def make_hits(
         reasons = scores.stage_one.choose_reasons(
             file, version.sources, lifted.get(file), facts[place], scored[place]
         )
-        reasons = (*reasons, *_model_reason(scores, file))
+        reasons = (*reasons, *_model_reasons(scores, file))
         hit = Hit(
             first_rank + place,
             version.snapshot.path(file),
@@ -64,12 +64,13 @@ def shown_confidence(scores: Scores, selection: FileSelection) -> FloatArray:
     return scores.confidence(selection)
 
 
-def _model_reason(scores: Scores, file: int) -> list[Reason]:
-    """Return a reason if a language model moved a file up."""
-    if scores.moved_up is None or file not in scores.moved_up:
-        return []
-    text = f"Moved up from rank {scores.moved_up[file]} by a language model"
-    return [Reason("model", text)]
+def _model_reasons(scores: Scores, file: int) -> Iterator[Reason]:
+    """Yield what a language model says of a file: the function to change, and that it moved up."""
+    if file in scores.model_reasons:
+        yield scores.model_reasons[file]
+    if scores.moved_up is not None and file in scores.moved_up:
+        text = f"Moved up from rank {scores.moved_up[file]} by a language model"
+        yield Reason("model", text)
 
 
 def _lifted_by_stage_two(scores: Scores, files: Sequence[int]) -> dict[int, Reason]:

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tosloc.core.answers import SuspectChange
+from tosloc.core.answers import Function, Hit, Reason, SuspectChange
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.localize.answer import suspect_heading
-from tosloc.localize.code_lines import choose_card_lines
+from tosloc.localize.code_lines import Bodies, choose_bodies
+from tosloc.localize.globs import FileSelection
 from tosloc.localize.hits import make_hits, search_suspects
 from tosloc.localize.question import Question
 from tosloc.localize.scores import Scores
+from tosloc.rank.features import find_statements
+from tosloc.rank.suspects import describe_statements
+from tosloc.retrieval.texts import top_k
 
 if TYPE_CHECKING:
-    from tosloc.rerank.llm.prompt import FileCard
     from tosloc.rerank.llm.reranker import LanguageModelReranker
 
 MAX_FUNCTIONS_OF_CARD: Final = 5
 """Functions of a file that a language model gets to know."""
+FILES_WITH_RELATIONS: Final = 10
+"""First files whose relations to others add files to the list."""
+RELATED_SHARE: Final = 0.4
+"""Share of the listed files, beside the first ones, that relations choose."""
+MAX_FACTS: Final = 15
+"""Most files and frames that are named ahead of a report."""
 
 
 def reorder(
@@ -29,59 +39,211 @@ def reorder(
     language_model: LanguageModelReranker,
     progress: Progress = ignore_progress,
 ) -> Scores:
-    """Let a language model order the first selected files; the other files keep their places.
+    """Let a language model choose the first files; the other files keep their order.
 
     The files get their old scores in the new order. They have no confidence afterwards.
     """
-    files, cards = make_cards(scores, question, language_model.depth)
-    if len(files) < 2:
+    selection = scores.selection(question)
+    files = ListedFiles(scores, question, language_model.depth)
+    if len(files.paths) < 2:
         return scores
     folder = None
     if scores.version.repository is not None:
         folder = scores.version.repository.answers_folder
-    report = scores.stage_one.context.query.report
-    result = language_model.order(report, cards, folder, progress)
-    notes = (*scores.notes, result.note)
-    if result.positions is None:
-        return replace(scores, notes=notes)
-    moved_up = {}
-    for new_place, old_place in enumerate(result.positions):
-        if new_place < old_place:
-            moved_up[files[old_place]] = old_place + 1
-    new_values = -np.sort(-scores.values[files])
+    result = language_model.order(files, folder, progress)
+    if not result.paths:
+        return replace(scores, notes=(*scores.notes, result.note))
+    numbers = {path: number for number, path in enumerate(scores.version.snapshot.paths)}
+    chosen = [numbers[path] for path in result.paths]
+    ranks = {file: scores.rank_of(file, selection) for file in chosen}
+    # Files between the chosen ones move down by one place each.
+    affected = scores.first_files(max(ranks.values()), selection)
+    order = [*chosen, *(file for file in affected if file not in ranks)]
+    new_values = -np.sort(-scores.values[affected])
     for place in range(1, len(new_values)):
         # Equal scores would be ranked by path.
         below = np.nextafter(new_values[place - 1], -np.inf)
         new_values[place] = min(new_values[place], below)
     values = scores.values.copy()
-    values[[files[position] for position in result.positions]] = new_values
-    return replace(scores, values=values, notes=notes, moved_up=moved_up)
-
-
-def make_cards(scores: Scores, question: Question, depth: int) -> tuple[list[int], list[FileCard]]:
-    """Return the first ``depth`` selected files, and what a language model is told of each."""
-    from tosloc.rerank.llm.prompt import FileCard  # few processes ask a language model
-
-    selection = scores.selection(question)
-    files = scores.first_files(depth, selection)
-    hits = make_hits(scores, files, scores.confidence(selection), MAX_FUNCTIONS_OF_CARD)
-    lines = choose_card_lines(scores.version, scores.stage_one.context, files, hits)
-    suspected = search_suspects(
-        scores, question.suspects, selection, files, hits, MAX_FUNCTIONS_OF_CARD
+    values[order] = new_values
+    moved_up = {}
+    for rank, file in enumerate(chosen, start=1):
+        if rank < ranks[file]:
+            moved_up[file] = ranks[file]
+    reasons: dict[int, Reason] = {}
+    for path, function in result.functions.items():
+        lines = _find_lines(scores, numbers[path], function.name, function.line)
+        text = f"A language model points at `{function.name}`"
+        if function.why:
+            text += f": {function.why}"
+        reasons[numbers[path]] = Reason("model", text, lines=lines)
+    note = f"{result.note}; {describe_agreement(ranks[chosen[0]])}"
+    return replace(
+        scores,
+        values=values,
+        notes=(*scores.notes, note),
+        moved_up=moved_up,
+        model_reasons=reasons,
     )
+
+
+def _find_lines(scores: Scores, file: int, name: str, line: int) -> tuple[int, int] | None:
+    """Return the line that a model names within a function of a file, else the function's lines.
+
+    Returns None if the file has no function of this name.
+    """
+    [facts] = scores.version.functions_of([file])
+    wanted = name.removesuffix("()").rpartition(".")[2]
+    spans = []
+    for number, known in enumerate(facts.names):
+        if known.rpartition(".")[2] == wanted:
+            spans.append((int(facts.starts[number]), int(facts.ends[number])))
+    for start, end in spans:
+        if start <= line <= end:
+            return line, line
+    return spans[0] if spans else None
+
+
+def describe_agreement(rank: int) -> str:
+    """Return how far TosLoc's own ranking agrees with a model, by its rank of the model's first.
+
+    >>> describe_agreement(1)
+    "TosLoc's own ranking has the same first file"
+    >>> describe_agreement(12)
+    "TosLoc's own ranking has the model's first file only at rank 12"
+    """
+    if rank == 1:
+        return "TosLoc's own ranking has the same first file"
+    only = "only " if rank > 3 else ""
+    return f"TosLoc's own ranking has the model's first file {only}at rank {rank}"
+
+
+class Card(NamedTuple):
+    """What a language model gets to know of a file that is shown with code."""
+
+    path: str
+    functions: Sequence[Function] = ()
+    """Its most suspicious functions."""
+    bodies: Bodies = ()
+    """Its code, the most suspicious first: function, numbered lines and their weights."""
+    changes: Sequence[str] = ()
+    """Past changes of the file that may have introduced the fault, in words."""
+
+
+class ListedFiles:
+    """The files that a language model chooses from, and what is known of them.
+
+    First come the first selected files of the ranking, then files that belong to them.
+    """
+
+    def __init__(self, scores: Scores, question: Question, number: int) -> None:
+        """List ``number`` files, or fewer if the question selects fewer."""
+        self._scores = scores
+        self._question = question
+        self._selection = scores.selection(question)
+        paths = scores.version.snapshot.paths
+        ranked = scores.first_files(number, self._selection)
+        kept = np.flatnonzero(self._selection.kept).tolist()
+        self._numbers = {paths[file]: file for file in kept}
+        self.query = scores.stage_one.context.query
+        """The report."""
+        self.facts = list(_state_facts(scores))
+        """What the report states about the project, in words."""
+        listed = _add_related(scores, self._selection, ranked)
+        self.paths = [paths[file] for file in listed]
+        """The listed files, best first."""
+
+    def describe(self, paths: Sequence[str]) -> list[Card]:
+        """Return what a model gets to know of some files."""
+        files = [self._numbers[path] for path in paths]
+        return make_cards(self._scores, self._question, self._selection, files)
+
+    def find(self, written: str) -> str | None:
+        """Return the path of the file that a model means by a path; None if there is none.
+
+        It is the whole path, or the end of the path of a single file.
+        """
+        path = written.replace("\\", "/").removeprefix("./").strip("/")
+        if path in self._numbers:
+            return path
+        matches = [known for known in self._numbers if known.endswith(f"/{path}")]
+        return matches[0] if path and len(matches) == 1 else None
+
+
+def _add_related(scores: Scores, selection: FileSelection, ranked: Sequence[int]) -> list[int]:
+    """Return as many files as are ``ranked``, the last ones of these replaced by related files."""
+    first = ranked[:FILES_WITH_RELATIONS]
+    related = int(RELATED_SHARE * (len(ranked) - len(first)))
+    if not related:
+        return list(ranked)
+    kept = ranked[: len(ranked) - related]
+    context = scores.stage_one.context
+    confidence = np.zeros(len(scores.values))
+    hits = make_hits(scores, first, confidence, MAX_FUNCTIONS_OF_CARD)
+    code = []
+    for bodies in choose_bodies(scores.version, context, first, hits):
+        for _, lines, _ in bodies:
+            code += [line for _, line in lines]
+    values = scores.stage_one.relate_files(first, code)
+    may_be_added = selection.kept & (values > 0)
+    may_be_added[kept] = False
+    added = top_k(np.where(may_be_added, values, -np.inf), related)
+    added_files = added[may_be_added[added]].tolist()
+    rest = [file for file in ranked[len(kept) :] if file not in added_files]
+    return [*kept, *added_files, *rest][: len(ranked)]
+
+
+def _state_facts(scores: Scores) -> Iterator[str]:
+    """Yield what the report states about files and changes of the project, in words."""
+    context = scores.stage_one.context
+    yield from describe_statements(context.named_history, scores.version.sources)
+    table = context.version.paths.table
+    frames: dict[str, None] = {}
+    for trace in context.query.places.locations.traces:
+        for frame in trace:
+            rows = context.named_files.find_rows(frame)
+            if len(rows) == 1:
+                place = table.paths[rows[0]]
+                if frame.line:
+                    place += f":{frame.line}"
+                frames[f"{place} {frame.method}".strip()] = None
+    if frames:
+        yield f"Stack frames in the project: {', '.join(list(frames)[:MAX_FACTS])}"
+    kinds: dict[str, str] = {}
+    for statement in find_statements(context):
+        if "frame" not in statement.kind:
+            kinds.setdefault(table.paths[statement.row], statement.kind)
+    for path, kind in list(kinds.items())[:MAX_FACTS]:
+        yield f"The report points at {path} ({kind})"
+
+
+def make_cards(
+    scores: Scores, question: Question, selection: FileSelection, files: Sequence[int]
+) -> list[Card]:
+    """Return what a language model gets to know of some files that are shown with code.
+
+    Suspect changes are only among it if the report blames a commit or states when it broke.
+    """
+    confidence = np.zeros(len(scores.values))
+    hits = make_hits(scores, files, confidence, MAX_FUNCTIONS_OF_CARD)
+    suspects: Sequence[SuspectChange] = ()
+    if scores.points_at_suspects:
+        suspects = search_suspects(
+            scores, question.suspects, selection, files, hits, MAX_FUNCTIONS_OF_CARD
+        ).changes
+    code = choose_bodies(scores.version, scores.stage_one.context, files, hits)
     cards = []
-    for hit, file_lines in zip(hits, lines, strict=True):
-        reasons = [reason.text for reason in hit.reasons]
-        changes = []
-        for change in suspected.changes:
-            if change.path == hit.path:
-                changes.append(_describe_suspect(change))
-        cards.append(FileCard(hit.path, hit.functions, reasons, file_lines, changes))
-    return files, cards
+    for hit, bodies in zip(hits, code, strict=True):
+        cards.append(Card(hit.path, hit.functions, bodies, _describe_suspects(hit, suspects)))
+    return cards
 
 
-def _describe_suspect(change: SuspectChange) -> str:
-    """Return a suspect change of a file in words, for a language model."""
-    # The author says nothing about the fault.
-    text = f"suspect change: {suspect_heading(replace(change, author=''))}"
-    return f"{text} ({', '.join(change.reasons)})" if change.reasons else text
+def _describe_suspects(hit: Hit, suspects: Sequence[SuspectChange]) -> list[str]:
+    """Return the suspect changes of a file in words."""
+    changes = []
+    for change in suspects:
+        if change.path == hit.path:
+            # The author says nothing about the fault.
+            text = f"suspect change: {suspect_heading(replace(change, author=''))}"
+            changes.append(f"{text} ({', '.join(change.reasons)})" if change.reasons else text)
+    return changes

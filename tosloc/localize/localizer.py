@@ -21,7 +21,7 @@ from tosloc.localize.answer import Answer
 from tosloc.localize.checkpoint import WEIGHTS_FILE
 from tosloc.localize.compose import compose
 from tosloc.localize.hits import NO_CHANGES_TO_SUSPECT, suspect_files
-from tosloc.localize.language_model import make_cards, reorder
+from tosloc.localize.language_model import ListedFiles, reorder
 from tosloc.localize.model import Model, user_language_model
 from tosloc.localize.question import Code, Question
 from tosloc.localize.repository_notes import describe_work_tree
@@ -323,7 +323,7 @@ class Localizer:
     def language_model_messages(
         self, question: Question, progress: Progress = ignore_progress
     ) -> list[dict[str, str]]:
-        """Return exactly what a question would send to the language model; nothing is sent.
+        """Return exactly what a question would send first to the language model; nothing is sent.
 
         Raises as ``localize`` does, and ToslocError if the localizer has no language model.
         """
@@ -332,8 +332,8 @@ class Localizer:
         version = self._searched_version(question.commit, progress)
         with self._lock:
             scores = self._rank_by_stages(question, version, progress)
-            _, cards = make_cards(scores, question, self.language_model.depth)
-        return self.language_model.messages(scores.stage_one.context.query.report, cards)
+            files = ListedFiles(scores, question, self.language_model.depth)
+            return self.language_model.first_prompt(files).messages
 
     def find_suspects(self, question: Question, progress: Progress = ignore_progress) -> Candidates:
         """Return the commits that may have introduced the fault, with features that score them.

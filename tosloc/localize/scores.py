@@ -7,14 +7,14 @@ gives them new scores. Each step returns new scores.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import StringIO
 from typing import Final
 
 import numpy as np
 
-from tosloc.core.answers import EarlierChange, RoutineNote
+from tosloc.core.answers import EarlierChange, Reason, RoutineNote
 from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import CheckpointError
 from tosloc.core.progress import Progress, ignore_progress
@@ -39,6 +39,8 @@ from tosloc.rerank.base import Candidates, Reranked, Reranker, final_scores
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts import top_k
 
+NARROW_RANGE: Final = 50
+"""Most commits of a stated range whose suspects come before the files."""
 _WHAT_TO_ADD: Final = "add an error message, an identifier or a file name"
 NO_WORD: Final = (
     "the report has no words of its own beside pictures, its form and the environment, so the files"
@@ -77,6 +79,8 @@ class Scores:
     """The reranker's scores, if it gave any."""
     moved_up: Mapping[int, int] | None = None
     """Files that a language model moved up, with their old ranks; None if none was asked."""
+    model_reasons: Mapping[int, Reason] = field(default_factory=dict)
+    """File -> the function that a language model names as the one to change."""
 
     @cached_property
     def ranking(self) -> Ranking:
@@ -122,6 +126,13 @@ class Scores:
             return True
         named = context.named_history
         return named.states_regression or any(change.is_change for change in named.changes)
+
+    @property
+    def points_at_suspects(self) -> bool:
+        """Whether the report blames a commit, or states a narrow range in which it broke."""
+        named = self.stage_one.context.named_history
+        between = named.range
+        return bool(named.blamed) or (between is not None and 0 < len(between) <= NARROW_RANGE)
 
     @cached_property
     def later_fix(self) -> EarlierChange | None:

@@ -2,5 +2,5 @@
 
 It imports core, git, code, paths, reports, retrieval and storage.
 
-Modules for other packages: base, encoder.pretrained, llm.prompt, llm.reranker.
+Modules for other packages: base, encoder.pretrained, llm.reranker.
 """

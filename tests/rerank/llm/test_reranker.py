@@ -1,6 +1,7 @@
 """A language model behind a local server: good answers, and everything that can go wrong."""
 
 import gzip
+import json
 import threading
 import time
 from itertools import repeat
@@ -36,6 +37,12 @@ def server():
 def settings_for(server, seconds=TIMEOUT_SECONDS):
     """Return settings that name a local server."""
     return LanguageModelSettings(url=f"{server.stub.url}/v1", model="qwen", seconds=seconds)
+
+
+@pytest.fixture
+def settings_of_two_files(server):
+    """Return settings by which a model chooses from two files."""
+    return settings_for(server).model_copy(update={"files": 2})
 
 
 @pytest.fixture
@@ -90,13 +97,119 @@ def test_order_of_the_model_has_no_shares(ask):
 def test_note_names_model_and_host(ask, server):
     host = server.stub.url.removeprefix("http://")
     [note] = [note for note in ask().notes if "language model" in note]
-    assert note.startswith(f"the language model qwen at {host} ordered the first 4 files")
+    assert note.startswith(f"the language model qwen at {host} chose 2 files of 4 for 100 tokens")
 
 
 def test_file_that_the_model_moved_up_says_so_beside_its_reasons(ask, own_order):
     moved = ask().hits[0]
     assert moved.reasons[-1].kind == "model"
     assert moved.reasons[-1].text == "Moved up from rank 3 by a language model"
+
+
+def test_function_that_the_model_names_is_a_reason_with_its_line(ask, server):
+    pointed = {"file": 1, "name": "Cart.add", "line": 3, "why": "A set drops equal items."}
+    server.answer = lambda body: completion(json.dumps({"order": [1], "functions": [pointed]}))
+    reason = ask().hits[0].reasons[-1]
+    assert reason.kind == "model"
+    assert reason.text == "A language model points at `Cart.add`: A set drops equal items."
+    assert reason.lines == (3, 3)
+
+
+def test_function_that_the_file_lacks_is_a_reason_without_lines(ask, server):
+    pointed = {"file": 1, "name": "Cart.drop", "line": 3, "why": ""}
+    server.answer = lambda body: completion(json.dumps({"order": [1], "functions": [pointed]}))
+    reason = ask().hits[0].reasons[-1]
+    assert reason.text == "A language model points at `Cart.drop`"
+    assert reason.lines is None
+
+
+def test_line_outside_of_the_function_gives_the_lines_of_the_function(ask, server):
+    pointed = {"file": 1, "name": "add()", "line": 900, "why": ""}
+    server.answer = lambda body: completion(json.dumps({"order": [1], "functions": [pointed]}))
+    assert ask().hits[0].reasons[-1].lines == (2, 3)
+
+
+@pytest.mark.parametrize("written", ["shop/tax.py", "./shop/tax.py", "tax.py"])
+def test_model_may_name_a_file_by_its_path(ask, server, written):
+    server.answer = lambda body: completion(json.dumps({"order": [written]}))
+    assert paths(ask())[0] == "shop/tax.py"
+
+
+def test_file_that_was_not_listed_counts_if_it_exists(shop, server, settings_of_two_files):
+    reranker = LanguageModelReranker(settings_of_two_files)
+    server.answer = lambda body: completion('{"order": ["shop/none.py", "shop/tax.py", 1]}')
+    with Localizer.open(shop.path, rerank=reranker) as localizer:
+        answer = localizer.localize(REPORT)
+    listed = server.requests[0][2]["messages"][1]["content"]
+    assert "shop/tax.py" not in listed
+    assert paths(answer)[:2] == ["shop/tax.py", "shop/cart.py"]
+
+
+def test_answer_with_no_existing_file_keeps_the_order(ask, server, own_order):
+    server.answer = lambda body: completion('{"order": ["shop/none.py"]}')
+    answer = ask()
+    assert paths(answer) == own_order
+    assert any("no file of this version" in note for note in answer.notes)
+
+
+def test_note_compares_the_first_file_with_that_of_tosloc(ask, server):
+    assert any(note.endswith("has the model's first file at rank 3") for note in ask().notes)
+    server.answer = lambda body: completion('{"order": [1]}')
+    assert any(note.endswith("has the same first file") for note in ask(REPORT + " now").notes)
+
+
+def test_one_round_asks_one_question(ask, server):
+    ask()
+    assert len(server.requests) == 1
+
+
+@pytest.fixture
+def two_rounds(shop, server):
+    """Return a function that answers a report by two questions."""
+    settings = settings_for(server).model_copy(update={"rounds": 2})
+    with Localizer.open(shop.path, rerank=LanguageModelReranker(settings)) as localizer:
+        yield lambda: localizer.localize(REPORT)
+
+
+def test_first_of_two_rounds_lists_paths_without_code(two_rounds, server):
+    two_rounds()
+    first, second = (body["messages"][1]["content"] for _, _, body in server.requests)
+    assert "self.items" not in first
+    assert "self.items = {item}" in second
+
+
+def test_second_round_lists_first_what_the_first_one_chose(two_rounds, server, own_order):
+    two_rounds()
+    second = server.requests[1][2]["messages"][1]["content"]
+    assert f"\n1. {own_order[2]}\n" in second
+    assert f"\n2. {own_order[0]}\n" in second
+
+
+def test_order_is_that_of_the_second_round(two_rounds, server, own_order):
+    answers = ['{"order": [2, 1]}', '{"order": [2]}']
+    server.answer = lambda body: completion(answers[len(server.requests) - 1])
+    assert paths(two_rounds())[0] == own_order[0]
+
+
+def test_failed_second_round_keeps_the_order(two_rounds, server, own_order):
+    answers = ['{"order": [3]}', "I do not know."]
+    server.answer = lambda body: completion(answers[len(server.requests) - 1])
+    assert paths(two_rounds()) == own_order
+
+
+def test_two_rounds_are_announced_with_the_most_that_they_send(shop, server):
+    announced = []
+    settings = settings_for(server).model_copy(update={"rounds": 2})
+    reranker = LanguageModelReranker(settings, announced.append)
+    with Localizer.open(shop.path, rerank=reranker) as localizer:
+        localizer.localize(REPORT)
+    [note] = announced
+    assert "the paths of 4 files, about " in note
+    assert " and then at most 8,000 with code, to the language model" in note
+
+
+def test_note_counts_the_tokens_of_both_rounds(two_rounds):
+    assert any("for 200 tokens in and 14 out" in note for note in two_rounds().notes)
 
 
 def test_file_that_did_not_move_up_has_no_such_reason(ask):
@@ -128,7 +241,7 @@ def test_request_is_deterministic_and_structured(ask, server):
 def test_prompt_shows_functions_and_lines_of_code(ask, server):
     ask()
     text = server.requests[0][2]["messages"][1]["content"]
-    assert "functions: Cart.add:2-3" in text
+    assert "   Cart.add:\n   2:     def add(self, item):\n" in text
     assert "3:         self.items = {item}" in text
 
 
@@ -143,7 +256,7 @@ def test_same_question_is_answered_from_the_cache(ask, server, reranker):
 def test_damaged_answer_in_the_cache_is_asked_again(ask, server, tmp_path):
     ask()
     [file] = tmp_path.glob("cache/*/model-answers/*.json")
-    file.write_text("[0, 0, 99]")
+    file.write_text("[99]")
     ask()
     assert len(server.requests) == 2
 
@@ -164,7 +277,7 @@ def test_first_question_is_announced_before_it_is_sent(shop, server):
         localizer.localize(REPORT)
         localizer.localize(REPORT + " again")
     [(note, sent_before)] = announced
-    assert note.startswith("sending the report and parts of 4 files, about ")
+    assert note.startswith("sending the report, the paths of 4 files and code of 4, about ")
     assert sent_before == 0
 
 
@@ -180,6 +293,16 @@ def test_server_without_structured_output_is_asked_without_it(ask, server, own_o
     def answer(body):
         if "response_format" in body:
             return 400, {"error": {"message": "response_format is unknown"}}, {}
+        return completion('{"order": [2]}')
+
+    server.answer = answer
+    assert paths(ask())[0] == own_order[1]
+
+
+def test_model_that_allows_no_temperature_is_asked_without_it(ask, server, own_order):
+    def answer(body):
+        if "temperature" in body:
+            return 400, {"error": {"message": "temperature is not supported"}}, {}
         return completion('{"order": [2]}')
 
     server.answer = answer
@@ -206,7 +329,7 @@ GZIP = {"Content-Encoding": "gzip"}
 FAILURES = {
     "prose": (lambda body: completion("I think it is the cart."), "not JSON"),
     "broken JSON": (lambda body: completion('{"order": [2, 1'), "not JSON"),
-    "unknown numbers": (lambda body: completion('{"order": [77]}'), "no number"),
+    "unknown numbers": (lambda body: completion('{"order": [77]}'), "no listed file"),
     "empty": (lambda body: completion(""), "empty"),
     "no choice": (lambda body: (200, {"choices": []}, {}), "does not follow the protocol"),
     "a list": (lambda body: (200, [1, 2], {}), "does not follow the protocol"),

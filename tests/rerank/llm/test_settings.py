@@ -19,7 +19,7 @@ def write(tmp_path, monkeypatch):
 def test_settings_have_defaults(write):
     write(SETTINGS)
     settings = read_settings()
-    assert settings.files == 20
+    assert settings.files == 80
     assert settings.prompt_tokens == 8_000
     assert settings.key == ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -17,7 +18,7 @@ from tosloc.code.literals import find_words
 from tosloc.code.text import identifier_terms, is_comment
 from tosloc.code.text import terms as terms_of
 from tosloc.core.answers import Function
-from tosloc.core.arrays import BoolArray
+from tosloc.core.arrays import BoolArray, FloatArray
 from tosloc.rank.features.text_features import rarities
 from tosloc.reports.traces import Frame, Place
 from tosloc.retrieval.history import ReportMessages
@@ -44,6 +45,10 @@ IN_IMPORT: Final = 0.3
 """Weight of a line that imports: it names other files."""
 BODY_LINES: Final = 20
 """Most lines of a function that are shown as its body."""
+FADING: Final = 0.8
+"""Share of a line's worth that is left at each further line, in ``weigh_lines``."""
+MAX_BODIES: Final = 2
+"""Functions of a file whose bodies are cut out."""
 MAX_TERMS: Final = 16
 """Most words of a report that are marked."""
 MAX_FREQUENCY: Final = 0.25
@@ -212,6 +217,16 @@ class PointedLines:
             if line is not None and line not in pointed:
                 pointed.append(line)
         return pointed
+
+    def cut_bodies(
+        self,
+        file: int,
+        functions: Sequence[Function],
+        lines: Sequence[str],
+        terms: Mapping[str, float],
+    ) -> list[CodeBody]:
+        """Return the code of a file that says most about the report; see ``cut_bodies``."""
+        return cut_bodies(lines, terms, functions, self.find(file, functions, lines))
 
 
 def choose_excerpts(
@@ -389,6 +404,84 @@ def choose_body(
     while shown and not lines[shown[-1]].strip():
         shown.pop()
     return shown
+
+
+def weigh_lines(
+    lines: Sequence[str], terms: Mapping[str, float], pointed: Sequence[int] = ()
+) -> FloatArray:
+    """Return (L,) how much each line and the lines near it say about a report.
+
+    ``terms`` are the report's, with their weights, and ``pointed`` are lines, from 1, that frames
+    and messages mean; these say most. A line adds its worth to lines near it, a fifth less with
+    each line of distance.
+
+    >>> weigh_lines(["a", "b", "return cookie"], {"cooki": 1.0}).round(2).tolist()
+    [0.64, 0.8, 1.0]
+    """
+    worth: FloatArray = np.zeros(len(lines))
+    head = lines[:MAX_LINES]
+    contained = contained_terms(head, terms)
+    gains = np.array([*terms.values()])
+    worth[: len(head)] = (contained * _line_weights(head, contained, (), ())) @ gains
+    most = max(float(worth.max(initial=0.0)), 1.0)
+    for line in pointed:
+        if 1 <= line <= len(lines):
+            worth[line - 1] += most
+    distances = np.abs(np.arange(-LINES, LINES + 1))
+    summed: FloatArray = np.convolve(worth, FADING**distances)
+    return summed[LINES : LINES + len(lines)]
+
+
+class CodeBody(NamedTuple):
+    """Code of a file that says much about the report."""
+
+    function: str
+    """Name of the function that it is; "" for lines outside of the other bodies."""
+    lines: list[tuple[int, str]]
+    """Lines with their numbers, without blank ones."""
+    weights: list[float]
+    """How much each line and the lines near it say about the report."""
+
+
+def cut_bodies(
+    lines: Sequence[str],
+    terms: Mapping[str, float],
+    functions: Sequence[Function],
+    pointed: Sequence[int] = (),
+) -> list[CodeBody]:
+    """Return the code of a file that says most about a report, the best first.
+
+    It is that of up to ``MAX_BODIES`` of the ``functions`` that do not overlap, then excerpts of
+    the other lines. The first line of a function weighs most, because it has the name. The other
+    arguments are those of ``weigh_lines``.
+    """
+    if not lines:
+        return []
+    weights = weigh_lines(lines, terms, pointed)
+    bodies: list[CodeBody] = []
+    free = set(range(len(lines)))
+    for function in functions:
+        places = range(function.start - 1, min(function.end, len(lines)))
+        if len(bodies) == MAX_BODIES or not places or not free.issuperset(places):
+            continue
+        free.difference_update(places)
+        bodies.append(_body(function.name, places, lines, weights))
+        bodies[-1].weights[0] = math.inf
+    others: list[int] = []
+    for excerpt in choose_excerpts(lines, terms, functions, pointed):
+        others += [place for place in excerpt if place in free]
+    if others:
+        bodies.append(_body("", others, lines, weights))
+    return bodies
+
+
+def _body(
+    function: str, places: Sequence[int], lines: Sequence[str], weights: FloatArray
+) -> CodeBody:
+    """Return the lines of a file at some positions, from 0."""
+    written = [place for place in places if lines[place].strip()]
+    numbered = [(place + 1, lines[place]) for place in written]
+    return CodeBody(function, numbered, weights[written].tolist())
 
 
 def contained_terms(lines: Sequence[str], terms: Mapping[str, float]) -> Any:

@@ -41,6 +41,7 @@ from tosloc.rank import features
 from tosloc.rank.explain.change_reasons import MIN_SIMILARITY_ONE_WORD
 from tosloc.rank.explain.lookups import RepositoryLookups
 from tosloc.rank.explain.reasons import FileReasons
+from tosloc.rank.explain.related_files import relate_files
 from tosloc.rank.features.evidence import find_asserted, raise_asserted
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.retrieval.texts import top_k
@@ -358,6 +359,10 @@ class StageOneResult:
     def reasons(self) -> FileReasons:
         """Reasons for the files."""
         return FileReasons(self.context)
+
+    def relate_files(self, first: Sequence[int], code: Sequence[str]) -> FloatArray:
+        """Return (F,) how much each file belongs to the first ones; see ``related_files``."""
+        return relate_files(self.context, first, code)
 
     def choose_reasons(
         self,

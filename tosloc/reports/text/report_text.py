@@ -20,6 +20,8 @@ from tosloc.reports.text.project_names import contains_name, without_name
 
 TOLD_PARTS: Final = ("prose", "quoted", "code", "data", "errors")
 """Parts whose names are taken for names that the reporter writes."""
+MIN_REPEATED_LINE: Final = 20
+"""Characters of a line that ``readable`` has once; shorter ones, such as of code, recur."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +93,27 @@ class ReportText:
         parts = self.parts_with_commits
         lines = f"{parts.form}\n{parts.environment}".splitlines()
         return frozenset(map(template_key, lines)) | self.form_lines
+
+    @cached_property
+    def readable(self) -> str:
+        """``prose`` for a reader: without form, environment, stack frames and repeated lines.
+
+        The lines of code keep their order and their brackets.
+        """
+        shown = {line.strip() for line in self.parts_with_commits.trace.splitlines()}
+        shown.add(self.report.summary.strip())
+        shown.discard("")
+        lines: list[str] = []
+        for line in self.prose.splitlines():
+            key = line.strip()
+            # A line without words, such as a bracket, may be one of the form only by chance.
+            if key in shown or (template_key(line) and not self.is_written(line)):
+                continue
+            if len(key) >= MIN_REPEATED_LINE:
+                shown.add(key)
+            if key or (lines and lines[-1]):
+                lines.append(line.rstrip())
+        return "\n".join(lines).strip("\n")
 
     def is_written(self, line: str) -> bool:
         """Return whether a line is neither one of the form nor about the environment."""

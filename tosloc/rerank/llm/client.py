@@ -26,7 +26,7 @@ _MAX_TOKENS: Final = 1_000_000_000
 _TEMPORARY_FAILURES: Final = frozenset({408, 409, 429, *range(500, 600)})
 """Statuses after which a question is sent once more."""
 _UNKNOWN_FORMAT: Final = frozenset({400, 422})
-"""Statuses of servers that do not know structured output."""
+"""Statuses of servers that do not know structured output, or allow no temperature."""
 _RETRY_SECONDS: Final = 0.5
 """Pause before a question is sent once more, unless the server names another."""
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
@@ -103,7 +103,8 @@ async def _ask(
     headers = {"Accept-Encoding": "identity"}
     if key:
         headers["Authorization"] = f"Bearer {key}"
-    question = {"model": settings.model, "messages": messages, "temperature": 0}
+    question = {"model": settings.model, "messages": messages}
+    fixed = {"temperature": 0}
     schema = {"name": "order", "schema": ANSWER_SCHEMA, "strict": True}
     structured = {"response_format": {"type": "json_schema", "json_schema": schema}}
     try:
@@ -112,9 +113,11 @@ async def _ask(
             asyncio.timeout(settings.seconds),
             httpx2.AsyncClient(transport=transport, headers=headers, timeout=None) as client,
         ):
-            response = await _post(client, settings, question | structured)
-            if response.status in _UNKNOWN_FORMAT:
-                response = await _post(client, settings, question)
+            # Servers refuse what they do not know, and models that reason, any temperature.
+            for options in (fixed | structured, fixed, {}):
+                response = await _post(client, settings, question | options)
+                if response.status not in _UNKNOWN_FORMAT:
+                    break
     except TimeoutError:
         raise _late_answer(settings) from None
     except httpx2.TransportError:

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 from tosloc.core.errors import pluralize
-from tosloc.core.io import parse_json, read_regular_file, write_text
+from tosloc.core.io import read_regular_file, write_text
 from tosloc.core.progress import Progress, ignore_progress
-from tosloc.core.reports import BugReport
 from tosloc.rerank.llm.client import NoAnswer, complete
-from tosloc.rerank.llm.prompt import FileCard, build_messages, estimate_tokens, parse_order
+from tosloc.rerank.llm.prompt import (
+    DETAILED_FILES,
+    FileCard,
+    ModelAnswer,
+    PointedFunction,
+    Prompt,
+    build_prompt,
+    describe_report,
+    parse_answer,
+)
 from tosloc.rerank.llm.settings import LanguageModelSettings, read_settings
+from tosloc.retrieval.query import Query
 
 _MAX_KEPT_BYTES: Final = 100_000
+_LONGEST_KEPT: Final = _MAX_KEPT_BYTES // 4
+"""Characters of an answer that is kept; each has at most four bytes."""
 
 
 @dataclass
@@ -56,12 +67,36 @@ class Usage:
 
 
 class ModelOrder(NamedTuple):
-    """The order of some files after a question."""
+    """What came of a question."""
 
-    positions: Sequence[int] | None
-    """Positions of all files in the new order; None if the order stays."""
+    paths: Sequence[str]
+    """The files that the model names, the most likely first; none if the order stays."""
+    functions: Mapping[str, PointedFunction]
+    """File -> the function to change, for some of these files."""
     note: str
     """What happened, for the user."""
+
+
+class Files(Protocol):
+    """The files that a model chooses from, and how to learn more of them."""
+
+    @property
+    def query(self) -> Query:
+        """The report."""
+
+    @property
+    def facts(self) -> Sequence[str]:
+        """What the report states about the project; see ``describe_report``."""
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The files to list, best first."""
+
+    def describe(self, paths: Sequence[str]) -> Sequence[FileCard]:
+        """Return what the model gets to know of some files."""
+
+    def find(self, written: str) -> str | None:
+        """Return the path of the file that the model means by a path; None if there is none."""
 
 
 class LanguageModelReranker:
@@ -86,96 +121,146 @@ class LanguageModelReranker:
         """Return the reranker that the user's settings file describes. Raises ConfigError."""
         return cls(read_settings(), announce)
 
+    @classmethod
+    def for_prompts(cls, files: int, prompt_tokens: int) -> Self:
+        """Return a reranker that only makes prompts, within these limits."""
+        settings = LanguageModelSettings(
+            url="http://127.0.0.1/v1", model="any", files=files, prompt_tokens=prompt_tokens
+        )
+        return cls(settings)
+
+    @staticmethod
+    def read_answer(text: str, number: int) -> ModelAnswer:
+        """Return what an answer names of ``number`` listed files; see ``parse_answer``."""
+        return parse_answer(text, number)
+
     @property
     def depth(self) -> int:
-        """Number of files that the model orders."""
+        """Number of files that the model chooses from."""
         return self.settings.files
 
-    def messages(self, report: BugReport, cards: Sequence[FileCard]) -> list[dict[str, str]]:
-        """Return exactly what ``order`` sends."""
-        return build_messages(report, cards, self.settings.prompt_tokens)
+    def first_prompt(self, files: Files) -> Prompt:
+        """Return exactly what ``order`` sends first."""
+        if self.settings.rounds > 1:
+            report = describe_report(files.query, files.facts)
+            return build_prompt(report, (), files.paths, self.settings.prompt_tokens)
+        return self._detailed_prompt(files, files.paths)
+
+    def _detailed_prompt(self, files: Files, paths: Sequence[str]) -> Prompt:
+        """Return the question that shows the code of the first of some files."""
+        report = describe_report(files.query, files.facts)
+        cards = files.describe(paths[:DETAILED_FILES])
+        further = paths[DETAILED_FILES:]
+        return build_prompt(report, cards, further, self.settings.prompt_tokens)
 
     def order(
-        self,
-        report: BugReport,
-        cards: Sequence[FileCard],
-        kept_answers: Path | None = None,
-        progress: Progress = ignore_progress,
+        self, files: Files, kept_answers: Path | None = None, progress: Progress = ignore_progress
     ) -> ModelOrder:
-        """Ask the model to order files, or read its answer to the same question from a folder.
+        """Ask the model which files to change, or read its answer to the same question.
 
-        Files that the answer leaves out keep their order, after those that it names.
+        Answers are kept in the folder ``kept_answers``. With two rounds, the model chooses by paths
+        first, and then reads the code of the first files that it chose.
         """
-        messages = self.messages(report, cards)
         model = f"the language model {self.settings.model} at {self.settings.host}"
+        before = replace(self.usage)
         try:
-            first = self._ask(messages, len(cards), kept_answers, progress)
+            prompt = self.first_prompt(files)
+            answer = self._ask(prompt, kept_answers, progress)
+            paths = _find_paths(answer, prompt, files)
+            if self.settings.rounds > 1:
+                rest = [path for path in files.paths if path not in paths]
+                prompt = self._detailed_prompt(files, [*paths, *rest])
+                answer = self._ask(prompt, kept_answers, progress)
+                paths = _find_paths(answer, prompt, files)
         except NoAnswer as error:
             self.usage.failed += 1
             note = f"{model} gave no usable answer ({error}), so the order is TosLoc's own"
-            return ModelOrder(None, note)
-        rest = [position for position in range(len(cards)) if position not in first]
+            return ModelOrder((), {}, note)
+        functions: dict[str, PointedFunction] = {}
+        for function in answer.functions:
+            path = _find_path(function.file, prompt, files)
+            if path is not None:
+                functions.setdefault(path, function)
         note = (
-            f"{model} ordered the first {len(cards)} files; they have no confidence, because the"
-            " model's order is not calibrated"
+            f"{model} chose {pluralize(len(paths), 'file')} of {len(prompt.paths)}"
+            f"{self._cost_since(before)}; they have no confidence, because the model's order is not"
+            " calibrated"
         )
-        return ModelOrder([*first, *rest], note)
+        return ModelOrder(tuple(paths), functions, note)
 
-    def _ask(
-        self,
-        messages: list[dict[str, str]],
-        number: int,
-        kept_answers: Path | None,
-        progress: Progress,
-    ) -> list[int]:
-        """Return the positions of the files that the model names. Raises NoAnswer."""
-        question = json.dumps([self.settings.url, self.settings.model, messages])
+    def _cost_since(self, before: Usage) -> str:
+        """Return what the questions since ``before`` cost, in words; "" if the cache had all."""
+        read = self.usage.prompt_tokens - before.prompt_tokens
+        written = self.usage.completion_tokens - before.completion_tokens
+        if not read and not written:
+            return ""
+        return f" for {read:,} tokens in and {written:,} out"
+
+    def _ask(self, prompt: Prompt, kept_answers: Path | None, progress: Progress) -> ModelAnswer:
+        """Return what the model answers. Raises NoAnswer."""
+        question = json.dumps([self.settings.url, self.settings.model, prompt.messages])
         name = hashlib.sha256(question.encode()).hexdigest()[:32]
         file = None if kept_answers is None else kept_answers / f"{name}.json"
-        kept = _read_kept(file, number)
+        kept = _read_kept(file, len(prompt.paths))
         if kept is not None:
             self.usage.kept += 1
             return kept
-        self._announce_once(messages, number)
+        self._announce_once(prompt)
         progress("asking the language model", 0, 1)
         self.usage.questions += 1
-        completion = complete(self.settings, messages)
+        completion = complete(self.settings, prompt.messages)
         self.usage.prompt_tokens += completion.prompt_tokens
         self.usage.completion_tokens += completion.completion_tokens
         self.usage.seconds += completion.seconds
         try:
-            positions = parse_order(completion.text, number)
+            answer = parse_answer(completion.text, len(prompt.paths))
         except ValueError as error:
             raise NoAnswer(str(error)) from None
-        if file is not None:
+        if file is not None and len(completion.text) <= _LONGEST_KEPT:
             with suppress(OSError):  # a full disk costs the next question, not this answer
                 file.parent.mkdir(mode=0o700, exist_ok=True)
-                write_text(file, json.dumps(positions) + "\n")
-        return positions
+                write_text(file, completion.text)
+        return answer
 
-    def _announce_once(self, messages: list[dict[str, str]], number: int) -> None:
+    def _announce_once(self, prompt: Prompt) -> None:
         if self._is_announced:
             return
         self._is_announced = True
-        tokens = sum(estimate_tokens(message["content"]) for message in messages)
+        tokens = f"about {prompt.tokens:,} tokens"
+        if self.settings.rounds > 1:
+            tokens += f" and then at most {self.settings.prompt_tokens:,} with code"
+        parts = f"the paths of {pluralize(len(prompt.paths), 'file')}"
+        if prompt.detailed:
+            parts += f" and code of {prompt.detailed}"
         self._announce(
-            f"sending the report and parts of {number} files, about {tokens:,} tokens, to the"
-            f" language model {self.settings.model} at {self.settings.destination}"
+            f"sending the report, {parts}, {tokens}, to the language model {self.settings.model} at"
+            f" {self.settings.destination}"
         )
 
 
-def _read_kept(file: Path | None, number: int) -> list[int] | None:
-    """Return a kept answer, if there is a valid one."""
+def _find_paths(answer: ModelAnswer, prompt: Prompt, files: Files) -> list[str]:
+    """Return the files of an answer, each once. Raises NoAnswer if none exists."""
+    paths: dict[str, None] = {}
+    for item in answer.order:
+        path = _find_path(item, prompt, files)
+        if path is not None:
+            paths[path] = None
+    if not paths:
+        raise NoAnswer("its answer contains no file of this version")
+    return list(paths)
+
+
+def _find_path(file: int | str, prompt: Prompt, files: Files) -> str | None:
+    """Return the path of a file that an answer names; None if there is no such file."""
+    return prompt.paths[file] if isinstance(file, int) else files.find(file)
+
+
+def _read_kept(file: Path | None, number: int) -> ModelAnswer | None:
+    """Return a kept answer about ``number`` listed files, if there is a valid one."""
     if file is None:
         return None
     try:
-        positions = parse_json(read_regular_file(file, _MAX_KEPT_BYTES))
+        text = read_regular_file(file, _MAX_KEPT_BYTES).decode("utf-8")
+        return parse_answer(text, number)
     except (OSError, ValueError):
         return None
-    if not isinstance(positions, list) or not positions:
-        return None
-    if not all(type(position) is int and 0 <= position < number for position in positions):
-        return None
-    if len(set(positions)) < len(positions):
-        return None
-    return positions

@@ -34,12 +34,14 @@ class LanguageModelSettings(BaseModel):
     """Name of the model there."""
     key_variable: str = ""
     """Environment variable that contains the key of the server; "" if it needs none."""
-    files: int = Field(default=20, ge=2, le=100)
-    """Number of files that the model orders."""
+    files: int = Field(default=80, ge=2, le=100)
+    """Number of files that the model chooses from."""
+    rounds: int = Field(default=1, ge=1, le=2)
+    """Number of questions about a report: with 2, the first one is about paths alone."""
     prompt_tokens: int = Field(default=8_000, ge=1_000, le=10_000_000)
     """Upper bound of the prompt's estimated tokens."""
     seconds: float = Field(default=120.0, gt=0, le=3_600)
-    """Time limit of a question, with its one retry."""
+    """Time limit of each question, with its one retry."""
 
     @field_validator("url")
     @classmethod
