@@ -17,6 +17,7 @@ from tosloc.lab.commands.learning import (
     pretrain,
     train_encoder,
 )
+from tosloc.lab.commands.llm import llm_answers, llm_prompts
 from tosloc.lab.commands.paper import baselines, bm25, reproduce
 from tosloc.lab.commands.reports import evidence, evidence_lines, report_parts
 from tosloc.lab.commands.results import compare, evaluate
@@ -45,6 +46,8 @@ _COMMANDS: list[tuple[Callable[..., None], str]] = [
     (pretrain, "pretrain --projects projects.toml --out weights"),
     (presence, "presence --projects projects.toml --out presence.json"),
     (suspects, "suspects --projects projects.toml --unseen others.toml"),
+    (llm_prompts, "llm-prompts --projects projects.toml --out prompts"),
+    (llm_answers, "llm-answers prompts answers"),
     (bisect, "bisect --projects projects.toml"),
     (pack, f"pack runs/tomcat {_DATA} --out tomcat.pack"),
     (train_encoder, "train-encoder tomcat.pack encoder.toml --out encoder"),
