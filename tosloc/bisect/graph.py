@@ -114,9 +114,11 @@ def choose_commit(
 ) -> int | None:
     """Return the position of the commit to test next; None if no test can tell more.
 
-    It contains the weight nearest to one half; of equal commits the oldest is chosen. The last
-    commit is known to be bad. Skipped commits cannot be tested, and those near them are likely to
-    fail alike: after s skipped commits, one at a distance of d in the list counts d / (d + s).
+    It is the commit that, with its ancestors, has closest to half of the weight, so that either
+    result halves what is left; of equal commits the oldest is chosen. The last commit is known to
+    be bad. Skipped commits cannot be tested, and those near them are likely to fail alike: after s
+    skipped commits, the gain of a commit at a distance of d in the list is multiplied by
+    d / (d + s).
     """
     sums = graph.contained_weights(weights)
     gains = np.minimum(sums, sums[-1] - sums).astype(np.float64)

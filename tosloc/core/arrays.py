@@ -204,10 +204,11 @@ def _load_numbers(file: IO[bytes]) -> Arrays:
 
 @contextmanager
 def open_arrays(path: Path, remedy: str = "train again") -> Iterator[Arrays]:
-    """Yield the arrays of an .npz to a block that makes something from them.
+    """Open the arrays of an .npz for a with-block that builds an object from them.
 
-    Raises CheckpointError as ``load_arrays`` does, and if the block finds that the arrays do not
-    fit together. Its sentence then ends with the ``remedy``.
+    Raises CheckpointError as ``load_arrays`` does. If the block fails because an array is missing
+    or does not fit the others, that error becomes a CheckpointError, too, whose message ends with
+    the ``remedy``.
     """
     arrays = load_arrays(path)
     try:

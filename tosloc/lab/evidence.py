@@ -63,7 +63,7 @@ class KindRow(NamedTuple):
 
 
 class FrameRow(NamedTuple):
-    """The own frames of one language: how often each is in a fixed file, innermost first."""
+    """How often the innermost own frame, the next one, ... is in a fixed file, for one language."""
 
     language: str
     counts: list[int]

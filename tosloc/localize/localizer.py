@@ -431,9 +431,10 @@ def find_trained(repo: Repository) -> Path | None:
 
 
 def _may_be_trained_on(model: Model, repo: Repository) -> bool:
-    """Return whether a repository has the newest fix that a model learned from, if that is known.
+    """Return False if a repository lacks the newest fix that a model learned from.
 
     The cache finds a training by the path of its repository, where another project may be now.
+    A checkpoint that does not tell the fix is trusted, and so is a shallow clone.
     """
     newest = model.provenance.get("newest fix")
     if not isinstance(newest, str) or repo.shallow:

@@ -464,7 +464,7 @@ def _remove_json_entry(text: str, servers_key: str, where: str) -> str:
 
 
 def _remove_member(text: str, start: int, members: Mapping[str, _Member]) -> str:
-    """Return a JSON text without our member of the object at ``start``, which has these members."""
+    """Return a JSON text without our entry; ``members`` are those of the object at ``start``."""
     own = members[NAME]
     others = [member for key, member in members.items() if key != NAME]
     later = [member.key for member in others if member.key > own.key]

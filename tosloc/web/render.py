@@ -302,7 +302,7 @@ def _digest(file_name: str) -> str:
 
 
 def _read_template(file_name: str) -> Markup:
-    """Return the text of a file of the templates, which is not escaped again."""
+    """Return the text of a template file, marked as safe, so that Jinja does not escape it."""
     return Markup((_TEMPLATES / file_name).read_text(encoding="utf-8"))
 
 

@@ -215,7 +215,7 @@ class BLIA(Baseline):
         return step_length_score(lengths) * version.from_blobs(cosines)
 
     def trace(self, query: BaselineQuery) -> FloatArray:
-        """Return (F,) Trace; repeated frames and frames of other projects take up ranks, too."""
+        """Return (F,) BLIA's score of stack traces, by the rank of a frame among all frames."""
         return trace_boost(query.version, _locate_frames(query.version, query.report))
 
 

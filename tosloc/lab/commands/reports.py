@@ -36,7 +36,7 @@ def report_parts(
 ) -> None:
     """Show how much of the text of reports each part takes.
 
-    Each file is one data set, and so are all files of JSON lines in a folder.
+    A file is one data set. The files of JSON lines in a folder are one data set together.
     """
     form = Form.chosen(as_json, as_markdown)
     values = []

@@ -137,9 +137,9 @@ class Workspace:
         return lambda what, done, total: self.progress(f"{project.name}: {what}", done, total)
 
     def find(self, *names: str, containing: str) -> Path | None:
-        """Return the first folder of these names that contains a file.
+        """Return the folder ``names`` if it has the file ``containing``, else None.
 
-        Finished runs are looked up before our own folder.
+        It is looked for among the finished runs first, then in the folder that we write.
         """
         for root in (self.runs, self.out):
             if root is not None and (root.joinpath(*names) / containing).is_file():

@@ -235,9 +235,9 @@ def _written_places(found: Locations) -> list[Frame | Place]:
 def own_frames(query: Query, paths: VersionPaths) -> list[Rows]:
     """Return the project's own files in the first stack trace that has any, innermost first.
 
-    Each file is there once. After "Caused by" come the frames of what failed first, so they lead:
-    in 29 reports with causes the innermost own frame of the last one was in a fixed file 15 times,
-    that of the whole trace 9 times.
+    Each file is there once. Frames after the last "Caused by" come first, because that failed
+    first: in 29 reports with causes, the innermost own frame there was in a fixed file 15 times,
+    and the innermost own frame of the whole trace 9 times.
     """
     for trace in query.places.locations.traces:
         if len(trace) == 1:

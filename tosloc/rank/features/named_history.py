@@ -350,7 +350,7 @@ def _known_documents(view: DocumentsView, named: NamedChange) -> list[int]:
 
 
 def _names_tracker(named: NamedChange) -> bool:
-    """Return whether a change is named by an issue such as PROJ-7, not by a bare number."""
+    """Return whether a change is named by a key such as PROJ-7, not by a bare number."""
     return named.name[:1].isalpha()
 
 

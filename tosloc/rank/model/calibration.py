@@ -110,9 +110,9 @@ def match_temperature(
     """Return the temperature at which ``answers`` are on average as sure as the ``known`` ones.
 
     Both answer the same reports, with different weights; ``temperature`` is that of the known
-    answers. Whether answers are right does not count: neither reports that are easier than users'
-    reports nor the scale of the weights may make answers surer. Temperatures from a tenth to ten
-    times the known one are tried; the known one is returned if it already fits.
+    answers. Only the mean confidence is matched, not how often answers are right, because labelled
+    reports may be easier than users' reports. Temperatures from a tenth to ten times the known one
+    are tried; the known one is returned if it already fits.
 
     >>> flat, steep = np.array([1.0, 0.0]), np.array([3.0, 0.0])
     >>> match_temperature([JudgedAnswer(steep, True)], [JudgedAnswer(flat, False)], 1.1)
@@ -143,7 +143,7 @@ def _score_gaps(answers: Sequence[JudgedAnswer]) -> FloatArray:
 
 
 def _mean_first_share(gaps: FloatArray, temperature: float) -> float:
-    """Return the mean share of the answers' first files; 0 if there is no answer."""
+    """Return the mean confidence in the first file at a temperature; 0 if there is no answer."""
     if not len(gaps):
         return 0.0
     others = np.exp(gaps[:, 1:] / temperature).sum(axis=1)

@@ -98,7 +98,7 @@ def read_blocks(
 
 
 def own_lines(body: Iterable[str]) -> list[str]:
-    """Return the lines of a failure without the stack frames of libraries, and their code."""
+    """Return the lines of a failure without stack frames of libraries and the code below them."""
     kept: list[str] = []
     skips_code = False
     for line in body:

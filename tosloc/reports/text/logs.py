@@ -144,7 +144,7 @@ def _kept_lines(lines: list[str]) -> list[bool]:
 
 
 def without_digits(line: str) -> str:
-    """Return a line with each digit replaced by 0, which repeated lines of a log share."""
+    """Return a line with each digit replaced by 0, so that repeated lines of a log are equal."""
     return line.translate(_ALL_ZEROS)
 
 
