@@ -1,6 +1,7 @@
 """Every option of every command that takes a path: one that does not fit is one sentence."""
 
 import inspect
+import json
 import shutil
 import typing
 
@@ -26,7 +27,7 @@ KINDS = {
         ("run", "runs", "first", "second", "checkpoint", "baseline", "advanced", "data_sets"),
         EITHER,
     ),
-    **dict.fromkeys(("our_baseline", "our_advanced"), EITHER),
+    **dict.fromkeys(("our_baseline", "our_advanced", "prompts", "answers"), EITHER),
     **dict.fromkeys(("out", "figures", "work"), NEW_FOLDER),
     "html": NEW_FILE,
     "figure": NAME_PREFIX,
@@ -64,6 +65,9 @@ COMMANDS = {
     "lab feature-ablation": "--projects projects.toml",
     "lab function-weights": "--projects projects.toml",
     "lab report-parts": "reports.jsonl",
+    "lab evidence-lines": "--projects projects.toml",
+    "lab llm-prompts": "--projects projects.toml --out new",
+    "lab llm-answers": "prompts answers",
     "lab evidence": "--projects projects.toml",
     "lab presence": "--projects projects.toml",
     "lab pretrain": "--projects projects.toml",
@@ -134,6 +138,11 @@ def input_folder(project, tmp_path_factory):
     """Write what the words of COMMANDS name into a folder; return the folder."""
     folder = tmp_path_factory.mktemp("input")
     (folder / "plain").mkdir()
+    for name in ("prompts", "answers"):
+        (folder / name).mkdir()
+    files = {"fixed": ["A.java"], "ranking": ["A.java"]}
+    task = {"name": "01", "project": "one", "report": "1", "commit": "HEAD", **files}
+    (folder / "prompts" / "tasks.jsonl").write_text(json.dumps(task))
     for name in ("plain.txt", "settings.toml", "pack"):
         (folder / name).write_text("")
     (folder / "bug.md").write_text("Parser fails\n\nThe parser fails.\n")
@@ -156,7 +165,7 @@ def here(input_folder, tmp_path, monkeypatch):
     return folder
 
 
-POSITIONS = {"second": 1, "config": 1}
+POSITIONS = {"second": 1, "config": 1, "answers": 1}
 """Parameter -> position of the argument, where it is not the first."""
 
 
