@@ -28,6 +28,13 @@ TERMS = {"cooki": 2.0, "header": 1.0}
 FOUR_COOKIES = ["cookie", *FILLER, "cookie", *FILLER, "cookie", *FILLER, "cookie"]
 
 
+def test_the_lines_chosen_for_the_answer_are_shown():
+    code = [f"cookie = {number}" for number in range(1, 101)]
+    excerpts = file_excerpts(code, {"cooki": 1.0}, chosen=[80, 95])
+    numbers = {line.number for excerpt in excerpts for line in excerpt}
+    assert {80, 95} <= numbers
+
+
 def test_a_word_is_marked_if_the_report_has_one_of_its_terms():
     assert mark_words("read_cookies(Header)!", TERMS) == [
         ("read_cookies", "word"),

@@ -70,11 +70,13 @@ def file_excerpts(
     framed: Sequence[int] = (),
     spans: Sequence[tuple[int, int]] = (),
     path: str = "",
+    chosen: Sequence[int] = (),
 ) -> list[Excerpt]:
     """Return the excerpts of a file that say most about a report, with their marks.
 
     The arguments are those of ``tosloc.rank.explain.choose_excerpts``, which chooses the lines;
-    ``path`` decides the language of the colours.
+    ``path`` decides the language of the colours. The lines ``chosen`` for the answer, numbered from
+    1, are shown like those of stack frames, after them.
 
     >>> code = ["a", "b", "def f():", "  return cookie"]
     >>> [excerpt] = file_excerpts(code, {"cooki": 1.0}, [Function("f", 3, 4, 1.0)])
@@ -83,7 +85,8 @@ def file_excerpts(
     >>> excerpt[-1].pieces[-1]
     Piece(text='cookie', mark='word')
     """
-    runs = list(choose_excerpts(lines, terms, functions, framed, spans))
+    first_lines = list(dict.fromkeys([*framed, *chosen]))
+    runs = list(choose_excerpts(lines, terms, functions, first_lines, spans))
     if not runs:
         return []
     last_position = runs[-1][-1]

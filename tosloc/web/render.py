@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 import tosloc
+from tosloc.core.answers import Hit
 from tosloc.core.io import escape_code_line, truncate_text
 from tosloc.core.progress import Progress
 from tosloc.core.reports import BugReport
@@ -224,9 +225,21 @@ def _excerpts_by_path(details: AnswerDetails) -> dict[str, list[Excerpt]]:
             if reason.lines is not None and reason.kind != "frame"
         ]
         excerpts_by_path[hit.path] = file_excerpts(
-            lines, details.terms, hit.functions, framed, spans, hit.path
+            lines, details.terms, hit.functions, framed, spans, hit.path, _chosen_lines(hit)
         )
     return excerpts_by_path
+
+
+def _chosen_lines(hit: Hit) -> list[int]:
+    """Return the numbers of the lines of code that the answer shows, by the rank of functions."""
+    lines = [code.line for code in hit.code]
+    by_function = [
+        line
+        for function in hit.functions
+        for line in lines
+        if function.start <= line <= function.end
+    ]
+    return list(dict.fromkeys([*by_function, *lines]))
 
 
 def localize_and_render(
