@@ -25,7 +25,7 @@ CHANGED = datetime(2013, 5, 6, tzinfo=UTC)
 SEARCHED = SearchScope(2)
 REPORT = BugReport("12", "Carts are empty", "", None)
 WORDS = Reason("words", "Matching words in total: price")
-FIX = Reason("fix", "Earlier fix eeeeeeeeee (2013-05-06): Empty carts", "e" * 40)
+FIX = Reason("fix", "Similar fix eeeeeeeeee (2013-05-06): Empty carts", "e" * 40)
 TOTAL = Function("Cart.total", 10, 20, 2.0)
 CHECK = Function("Cart.check", 30, 400, 1.0)
 HIT = Hit(1, "cart.py", 2.5, 0.9, (TOTAL, CHECK), (WORDS, FIX))
@@ -129,7 +129,7 @@ def test_functions_come_before_reasons(printed):
         "         Cart.total:10-20",
         "         also Cart.check:30-400",
         "         Matching words in total: price",
-        "         Earlier fix eeeeeeeeee (2013-05-06): Empty carts",
+        "         Similar fix eeeeeeeeee (2013-05-06): Empty carts",
     ]
 
 

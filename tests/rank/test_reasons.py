@@ -83,7 +83,7 @@ def test_the_report_itself_comes_first_then_the_past_then_words(reasons_for):
         Reason("frame", "Stack frame Tree.grow, line 3 in the report's version", lines=(3, 3)),
         Reason(
             "fix",
-            "Earlier fix c0 of bug d0 (1972-08-18); shares the words Growing, Tree",
+            "Similar fix c0 of bug d0 (1972-08-18); shares the words Growing, Tree",
             "c0",
             "d0",
         ),
@@ -209,7 +209,7 @@ def test_a_fix_is_shown_by_its_subject_bug_and_address(reasons_for):
     [fix] = [reason for reason in reasons_for(TREE, lookups=LOOKUPS) if reason.kind == "fix"]
     assert (
         fix.text
-        == "Earlier fix c0 of bug d0 (1972-08-18): Fix bug 52974: the tree must grow\x1b[31m"
+        == "Similar fix c0 of bug d0 (1972-08-18): Fix bug 52974: the tree must grow\x1b[31m"
     )
     assert fix.commit == "c0"
     assert fix.issue == "d0"

@@ -35,6 +35,13 @@ def test_the_lines_chosen_for_the_answer_are_shown():
     assert {80, 95} <= numbers
 
 
+def test_lines_of_the_first_function_come_first():
+    code = ["cookie", *FILLER, "cookie", "header"]
+    first, second = file_excerpts(code, TERMS, [Function("second", 40, 43, 1.0)], chosen=[1, 42])
+    assert first[-1].number == 43
+    assert second[0].number == 1
+
+
 def test_a_word_is_marked_if_the_report_has_one_of_its_terms():
     assert mark_words("read_cookies(Header)!", TERMS) == [
         ("read_cookies", "word"),

@@ -114,7 +114,7 @@ def test_a_page_says_what_was_searched_and_why_a_file_is_listed(project, write_p
     assert "1 test file hidden" in words
     assert "ranked with" not in words
     assert "is ignored" not in words
-    assert f"Earlier fix {commit[:10]}" in words
+    assert f"Similar fix {commit[:10]}" in words
     assert str(project.path) not in text
     assert "the report has no date" not in words  # A note that asks nothing of the reader.
 

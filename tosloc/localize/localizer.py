@@ -117,7 +117,7 @@ class Localizer:
         1 shop/cart.py ['Cart.add:7-9', 'Cart.__init__:4-5']
         2 shop/bill.py ['total:4-6']
         >>> answer.hits[0].reasons[0].text
-        'Earlier fix 00440910ba (2024-05-06): Fix #7: the cart takes an item twice'
+        'Similar fix 00440910ba (2024-05-06): Fix #7: the cart takes an item twice'
         >>> localizer.close()
         """
         folder = discovery.enclosing_repository(path)

@@ -76,7 +76,7 @@ def file_excerpts(
 
     The arguments are those of ``tosloc.rank.explain.choose_excerpts``, which chooses the lines;
     ``path`` decides the language of the colours. The lines ``chosen`` for the answer, numbered from
-    1, are shown like those of stack frames, after them.
+    1, are shown like those of stack frames, after them. Excerpts of the first function come first.
 
     >>> code = ["a", "b", "def f():", "  return cookie"]
     >>> [excerpt] = file_excerpts(code, {"cooki": 1.0}, [Function("f", 3, 4, 1.0)])
@@ -100,7 +100,14 @@ def file_excerpts(
             pieces = mark_words(text, terms, kinds[position])
             excerpt.append(Line(number, pieces, number in framed))
         excerpts.append(excerpt)
+    if functions:
+        excerpts.sort(key=lambda excerpt: not _is_in(excerpt, functions[0]))
     return excerpts
+
+
+def _is_in(excerpt: Excerpt, function: Function) -> bool:
+    """Return whether an excerpt shows a line of a function."""
+    return excerpt[0].number <= function.end and function.start <= excerpt[-1].number
 
 
 def mark_words(text: str, terms: Container[str], marks: Sequence[str] = ()) -> list[Piece]:

@@ -147,7 +147,7 @@ class ChangeReasons:
         is_fix = change.fix and (
             subject is None or change.bug is not None or is_fix_message(subject)
         )
-        label = "Earlier fix" if is_fix else "Commit"
+        label = "Similar fix" if is_fix else "Similar commit"
         of_bug = f" of bug {change.bug}" if change.bug else ""
         date = lookups.committed(change.commit, change.at).date()
         sentence = f"{label} {change.commit[:10]}{of_bug} ({date})"
