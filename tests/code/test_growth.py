@@ -22,6 +22,12 @@ from tosloc.reports.labelled import attributes_of
 from tosloc.retrieval.history.history_index import report_terms, strip_trailers
 from tosloc.retrieval.query import Query
 
+DEEPEST = {"elixir": ["a "], "haskell": ["\\\n", "f() {\n"]}
+"""Language -> pieces whose repetition makes a tree as deep as the text is long.
+
+The grammar, or the query for all captures, takes quadratic time for it; the limit of processor time
+of the process that parses ends that, and the lexer reads the text.
+"""
 SMALL, FACTOR = 1_000, 16
 MAX_RATIO = 40.0  # linear is 16; the square would be 256
 FAST_ENOUGH = 0.05
@@ -135,7 +141,11 @@ def lexed(text):
                 (message_reader, MESSAGES, BEGINNINGS),
                 (report_reader, REPORTS, BEGINNINGS),
                 *(
-                    (partial(source_reader, get_language(name).suffixes[0]), UNITS, ("",))
+                    (
+                        partial(source_reader, get_language(name).suffixes[0]),
+                        [unit for unit in UNITS if unit not in DEEPEST.get(name, ())],
+                        ("",),
+                    )
                     for name in sorted(set(LANGUAGE_BY_SUFFIX.values()))
                 ),
             )

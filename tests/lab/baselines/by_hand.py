@@ -5,7 +5,7 @@ Times are days; the root commit is made on day 0. ``make_context`` builds what t
 
 >>> bugs = [Bug("1", "apple", opened=1, fixed_at=2, paths=["src/A.java"])]
 >>> context = make_context({"src/A.java": "class A { int apple; }"}, bugs)
->>> find_case(context, "1").version, find_case(context, "1").fixed
+>>> find_case(context, "1").before_commit, find_case(context, "1").fixed
 ('root', ('src/A.java',))
 """
 
