@@ -88,7 +88,7 @@ def _json_string(written: str) -> str:
 
 
 def _json_value(written: str) -> Any:
-    """Return what a text of JSON means; None if it is none, or too deeply nested."""
+    """Return the value of a JSON text; None if it is malformed or nested too deeply."""
     try:
         return json.loads(written)
     except (ValueError, RecursionError):

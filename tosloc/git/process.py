@@ -290,7 +290,7 @@ def gitpython() -> ModuleType:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the environment with our settings of git instead of the user's."""
+    """Return the environment for git: without the user's settings of git, with ours."""
     environment = {}
     for name, value in os.environ.items():
         if not name.startswith("GIT_") or name == "GIT_EXEC_PATH":

@@ -35,7 +35,7 @@ _SAFE_CHARACTERS: Final = "!\"#$&'()*+,/:;<=>?@[\\]^`{|}"
 
 @dataclass(frozen=True)
 class _Format:
-    """The lines of one kind of file: their columns, and which of them are read."""
+    """Columns of the lines of a run or of judgements, and the column whose number is read."""
 
     description: str
     columns: int

@@ -343,7 +343,7 @@ def _frame_sign(
 
 
 def _functions_at(facts: FunctionFacts, place: _NamedPlace) -> LongArray:
-    """Return the numbers of a file's functions at a place; classes are left out."""
+    """Return the numbers of the functions, not classes, that a place names or lies in."""
     if place.names_function:
         matches = np.array([_has_name(names, place.method) for names in facts.last_names], bool)
     elif place.method == "<module>":

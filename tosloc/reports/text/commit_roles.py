@@ -323,7 +323,7 @@ def _words_after(after: str) -> list[str]:
 
 
 def _range_end(before: Sequence[str]) -> Role | None:
-    """Return the role of an end of a range, "between X and Y"; None for any other name."""
+    """Return the role of X or Y in "between X and Y": good or bad; None for another name."""
     if before[-1:] == ["between"]:
         return Role.GOOD
     # A project may be written before the first commit: "between x/y@X and x/y@Y".
