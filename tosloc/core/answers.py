@@ -53,7 +53,7 @@ class CodeLine:
     """A line of a file that shows why the file is listed."""
 
     line: int
-    """Its number, from 1."""
+    """Number of the line in the file, from 1."""
     text: str
     """The line as it is in the file."""
     matches: tuple[tuple[int, int], ...] = ()
@@ -77,7 +77,7 @@ class Hit:
     reasons: tuple[Reason, ...] = ()
     """Why the file is listed, the strongest reason first."""
     code: tuple[CodeLine, ...] = ()
-    """Lines that say most about the report; only the first files have them."""
+    """The file's lines that match the report best; only the first files of an answer have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class EarlierChange:
     issue: str | None
     """Report that the change fixed or names, if one is known."""
     subject: str
-    """First line of the commit's message; empty if that cannot be read."""
+    """First line of the commit's message; empty if the message cannot be read."""
     files: tuple[str, ...]
     """Source files that the commit changed."""
     url: str | None = None
@@ -100,37 +100,40 @@ class EarlierChange:
 
 @dataclass(frozen=True, slots=True)
 class SuspectChange:
-    """A past commit that may have introduced the fault."""
+    """A past commit that may have introduced the bug."""
 
     BLAMED: ClassVar[str] = "the report blames it"
-    """The reason that a blamed commit has."""
+    """The reason that is given for a commit that the report itself blames."""
 
     commit: str
     """Full id."""
     committed: datetime
     """Committer time, in the committer's time zone."""
     subject: str
-    """First line of the commit's message; empty if that cannot be read."""
+    """First line of the commit's message; empty if the message cannot be read."""
     path: str
-    """File of the answer that the commit changed, where it stands in the searched version."""
+    """Path, in the searched version, of the file of the answer that the commit changed."""
     function: str = ""
-    """Qualified name of the function that it changed; empty if it changed none that is listed."""
+    """Qualified name of the function that the commit changed; empty if it is not listed."""
     reasons: tuple[str, ...] = ()
-    """Why it is suspect, in words; the strongest reason first."""
+    """Why the commit is suspect, in words; the strongest reason first."""
     diff: tuple[str, ...] = ()
-    """Up to six lines of the hunk that says most, each with its sign "+", "-" or " "."""
+    """Up to six lines of the most relevant hunk, each with its sign "+", "-" or " "."""
     url: str | None = None
     """Address of the commit on the web."""
     author: str = ""
     """Name of the author; empty if it cannot be read."""
     release: str = ""
-    """Tag of the first release that contains it; empty if none is known."""
+    """Tag of the first release that contains the commit; empty if none is known."""
     pull_request: str = ""
-    """Pull request by which it came, as the message names it: #123, !45; empty if it names none."""
+    """Pull request of the commit as its message writes it: #123, !45; empty if unknown."""
     lines: tuple[tuple[int, int], ...] = ()
-    """First and last lines of the parts of the file that it last wrote, from 1."""
+    """First and last lines, from 1, of the parts of the file that this commit wrote last."""
     diff_start: int = 0
-    """Number that the first line of ``diff`` has, or would have, after the change; 0 without."""
+    """Line number after the change of the first line of ``diff``; 0 without a ``diff``.
+
+    If the change deleted that line, it is the number that the line would have.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,10 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """What the project's history adds to an answer. All but ``earlier`` is about its first file."""
+    """What the project's history adds to an answer.
+
+    Everything except ``earlier`` is about the first file of the answer.
+    """
 
     earlier: tuple[EarlierChange, ...] = ()
     """Past changes, the most similar first."""

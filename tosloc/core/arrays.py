@@ -30,11 +30,11 @@ Arrays: TypeAlias = dict[str, Array]
 Record = TypeVar("Record")
 
 _UNPACKED_FREELY: Final = 1 << 28
-"""Number of bytes that the arrays of any .npz may have."""
+"""Bytes of unpacked arrays that are always accepted, however small the .npz is."""
 _UNPACKED_TIMES: Final = 100
-"""Largest ratio of the arrays' bytes to those of the .npz, beyond _UNPACKED_FREELY."""
+"""Largest accepted ratio of unpacked bytes to bytes of the .npz, above _UNPACKED_FREELY."""
 _UNPACKED_AT_MOST: Final = 1 << 32
-"""Largest number of bytes that the arrays of an .npz may have."""
+"""Largest accepted number of bytes of the unpacked arrays of an .npz."""
 _NUMBER_KINDS: Final = "biuf"
 """Kinds of dtypes that arrays may have: booleans, signed and unsigned integers, floats."""
 _DTYPES: Final = {
@@ -72,8 +72,8 @@ def unpack_words(packed: Array) -> list[str]:
 def to_arrays(values: Mapping[str, Any]) -> Arrays:
     """Return arrays by name for values that are arrays, strings or dataclasses of them.
 
-    Strings are packed; of a mapping from strings to their numbers the strings are. The fields of a
-    dataclass become one array each, called NAME.FIELD.
+    Strings are packed, and so are the keys of a mapping from strings to their numbers. The fields
+    of a dataclass become one array each, called NAME.FIELD.
 
     >>> sorted(to_arrays({"words": ["a", "b"], "numbers": np.arange(3)}))
     ['numbers', 'words']
@@ -94,7 +94,8 @@ def to_arrays(values: Mapping[str, Any]) -> Arrays:
 def from_arrays(record_type: type[Record], arrays: Mapping[str, Array], name: str) -> Record:
     """Return the dataclass that ``to_arrays`` turned into the arrays called NAME.FIELD.
 
-    Raises KeyError if an array is missing, and ValueError if one should be strings and is not.
+    Raises KeyError if an array is missing, and ValueError if an array that should contain packed
+    strings does not.
     """
     values: dict[str, Any] = {}
     for field, hint in get_type_hints(record_type).items():
@@ -122,7 +123,8 @@ def validate_array(
     """Return the array called ``name`` if it has the dtype and shape that is expected.
 
     None in ``shape`` stands for any length. With ``below``, all numbers must be at least ``least``
-    and less than ``below``. Raises KeyError if the array is missing, else ValueError.
+    and less than ``below``. Raises KeyError if the array is missing, and ValueError if it does not
+    have the dtype, shape or bounds.
     """
     array: Any = arrays[name]
     if array.dtype != dtype or not _has_shape(array, shape):
@@ -144,7 +146,8 @@ def validate_starts(arrays: Mapping[str, Array], name: str, groups: int, end: in
     """Return the array called ``name`` if it divides ``end`` elements into consecutive groups.
 
     The array is (groups + 1,) int64; group g contains the elements from ``starts[g]`` up to
-    ``starts[g + 1]``. Raises KeyError or ValueError.
+    ``starts[g + 1]``. Raises KeyError if the array is missing, and ValueError if it does not divide
+    the elements.
     """
     starts = validate_array(arrays, name, np.int64, groups + 1)
     if starts[0] != 0 or starts[-1] != end or (starts[1:] < starts[:-1]).any():
@@ -188,7 +191,10 @@ def load_arrays(path: Path) -> Arrays:
 
 
 def _load_numbers(file: IO[bytes]) -> Arrays:
-    """Return the arrays of an open .npz. Raises ValueError unless all are numbers, and not huge."""
+    """Return the arrays of an open .npz.
+
+    Raises ValueError if an array does not contain numbers, or if the arrays are too large.
+    """
     size = os.fstat(file.fileno()).st_size
     with zipfile.ZipFile(file) as archive:
         unpacked = sum(entry.file_size for entry in archive.infolist())
@@ -206,9 +212,8 @@ def _load_numbers(file: IO[bytes]) -> Arrays:
 def open_arrays(path: Path, remedy: str = "train again") -> Iterator[Arrays]:
     """Open the arrays of an .npz for a with-block that builds an object from them.
 
-    Raises CheckpointError as ``load_arrays`` does. If the block fails because an array is missing
-    or does not fit the others, that error becomes a CheckpointError, too, whose message ends with
-    the ``remedy``.
+    Raises CheckpointError as ``load_arrays`` does. Also raises CheckpointError if the block fails
+    because an array is missing or does not fit the others; its message ends with the ``remedy``.
     """
     arrays = load_arrays(path)
     try:

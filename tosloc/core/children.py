@@ -17,7 +17,7 @@ from typing import IO, Final
 _GUARD: Final = ("/bin/sh", "-c", "read -r _; kill -s KILL 0")
 _lock: Final = Lock()
 _guards: Final[dict[int, subprocess.Popen[bytes]]] = {}
-"""The guard of this process, by the id of this process: a forked process starts its own."""
+"""The guard of this process, by the id of this process, because a forked process starts its own."""
 
 
 def start_child(

@@ -31,7 +31,7 @@ ANSWER_SECONDS: Final = 10
 """Seconds that a scheduler, and its first worker, may take to answer."""
 _ADDRESS: Final = re.compile(r"((tcp|tls)://)?([\w.-]{1,253}|\[[0-9a-fA-F:]{2,39}\]):[0-9]{1,5}")
 _RESULT_PACKAGES: Final = re.compile("numpy|scipy|lightgbm|pystemmer|lizard|tree-sitter.*")
-"""Names of the packages that results depend on."""
+"""Pattern of the names of packages whose version can change results."""
 
 
 @contextmanager
@@ -105,7 +105,10 @@ def _silence_loggers(*names: str) -> Iterator[None]:
 def _check_workers(
     client: Client, address: str, commits: dict[str, str], resolve: Callable[[Path, str], str]
 ) -> None:
-    """Raise ToslocError unless there are workers, and each is like this machine."""
+    """Raise ToslocError unless the cluster has workers that all match this machine.
+
+    ``on_cluster`` says what must be the same.
+    """
     start = f"start some with: dask worker {address} --nworkers auto --nthreads 1"
     try:
         client.wait_for_workers(1, timeout=ANSWER_SECONDS)
@@ -134,10 +137,10 @@ def _check_workers(
 
 
 def _read_versions(commits: dict[str, str], resolve: Callable[[Path, str], str]) -> set[str]:
-    """Return the versions of everything that results depend on; called in workers, too.
+    """Return the versions of Python, TosLoc and the packages that results depend on.
 
-    ``commits`` has a commit for the path of each repository. Raises RepositoryError for one that
-    cannot be read.
+    ``commits`` maps the path of each repository to a commit that must exist there. Raises
+    RepositoryError if a commit cannot be read. The workers call this function as well.
     """
     for path, commit in commits.items():
         resolve(Path(path), commit)
@@ -183,7 +186,10 @@ def _perform_on_workers(
 
 
 def _perform_call(folder: str, call: bytes) -> Any:
-    """Return the result of a call; runs in a worker."""
+    """Return the result of a pickled call.
+
+    A worker runs this function, in ``folder`` if that exists on its machine.
+    """
     # Relative paths mean the same as in the command, if its folder exists on this machine.
     with suppress(OSError):
         os.chdir(folder)

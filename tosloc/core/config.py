@@ -34,7 +34,7 @@ _MAX_BYTES: Final = 1_000_000  # of a TOML file
 
 
 class Section(BaseModel):
-    """Base of every section: immutable, without unknown keys and conversions of types."""
+    """Base of every section: immutable. Unknown keys, and values of another type, are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 

@@ -99,7 +99,7 @@ class MissingExtra(ToslocError):
 class Interrupted(BaseException):
     """Signal that the user has pressed Ctrl-C, sent SIGTERM, or abandoned a call.
 
-    It is no KeyboardInterrupt, which libraries on the way up would catch and report themselves.
+    It does not derive from KeyboardInterrupt, because libraries would catch and report that error.
     """
 
 

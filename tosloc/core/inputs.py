@@ -1,4 +1,4 @@
-"""Read the bytes of reports within bounds; their text, times and zones."""
+"""Read reports up to a largest size; read their text, times and time zones."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from tosloc.core.io import read_regular_file
 Json: TypeAlias = dict[str, object]
 
 LARGEST_FILE: Final = 100_000_000
-"""Bytes of a file of reports; the largest published one has a thirtieth of it."""
+"""Largest accepted file of reports, in bytes: 30 times the largest published one."""
 MOST_TAGS: Final = 2_000_000
-"""Most tags of XML, or of a spreadsheet's XML: five times those of the largest published file."""
+"""Largest accepted number of XML tags in a file: five times those of the largest published file.
+
+A spreadsheet is a file of XML, too.
+"""
 _EPOCH: Final = re.compile(r"-?[0-9]{9,13}(?:\.[0-9]{1,20})?")
 
 
@@ -43,9 +46,10 @@ def read_bytes(source: Path | BinaryIO, name: str) -> bytes:
 
 
 def read_text(source: Path | Literal["-"] | TextIO) -> tuple[str, str]:
-    """Return the text of a file, of standard input (``"-"``) or of an open stream.
+    """Return a text and its name for errors.
 
-    With it comes its name for errors. Raises ReportError.
+    The text is that of a file, of standard input (``"-"``) or of an open stream. Raises ReportError
+    if it cannot be read.
     """
     if isinstance(source, Path):
         name = str(source)
@@ -82,7 +86,7 @@ def clean(text: str) -> str:
 
 
 def zone_of(name: str) -> tzinfo:
-    """Return the time zone of an IANA name such as ``America/New_York``. Raises ConfigError."""
+    """Return the time zone of an IANA name such as ``America/New_York``, or raise ConfigError."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:

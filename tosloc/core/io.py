@@ -1,4 +1,4 @@
-"""Files that are read within bounds or written atomically, keys of cached results, safe text."""
+"""Read files up to a largest size, write files atomically, make cache keys and escape text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from typing import IO, Any, Final
 _TAB_COLUMNS: Final = 4
 """Columns from one tab stop to the next."""
 MAX_FILE_BYTES: Final = 1 << 30
-"""Number of bytes that ``read_regular_file`` reads at most, unless it is told otherwise."""
+"""Largest number of bytes that ``read_regular_file`` reads by default."""
 _LONE_SURROGATES: Final = re.compile("[\\ud800-\\udc7f\\udd00-\\udfff]")
 """Surrogate code points without those that stand for undecodable bytes (PEP 383)."""
 _OPEN_STREAM_PATH: Final = re.compile(
@@ -34,7 +34,7 @@ _PIPE_PREFIXES: Final = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 _KIND_NAMES: Final = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe"}
 _UNFINISHED_PREFIX: Final = ".tosloc-unfinished."
 _UNFINISHED_SECONDS: Final = 3600
-"""Age from which on an unfinished file is abandoned: no file takes so long to write."""
+"""Age in seconds from which an unfinished file counts as abandoned: no write takes so long."""
 
 
 def open_regular_file(path: Path) -> BufferedReader:
@@ -58,7 +58,7 @@ def open_regular_file(path: Path) -> BufferedReader:
 def read_regular_file(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     """Return the content of a file that ``open_regular_file`` opens.
 
-    Raises OSError as it does, and for a file of more than ``max_bytes`` bytes.
+    Raises OSError if that function does, or if the file has more than ``max_bytes`` bytes.
     """
     with open_regular_file(path) as file:
         content = file.read(max_bytes + 1)
@@ -119,7 +119,7 @@ def _temporary_path(folder: Path) -> Path:
 
 @contextmanager
 def _report_errors_about(path: Path, temporary: Path) -> Iterator[None]:
-    """Make errors about the temporary path name ``path``, which the user knows."""
+    """Make errors name ``path``, which the user knows, instead of the temporary path."""
     try:
         yield
     except OSError as error:
@@ -164,7 +164,7 @@ def remove(path: Path) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what killed processes left behind in a folder while in ``atomic_write``."""
+    """Remove the unfinished files in a folder that killed processes left in ``atomic_write``."""
     for path in folder.glob(f"{_UNFINISHED_PREFIX}*"):
         with suppress(OSError):
             if time.time() - path.lstat().st_mtime > _UNFINISHED_SECONDS:
@@ -222,7 +222,7 @@ def escape_unprintable(text: str) -> str:
 
 
 def escape_code_line(line: str) -> str:
-    r"""Return a line of code that is safe on a terminal and in a page, with blanks for its tabs.
+    r"""Return a line of code that is safe on a terminal and in a page, with its tabs as blanks.
 
     >>> escape_code_line("\treturn\x1b")
     '    return\\x1b'

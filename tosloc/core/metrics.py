@@ -4,8 +4,9 @@
 all fixed files. A report without fixed files has the value 0 everywhere.
 
 Learners and evaluation use the same functions, but add up in different orders: evaluation rounds
-once (``math.fsum``), learners in numpy's order or one by one, as they did when their checkpoints
-were made. The results differ in the last digit at most, but that can decide between two models.
+once (``math.fsum``), learners in numpy's order or one by one, because the existing checkpoints were
+made so. The two results differ in the last digit at most, but this difference can decide between
+two models.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ def average_precision(
     """Return the sum of the precision at each fixed file's rank, divided by a denominator.
 
     ``over`` names the denominator. With ``k``, only ranks up to ``k`` count. The textbook divides
-    by all fixed files, so that one that is not ranked adds 0 (Manning et al. 2008, section 8.4;
-    Buckley and Voorhees 2000). The other two denominators are AP1@K (found) and AP2@K (reachable)
-    of the field's papers; the former is undefined where nothing is found, and 0 here.
+    by all fixed files, so that a fixed file without a rank adds 0 (Manning et al. 2008, section
+    8.4; Buckley and Voorhees 2000). The other two denominators are AP1@K (found) and AP2@K
+    (reachable) of the field's papers; AP1@K is undefined if no fixed file is found, and 0 here.
 
     >>> round(average_precision([1, 2, 5, 12, 15], relevant=5), 3)
     0.653
@@ -83,7 +84,7 @@ def rr_and_ap(
 ) -> tuple[float, float]:
     """Return reciprocal rank and textbook average precision, added up as learners do.
 
-    ``relevant`` is the number of ranks if it is None.
+    ``relevant`` is the number of all fixed files; None means the number of ranks.
 
     >>> rr_and_ap([2, 4])
     (0.5, 0.5)

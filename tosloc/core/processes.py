@@ -29,7 +29,8 @@ Call: TypeAlias = Callable[[], Any]
 Executor: TypeAlias = Callable[[Iterable[Call], bool], Generator[Any, None, None]]
 """Function that lets other machines perform calls.
 
-Its arguments are the calls and whether their results are wanted in order. It yields the results.
+Its arguments are the calls and whether their results are wanted in order. The function yields the
+results.
 """
 EXECUTOR: Final[ContextVar[Executor | None]] = ContextVar("executor", default=None)
 """Executor of ``run_in_parallel``; None if processes of this machine perform the calls."""
@@ -37,9 +38,9 @@ current_executor: Final = EXECUTOR.get
 _POLL_SECONDS: Final = 0.1
 """Seconds between two checks whether a call was abandoned."""
 _WAITING_PER_WORKER: Final = 2
-"""Number of calls per worker that are submitted at once."""
+"""Number of calls per worker that are submitted at once; the others wait."""
 _CPU_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
-"""File with the microseconds of processor time that a container may use in a period."""
+"""File that says how many microseconds of processor time a container may use in each period."""
 _THREAD_LIMITS: Final = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -219,7 +220,7 @@ class _Pool:
             yield _take(waiting, ordered=ordered).result()
 
     def close(self) -> None:
-        """Kill the processes of unfinished calls, and all others."""
+        """Kill all worker processes, also those with unfinished calls."""
         self._closing.set()
         self._threads.shutdown(cancel_futures=True)
         for worker in self._workers:

@@ -8,9 +8,10 @@ from typing import Final, TypeAlias, TypeVar
 T = TypeVar("T")
 
 Progress: TypeAlias = Callable[[str, int, int], None]
-"""Callback of long work: ``progress(what, done, total)``; total 0 means that it is not known.
+"""Callback of long work: ``progress(what, done, total)``; 0 means an unknown total.
 
-With the total ``ANNOUNCEMENT``, ``what`` is a sentence about finished work (see ``announce``)."""
+With the total ``ANNOUNCEMENT``, ``what`` is a sentence about finished work (see ``announce``).
+"""
 ANNOUNCEMENT: Final = -1
 """Total of a call that announces a sentence."""
 

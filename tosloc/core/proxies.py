@@ -1,4 +1,4 @@
-"""The proxy of the user's environment that requests to a web address go through."""
+"""Find the proxy in the user's environment for requests to a web address."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _is_in_network(host: str, networks: str) -> bool:
 
 
 def _parse_address(host: str) -> IPv4Address | IPv6Address | None:
-    """Return the IP address that a host is; None if it is a name."""
+    """Return the IP address that a host is written as; None if the host is a name."""
     try:
         address = ip_address(host)
     except ValueError:

@@ -62,9 +62,10 @@ class Ranking:
 
 
 def splice_head_above_rest(scores: FloatArray, order: LongArray, head: FloatArray) -> FloatArray:
-    """Return scores (F,) in which the files ``order`` have the scores ``head``.
+    """Return scores (F,) in which the files at rows ``order`` have the scores ``head``.
 
-    If a head's score is not above all other files' scores, the head is raised above them.
+    If the lowest of ``head`` is not above the scores of all other files, a constant is added to
+    ``head`` that puts it there.
     """
     rest = np.delete(scores, order)
     floor = float(rest.max()) if len(rest) else 0.0

@@ -29,7 +29,7 @@ class BugReport:
     description: str
     """The text below the title; may be empty."""
     opened: datetime | None
-    """Time of opening; None if the report has none, then the caller decides on one."""
+    """Time of opening; None if it is not known, and the caller chooses a time."""
     notes: tuple[str, ...] = ()
     """Sentences for the user about how the report was read; no ranker sees them."""
 
@@ -64,9 +64,9 @@ class Case:
     It is the first parent of the fix, unless the data names another commit.
     """
     fixed_at: int
-    """Committer time of the fix, or of ``before_commit`` if the fix is not known.
+    """Committer time of the fix, in seconds since 1970.
 
-    It is in seconds since 1970.
+    If the fix is not known, it is the time of ``before_commit``.
     """
     listed: tuple[str, ...]
     """Source files that the data lists as fixed, sorted."""
@@ -83,5 +83,5 @@ class ReportAttributes:
     named: int
     """Number of fixed files whose class the text mentions.
 
-    A report with any is "already localized" (Kochhar et al. 2014).
+    If it is not 0, the report is "already localized" (Kochhar et al. 2014).
     """

@@ -51,11 +51,11 @@ class Snapshot:
     """(F,) number of each file's blob in ``blob_names``."""
 
     def path(self, file: int) -> str:
-        """Return the path of one file, without making those of all as ``paths`` does."""
+        """Return the path of one file, without building all of ``paths``."""
         return self.path_names.names[int(self.path_ids[file])]
 
     def blob(self, file: int) -> str:
-        """Return the blob id of one file, without making those of all as ``blobs`` does."""
+        """Return the blob id of one file, without building all of ``blobs``."""
         return self.blob_names.names[int(self.blob_ids[file])]
 
     @cached_property
@@ -77,8 +77,8 @@ class Snapshot:
     ) -> Self:
         """Return the version of a commit that contains ``files``: path -> blob id (hex).
 
-        The paths in ``numbered`` have their positions there as numbers; other paths are numbered
-        after them.
+        The number of a path in ``numbered`` is its position there; other paths get the next
+        numbers.
         """
         ids = {path: number for number, path in enumerate(numbered)}
         path_names = StringTable(list(numbered), ids)
