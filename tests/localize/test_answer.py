@@ -24,10 +24,7 @@ from tosloc.localize.answer import (
     Answer,
     SearchScope,
     Weights,
-    background_lines,
     schema,
-    suspect_heading,
-    suspect_sentence,
 )
 
 WHEN = datetime(2014, 1, 15, 8, 30, 17, 999, tzinfo=timezone(timedelta(hours=1)))
@@ -172,7 +169,7 @@ def test_early_times_have_years_of_four_digits():
 
 
 def test_the_background_in_words():
-    assert [line.text for line in background_lines(FULL)] == [
+    assert [line.text for line in FULL.background_lines] == [
         "Related tests: test_b.py",
         "src/caf\udce9.py: last changed by Ada (2014-01-15) and Grace (2013-02-01), owned by @all",
         "Similar past change: bbbbbbbbbb of #7 (2013-02-01) Mend it,"
@@ -181,11 +178,11 @@ def test_the_background_in_words():
 
 
 def test_heading_of_a_suspect_change():
-    assert suspect_heading(SUSPECT) == "dddddddddd (2014-01-15, Ada) Rewrite run"
+    assert SUSPECT.heading == "dddddddddd (2014-01-15, Ada) Rewrite run"
 
 
 def test_sentence_of_a_suspect_change():
-    assert suspect_sentence(SUSPECT) == (
+    assert SUSPECT.sentence == (
         "src/app.py: changed `App.run`, newest change of app.py; its line 3 is still there;"
         " first in v1.2, merge request !7"
     )
@@ -193,27 +190,27 @@ def test_sentence_of_a_suspect_change():
 
 def test_heading_of_an_unreadable_suspect_change():
     unreadable = replace(SUSPECT, subject="", author="")
-    assert suspect_heading(unreadable) == "dddddddddd (2014-01-15)"
+    assert unreadable.heading == "dddddddddd (2014-01-15)"
 
 
 def test_sentence_of_a_suspect_change_without_details():
     bare = replace(SUSPECT, reasons=(), lines=(), release="", pull_request="")
-    assert suspect_sentence(bare) == "src/app.py"
+    assert bare.sentence == "src/app.py"
 
 
 def test_no_background_has_no_lines():
-    assert background_lines(BARE) == []
+    assert BARE.background_lines == []
 
 
 def test_the_title_of_an_earlier_change_is_one_clause():
     change = replace(EARLIER, subject="Mend  the cart.", files=("a.py",))
-    [line] = background_lines(replace(FULL, background=Background((change,))))
+    [line] = replace(FULL, background=Background((change,))).background_lines
     assert line.text.endswith("(2013-02-01) Mend the cart, in a.py")
 
 
 def test_an_earlier_change_without_a_title_in_words():
     untitled = Background((replace(EARLIER, subject=""),))
-    [line] = background_lines(replace(FULL, background=untitled))
+    [line] = replace(FULL, background=untitled).background_lines
     assert line.text.endswith("of #7 (2013-02-01), in a.py, b.py, c.py and 1 more")
 
 

@@ -22,12 +22,8 @@ from tosloc.core.errors import ToslocError, pluralize
 from tosloc.core.io import escape_code_line, escape_unprintable, truncate_text
 from tosloc.localize.answer import (
     Answer,
-    background_lines,
-    fixed_line,
     is_before_first_commit,
     percent,
-    suspect_heading,
-    suspect_sentence,
 )
 from tosloc.terminal.printing import make_console
 
@@ -120,7 +116,7 @@ class _AnswerPrinter:
         A blamed commit among leading suspects is left out, because it is printed with these.
         """
         lines = []
-        fixed = fixed_line(self.answer)
+        fixed = self.answer.fixed_line
         if fixed is not None:
             lines.append(Text(_printable(fixed.text), "yellow"))
         printed_below = tuple(f"{_BLAMES} {commit[:10]}" for commit in self._leading_commits)
@@ -154,7 +150,7 @@ class _AnswerPrinter:
                 has_title = True
                 self._line(Text("Other suspect changes:" if number else "Suspect changes:"))
             self._suspect(change, indent, is_blamed)
-            sentence = Text(_printable(suspect_sentence(_without_blame(change))))
+            sentence = Text(_printable(_without_blame(change).sentence))
             if number == 0 or self.verbose:
                 self._wrapped(sentence, indent + _SUSPECT_INDENT)
                 self._diff(change, indent + _SUSPECT_INDENT)
@@ -163,7 +159,7 @@ class _AnswerPrinter:
 
     def _suspect(self, change: SuspectChange, indent: int, is_blamed: bool) -> None:
         """Print the commit of a suspect change."""
-        commit, _, rest = _printable(suspect_heading(change)).partition(" ")
+        commit, _, rest = _printable(change.heading).partition(" ")
         link = "" if change.url is None else f" link {change.url}"
         heading = Text(f"{_BLAMES} " if is_blamed else "")
         heading.append(commit, f"bold yellow{link}").append(f" {rest}")
@@ -258,7 +254,7 @@ class _AnswerPrinter:
         if self.answer.others:
             others = [f"{hit.path} ({hit.reasons[0].text})" for hit in self.answer.others]
             yield f"Other files: {', '.join(others)}"
-        for line in background_lines(self.answer):
+        for line in self.answer.background_lines:
             yield line.text
 
     def _short_background(self, detailed: Sequence[Hit]) -> Iterator[str]:
@@ -275,7 +271,7 @@ class _AnswerPrinter:
             yield f"Ask: {', '.join(people)}"
         cited = {reason.commit for hit in detailed for reason in hit.reasons}
         cited.update(change.commit for change in self.answer.suspects)
-        for line in background_lines(self.answer):
+        for line in self.answer.background_lines:
             if line.kind == "earlier" and line.commit not in cited:
                 yield line.text
                 return

@@ -135,6 +135,45 @@ class SuspectChange:
     If the change deleted that line, it is the number that the line would have.
     """
 
+    @property
+    def heading(self) -> str:
+        """The change in one line: commit, date, author and subject."""
+        details = f"{self.committed:%Y-%m-%d}"
+        if self.author:
+            details += f", {self.author}"
+        text = f"{self.commit[:10]} ({details})"
+        return f"{text} {self.subject.rstrip('.')}" if self.subject else text
+
+    @property
+    def sentence(self) -> str:
+        """Why the change is suspect, what is left of it, and the release that it came with.
+
+        >>> from datetime import UTC
+        >>> when = datetime(2024, 5, 6, tzinfo=UTC)
+        >>> change = SuspectChange("c0ffee", when, "Add a rebate", "shop/cart.py", release="v1.2")
+        >>> change.sentence
+        'shop/cart.py; first in v1.2'
+        >>> from dataclasses import replace
+        >>> replace(change, reasons=("changed `total`",), lines=((3, 3), (8, 9))).sentence
+        'shop/cart.py: changed `total`; its lines 3, 8-9 are still there; first in v1.2'
+        """
+        parts = [": ".join(filter(None, (self.path, ", ".join(self.reasons))))]
+        if self.lines:
+            numbers = [
+                f"{first}-{last}" if last > first else f"{first}" for first, last in self.lines
+            ]
+            is_single = numbers == [str(self.lines[0][0])]
+            what = f"line {numbers[0]} is" if is_single else f"lines {', '.join(numbers)} are"
+            parts.append(f"its {what} still there")
+        origin = []
+        if self.release:
+            origin.append(f"first in {self.release}")
+        if self.pull_request:
+            kind = "merge request" if self.pull_request.startswith("!") else "pull request"
+            origin.append(f"{kind} {self.pull_request}")
+        parts.append(", ".join(origin))
+        return "; ".join(filter(None, parts))
+
 
 @dataclass(frozen=True, slots=True)
 class Person:

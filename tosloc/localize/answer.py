@@ -54,40 +54,6 @@ def is_before_first_commit(commit: str) -> bool:
     return not commit.strip("0")
 
 
-def fixed_line(answer: Answer) -> Reason | None:
-    """Return in words by which commit the report is probably fixed already; None for none."""
-    fix = answer.fixed_by
-    if fix is None:
-        return None
-    text = f"Probably fixed already by {fix.commit[:10]} ({fix.committed.date()})"
-    if fix.subject:
-        text += f": {fix.subject}"
-    return Reason("fix", text, fix.commit, fix.issue, url=fix.url)
-
-
-def background_lines(answer: Answer) -> list[Reason]:
-    """Return an answer's background in words.
-
-    First come the tests of its first file, then the people who know it, then earlier changes.
-    """
-    background = answer.background
-    if background is None:
-        return []
-    reasons = []
-    if background.tests:
-        reasons.append(Reason("tests", f"Related tests: {', '.join(background.tests)}"))
-    who = []
-    if background.people:
-        people = [f"{person.name} ({person.committed.date()})" for person in background.people]
-        who.append(f"last changed by {' and '.join(people)}")
-    if background.owners:
-        who.append(f"owned by {' '.join(background.owners)}")
-    if who:
-        reasons.append(Reason("people", f"{answer.hits[0].path}: {', '.join(who)}"))
-    reasons += [_earlier_change(change) for change in background.earlier]
-    return reasons
-
-
 def _earlier_change(change: EarlierChange) -> Reason:
     """Return an earlier change like the report in words."""
     text = f"Similar past change: {change.commit[:10]}"
@@ -103,44 +69,6 @@ def _earlier_change(change: EarlierChange) -> Reason:
             files += f" and {len(change.files) - MAX_CHANGED_FILES} more"
         text += f", in {files}"
     return Reason("earlier", text, change.commit, change.issue, url=change.url)
-
-
-def suspect_heading(change: SuspectChange) -> str:
-    """Return a suspect change in one line: commit, date, author and subject."""
-    details = f"{change.committed:%Y-%m-%d}"
-    if change.author:
-        details += f", {change.author}"
-    text = f"{change.commit[:10]} ({details})"
-    return f"{text} {change.subject.rstrip('.')}" if change.subject else text
-
-
-def suspect_sentence(change: SuspectChange) -> str:
-    """Return why a change is suspect, what is left of it, and the release that it came with.
-
-    >>> when = datetime(2024, 5, 6, tzinfo=UTC)
-    >>> change = SuspectChange("c0ffee", when, "Add a rebate", "shop/cart.py", release="v1.2")
-    >>> suspect_sentence(change)
-    'shop/cart.py; first in v1.2'
-    >>> from dataclasses import replace
-    >>> suspect_sentence(replace(change, reasons=("changed `total`",), lines=((3, 3), (8, 9))))
-    'shop/cart.py: changed `total`; its lines 3, 8-9 are still there; first in v1.2'
-    """
-    parts = [": ".join(filter(None, (change.path, ", ".join(change.reasons))))]
-    if change.lines:
-        numbers = [
-            f"{first}-{last}" if last > first else f"{first}" for first, last in change.lines
-        ]
-        is_single = numbers == [str(change.lines[0][0])]
-        what = f"line {numbers[0]} is" if is_single else f"lines {', '.join(numbers)} are"
-        parts.append(f"its {what} still there")
-    origin = []
-    if change.release:
-        origin.append(f"first in {change.release}")
-    if change.pull_request:
-        kind = "merge request" if change.pull_request.startswith("!") else "pull request"
-        origin.append(f"{kind} {change.pull_request}")
-    parts.append(", ".join(origin))
-    return "; ".join(filter(None, parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +179,40 @@ class Answer:
             return ()
         least = MIN_SHARE_OF_FIRST * self.hits[0].confidence
         return tuple(hit for hit in self.hits[:MAX_LIKELY_FILES] if hit.confidence >= least)
+
+    @property
+    def fixed_line(self) -> Reason | None:
+        """By which commit the report is probably fixed already, in words; None for none."""
+        fix = self.fixed_by
+        if fix is None:
+            return None
+        text = f"Probably fixed already by {fix.commit[:10]} ({fix.committed.date()})"
+        if fix.subject:
+            text += f": {fix.subject}"
+        return Reason("fix", text, fix.commit, fix.issue, url=fix.url)
+
+    @property
+    def background_lines(self) -> list[Reason]:
+        """The background in words.
+
+        First come the tests of the first file, then the people who know it, then earlier changes.
+        """
+        background = self.background
+        if background is None:
+            return []
+        reasons = []
+        if background.tests:
+            reasons.append(Reason("tests", f"Related tests: {', '.join(background.tests)}"))
+        who = []
+        if background.people:
+            people = [f"{person.name} ({person.committed.date()})" for person in background.people]
+            who.append(f"last changed by {' and '.join(people)}")
+        if background.owners:
+            who.append(f"owned by {' '.join(background.owners)}")
+        if who:
+            reasons.append(Reason("people", f"{self.hits[0].path}: {', '.join(who)}"))
+        reasons += [_earlier_change(change) for change in background.earlier]
+        return reasons
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON values in the format of ``schema()``."""

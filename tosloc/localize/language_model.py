@@ -10,7 +10,6 @@ import numpy as np
 
 from tosloc.core.answers import Function, Hit, Reason, SuspectChange
 from tosloc.core.progress import Progress, ignore_progress
-from tosloc.localize.answer import suspect_heading
 from tosloc.localize.code_lines import Bodies, choose_bodies
 from tosloc.localize.globs import FileSelection
 from tosloc.localize.hits import make_hits, search_suspects
@@ -244,6 +243,6 @@ def _describe_suspects(hit: Hit, suspects: Sequence[SuspectChange]) -> list[str]
     for change in suspects:
         if change.path == hit.path:
             # The author says nothing about the fault.
-            text = f"suspect change: {suspect_heading(replace(change, author=''))}"
+            text = f"suspect change: {replace(change, author='').heading}"
             changes.append(f"{text} ({', '.join(change.reasons)})" if change.reasons else text)
     return changes

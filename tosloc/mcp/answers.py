@@ -21,8 +21,6 @@ from tosloc.localize.answer import (
     Answer,
     SearchScope,
     Weights,
-    background_lines,
-    fixed_line,
     is_before_first_commit,
     percent,
 )
@@ -107,7 +105,7 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
             file.functions = [_function_text(function) for function in hit.functions]
             file.reasons = [escape_unprintable(reason.text) for reason in hit.reasons[:reasons]]
             file.source = sources.get(hit.path, [])
-        fixed = fixed_line(answer)
+        fixed = answer.fixed_line
         return cls(
             fixed="" if fixed is None else escape_unprintable(fixed.text),
             commit=answer.commit,
@@ -116,7 +114,7 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
             statements=list(map(escape_unprintable, answer.statements)),
             files=files,
             others=[escape_unprintable(hit.path) for hit in answer.others],
-            background=[escape_unprintable(line.text) for line in background_lines(answer)],
+            background=[escape_unprintable(line.text) for line in answer.background_lines],
             suspects=list(map(_suspect, answer.suspects)),
             notes=list(map(escape_unprintable, answer.warnings)),
             weights=answer.weights,

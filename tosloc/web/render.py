@@ -22,11 +22,8 @@ from tosloc.core.reports import BugReport
 from tosloc.git.discovery import WebPages
 from tosloc.localize.answer import (
     Answer,
-    background_lines,
-    fixed_line,
     is_before_first_commit,
     percent,
-    suspect_sentence,
 )
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
@@ -335,9 +332,6 @@ def _environment() -> Environment:
     environment.filters["escape_control_chars"] = escape_control_chars
     environment.filters["percent"] = percent
     environment.filters["number"] = "{:,}".format
-    environment.filters["background"] = background_lines
-    environment.filters["fixed"] = fixed_line
-    environment.filters["suspect_sentence"] = suspect_sentence
     environment.filters["commits"] = split_at_commits
     return environment
 
