@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from tosloc.code.languages import language_name
+from tosloc.code.parsed_source import parse_source
 from tosloc.core.reports import BugReport, Case
 from tosloc.core.versions import Snapshot, StringTable
 from tosloc.git.history import History
 from tosloc.lab.baselines.context import BaselineContext, FixHistory, ParsedFiles
-from tosloc.lab.baselines.texts import parse_source
 from tosloc.retrieval.paths.path_index import PathTable
 
 

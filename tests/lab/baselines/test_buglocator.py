@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.lab.baselines.by_hand import Bug, bug_report, make_context, make_query, score_files
+from tosloc.code.parsed_source import parse_source
 from tosloc.lab.baselines.buglocator import BugLocator, SimilarReports, code_terms, report_stems
-from tosloc.lab.baselines.texts import parse_source
 from tosloc.lab.baselines.vsm import step_length_score
 from tosloc.retrieval.texts.bm25 import min_max
 

@@ -8,9 +8,9 @@ import pytest
 from tests.lab.baselines.by_hand import Bug, make_context, make_query, score_files
 from tests.lab.baselines.leaks import make_project
 from tests.lab.baselines.techniques import fit_technique
+from tosloc.code.parsed_source import parse_source
 from tosloc.lab.baselines import dnnloc
 from tosloc.lab.baselines.dnnloc_features import ClassNames, DnnlocFeatures, TermWeighting
-from tosloc.lab.baselines.texts import parse_source
 from tosloc.lab.baselines.vsm import count_terms
 
 A, B, C = "src/Apple.java", "src/Banana.java", "src/Cherry.java"

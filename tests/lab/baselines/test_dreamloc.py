@@ -9,6 +9,7 @@ import torch
 
 from tests.lab.baselines.by_hand import Bug, make_context, make_query
 from tests.lab.baselines.techniques import small_technique
+from tosloc.code.parsed_source import parse_source
 from tosloc.lab.baselines.dreamloc import (
     DreamLocNetwork,
     DreamLocSettings,
@@ -23,7 +24,6 @@ from tosloc.lab.baselines.dreamloc_inputs import (
     WordVectors,
     dream_words,
 )
-from tosloc.lab.baselines.texts import parse_source
 from tosloc.lab.baselines.training import build_seeded
 
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from scipy import sparse
 
+from tosloc.code.parsed_source import ParsedSource
 from tosloc.core.arrays import FloatArray
 from tosloc.core.reports import BugReport
 from tosloc.lab.baselines.amalgam import FixCommits
@@ -31,7 +32,6 @@ from tosloc.lab.baselines.context import (
 from tosloc.lab.baselines.texts import (
     KEYWORDS,
     STOP_WORDS,
-    ParsedSource,
     blia_words,
     stems,
     strip_bug_prefix,

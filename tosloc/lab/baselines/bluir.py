@@ -17,12 +17,12 @@ from typing import ClassVar, Final
 import numpy as np
 from scipy import sparse
 
+from tosloc.code.parsed_source import ParsedSource
 from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.core.reports import BugReport
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery
 from tosloc.lab.baselines.texts import (
     KEYWORDS,
-    ParsedSource,
     bluir_whole_words,
     bluir_word_parts,
     stems,

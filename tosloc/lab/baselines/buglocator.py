@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from tosloc.code.parsed_source import ParsedSource
 from tosloc.core.arrays import FloatArray
 from tosloc.core.reports import BugReport
 from tosloc.lab.baselines.context import Baseline, BaselineContext, BaselineQuery, FixHistory
@@ -20,7 +21,6 @@ from tosloc.lab.baselines.texts import (
     KEYWORDS,
     REPORT_WORD,
     STOP_WORDS,
-    ParsedSource,
     code_words,
     porter_stem,
     stems,

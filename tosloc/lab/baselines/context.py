@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from tosloc.code.languages import language_name
+from tosloc.code.parsed_source import ParsedSource, parse_source
 from tosloc.core.arrays import BoolArray, FloatArray, IntArray, LongArray
 from tosloc.core.errors import ToslocError
 from tosloc.core.processes import run_in_parallel
@@ -28,7 +29,6 @@ from tosloc.core.reports import BugReport, Case
 from tosloc.core.versions import Snapshot, first_path_by_blob
 from tosloc.git.history import History
 from tosloc.git.repository import Repository, decode_text
-from tosloc.lab.baselines.texts import ParsedSource, parse_source
 from tosloc.lab.baselines.vsm import TermCounts, count_terms
 from tosloc.retrieval.paths import PathTable, VersionPaths
 

@@ -13,11 +13,11 @@ from functools import cache
 import numpy as np
 from scipy import sparse
 
+from tosloc.code.parsed_source import ParsedSource
 from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.core.reports import BugReport
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.texts import (
-    ParsedSource,
     is_ignored_word,
     letter_parts,
     porter_stem,

@@ -21,12 +21,12 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from tosloc.code.parsed_source import ParsedSource
 from tosloc.core.arrays import Float32Array, FloatArray, LongArray
 from tosloc.core.errors import require
 from tosloc.core.reports import BugReport
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.texts import (
-    ParsedSource,
     is_ignored_word,
     letter_parts,
     strip_bug_prefix,

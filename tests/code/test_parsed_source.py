@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tosloc.lab.baselines.texts import parse_source
+from tosloc.code.parsed_source import parse_source
 
 SHOP = """/*
  * Licensed to nobody in particular.
