@@ -6,15 +6,12 @@ import zipfile
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 from tosloc.core.arrays import (
     load_arrays,
     pack_words,
-    read_mapped,
     save_arrays,
     unpack_words,
-    write_mapped,
 )
 from tosloc.core.errors import CheckpointError
 
@@ -52,36 +49,16 @@ def test_packed_words_are_unpacked_unchanged(words):
     assert unpack_words(pack_words(words)) == list(words)
 
 
-@pytest.mark.parametrize(
-    ("save", "arrays"),
-    [(save_arrays, ARRAYS | NOT_CONTIGUOUS), (write_mapped, ARRAYS)],
-    ids=["npz", "safetensors"],
-)
-def test_the_same_arrays_give_the_same_bytes_in_any_order(tmp_path, save, arrays):
-    save(tmp_path / "a", arrays)
-    save(tmp_path / "b", dict(reversed(arrays.items())))
+def test_the_same_arrays_give_the_same_bytes_in_any_order(tmp_path):
+    arrays = ARRAYS | NOT_CONTIGUOUS
+    save_arrays(tmp_path / "a", arrays)
+    save_arrays(tmp_path / "b", dict(reversed(arrays.items())))
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 def test_saved_arrays_are_loaded_unchanged(tmp_path):
     save_arrays(tmp_path / "a", ARRAYS | NOT_CONTIGUOUS)
     assert_same_arrays(load_arrays(tmp_path / "a"), ARRAYS | NOT_CONTIGUOUS)
-
-
-def test_mapped_arrays_are_read_unchanged(tmp_path):
-    write_mapped(tmp_path / "a", ARRAYS)
-    assert_same_arrays(read_mapped(tmp_path / "a"), ARRAYS)
-
-
-def test_mapped_arrays_cannot_be_written_to(tmp_path):
-    write_mapped(tmp_path / "a", ARRAYS)
-    for array in read_mapped(tmp_path / "a").values():
-        assert not array.flags.writeable
-
-
-def test_mapped_arrays_are_a_valid_safetensors_file(tmp_path):
-    write_mapped(tmp_path / "a", ARRAYS)
-    assert_same_arrays(load_file(tmp_path / "a"), ARRAYS)
 
 
 # Damaged files
@@ -150,22 +127,3 @@ def test_a_truncated_npz_is_damaged(tmp_path):
 def test_a_missing_npz_is_reported_as_missing(tmp_path):
     with pytest.raises(CheckpointError, match="is missing"):
         load_arrays(tmp_path / "none")
-
-
-def test_a_truncated_mapped_file_is_damaged(tmp_path):
-    write_mapped(tmp_path / "mapped", ARRAYS)
-    (tmp_path / "mapped").write_bytes((tmp_path / "mapped").read_bytes()[:-1])
-    with pytest.raises(CheckpointError, match="missing or damaged"):
-        read_mapped(tmp_path / "mapped")
-
-
-def test_a_mapped_file_shorter_than_its_length_field_is_damaged(tmp_path):
-    (tmp_path / "head").write_bytes(b"1234567")
-    with pytest.raises(CheckpointError, match="missing or damaged"):
-        read_mapped(tmp_path / "head")
-
-
-@pytest.mark.parametrize("name", ["none", ""], ids=["missing file", "folder"])
-def test_what_is_no_mapped_file_is_refused(tmp_path, name):
-    with pytest.raises(CheckpointError, match="missing or damaged"):
-        read_mapped(tmp_path / name)

@@ -122,7 +122,7 @@ def test_saving_leaves_nothing_of_an_earlier_checkpoint(copy):
             "version",
             "text.chunk_starts",
             lambda a: a * 0,
-            "files of the version are counted wrongly",
+            "chunks of the version are counted wrongly",
         ),
         ("version", "committed_at", lambda a: a - 10**15, "committed_at are out of bounds"),
         (

@@ -29,7 +29,6 @@ from tosloc.retrieval.version_index import KnownReports
 from tosloc.storage import repository as module
 from tosloc.storage.cache import PLACE_FILE, CacheEntry
 from tosloc.storage.repository import IndexedRepository
-from tosloc.storage.version_files import version_to_arrays
 
 WORDS = (
     "parser socket ledger reader writer widget cookie planet rocket violin"
@@ -98,8 +97,8 @@ def kept_files(project):
 
 
 def is_same(version, other):
-    left = version_to_arrays(version)
-    right = version_to_arrays(other)
+    left = version.to_arrays()
+    right = other.to_arrays()
     return all(np.array_equal(left[name], right[name]) for name in left | right)
 
 

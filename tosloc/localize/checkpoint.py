@@ -13,7 +13,7 @@ import numpy as np
 
 import tosloc
 from tosloc.code.languages import analyser_version
-from tosloc.core.arrays import from_arrays, open_arrays, save_arrays, to_arrays, unpack_words
+from tosloc.core.arrays import open_arrays, save_arrays
 from tosloc.core.errors import CheckpointError
 from tosloc.core.io import parse_json, read_regular_file, write_text
 from tosloc.localize.answer import Weights
@@ -26,11 +26,8 @@ from tosloc.rank.model import (
     StageOne,
     Trees,
 )
-from tosloc.reports.text import SharedLines, check_shared_lines
 from tosloc.rerank.base import RERANKERS, reranker_class
-from tosloc.retrieval.texts import Documents, check_documents
 from tosloc.retrieval.version_index import KnownReports, VersionIndex
-from tosloc.storage.version_files import load_untrusted_version
 
 if TYPE_CHECKING:
     from tosloc.rank.model.fitting import Choice
@@ -204,19 +201,8 @@ def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:
 
 
 def write_known_reports(folder: Path, known: KnownReports) -> None:
-    """Write labelled reports, with those of their paths that file numbers refer to."""
-    used = np.unique(known.documents.files)
-    new_numbers = np.full(len(known.paths), -1, dtype=np.int32)
-    new_numbers[used] = np.arange(len(used), dtype=np.int32)
-    used_paths = [known.paths[number] for number in used.tolist()]
-    arrays = to_arrays(
-        {
-            "paths": used_paths,
-            "reports": known.documents.renumber_files(new_numbers),
-            "shared_lines": known.shared_lines,
-        }
-    )
-    save_arrays(folder / _REPORTS_FILE, arrays)
+    """Write labelled reports."""
+    save_arrays(folder / _REPORTS_FILE, known.to_arrays())
 
 
 def read_known_reports(folder: Path) -> KnownReports | None:
@@ -227,13 +213,7 @@ def read_known_reports(folder: Path) -> KnownReports | None:
     if not (folder / _REPORTS_FILE).exists():
         return None
     with open_arrays(folder / _REPORTS_FILE) as arrays:
-        paths = unpack_words(arrays["paths"])
-        check_documents(arrays, "reports", len(paths))
-        documents = from_arrays(Documents, arrays, "reports")
-        if "shared_lines.times" not in arrays:  # A checkpoint of an older version of TosLoc.
-            return KnownReports(documents, paths)
-        check_shared_lines(arrays, "shared_lines")
-        return KnownReports(documents, paths, from_arrays(SharedLines, arrays, "shared_lines"))
+        return KnownReports.from_untrusted_arrays(arrays)
 
 
 def read_version(folder: Path) -> VersionIndex | None:
@@ -241,7 +221,7 @@ def read_version(folder: Path) -> VersionIndex | None:
     if not (folder / VERSION_FILE).exists():
         return None
     with open_arrays(folder / VERSION_FILE) as arrays:
-        return load_untrusted_version(arrays)
+        return VersionIndex.from_untrusted_arrays(arrays)
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:

@@ -19,7 +19,6 @@ from tosloc.localize.searchable_version import SearchableVersion
 from tosloc.rank.model import DEFAULT_TEMPERATURE, StageOne
 from tosloc.rerank.base import Reranker, reranker_class
 from tosloc.retrieval.version_index import KnownReports, VersionIndex
-from tosloc.storage.version_files import version_to_arrays
 
 if TYPE_CHECKING:
     from tosloc.core.config import Config
@@ -119,7 +118,7 @@ class Model:
         if self.known_reports is not None:
             checkpoint.write_known_reports(folder, self.known_reports)
         if self.version is not None:
-            save_arrays(folder / checkpoint.VERSION_FILE, version_to_arrays(self.version))
+            save_arrays(folder / checkpoint.VERSION_FILE, self.version.to_arrays())
         more: dict[str, Any] = {checkpoint.TRAINING: self.weights.as_dict()}
         if self.reranker is not None:
             self.reranker.save(folder / self.reranker.name)

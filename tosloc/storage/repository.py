@@ -24,7 +24,6 @@ from tosloc.code.languages import (
     other_kind,
     with_grammar_release,
 )
-from tosloc.core.arrays import read_mapped, write_mapped
 from tosloc.core.errors import CheckpointError, ToslocError, require
 from tosloc.core.io import content_key, remove
 from tosloc.core.progress import Progress, ignore_progress
@@ -46,8 +45,8 @@ from tosloc.retrieval.texts import Corpus
 from tosloc.retrieval.version_index import VersionIndex
 from tosloc.storage.cache import KEPT_ANSWERS, CacheEntry, create_folder
 from tosloc.storage.facts import FunctionReader, analysers_by_blob, read_facts
+from tosloc.storage.mapped_arrays import read_mapped, write_mapped
 from tosloc.storage.store import FactStore
-from tosloc.storage.version_files import version_from_arrays, version_to_arrays
 
 if TYPE_CHECKING:
     from tosloc.core.config import Config
@@ -367,7 +366,7 @@ class IndexedRepository:
         path = self._version_path(commit, key)
         # A file that is missing or damaged is replaced.
         with suppress(CheckpointError, LookupError, ValueError):
-            kept = version_from_arrays(read_mapped(path))
+            kept = VersionIndex.from_arrays(read_mapped(path))
             with suppress(OSError):
                 os.utime(path)
             return kept
@@ -378,7 +377,7 @@ class IndexedRepository:
                 create_folder(path.parent)
                 # What could not be read may be a pipe, which waits for a reader.
                 remove(path)
-                write_mapped(path, version_to_arrays(version))
+                write_mapped(path, version.to_arrays())
                 _remove_least_used(path.parent)
             self._note_use()
         return version
