@@ -12,17 +12,17 @@ from typing import Final
 from tosloc.core.reports import VALID_TIMES
 
 MAX_MESSAGE_BYTES: Final = 2**20
-"""Number of bytes of a message that are kept.
+"""Largest number of bytes of a message that are kept.
 
 The longest message that we know, of a squashed merge, has some hundred thousand.
 """
 LONG_MESSAGE_BYTES: Final = 16 * 2**10
 """Number of bytes from which a message counts as long."""
 MAX_LONG_MESSAGES_BYTES: Final = 32 * 2**20
-"""Number of bytes that the long messages which are read together may have.
+"""Largest number of bytes of the long messages of commits that are read together.
 
-Beyond it only the first LONG_MESSAGE_BYTES of a message are kept. A pack of a few megabytes can
-stand for gigabytes of messages.
+Of the long messages after that, only the first LONG_MESSAGE_BYTES are kept. Without this limit, a
+pack of a few megabytes could unpack to gigabytes of messages.
 """
 _TREE_AND_PARENTS = re.compile(rb"tree ([0-9a-f]{40,64})\n((?:parent [0-9a-f]{40,64}\n)*+)author ")
 _COMMITTER_TIME = re.compile(rb"(?m)^committer .*> ?(-?\d{1,15})(?: ([-+]?\d+))?$")
@@ -38,14 +38,14 @@ class CommitInfo:
     id: str
     tree: str
     parents: tuple[str, ...]
-    """Full ids, first parent first; none for a commit at which a shallow clone was cut off."""
+    """Full ids, first parent first; empty for a commit at which a shallow clone was cut off."""
     committed_at: int
     """Committer time in seconds since 1970, UTC; 0 if it is missing or out of range for a date."""
     message: str
     message_bytes: int = 0
     """Number of bytes of the message in git, at most MAX_MESSAGE_BYTES."""
     is_shortened: bool = False
-    """Whether the message lacks its end, because there are too many long messages."""
+    """Whether the end of the message was cut off, because there are too many long messages."""
     zone: timezone = UTC
     """The committer's time zone."""
 
@@ -59,8 +59,8 @@ class CommitInfo:
     ) -> CommitInfo | None:
         """Return the parsed commit object; None if it is damaged.
 
-        ``shallow`` are the commits at which a shallow clone was cut off: they get no parents. A
-        long message of more than ``long_bytes_left`` bytes is shortened.
+        ``shallow`` are the commits at which a shallow clone was cut off: the parents of these are
+        left out. A long message of more than ``long_bytes_left`` bytes is shortened.
         """
         header, _, body = content.partition(b"\n\n")
         match = _TREE_AND_PARENTS.match(header)
@@ -93,7 +93,7 @@ class CommitInfo:
 
 @lru_cache(maxsize=64)
 def _parse_zone(text: bytes | None) -> timezone:
-    """Return the time zone that git writes as hours and minutes; UTC for none or a wrong one.
+    """Return the time zone that git writes as hours and minutes; UTC if it is missing or invalid.
 
     >>> _parse_zone(b"+0530")
     datetime.timezone(datetime.timedelta(seconds=19800))
@@ -106,7 +106,7 @@ def _parse_zone(text: bytes | None) -> timezone:
 
 
 def _decode_message(header: bytes, message: bytes) -> str:
-    """Return a commit's message in the encoding that its header declares, UTF-8 without one."""
+    """Return a commit's message, decoded as its header declares, or as UTF-8 by default."""
     declared = _ENCODING.search(header)
     encoding = declared[1].decode("ascii") if declared else "utf-8"
     try:

@@ -1,4 +1,4 @@
-"""Where a repository keeps its files, whether it may be read, and its pages on the web."""
+"""Find the folders of a repository, check that reading it is safe, and build its web addresses."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tosloc.core.errors import RepositoryError
 from tosloc.core.io import read_regular_file
 
 _MAX_BYTES: Final = 16 * 2**20
-"""Number of bytes of the largest file beside the objects that is read.
+"""Largest number of bytes of a file in a git directory, other than objects, that is read.
 
 A configuration of a hundred thousand branches has 10 MB.
 """
 _UNREAD_FOLDERS: Final = frozenset({"annex", "hooks", "lfs", "modules"})
-"""Folders of a git directory that our git commands do not read; people link their hooks."""
+"""Folders of a git directory that our git commands do not read; people often link their hooks."""
 _READ_IN_WORK_TREE: Final = frozenset({".gitattributes", ".gitignore"})
 """Files of a work tree that git reads to list uncommitted files."""
 _MAX_INCLUDE_DEPTH: Final = 10
@@ -33,7 +33,10 @@ _URL: Final = re.compile(
     r"|(?P<ssh>[\w.\-]+@[\w.\-]+:.*))",
     re.DOTALL,
 )
-"""Address of a repository after pathlib has made one slash of two, maybe below a folder."""
+"""Address of a repository in a path in which pathlib has replaced "//" by "/".
+
+The address may follow a folder.
+"""
 _HEAD: Final = re.compile(rb"ref:\s*refs/|[0-9a-fA-F]{40}")
 _REMOTE: Final = re.compile(
     r"(?:https?://(?:[^/@\s]*@)?|ssh://(?:[^/@\s]*@)?|git://|(?:[\w.\-]+@))"
@@ -97,9 +100,9 @@ def _check_folder(path: Path) -> None:
 
 
 def looks_like_repository(folder: Path) -> bool:
-    """Return whether a folder has the names in it that a git repository has.
+    """Return whether a folder contains the files and folders that a git repository has.
 
-    ``find_git_directories`` then finds out whether it is a valid one.
+    Only their names are checked; ``find_git_directories`` checks whether the repository is valid.
     """
     if os.path.lexists(folder / ".git"):
         return True
@@ -109,7 +112,7 @@ def looks_like_repository(folder: Path) -> bool:
 def enclosing_repository(path: str | os.PathLike[str]) -> Path:
     """Return the repository that contains a folder: the nearest one upwards.
 
-    For a ``.git`` directory it is the work tree, so that uncommitted changes count. Raises
+    For a ``.git`` directory, return its work tree, so that uncommitted changes count. Raises
     RepositoryError for a path that is no folder, or is in no repository.
     """
     given_path = Path(path).expanduser()
@@ -129,9 +132,9 @@ def enclosing_repository(path: str | os.PathLike[str]) -> Path:
 def current_repository() -> Path:
     """Return the repository to use if the user names none.
 
-    If $GIT_DIR is set, as while git runs a hook, it is the work tree of $GIT_DIR, or $GIT_DIR
-    itself if that has none. Otherwise it is the repository that contains the current folder.
-    Raises RepositoryError.
+    If $GIT_DIR is set, as in a hook that git runs, return the work tree of $GIT_DIR, or $GIT_DIR
+    itself if there is no work tree. Otherwise return the repository that contains the current
+    folder. Raises RepositoryError.
     """
     current_folder = Path.cwd()
     git_dir = os.environ.get("GIT_DIR")
@@ -182,10 +185,10 @@ def read_git_file(file: Path) -> bytes:
 
 
 def check_inside_roots(repository: Path, roots: Sequence[Path]) -> None:
-    """Raise RepositoryError unless everything that git would read of a repository is under a root.
+    """Raise RepositoryError unless all files that git would read of a repository are under a root.
 
-    Links are followed. Without this check, a project could contain a bare repository whose objects,
-    branches or configuration lead to another repository.
+    A root is one of the folders ``roots``. Links are followed. Without this check, a project could
+    contain a bare repository whose objects, branches or configuration lead to another repository.
     """
     directories = find_git_directories(repository)
     directory, common = (folder.resolve() for folder in directories)
@@ -208,9 +211,9 @@ def check_inside_roots(repository: Path, roots: Sequence[Path]) -> None:
 
 
 def _is_linked_work_tree(repository: Path, directory: Path, common: Path) -> bool:
-    """Return whether the repository that owns ``common`` has ``repository`` as linked work tree.
+    """Return whether ``repository`` is a linked work tree of the repository that owns ``common``.
 
-    Only the owner of that repository can have written the file that names the work tree.
+    ``common`` contains a file that names the work tree. Only its owner can have written this file.
     """
     if directory.parent != common / "worktrees":
         return False
@@ -224,10 +227,10 @@ def _is_linked_work_tree(repository: Path, directory: Path, common: Path) -> boo
 def _find_read_by_git(
     directory: Path, common: Path, paths: Iterable[Path], unread_folders: frozenset[str]
 ) -> Iterator[tuple[Path, Path]]:
-    """Yield the folders and links below some paths that git would read, alternates included.
+    """Yield the files, folders and links that git would read below some paths, with alternates.
 
-    Each comes with its resolved path, before that is searched. What cannot be resolved comes with
-    the root of the file system.
+    Yield each with its resolved path, before a folder is searched. If a path cannot be resolved,
+    the root of the file system takes its place.
     """
     waiting = [*paths]
     seen: set[Path] = set()
@@ -253,7 +256,7 @@ def _find_read_by_git(
 
 
 def _alternates(objects: Path) -> Iterator[Path]:
-    """Yield the folders of objects that a folder of objects borrows from."""
+    """Yield the alternates of a folder of objects: the folders that it borrows objects from."""
     for line in read_git_file(objects / "info/alternates").split(b"\n"):
         if line.startswith(b'"'):  # only git can read a quoted path
             yield Path("/")
@@ -294,7 +297,7 @@ def _check_work_tree(work_tree: Path) -> None:
 
 
 def _check_ends(file: Path) -> None:
-    """Raise RepositoryError if opening or reading a file may last for ever."""
+    """Raise RepositoryError if opening or reading a file may never end."""
     with suppress(OSError, ValueError):
         mode = file.stat().st_mode
         if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
@@ -305,7 +308,7 @@ def _check_ends(file: Path) -> None:
 
 
 def _find_included(config: Path, depth: int = 0) -> Iterator[Path]:
-    """Yield the files that a configuration includes, and those that they include in turn."""
+    """Yield the files that a configuration includes, directly and through other included files."""
     if depth > _MAX_INCLUDE_DEPTH or not config.is_file():
         return
     content = read_git_file(config)

@@ -1,4 +1,4 @@
-"""What commit messages say: whether they fix a bug, which bugs and changes they name and revert."""
+"""Read commit messages: whether they fix a bug, and which bugs and changes they name or revert."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _BUG_ID = re.compile(
 )
 
 _REFERENCE = re.compile(r"(?P<jira>\bJDK-[1-9]\d*)\b|\(#(?P<hash>\d+)\)")
-"""Reference to an issue or a pull request, which is not always the bug that is fixed."""
+"""Reference to an issue or a pull request, which need not be the bug that the commit fixes."""
 _REVERTS: Final = re.compile(r"(?i)\bthis reverts commit ([0-9a-f]{40,64})\b")
 _REVERT_OF: Final = re.compile(
     r'(?i)(?:revert|back(?:ed|ing)?[- ]?out):?\s+"(?P<subject>.*+)\s*+\Z'
@@ -94,7 +94,7 @@ _CAUSE: Final = re.compile(
     | \bthis\sreverts\scommit\s(?P<reverted>{_ID})
     """
 )
-"""What an author writes about the commit that introduced a bug, or that is taken back."""
+"""Words by which an author names the commit that introduced a bug, or that is reverted."""
 _CITED: Final = re.compile(
     rf"(?i)(?<![0-9a-z])(?=[a-f]{{0,63}}[0-9]){_ID}"
     r"(?:[ \t]{0,2}\n?[ \t]{0,8}\((?:[^()]|\([^()]{0,80}\)){1,200}+\))?"
@@ -106,15 +106,15 @@ _OWN_PULL: Final = re.compile(
     r"(?P<seen>[1-9]\d{0,6})\b|^(?:part-of|pr-url|pull-request):[ \t<]{1,9}\S{1,200}"
     r"/(?P<kind>pull|merge_requests)/(?P<linked>[1-9]\d{0,6})\b"
 )
-"""What tools write into a message about the pull or merge request that it came by."""
+"""Text that tools write into a message to name the pull or merge request of the commit."""
 _PULL_GROUPS: Final = ("squashed", "request", "merged", "seen", "linked")
 _REPORTED: Final = re.compile(r"(?im)^[ \t]{0,4}reported(?:-and-[a-z-]{1,30})?-by[ \t]{0,3}:")
 
 _DIGIT: Final = re.compile(r"[1-9]")
 _PLAIN_MERGE: Final = re.compile(r"Merge pull request #([1-9]\d{0,6}) from [^\d#!]*\Z")
-"""What GitHub writes into the first line of most merges, which has no other name."""
+"""First line that GitHub writes for most merges; it names nothing but the pull request."""
 _MARKS: Final = ("#", "-", "bug", "bz", "defect", "fix", "issue", "ticket", "pr", "pull")
-"""What a first line must have, one of them, that names a bug; in lower case."""
+"""Words and signs in lower case; a first line that names a bug contains at least one of them."""
 _IN_SUBJECT: Final = re.compile(
     r"(?i)(?<![\w&/])(?:\#|gh-|(?:pr|pull[ -]request|issue|ticket)s?[ :]{1,2}\#?)([1-9]\d{0,6})\b"
 )
@@ -123,26 +123,26 @@ _CLOSES_NUMBER: Final = re.compile(
     r"(?i)\b(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?)\b:?[ ]{1,3}"
     r"(?:issue[ ]|bug[ ])?(?:[\w.-]{1,60}/[\w.-]{1,60})?(?:\#|gh-)([1-9]\d{0,6})\b"
 )
-"""A number that any line of a message closes."""
+"""An issue's number after a word that closes the issue, in any line of a message."""
 _CLOSED_LINK: Final = re.compile(
     r"(?i)\b(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?)\b:?[ ]{1,3}https?://[^\s/]{1,100}/"
     r"[^\s\#?]{1,200}/(?:issues|pull)/([1-9]\d{0,6})\b"
 )
-"""A link to an issue that any line of a message closes."""
+"""A link to an issue after a word that closes the issue, in any line of a message."""
 _MERGE_REQUEST: Final = re.compile(
     r"(?i)(?:see[ ]merge[ ]request[ ]\S{0,200}?|(?<!\w))!([1-9]\d{0,6})\b"
 )
-"""A merge request of GitLab, which is counted apart from issues."""
+"""A merge request of GitLab; its numbers are independent of the issues' numbers."""
 _MAX_BODY: Final = 20_000
-"""Characters of a message that are read; longer ones list many commits."""
+"""Largest number of characters of a message that are read; longer messages list many commits."""
 
 
 def is_fix_message(message: str) -> bool:
     """Return whether a commit message describes the fix of a bug in the program.
 
-    It does if its first line, or the beginning of a later one, contains a word for fixing, if it
-    closes an issue, or if its first line names a bug. It does not if it only repairs documentation,
-    warnings or tests, merges, or reverts a commit.
+    The message does so in three cases: its first line, or the beginning of a later line, contains a
+    word for fixing; it closes an issue; or its first line names a bug. Messages that only repair
+    documentation, warnings or tests, merges, and reverts are no fixes.
 
     >>> is_fix_message("Fixed NPE in Foo"), is_fix_message("Bug 12345 - Tree flickers")
     (True, True)
@@ -160,7 +160,7 @@ def is_fix_message(message: str) -> bool:
 def bug_ids(message: str) -> tuple[str, ...]:
     """Return the numbers of the bugs and issues that a commit message mentions.
 
-    They are in order, each once; those of Jira have their project.
+    The numbers are in order, without repetitions. Numbers of Jira include their project.
 
     >>> bug_ids("Fix bugs 123 and 456, see PROJ-7 (#99)")
     ('123', '456', 'PROJ-7')
@@ -178,7 +178,7 @@ def bug_ids(message: str) -> tuple[str, ...]:
 def first_issue(subject: str) -> str | None:
     """Return the first bug or issue that a commit's first line names; None if it names none.
 
-    The result has the # or the project that is written there.
+    The result includes the # or the project if the message has one.
 
     >>> first_issue("Fix bug 52974: NPE"), first_issue("Escape names (#4944)")
     ('52974', '#4944')
@@ -198,7 +198,8 @@ def first_issue(subject: str) -> str | None:
 def reverted_commits(infos: Mapping[str, CommitInfo]) -> set[str]:
     """Return the ids of commits that were reverted and not restored, according to messages.
 
-    ``infos`` has parents first. A reverted revert restores its commits.
+    ``infos`` maps ids to commits, with parents before their children. A reverted revert restores
+    its commits.
     """
     id_by_subject: dict[str, str] = {}
     reverted: set[str] = set()
@@ -220,10 +221,10 @@ def reverted_commits(infos: Mapping[str, CommitInfo]) -> set[str]:
 
 
 def declared_causes(message: str) -> tuple[str, ...]:
-    """Return the ids, or their beginnings, of commits that introduced a bug, by its fix's message.
+    """Return the commits that introduced a bug, according to the message of its fix.
 
-    Authors write trailers, "introduced in X", "X broke it" or "this reverts commit X". They are in
-    order, each once.
+    The result contains ids, or beginnings of ids, in order and without repetitions. Authors write
+    trailers, "introduced in X", "X broke it" or "this reverts commit X".
 
     >>> declared_causes('Count items\\n\\nFixes: 3f2a9c1d ("Speed up carts")\\nFixes: #12')
     ('3f2a9c1d',)
@@ -239,7 +240,7 @@ def declared_causes(message: str) -> tuple[str, ...]:
 
 
 def without_commits(message: str) -> str:
-    """Return a message without ids of commits and the subjects in brackets after them.
+    """Return a message without the ids of commits and the subjects in brackets after these ids.
 
     >>> without_commits('Carts are empty since 3f2a9c1 ("Speed up carts (again)").')
     'Carts are empty since .'
@@ -248,7 +249,7 @@ def without_commits(message: str) -> str:
 
 
 def own_pull_request(message: str) -> str:
-    """Return the pull request ("#12") or merge request ("!45") by which a commit came, or "".
+    """Return the pull request ("#12") or merge request ("!45") of a commit; "" if unknown.
 
     >>> own_pull_request("Escape names (#99)"), own_pull_request("Escape names, see #99")
     ('#99', '')
@@ -264,15 +265,16 @@ def own_pull_request(message: str) -> str:
 
 
 def names_reporter(message: str) -> bool:
-    """Return whether a message names who reported what it changes, in a trailer."""
+    """Return whether a trailer of the message names the person who reported the bug."""
     return _REPORTED.search(message) is not None
 
 
 def change_names(message: str) -> tuple[str, ...]:
-    """Return the names under which people refer to a commit, in order, each once.
+    """Return the names under which people refer to a commit, in order and without repetitions.
 
-    They are the numbers that its first line contains, and those that any line closes: "#123" for
-    issues, pull requests and bugs, "!45" for merge requests of GitLab, "PROJ-7" for Jira's issues.
+    The names are the numbers in the message's first line, and the numbers that any line closes:
+    "#123" for issues, pull requests and bugs, "!45" for merge requests of GitLab, "PROJ-7" for
+    issues of Jira.
 
     >>> change_names("Merge pull request #391 from x/y\\n\\nFixes #12, see #13")
     ('#391', '#12')
@@ -308,7 +310,7 @@ def change_names(message: str) -> tuple[str, ...]:
 
 
 def _may_name_bug(subject: str) -> bool:
-    """Return whether a first line may name a bug; this is faster than to look for the name."""
+    """Return whether a first line may name a bug, which is faster than finding the name."""
     if not _DIGIT.search(subject):
         return False
     lowered = subject.lower()

@@ -21,15 +21,15 @@ from tosloc.git.repository.changes import MANY_CHANGES, MAX_CHANGES_OF_LARGE_COM
 
 
 class HistoryLimits(NamedTuple):
-    """Numbers of commits that were not read in full, because they are too large together."""
+    """Numbers of commits that were not read in full, because all commits together are too large."""
 
     unlisted: int = 0
-    """Commits that count as if they changed no file."""
+    """Number of commits whose changed files were not read; they count as if they changed none."""
     shortened: int = 0
-    """Commits of whose messages only the beginning was read."""
+    """Number of commits of whose messages only the beginning was read."""
 
     def describe(self) -> Iterator[str]:
-        """Yield a note for users about each kind of these commits."""
+        """Yield a note for users about unlisted commits, and one about shortened messages."""
         if self.unlisted:
             commits = pluralize(self.unlisted, "large commit")
             yield (
@@ -46,31 +46,38 @@ class HistoryLimits(NamedTuple):
 
 
 NO_LIMITS: Final = HistoryLimits()
-"""The limits of a history that was read in full."""
+"""Limits that stand for a history that was read in full."""
 
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """D commits, numbered so that parents come before their children, and else older ones first."""
+    """D commits, numbered with parents before their children, and otherwise older commits first."""
 
     ids: tuple[str, ...]  # (D,) full commit ids
     times: LongArray
-    """(D,) committer times, seconds since 1970, UTC. A child's can be earlier than its parent's."""
+    """(D,) committer times in seconds since 1970, UTC.
+
+    The time of a child can be earlier than that of its parent.
+    """
     messages: tuple[str, ...]  # (D,) whole messages
     parents: Sequence[Sequence[int]]  # (D,) numbers of each commit's parents, first parent first
     touched: Sequence[Sequence[int]]
-    """(D,) path numbers of the files that each commit touches, in path order; none for a merge."""
+    """(D,) path numbers of the files that each commit touches, in path order; empty for a merge."""
     path_names: StringTable  # the repository's table of paths
     added: Sequence[Sequence[int]] = ()
-    """(D,) those of the touched files that each commit adds."""
+    """(D,) path numbers of the files that each commit adds."""
     renames: Sequence[Sequence[tuple[int, int]]] = ()
-    """(D,) numbers of the old and the new path of each file that each commit moves."""
+    """(D,) pairs of path numbers, old and new, of the files that each commit moves."""
     merged: Sequence[Sequence[int]] = ()
-    """(D,) files that differ between a merge and its first parent, if people can name the merge."""
+    """(D,) path numbers of the files that differ between a merge and its first parent.
+
+    It is empty for other commits, and for merges whose message names no request or issue.
+    """
     large: frozenset[str] = frozenset()
     """Ids of the commits with a long message or many changes.
 
-    How much of them is read depends on the other commits that are read with them."""
+    How much of them is read depends on the other commits that are read at the same time.
+    """
     limits: HistoryLimits = NO_LIMITS
 
     def __len__(self) -> int:
@@ -96,7 +103,7 @@ class History:
 def list_parents_first(repository: Repository, tips: Iterable[str]) -> list[str]:
     """Return the ids of all commits reachable from ``tips``.
 
-    Parents come before their children, and else older commits before newer ones.
+    Parents come before their children, and otherwise older commits before newer ones.
     """
     command = ["rev-list", "--stdin", "--date-order", "--reverse"]
     with repository.git.stream(command, tips) as output:
@@ -111,8 +118,8 @@ def read_history(
 ) -> History:
     """Return the history of all commits reachable from ``tips``, as ``read_commits`` does.
 
-    It does not depend on the order of the tips. Raises UnknownCommit for a tip that names no
-    commit, and RepositoryError if commits or trees are missing.
+    The result does not depend on the order of the tips. Raises UnknownCommit for a tip that names
+    no commit, and RepositoryError if commits or trees are missing.
     """
     revisions = {tips} if isinstance(tips, str) else {*tips}
     resolved = sorted(map(repository.resolve, revisions))
@@ -125,18 +132,18 @@ def read_commits(
     suffixes: Iterable[str],
     progress: Progress = ignore_progress,
 ) -> History:
-    """Return the history of commits, in the order given, with the files that each one touches.
+    """Return the history of commits, in the order given, with the files that each commit touches.
 
-    A commit touches a regular file whose path ends with a suffix if it adds, changes or deletes
-    the file, compared with its parent. A move touches both paths, and a root commit touches all its
+    A commit touches a regular file whose path ends with a suffix if it adds, changes or deletes the
+    file, compared with its parent. A move touches both paths, and a root commit touches all its
     files. Two kinds of commits touch nothing: merges, because their branches contain the changes,
     and the commits at which a shallow clone was cut off, because their changes are not known. A
     merge whose message has a name, such as the number of a pull request, is compared with its first
     parent.
 
     Of large commits, changes and messages are read up to limits on all of them together; see
-    ``list_changes`` and ``Repository.commits``. No blob is read. Parents that are not among
-    the commits are left out. Raises RepositoryError if commits or trees are missing.
+    ``list_changes`` and ``Repository.commits``. No blob is read. Parents that are not among the
+    commits are left out. Raises RepositoryError if commits or trees are missing.
     """
     is_source = suffix_matcher(suffixes)
     path_names = repository.path_names
@@ -193,7 +200,7 @@ def read_commits(
 
 
 def _to_compare(infos: Iterable[CommitInfo], shallow: Collection[str]) -> Iterator[str]:
-    """Yield the commits whose changes are read, in the form of ``list_changes``."""
+    """Yield each commit whose changes are read, in the form that ``list_changes`` expects."""
     for info in infos:
         if info.id in shallow:
             continue
@@ -204,9 +211,10 @@ def _to_compare(infos: Iterable[CommitInfo], shallow: Collection[str]) -> Iterat
 
 
 def changed_paths(repository: Repository, commit: str) -> list[str]:
-    """Return the paths that a commit changes; of a merge, compared with its first parent.
+    """Return the paths of the files that a commit changes.
 
-    A commit with more changes than ``list_changes`` reads has none.
+    A merge is compared with its first parent. Return an empty list if the commit has more changes
+    than ``list_changes`` reads.
     """
     [info] = repository.commits([commit])
     compared = f"{commit} {info.parents[0]}" if info.parents else commit

@@ -1,4 +1,4 @@
-"""The changed lines of commits, read from git as patches. Changes of white space are ignored."""
+"""Read the changed lines of commits as patches from git, without changes of white space."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from tosloc.core.errors import RepositoryError
 from tosloc.git.repository import Repository
 
 MAX_PATCH_BYTES: Final = 8_000_000
-"""Bytes of patches that are read by one call; the rest is left out."""
+"""Largest number of bytes of patches that one call reads; the rest is left out."""
 MAX_LINES_OF_PATCH: Final = 4_000
-"""Lines of one file's patch that are kept. A longer patch adds a whole file or reformats it."""
+"""Largest number of lines of one file's patch that are kept.
+
+A longer patch adds a whole file or reformats one.
+"""
 MAX_PROCESSES: Final = 4
-"""Git processes that one call may start; each one but the last ended at a missing blob."""
+"""Largest number of git processes that one call starts.
+
+A new process is needed at each missing blob.
+"""
 _HUNK: Final = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _COMMIT: Final = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\n")
 _ESCAPE: Final = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
@@ -28,7 +34,7 @@ _CONTROL_CHARACTERS: Final = {
     b"t": b"\t",
     b"v": b"\v",
 }
-"""Letters after a backslash, and the control characters that they stand for."""
+"""Letter after a backslash -> control character that the two stand for."""
 _COMMAND: Final = (
     *("-c", "core.quotePath=false", "-c", "core.attributesFile=", "--literal-pathspecs"),
     *("diff-tree", "--stdin", "--root", "-r", "-p", "-w", "--no-renames", "--no-ext-diff"),
@@ -63,7 +69,7 @@ class Patches(NamedTuple):
     """The changes of files by some commits."""
 
     files: list[FilePatch]
-    """In the order of the commits, then of paths."""
+    """Patches in the order of the commits, then of paths."""
     unreadable: int
     """Number of times that git ended early because a blob was missing."""
 
@@ -76,9 +82,9 @@ def read_patches(
 ) -> Patches:
     """Return the changes of files by commits, which one git process compares with their parents.
 
-    Only the files with one of ``paths`` are compared, by default all. Merges change nothing.
-    Changes of white space alone are no changes. A commit whose blobs are missing is skipped, and so
-    are all later ones after ``MAX_PROCESSES`` such commits. At most ``most_bytes`` are read.
+    Only the files with one of ``paths`` are compared, by default all. Merges and changes of white
+    space are left out. A commit whose blobs are missing is skipped. After ``MAX_PROCESSES`` such
+    commits all later commits are skipped as well. At most ``most_bytes`` are read.
     """
     files: list[FilePatch] = []
     budget = _Budget(most_bytes)
@@ -103,13 +109,13 @@ def read_patches(
 
 
 class _Budget:
-    """Number of bytes that may still be read."""
+    """Counter of the bytes that may still be read."""
 
     def __init__(self, number: int) -> None:
         self.bytes = number
 
     def read_line(self, output: IO[bytes]) -> bytes:
-        """Return the next line; empty at the end of the output and of the budget."""
+        """Return the next line; empty at the end of the output or once the budget is used up."""
         if self.bytes <= 0:
             return b""
         line = output.readline(self.bytes)
@@ -118,7 +124,7 @@ class _Budget:
 
 
 def _parse_patches(output: IO[bytes], budget: _Budget) -> Iterator[FilePatch]:
-    """Yield the patches of git's output."""
+    """Yield the patches in git's output."""
     commit = ""
     path = b""
     old_path = b""
@@ -158,7 +164,7 @@ def _parse_patches(output: IO[bytes], budget: _Budget) -> Iterator[FilePatch]:
 
 
 def _read_hunk(output: IO[bytes], budget: _Budget, old_lines: int, new_lines: int) -> list[str]:
-    """Return the lines of a hunk, whose numbers of lines before and after are given."""
+    """Return the lines of a hunk with ``old_lines`` before and ``new_lines`` after the change."""
     lines: list[str] = []
     while old_lines > 0 or new_lines > 0:
         line = budget.read_line(output)
@@ -174,7 +180,7 @@ def _read_hunk(output: IO[bytes], budget: _Budget, old_lines: int, new_lines: in
 
 
 def _header_path(line: bytes) -> bytes:
-    """Return the path of a "---" or "+++" line; one with blanks is followed by a tab."""
+    """Return the path in a "---" or "+++" line, without the tab that follows a path with blanks."""
     path = line[4:].rstrip(b"\n").removesuffix(b"\t")
     if path.startswith(b'"') and path.endswith(b'"'):
         return _ESCAPE.sub(_unescape, path[1:-1])
@@ -190,5 +196,5 @@ def _unescape(escape: re.Match[bytes]) -> bytes:
 
 
 def decode_path(path: bytes) -> str:
-    """Return a path as text, as the table of paths has it."""
+    """Return a path as text, in the form that tables of paths contain."""
     return path.decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""The git program, which sees nothing of a repository but its objects."""
+"""Run the git program so that it reads only the objects of a repository."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ _SETTINGS: Final = (
     # ``Repository.resolve`` refuses a name that is a tag's and a branch's.
     *("-c", "core.warnAmbiguousRefs=true"),
 )
-"""Options that keep git from running anything of a repository."""
+"""Options that keep git from running any program that the repository configures."""
 MAX_OBJECT_BYTES: Final = 100 * 2**20
-"""Number of bytes of the largest object that is read. GitHub accepts no larger file."""
+"""Largest object that is read, in bytes. GitHub accepts no larger file."""
 MAX_SOURCE_BYTES: Final = 10_000_000
-"""Number of bytes of the largest source file that is read; of a larger one only the path counts."""
+"""Largest source file that is read, in bytes; only the path of a larger file counts."""
 _MAX_BATCH_BYTES: Final = 64 * 2**20
-"""Number of bytes of objects from which the rest of a batch is read later."""
+"""Number of bytes of objects after which the rest of a batch is read in a later request."""
 _BATCH: Final = 48
 """Number of requests that are sent before their answers are read.
 
 48 lines fit into the smallest pipe, so that neither side can block the other.
 """
 SECONDS_BEFORE_LOOK: Final = 5.0
-"""Seconds that git may take before we look for a file that it may be waiting for."""
+"""Seconds after which we check whether git waits for a file that never ends."""
 _MAX_MESSAGES: Final = 3
-"""Most messages of git that an error shows: the last ones."""
+"""Largest number of git's messages that an error shows; these are the last messages."""
 _MAX_ERROR_BYTES: Final = 4000
-"""Most bytes of these messages."""
+"""Largest number of bytes of the messages that an error shows."""
 _FATAL_EXIT_CODE: Final = 128
-"""Exit code of git when it gives up, as at a damaged object or an unknown name."""
+"""Exit code of git when it gives up, for example at a damaged object or an unknown name."""
 
 
 class Git:
-    """The git program, which sees only the objects of a repository: no names, no configuration.
+    """The git program, which sees a repository's objects, but not its names and configuration.
 
     A process that reads objects is started for the first request, and ends with ``close`` or the
     ``with`` block. The next request starts another.
@@ -85,7 +85,7 @@ class Git:
 
     @property
     def promisor_packs(self) -> frozenset[str]:
-        """Names of the packs of a partial clone (``--filter``), which grow; none in another."""
+        """Names of the packs of a partial clone (``--filter``), which grow; otherwise empty."""
         return frozenset(path.name for path in self._packs.glob("*.promisor"))
 
     @contextmanager
@@ -96,7 +96,7 @@ class Git:
         messages: list[str] | None = None,
         **environment: str,
     ) -> Iterator[IO[bytes]]:
-        """Yield the output of a git command while it runs; ``lines`` are its input.
+        """Yield the output of a git command while it runs, with ``lines`` as its input.
 
         Git's warnings and errors are added to ``messages`` at the end. Git is killed if the block
         ends before the output, for example by an interruption. Raises RepositoryError, with git's
@@ -158,9 +158,9 @@ class Git:
     def objects(self, names: Iterable[str], kind: bytes) -> Iterator[tuple[str, bytes | None]]:
         """Yield the full id and content of each named object of a kind: b"commit" or b"blob".
 
-        The content is None, and the id is the name, if there is no such object or more than one,
-        or if it is damaged or larger than MAX_OBJECT_BYTES. No request is pending while the caller
-        uses an object. Raises RepositoryError if git is killed.
+        If no object or several objects have the name, or the object is damaged or larger than
+        MAX_OBJECT_BYTES, the content is None and the id is the name. No request is pending while
+        the caller uses an object. Raises RepositoryError if git is killed.
         """
         remaining = iter(names)
         batch: list[str] = []
@@ -178,9 +178,9 @@ class Git:
         return sizes
 
     def _read_batch(self, batch: Sequence[str], kind: bytes) -> list[tuple[str, bytes | None]]:
-        """Return the first objects of a batch, all of them unless they are large.
+        """Return the first objects of a batch until they have _MAX_BATCH_BYTES, or all of them.
 
-        Git is started again if it gives up at one of them.
+        Git is started again if it gives up at an object.
         """
         objects: list[tuple[str, bytes | None]] = []
         while len(objects) < len(batch) and _total_bytes(objects) <= _MAX_BATCH_BYTES:
@@ -199,9 +199,9 @@ class Git:
     def _request(
         self, names: Sequence[str], kind: bytes, objects: list[tuple[str, bytes | None]]
     ) -> None:
-        """Append the named objects to ``objects``, all or some of them.
+        """Append the named objects to ``objects``, until they have _MAX_BATCH_BYTES.
 
-        Raises OSError or ValueError at the object at which git ends.
+        Raises OSError or ValueError if git ends at an object.
         """
         if self._reader is None:
             self._reader = start_child([*self._command, "cat-file", "--batch"], self._environment)
@@ -258,12 +258,12 @@ def _last_lines(messages: bytes) -> list[str]:
 
 
 def _total_bytes(objects: Iterable[tuple[str, bytes | None]]) -> int:
-    """Return the number of bytes of some objects."""
+    """Return the number of bytes of all contents together."""
     return sum(len(content) for _, content in objects if content is not None)
 
 
 def split_at_nul(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield a stream's parts between NUL bytes, without empty ones."""
+    """Yield the parts of a stream that are separated by NUL bytes, without empty parts."""
     rest = b""
     while block := stream.read(1 << 20):
         *parts, rest = (rest + block).split(b"\0")
@@ -275,9 +275,9 @@ def split_at_nul(stream: IO[bytes]) -> Iterator[bytes]:
 def gitpython() -> ModuleType:
     """Return the module of GitPython, which reads configurations.
 
-    It also knows which program to run ($GIT_PYTHON_GIT_EXECUTABLE). Its own commands are not used:
-    they add to the environment, and remove nothing from it. Raises RepositoryError if git is not
-    found.
+    GitPython also knows which program to run ($GIT_PYTHON_GIT_EXECUTABLE). We do not use its
+    commands, because they can add to the environment, but cannot remove variables from it. Raises
+    RepositoryError if git is not found.
     """
     try:
         import git  # here: it takes a while, and fails if git is not found
@@ -290,7 +290,7 @@ def gitpython() -> ModuleType:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the environment for git: without the user's settings of git, with ours."""
+    """Return the environment for git, with our settings of git instead of the user's."""
     environment = {}
     for name, value in os.environ.items():
         if not name.startswith("GIT_") or name == "GIT_EXEC_PATH":

@@ -4,8 +4,8 @@ No blob is read. A file whose content does not change keeps its blob id, so that
 a path that is deleted and a path that is added with the same blob. A file that is moved and edited
 keeps its name: it counts as moved if the commit moves most of the deleted files of its folder to
 the same place, or if no other file of that name is deleted or added below the same top folder. A
-module that becomes a package of its name has been moved, too. A file that stays in its folder and
-gets a similar name has been renamed.
+module that becomes a package of its name also counts as moved. A file that stays in its folder and
+gets a similar name counts as renamed.
 """
 
 from __future__ import annotations
@@ -17,20 +17,23 @@ from typing import Final, TypeAlias
 from tosloc.core.versions import StringTable
 
 MIN_MOVED_SHARE: Final = 0.5
-"""Least share of the deleted files of a folder that must be moved alike, for an edited file."""
+"""Smallest share of a folder's deleted files that must move to the same place.
+
+Only then an edited file of the folder counts as moved there.
+"""
 MAX_FOLDER_MOVES: Final = 20
-"""Most ways to move a folder that are tried in one commit, those with most files first."""
+"""Largest number of folder moves that are tried in one commit, those with most files first."""
 MIN_NAME_SIMILARITY: Final = 0.5
-"""Least similarity of two names in one folder, if the file was renamed there."""
+"""Smallest similarity of the old and the new name of a file that is renamed within its folder."""
 SIMILARITY_OF_OTHER_SUFFIX: Final = 0.9
 """Similarity of two names that differ only in their suffix, such as Route.java and Route.kt."""
 MAX_NAME_PAIRS: Final = 20_000
-"""Most pairs of names that are compared in one commit."""
+"""Largest number of pairs of names that are compared in one commit."""
 
 COMMON_NAMES: Final = frozenset(
     "__init__ conftest index init lib main mod module-info package-info setup".split()
 )
-"""Names, without suffix, that files of every package have: they say nothing about a move."""
+"""File names without suffix that many packages contain, so that they are no evidence of a move."""
 
 PACKAGE_FILES: Final = {
     ".py": "__init__.py",
@@ -42,7 +45,7 @@ PACKAGE_FILES: Final = {
 """Suffix of a module -> file that it becomes when it is made a package of its name."""
 
 FolderMove: TypeAlias = tuple[str, str]
-"""The beginnings in which two paths differ, each empty or ending with "/"."""
+"""The different beginnings of an old and a new path; each is empty or ends with "/"."""
 
 
 class RenameCollector:
@@ -55,9 +58,10 @@ class RenameCollector:
         self._added: dict[str, str] = {}
 
     def add(self, commit: int, path: str, change: bytes) -> None:
-        """Add one change of a commit: the number of the commit, a path and git's line about it.
+        """Add one change of a commit: the commit's number, a path and git's line about it.
 
-        The line is that of ``list_changes``. All changes of a commit come together.
+        ``list_changes`` yields such lines. All changes of a commit must be added one after the
+        other.
         """
         if commit != self._commit:
             self._finish_commit()
@@ -69,7 +73,7 @@ class RenameCollector:
             self._added[path] = after
 
     def _finish_commit(self) -> None:
-        """Find the renames of the last commit."""
+        """Find the renames of the commit whose changes were added last."""
         if self._deleted and self._added:
             self._renames[self._commit] = find_renames(self._deleted, self._added)
         self._deleted = {}
@@ -127,18 +131,18 @@ class _RenameSearch:
         self.renames: dict[str, str] = {}
 
     def _accept(self, pairs: Mapping[str, str]) -> None:
-        """Keep pairs of an old and a new path, each of which is still free."""
+        """Record pairs of an old and a new path, and remove these from the unpaired paths."""
         self.renames |= pairs
         for old, new in pairs.items():
             del self.old[old]
             del self.new[new]
 
     def pair_equal_blobs(self) -> None:
-        """Keep the pairs of files that alone have the same blob."""
+        """Record the pairs of files with the same blob, if no other file has it."""
         self._accept(_pair_unique(_invert(self.old.items()), _invert(self.new.items())))
 
     def pair_packages(self) -> None:
-        """Keep the modules that become packages of their names."""
+        """Record the modules that become packages of their names."""
         pairs = {}
         for old in self.old:
             new = _package_path(old)
@@ -147,11 +151,11 @@ class _RenameSearch:
         self._accept(pairs)
 
     def _pair_telling_names(self) -> dict[str, str]:
-        """Return the pairs of files that alone have a name which only few files have."""
+        """Return old path -> new path for files that alone have the same, rare name."""
         return _pair_unique(_by_telling_name(self.old), _by_telling_name(self.new))
 
     def pair_moved_folders(self) -> None:
-        """Keep the files that move with most of their folder."""
+        """Record the files that move together with most of their folder."""
         votes: Counter[FolderMove] = Counter()
         for old, new in (*self.renames.items(), *self._pair_telling_names().items()):
             votes[_folder_move(old, new)] += 1
@@ -166,7 +170,7 @@ class _RenameSearch:
             self._accept(pairs)
 
     def pair_moved_names(self) -> None:
-        """Keep the files that move alone, and stay below the same top folder."""
+        """Record the files that move alone, and stay below the same top folder."""
         pairs = {}
         for old, new in self._pair_telling_names().items():
             if "/" in old and old.partition("/")[0] == new.partition("/")[0]:
@@ -174,7 +178,7 @@ class _RenameSearch:
         self._accept(pairs)
 
     def pair_similar_names(self) -> None:
-        """Keep the files that stay in their folder and are each other's most similar name."""
+        """Record the files that stay in their folder and are each other's most similar name."""
         old_by_folder = _by_folder(self.old)
         new_by_folder = _by_folder(self.new)
         pairs_left = MAX_NAME_PAIRS
@@ -193,7 +197,7 @@ def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _pair_most_similar(old_paths: Iterable[str], new_paths: Iterable[str]) -> dict[str, str]:
-    """Return the pairs of paths whose names are most similar to each other, without ties."""
+    """Return old path -> new path for names that are each other's most similar, without ties."""
     best_new: dict[str, tuple[float, str | None]] = {}
     best_old: dict[str, tuple[float, str | None]] = {}
     new_names = [(path, _name(path)) for path in new_paths]
@@ -217,7 +221,7 @@ def _pair_most_similar(old_paths: Iterable[str], new_paths: Iterable[str]) -> di
 
 
 def _name_similarity(first: str, second: str) -> float:
-    """Return the share of two file names that their common beginning and end make up, 0 to 1.
+    """Return the similarity of two file names, 0 to 1: the share in their common beginning and end.
 
     Separators and case do not count. Names with different suffixes are similar only if they are
     otherwise equal.
@@ -247,7 +251,7 @@ def _common_length(first: str, second: str) -> int:
 
 
 def _package_path(path: str) -> str:
-    """Return the path of a module once it is a package; "" if its language has none.
+    """Return the path that a module gets as a package; "" if its language has no package files.
 
     >>> _package_path("shop/json.py"), _package_path("shop/Json.java")
     ('shop/json/__init__.py', '')
@@ -263,7 +267,7 @@ def _name(path: str) -> str:
 
 
 def _by_telling_name(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return file name -> paths, without names that files of every package have."""
+    """Return file name -> paths, without COMMON_NAMES, which files of every package have."""
     by_name = _invert((path, _name(path)) for path in paths)
     return {
         name: own for name, own in by_name.items() if name.partition(".")[0] not in COMMON_NAMES
@@ -271,7 +275,7 @@ def _by_telling_name(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _invert(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return value -> its keys, from pairs of a key and a value."""
+    """Return value -> list of its keys, from pairs of a key and a value."""
     keys: defaultdict[str, list[str]] = defaultdict(list)
     for key, value in pairs:
         keys[value].append(key)
@@ -281,7 +285,7 @@ def _invert(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 def _pair_unique(
     old_paths: Mapping[str, list[str]], new_paths: Mapping[str, list[str]]
 ) -> dict[str, str]:
-    """Return old path -> new path for each key that has one path on either side."""
+    """Return old path -> new path for each key that has exactly one path in both mappings."""
     pairs = {}
     for key, paths in old_paths.items():
         others = new_paths.get(key, [])
@@ -311,13 +315,13 @@ def _folder_move(old: str, new: str) -> FolderMove:
 
 
 def _moved_path(move: FolderMove, old: str) -> str:
-    """Return where a folder's move takes a path; "" if the path is not below the folder."""
+    """Return the path to which a folder's move takes ``old``; "" if it is not below the folder."""
     old_start, new_start = move
     return new_start + old.removeprefix(old_start) if old.startswith(old_start) else ""
 
 
 def _moves_most(move: FolderMove, deleted: Mapping[str, str], added: Mapping[str, str]) -> bool:
-    """Return whether most deleted files below a folder have a counterpart where it moves to."""
+    """Return whether most deleted files below a folder are added where the folder moves to."""
     below = 0
     moved = 0
     for path in deleted:

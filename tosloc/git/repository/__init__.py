@@ -1,9 +1,9 @@
-"""Versions, commits and blobs of a git repository, and files of its work tree not yet committed.
+"""Read versions, commits and blobs of a git repository, and uncommitted files of its work tree.
 
-Committed content is read from the object store alone: nothing is checked out, and nothing of the
+Committed content is read from the object store alone: nothing is checked out, and no program of the
 repository is run. Git is started on an empty git directory of our own that borrows the repository's
-objects, so that its hooks, configuration, replacements and remotes are out of reach. Only names of
-revisions ("HEAD", "v1.0~3") are resolved in the repository itself.
+objects, so that git cannot read the repository's hooks, configuration, replacements or remotes.
+Only names of revisions ("HEAD", "v1.0~3") are resolved in the repository itself.
 """
 
 from tosloc.git.commit_info import CommitInfo

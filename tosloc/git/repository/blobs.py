@@ -1,4 +1,4 @@
-"""Contents of files: their ids as blobs, and their text."""
+"""Compute the ids that contents of files have as blobs, and decode their text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Iterator
 def decode_text(data: bytes) -> str:
     r"""Return the text of a file without its byte order mark; never fails.
 
-    It is decoded as UTF-8, else as UTF-16 if it has the mark of that, else as Latin-1.
+    The text is decoded as UTF-8 if possible, otherwise as UTF-16 if it begins with a byte order
+    mark of UTF-16, otherwise as Latin-1.
 
     >>> decode_text(b"\xef\xbb\xbfna\xc3\xafve"), decode_text(b"na\xefve")
     ('naïve', 'naïve')
@@ -25,15 +26,15 @@ def decode_text(data: bytes) -> str:
 
 
 def blob_id(content: bytes, hash_name: str) -> str:
-    """Return the id that a content has as a blob."""
+    """Return the id that git gives to a content as a blob."""
     header = b"blob %d\0" % len(content)
     return hashlib.new(hash_name, header + content, usedforsecurity=False).hexdigest()
 
 
 def possible_blob_ids(content: bytes, hash_name: str) -> Iterator[str]:
-    """Yield the ids that a file on disk may have as a blob: as it is, and as git converts it.
+    """Yield the blob ids that a file on disk may have: as it is, and with converted line ends.
 
-    Git converts line ends when it checks files out, and back when they are added.
+    Git converts line ends when it checks files out, and again when they are added.
     """
     yield blob_id(content, hash_name)
     if b"\r\n" in content:

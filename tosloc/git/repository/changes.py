@@ -1,4 +1,4 @@
-"""The files that commits change, and the authors of commits."""
+"""List the files that commits change, and the authors of commits."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tosloc.git.repository.repository import Repository
 MANY_CHANGES: Final = 2_000
 """Number of changed files from which a commit counts as large."""
 MAX_CHANGES_OF_LARGE_COMMITS: Final = 2_000_000
-"""Number of changed files that large commits may have together, beyond the first ones of each.
+"""Largest number of changes of large commits together, beyond the first MANY_CHANGES of each.
 
-A few commits whose trees share their folders can stand for any number of changes.
+Without this limit, a few commits whose trees share their folders could have any number of changes.
 """
 _COMPARED_TOGETHER: Final = 1_000
 """Number of commits that one git process compares with their parents."""
@@ -23,16 +23,17 @@ _COMPARED_TOGETHER: Final = 1_000
 def list_changes(
     repository: Repository, commits: Iterable[str]
 ) -> Iterator[tuple[str, Sequence[tuple[bytes, bytes]] | None]]:
-    """Yield each of some commits that changes files, and git's line and the path of each file.
+    """Yield each of the commits that changes files, with git's line and the path of each change.
 
-    They are in the order of the commits and of paths. A commit is a full id, or two ids with a
-    blank between: the commit, and the one to compare it with instead of its only parent. A move
-    changes both paths, and a root commit changes all its files. No blob is read.
+    The commits keep their order, and changes are in path order. A commit is given as a full id, or
+    as two ids with a blank between them: the commit, and the one to compare it with instead of its
+    only parent. A move changes both paths, and a root commit changes all its files. No blob is
+    read.
 
-    The line is ":100644 100644 BEFORE AFTER M": modes and ids of the blobs before and after,
-    and A for an added file or D for a deleted one. It is None instead of the files for a large
-    commit, if the changes beyond the first MANY_CHANGES of each commit up to it are more than
-    MAX_CHANGES_OF_LARGE_COMMITS together.
+    The line is ":100644 100644 BEFORE AFTER M": modes and ids of the blobs before and after, and M
+    for a modified, A for an added or D for a deleted file. None takes the place of the changes of a
+    large commit once too many were read: beyond the first MANY_CHANGES of each commit, all commits
+    together may have MAX_CHANGES_OF_LARGE_COMMITS.
     """
     changes_left = MAX_CHANGES_OF_LARGE_COMMITS
     remaining = iter(commits)
@@ -67,7 +68,10 @@ def list_changes(
 
 
 def read_authors(repository: Repository, commit_ids: Sequence[str], commit: str) -> dict[str, str]:
-    """Return the author's name of each commit that exists, by ``.mailmap`` at ``commit``."""
+    """Return commit id -> author's name, as ``.mailmap`` at ``commit`` writes it.
+
+    Ids of commits that do not exist are left out.
+    """
     if not commit_ids:  # git would list HEAD
         return {}
     mailmap = ("-c", f"mailmap.blob={commit}:.mailmap")

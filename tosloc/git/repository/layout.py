@@ -1,4 +1,4 @@
-"""The folders of a repository, and what its own files say."""
+"""Find the folders of a repository, and read its own configuration and list of shallow commits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Layout:
 
     @property
     def name(self) -> str:
-        """Short name: the folder's, or its parent's if the folder is only called .git or repo."""
+        """Short name: that of the folder, or of its parent if the folder is .git or repo."""
         folder = self.home
         if folder.name in (".git", "repo", "repository", "git"):
             folder = folder.parent
@@ -38,14 +38,14 @@ class Layout:
 
     @property
     def home(self) -> Path:
-        """Folder of the repository itself if ``path`` is a linked work tree, else ``path``."""
+        """Folder of the main repository if ``path`` is a linked work tree, otherwise ``path``."""
         if self.directory == self.common:
             return self.path
         common = self.common.resolve()
         return common.parent if common.name == ".git" else common
 
     def _setting(self, section: str, name: str) -> str:
-        """Return a value of the repository's own configuration as it is now; "" if it has none."""
+        """Return a setting in the repository's own configuration as it is now; "" if not set."""
         # GitPython would wait for a named pipe, so the file is read here.
         content = BytesIO(read_git_file(self.common / "config"))
         content.name = "config"
@@ -68,9 +68,9 @@ class Layout:
 
     @property
     def other_work_tree(self) -> Path | None:
-        """Folder that ``core.worktree`` names in place of this one; None if it names none.
+        """Folder that ``core.worktree`` names instead of this folder; None if it names none.
 
-        Its files are not read: whoever wrote the configuration could name any folder.
+        The files there are not read, because whoever wrote the configuration could name any folder.
         """
         folder = self._setting("core", "worktree")
         # Git does not apply the setting to linked work trees.

@@ -1,4 +1,4 @@
-"""A git repository: the parts that read it, and the questions that most callers ask."""
+"""Give access to a git repository: the parts that read it, and methods for most callers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tosloc.git.repository.work_tree import FilesOnDisk
 
 
 class Repository:
-    """A git repository: a work tree, a bare repository or a git directory, of any account.
+    """A git repository: a work tree, a bare repository or a git directory, owned by any user.
 
-    Its snapshots share the table ``path_names``. A worker process that receives a repository again
-    and again keeps one of its own. A repository is neither for several threads nor for forked
-    processes.
+    All its snapshots share the table ``path_names``. A worker process that receives the same
+    repository repeatedly keeps a repository of its own. Do not share a repository among threads or
+    with forked processes.
 
     Raises RepositoryError if ``path`` is not a repository.
     """
@@ -52,12 +52,12 @@ class Repository:
         self.close()
 
     def close(self) -> None:
-        """End the git process that reads objects; the next question starts another."""
+        """End the git process that reads objects; the next use of it starts a new process."""
         self.git.close()
 
     @property
     def name(self) -> str:
-        """Short name: the folder's, or its parent's if the folder is only called .git or repo."""
+        """Short name: that of the folder, or of its parent if the folder is .git or repo."""
         return self.layout.name
 
     @property
@@ -70,7 +70,7 @@ class Repository:
 
     @property
     def path_names(self) -> StringTable:
-        """The numbers of paths in all snapshots."""
+        """The table of paths whose numbers all snapshots use."""
         return self.trees.path_names
 
     @property
@@ -84,36 +84,36 @@ class Repository:
 
     @property
     def no_commit(self) -> str:
-        """Id that stands for the commit of a branch without commits: zeros, as in git."""
+        """Id that stands for the commit of a branch without commits: zeros, as git writes it."""
         return self.revisions.no_commit
 
     def resolve(self, revision: str) -> str:
         """Return the full id of the commit that a revision names, as git understands it.
 
-        Tags are followed. Raises UnknownCommit if there is no such commit, or more than one.
+        Tags are followed. Raises UnknownCommit if the revision names no commit, or several.
         """
         return self.revisions.resolve(revision)
 
     def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
-        """Return the full commit id of each revision; None if it names none, or more than one."""
+        """Return revision -> full commit id; None if the revision names no commit, or several."""
         return self.revisions.resolve_many(revisions)
 
     def commits(self, commit_ids: Iterable[str]) -> list[CommitInfo]:
-        """Return the commits with some full ids, in the order of the ids.
+        """Return the commits with the given full ids, in the order of the ids.
 
         Raises UnknownCommit for the first commit that does not exist.
         """
         return self.revisions.commits(commit_ids)
 
     def subject(self, commit_id: str) -> str | None:
-        """Return the first line of a commit's message; None if commit or message are missing."""
+        """Return the first line of a commit's message; None if either is missing."""
         with suppress(UnknownCommit):
             [info] = self.commits([commit_id])
             return info.message.strip().partition("\n")[0].strip() or None
         return None
 
     def committed(self, commit_id: str, seconds: int) -> datetime:
-        """Return seconds since 1970 as a time in the zone of a commit, UTC if it is missing."""
+        """Return ``seconds`` since 1970 as a time in a commit's zone; UTC if it is missing."""
         time = datetime.fromtimestamp(seconds, UTC)
         # OverflowError: the time is one of the first or the last that there are.
         with suppress(UnknownCommit, OverflowError):
@@ -124,16 +124,16 @@ class Repository:
     def snapshot(self, revision: str, suffixes: Iterable[str]) -> Snapshot:
         """Return a version's regular files whose path ends with one of ``suffixes``.
 
-        Raises UnknownCommit, and RepositoryError as ``Trees.snapshot`` does.
+        Raises UnknownCommit, and RepositoryError under the conditions of ``Trees.snapshot``.
         """
         return self.trees.snapshot(self.revisions.commit(revision), suffixes)
 
     def texts(self, blob_ids: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
         """Yield the id and bytes of each blob, in the order of ``blob_ids``.
 
-        The bytes are None for a blob that is missing, damaged or too large, and for one on disk
-        that has changed since. The caller may use other methods before the last blob, or stop
-        early.
+        The bytes are None for a blob that is missing, damaged or too large, and for an uncommitted
+        file that has changed since its blob id was computed. The caller may use other methods
+        between two blobs, or stop early.
         """
         for blob, content in self.git.objects(blob_ids, b"blob"):
             yield blob, self.on_disk.read(blob) if content is None else content
@@ -149,7 +149,8 @@ def _open_cached(path: Path, path_by_blob: tuple[tuple[str, str], ...]) -> Repos
 def resolve_revision(path: Path, revision: str) -> str:
     """Return the full id of the commit that a revision names in the repository at a path.
 
-    Raises RepositoryError and UnknownCommit.
+    Raises RepositoryError if the repository cannot be read, and UnknownCommit if the revision names
+    no commit, or several.
     """
     with Repository(path) as repository:
         return repository.resolve(revision)

@@ -1,4 +1,4 @@
-"""Names of revisions and the commits that they name."""
+"""Resolve names of revisions to the commits that they name."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from tosloc.git.repository.layout import Layout
 
 _FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
 _COMMIT_SUFFIX: Final = "^{commit}"
-"""Suffix of a name that makes git follow tags and report anything but a commit as missing."""
+"""Suffix of a name that makes git follow tags, and report any object but a commit as missing."""
 _SEARCHING_NAME: Final = re.compile(r"@\{|\^\{/|\A:/")
-"""Part of a revision that git searches a reflog, settings or messages for."""
+"""Part of a revision that makes git search a reflog, the settings or messages."""
 _AMBIGUOUS: Final = re.compile(r"refname '(.+)' is ambiguous\.")
 _NO_REVISION = re.compile(r"-|:(?!/)|\s*\Z|.*[\0\n]", re.DOTALL)
-"""Beginning of a text that names no commit: an option, a path of the index, blanks, two lines."""
+"""Pattern of a text that names no commit: an option, a path of the index, blanks, two lines."""
 
 
 class Revisions:
     """The commits of a repository, by id and by every name that git understands.
 
-    Names are the only thing that git looks up in the repository itself, with its branches, reflogs
-    and settings.
+    Git reads the repository itself, with its branches, reflogs and settings, only to resolve names.
     """
 
     def __init__(self, git: Git, layout: Layout) -> None:
@@ -38,13 +37,13 @@ class Revisions:
 
     @property
     def no_commit(self) -> str:
-        """Id that stands for the commit of a branch without commits: zeros, as in git."""
+        """Id that stands for the commit of a branch without commits: zeros, as git writes it."""
         return "0" * (64 if self._layout.hash_name == "sha256" else 40)
 
     def resolve(self, revision: str) -> str:
         """Return the full id of the commit that a revision names, as git understands it.
 
-        Tags are followed. Raises UnknownCommit if there is no such commit, or more than one.
+        Tags are followed. Raises UnknownCommit if the revision names no commit, or several.
         """
         messages: list[str] = []
         commit_id = None
@@ -59,7 +58,7 @@ class Revisions:
         return commit_id
 
     def _describe_messages(self, revision: str, messages: Iterable[str]) -> str:
-        """Return why git's messages do not let a revision name a commit; "" if they do."""
+        """Return why a revision names no commit, from git's messages; "" if they say nothing."""
         for message in messages:
             kind, _, reason = message.partition(": ")
             ambiguous = _AMBIGUOUS.fullmatch(reason)
@@ -99,9 +98,9 @@ class Revisions:
         return not self.list_references(branch, "%(refname)")
 
     def resolve_many(self, revisions: Iterable[str]) -> dict[str, str | None]:
-        """Return the full commit id of each revision, with one git process for most of them.
+        """Return revision -> full commit id, with one git process for most revisions.
 
-        It is None for a revision that names no commit, or more than one.
+        The id is None if the revision names no commit, or several.
         """
         commit_ids: dict[str, str | None] = dict.fromkeys(revisions)
         plain = []
@@ -117,10 +116,10 @@ class Revisions:
     def _resolve_together(
         self, revisions: Collection[str], messages: list[str] | None = None
     ) -> dict[str, str | None]:
-        """Return the full commit id of each revision with one git process for all of them.
+        """Return revision -> full commit id, with one git process for all revisions.
 
-        It is None for a revision that names no commit, or more than one. Git's warnings and errors
-        are added to ``messages``. Raises RepositoryError if git ends at one of them.
+        The id is None if the revision names no commit, or several. Git's warnings and errors are
+        added to ``messages``. Raises RepositoryError if git ends at a revision.
         """
         commit_ids: dict[str, str | None] = dict.fromkeys(revisions)
         names = [revision for revision in commit_ids if not _NO_REVISION.match(revision)]
@@ -137,7 +136,7 @@ class Revisions:
         return commit_ids
 
     def commits(self, commit_ids: Iterable[str]) -> list[CommitInfo]:
-        """Return the commits with some full ids, in the order of the ids.
+        """Return the commits with the given full ids, in the order of the ids.
 
         Long messages are shortened once they have more than MAX_LONG_MESSAGES_BYTES together.
         Raises UnknownCommit for the first commit that does not exist.
@@ -159,21 +158,24 @@ class Revisions:
     def commit(self, revision: str) -> CommitInfo:
         """Return the commit that a revision names.
 
-        Raises UnknownCommit if there is no such commit, or more than one.
+        Raises UnknownCommit if the revision names no commit, or several.
         """
         is_id = _FULL_ID.fullmatch(revision)
         [info] = self.commits([revision + _COMMIT_SUFFIX if is_id else self.resolve(revision)])
         return info
 
     def list_references(self, pattern: str, line_format: str) -> list[str]:
-        """Return a line for each reference below a pattern. Raises RepositoryError."""
+        """Return a line in ``line_format`` for each reference below a pattern.
+
+        Raises RepositoryError if git fails.
+        """
         command = ["for-each-ref", f"--format={line_format}", pattern]
         with self._git.stream(command, GIT_DIR=str(self._layout.directory)) as output:
             lines = output.read().decode("utf-8", "surrogateescape").split("\n")
         return [line for line in lines if line]
 
     def _describe_unknown(self, revision: str) -> str:
-        """Return the sentence about a revision that names no commit."""
+        """Return the sentence for users about a revision that names no commit."""
         if self._layout.shallow:
             return (
                 f"{self._layout.path}: no commit {revision!r} in this shallow clone;"

@@ -1,4 +1,4 @@
-"""Tags of commits and when they were made."""
+"""Read the tags of commits and the times when they were made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tosloc.git.commit_info import CommitInfo
 from tosloc.git.repository.repository import Repository
 
 MAX_TAGS: Final = 20_000
-"""Most tags that are read: the newest."""
+"""Largest number of tags that are read; these are the newest."""
 _TAGGED: Final = re.compile(rb"object ([0-9a-f]{40,64})\ntype commit\n")
 _TAGGER_TIME: Final = re.compile(rb"(?m)^tagger .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
 
@@ -23,22 +23,25 @@ class Tag(NamedTuple):
     committed_at: int
     """Committer time of the commit, in seconds since 1970."""
     known_at: int
-    """When the tag was made, as far as it says, but not before its commit."""
+    """When the tag was made, in seconds since 1970, but not before the time of its commit.
+
+    A tag that records no time has the time of its commit.
+    """
 
 
 class Tags(NamedTuple):
     """The tags of commits in a repository."""
 
     newest: tuple[Tag, ...] = ()
-    """At most MAX_TAGS, the newest first."""
+    """At most MAX_TAGS tags, the newest first."""
     older: int = 0
-    """Number of further tags, which are older."""
+    """Number of older tags, which were not read."""
     broken: int = 0
     """Number of tags whose object is missing or damaged."""
 
 
 def read_tags(repository: Repository) -> Tags:
-    """Return the tags of a repository's commits, those that were made last first.
+    """Return the tags of a repository's commits, the newest first.
 
     A tag whose object is missing or damaged is only counted. Raises RepositoryError.
     """
@@ -53,7 +56,7 @@ def read_tags(repository: Repository) -> Tags:
 
 
 def _read_tags(repository: Repository) -> list[Tag]:
-    """Return the tags of commits. Raises RepositoryError if an object of any is missing."""
+    """Return the tags of commits. Raises RepositoryError if the object of any tag is missing."""
     date = "(committerdate:unix)"
     parts = ("%(refname:strip=2)", "%(creatordate:unix)", f"%{date}", f"%(*{date[1:]}")
     tags = []
@@ -68,7 +71,7 @@ def _read_tags(repository: Repository) -> list[Tag]:
 
 
 def _read_tags_one_by_one(repository: Repository) -> tuple[list[Tag], int]:
-    """Return the tags of commits, and how many tags have no object that can be read."""
+    """Return the tags of commits, and the number of tags whose object cannot be read."""
     id_by_name: dict[str, str] = {}
     for line in repository.revisions.list_references(
         "refs/tags", "%(refname:strip=2)%00%(objectname)"

@@ -1,4 +1,4 @@
-"""Trees of commits: the source files of versions, submodules and single folders."""
+"""List the trees of commits: the source files of versions, submodules and single folders."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tosloc.git.commit_info import CommitInfo
 from tosloc.git.process import Git, split_at_nul
 
 MAX_FILES: Final = 2_000_000
-"""Number of files of the largest version that is read: four times what Chromium has.
+"""Largest number of files of a version that is read: four times as many as Chromium has.
 
-A few trees that contain each other ten times can stand for any number of files.
+Without this limit, a few trees that contain each other ten times could have any number of files.
 """
 _MAX_REMEMBERED_FILES: Final = 50_000_000
-"""Number of files of all remembered versions together; they take 400 MB."""
+"""Largest number of files of all remembered versions together; they take 400 MB."""
 
 
 def suffix_matcher(suffixes: Iterable[str]) -> Callable[[bytes], bool]:
     """Return a function that says whether a path, in bytes, ends with one of the suffixes.
 
-    Upper and lower case are the same.
+    Case is ignored.
 
     >>> is_source = suffix_matcher({".d.ts", ".java"})
     >>> is_source(b"a.D.ts"), is_source(b"A.JAVA")
@@ -45,12 +45,12 @@ class TreeEntry(NamedTuple):
 
     name: str
     id: str
-    """Id of its blob or tree."""
+    """Id of the blob of a file, or of the tree of a folder."""
     is_folder: bool
 
 
 class Trees:
-    """The trees of a repository. Files of trees that were listed are remembered.
+    """The trees of a repository. The files of a listed tree are kept for the next call.
 
     All snapshots share the tables ``path_names`` and ``blob_names``.
     """
@@ -67,7 +67,7 @@ class Trees:
     def snapshot(self, commit: CommitInfo, suffixes: Iterable[str]) -> Snapshot:
         """Return a commit's regular files whose path ends with one of ``suffixes``.
 
-        They are in path order. Upper and lower case are the same. Links and submodules are left
+        The files are in path order. The case of suffixes is ignored. Links and submodules are left
         out. Raises RepositoryError if directories are missing, or if there are more than MAX_FILES
         files.
         """
@@ -82,13 +82,13 @@ class Trees:
         )
 
     def submodules(self, commit: CommitInfo) -> tuple[str, ...]:
-        """Return the paths of a commit's submodules. Raises as ``snapshot`` does."""
+        """Return the paths of a commit's submodules. Raises RepositoryError like ``snapshot``."""
         if commit.tree not in self._submodules:
             self._list_files(commit.tree, frozenset())
         return self._submodules[commit.tree]
 
     def _list_files(self, tree: str, suffixes: frozenset[str]) -> IntArray:
-        """Return the (F, 2) path and blob numbers of a tree's files; remember its submodules."""
+        """Return (F, 2) numbers of the path and blob of a tree's files; remember its submodules."""
         is_source = suffix_matcher(suffixes)
         files: dict[bytes, str] = {}
         submodules: list[str] = []
@@ -111,10 +111,10 @@ class Trees:
         return np.array(numbers, dtype=np.int32).reshape(-1, 2)
 
     def entries(self, tree: str) -> list[TreeEntry]:
-        """Return the files and folders of one tree, without those below; none if it is missing.
+        """Return the files and folders directly in a tree; empty if the tree is missing.
 
-        ``tree`` is an id, or any name that git resolves to a tree's. Links and submodules are left
-        out.
+        ``tree`` is the id of a tree, or any name that git resolves to a tree. Links and submodules
+        are left out.
         """
         [(_, content)] = self._git.objects([tree], b"tree")
         entries: list[TreeEntry] = []

@@ -23,7 +23,8 @@ _EMPTY_TREE: Final = {
 _FLAGGED: Final = re.compile(rb"(?:\A|(?<=\0))([a-zS]) 100\d{3} ([0-9a-f]{40,64}) 0\t([^\0]+)")
 """An entry of the index that git does not compare with the disk, as ``ls-files -v -s -z`` shows it.
 
-A small letter means ``assume-unchanged``, and S or s ``skip-worktree``."""
+A small letter means ``assume-unchanged``; S or s means ``skip-worktree``.
+"""
 
 
 class Change(NamedTuple):
@@ -34,30 +35,30 @@ class Change(NamedTuple):
 
 
 class WorkTreeState(NamedTuple):
-    """How the files on disk differ from a commit, and what of them is not searched."""
+    """How the files on disk differ from a commit, and which of them are not searched."""
 
     changes: frozenset[Change] = frozenset()
     left_out: tuple[str, ...] = ()
-    """Paths of tracked files that are not checked out, as outside of a sparse checkout."""
+    """Paths of tracked files that are not checked out, such as those outside a sparse checkout."""
     unread: tuple[str, ...] = ()
     """Paths of changed files that cannot be read or are too large."""
     repositories: tuple[str, ...] = ()
-    """Folders of repositories that are not tracked; their files are no changes."""
+    """Folders of untracked repositories; the files in them do not count as changes."""
 
 
 class _Candidates(NamedTuple):
     """Files of a work tree that may differ from a commit."""
 
     committed: dict[bytes, str]
-    """Path -> id of its blob in the commit; "" for a path that is no regular file there."""
+    """Path -> id of the file's blob in the commit; "" for a path that is no regular file there."""
     optional: frozenset[bytes]
-    """Paths that are not deleted if they are not on disk, because they need no checkout."""
+    """Paths that do not count as deleted if they are not on disk, because they need no checkout."""
     repositories: tuple[str, ...]
-    """As in ``WorkTreeState``."""
+    """Folders of untracked repositories, see ``WorkTreeState``."""
 
 
 class FilesOnDisk:
-    """The files of a work tree that are not committed; a bare repository has none."""
+    """The files of a work tree that are not committed; empty for a bare repository."""
 
     def __init__(self, git: Git, layout: Layout) -> None:
         self._git = git
@@ -68,13 +69,13 @@ class FilesOnDisk:
     def state(self, commit: str, suffixes: Iterable[str]) -> WorkTreeState:
         """Return how the files with one of the ``suffixes`` differ on disk from those of a commit.
 
-        Nothing differs if there is no work tree. All files are new if the commit is ``no_commit``.
-        ``read`` can read the blobs of changed files afterwards.
+        The state has no changes if there is no work tree. All files are new if the commit is
+        ``no_commit``. ``read`` can read the blobs of changed files afterwards.
 
-        Git compares by the repository's index and ignore files, and sees nothing else of it: no
-        configuration, so it runs no filter. Files that the index excepts from the comparison are
-        compared here, and without an index all files are. Only regular files of at most 10 MB,
-        without a link on the way to them, are read. Raises RepositoryError.
+        Git compares with the help of the repository's index and ignore files. It cannot read the
+        configuration, so it runs no filter. Files that the index excludes from the comparison are
+        compared here, and so are all files if there is no index. Only regular files of at most 10
+        MB are read, and no file that a link leads to. Raises RepositoryError.
         """
         root = self._layout.work_tree
         if root is None:
@@ -155,7 +156,7 @@ class FilesOnDisk:
         return _Candidates(committed, frozenset(optional), tuple(repositories))
 
     def read(self, blob: str) -> bytes | None:
-        """Return the content of a blob that is not committed; None if its file has changed."""
+        """Return the content of an uncommitted blob; None if its file has changed since."""
         if blob not in self.path_by_blob:
             return None
         try:
