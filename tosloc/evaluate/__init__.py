@@ -1,4 +1,4 @@
-"""Runs, judgements, measures, statistics and comparison, apart from every model.
+"""Runs, judgements, measures, statistics and comparison, independent of every model.
 
 It imports core, git, code, paths and reports.
 

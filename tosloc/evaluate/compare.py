@@ -1,4 +1,4 @@
-"""Comparison of runs on the same judged reports: differences with tests, wins, largest changes."""
+"""Compare runs on the same judged reports: differences with tests, wins and largest changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tosloc.evaluate.measures import AP, RR, YES_OR_NO, Evaluation, Measure, Rep
 from tosloc.evaluate.statistics import EQUAL_TOLERANCE, Difference, difference, holm_adjust
 
 ALWAYS_COMPARED: Final = (AP, RR)
-"""Measures that every comparison contains, before those that are asked for."""
+"""Measures that every comparison contains; further measures follow them."""
 NamedEvaluation: TypeAlias = tuple[str, Evaluation]
 """Name of a run, and its evaluation."""
 
@@ -36,16 +36,16 @@ class ReportPair(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """The run called ``b`` against the run called ``a``."""
+    """Comparison of the run called ``b`` with the run called ``a``."""
 
     a: str
     b: str
     pairs: tuple[ReportPair, ...]
-    """The compared reports, by id."""
+    """The compared reports, ordered by id."""
     differences: dict[Measure, Difference]
-    """AP and RR first."""
+    """Measure -> difference between the runs; AP and RR come first."""
     only_a: int = 0
-    """Number of reports that only ``a`` judges, which are left out."""
+    """Number of reports that are judged only in ``a``, which are left out."""
     only_b: int = 0
 
     @property
@@ -54,9 +54,10 @@ class Comparison:
         return [pair.report for pair in self.pairs if pair.a.searched != pair.b.searched]
 
     def largest_changes(self, n: int) -> dict[str, list[ReportPair]]:
-        """Return up to ``n`` reports whose average precision rose most, and ``n`` that fell most.
+        """Return the ``n`` reports whose average precision rose most, and the ``n`` that fell most.
 
-        The keys are ``risen`` and ``fallen``; the change is from a to b, the largest one first.
+        The keys are ``risen`` and ``fallen``. The change is from a to b; the largest change comes
+        first. A list is shorter if fewer reports rose or fell.
         """
         rising = sorted(self.pairs, key=lambda pair: -pair.difference)
         falling = sorted(self.pairs, key=lambda pair: pair.difference)
@@ -92,9 +93,9 @@ def compare(
 ) -> Comparison:
     """Compare two evaluations in AP, RR and further measures.
 
-    With ``common`` only the reports that both judge are compared. Raises RunError if the two judge
-    different reports (with ``common``: no report together), and if they disagree on the fixed files
-    of a report, because then nothing is comparable.
+    With ``common``, only the reports that both judge are compared. Raises RunError if the two judge
+    different reports, or with ``common`` if they have no report in common. Also raises RunError if
+    they disagree on the fixed files of a report, because the runs are not comparable then.
     """
     name_a, evaluation_a = a
     name_b, evaluation_b = b
@@ -129,7 +130,7 @@ def _scores_by_report(evaluation: Evaluation) -> dict[str, ReportScores]:
 def compare_pairs(
     a: str, b: str, pairs: Sequence[ReportPair], measures: Iterable[Measure] = ()
 ) -> Comparison:
-    """Compare the runs named ``a`` and ``b`` on reports that both judge alike.
+    """Compare the runs named ``a`` and ``b`` on reports that have the same judgements in both.
 
     The reports may be of one project or of several.
     """
@@ -153,8 +154,8 @@ def compare_all(
 ) -> list[Comparison]:
     """Compare every run with the first, or with ``all_pairs`` with each run before it.
 
-    P-values are adjusted over the pairs of runs: one measure with one test over all pairs is the
-    family of an adjustment. Raises RunError as ``compare`` does.
+    P-values are adjusted for the number of pairs of runs, for each measure and each test
+    separately. Raises RunError under the conditions of ``compare``.
     """
     first, *others = runs.items()
     pairs_of_runs = [(first, other) for other in others]
@@ -176,7 +177,7 @@ def _adjust_p_values(differences: Sequence[Difference]) -> None:
 
 
 def difference_values(differences: Mapping[Measure, Difference]) -> dict[str, Any]:
-    """Return differences as plain values for JSON, by the measure's name."""
+    """Return measure's name -> difference as plain values for JSON."""
     return {repr(measure): asdict(result) for measure, result in differences.items()}
 
 

@@ -1,6 +1,6 @@
-"""Measures by name, of one report, and their means over **all** judged reports.
+"""Measures by name: their value for one report, and their means over **all** judged reports.
 
-The name of a measure tells its denominator. Formulas that learners share are in
+The name of a measure says which denominator it has. Formulas that learners share are in
 ``tosloc.core.metrics``. Coverage@k, which is a sum over reports, is in ``Evaluation``.
 """
 
@@ -31,7 +31,7 @@ class ReportScores:
     ranks: tuple[int, ...]
     """Ranks of the fixed files that are ranked, ascending."""
     ranked: int | None
-    """Length of the ranking; None where only the ranks of the fixed files are known."""
+    """Length of the ranking; None if only the ranks of the fixed files are known."""
 
     @property
     def report(self) -> str:
@@ -57,7 +57,8 @@ class ReportScores:
 def _corrected_bpref(scores: ReportScores) -> float:
     """Return bpref over all files that are not fixed.
 
-    If their number is unknown, it is bpref over those that are ranked.
+    If the number of searched files is unknown, return bpref over the ranked files that are not
+    fixed.
     """
     if scores.searched is None:
         return _faulty_bpref(scores)
@@ -67,7 +68,7 @@ def _corrected_bpref(scores: ReportScores) -> float:
 def _faulty_bpref(scores: ReportScores) -> float:
     """Return bpref over the ranked files that are not fixed.
 
-    Raises RunError if neither the length of the ranking nor the number of files is known.
+    Raises RunError if neither the length of the ranking nor the number of searched files is known.
     """
     ranked = scores.searched if scores.ranked is None else scores.ranked
     if ranked is None:
@@ -76,16 +77,16 @@ def _faulty_bpref(scores: ReportScores) -> float:
 
 
 def _others_above(scores: ReportScores) -> list[int]:
-    """Return for each ranked fixed file the number of files above it that are not fixed."""
+    """Return the number of files that are not fixed above each ranked fixed file."""
     return [rank - number for number, rank in enumerate(scores.ranks, start=1)]
 
 
 class MeasureRow(NamedTuple):
-    """The value of a measure for one report and a k, whether it needs a k, and its meaning."""
+    """A measure's value for one report and a k, whether it needs a k, and its meaning."""
 
     value: Callable[[ReportScores, Any], float]
     cut: Literal["always", "never", "optional"]
-    """Whether the measure looks at the first k ranks only."""
+    """Whether the measure is cut at the first k ranks."""
     meaning: str
 
 
@@ -151,7 +152,7 @@ YES_OR_NO: Final = {"Hit", "Acc"}
 """Measures that are 1 or 0 for every report."""
 _SUFFIXES: Final = {"always": "@k", "never": "", "optional": "[@k]"}
 _NAMES_OF_MEANS: Final = {"mrr": "RR", "map": "AP"}
-"""Name of a mean in tables -> name of the measure."""
+"""Name of a mean in tables -> name of the measure that it averages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +185,9 @@ class Measure:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the measure that ``text`` names, MRR and MAP included.
+        """Return the measure that ``text`` names, including MRR and MAP.
 
-        Raises RunError with the names of all measures.
+        Raises RunError, which lists the names of all measures, for an unknown name.
         """
         match = re.fullmatch(r"(\w+)(?:@(\d{1,9}))?", text.strip())
         name, k = match.groups() if match else (text, None)
@@ -199,7 +200,7 @@ RR: Final = Measure("RR")
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A run against its judgements, by report id.
+    """A run with its judgements, ordered by report id.
 
     A report without any fixed file in its version counts as 0.
     """
@@ -207,7 +208,7 @@ class Evaluation:
     per_report: tuple[ReportScores, ...]
 
     def values(self, measure: Measure) -> FloatArray:
-        """Return (N,) the measure's value for each of the N reports."""
+        """Return (R,) the measure's value for each report."""
         return np.array([measure(scores) for scores in self.per_report], dtype=np.float64)
 
     def mean(self, measure: Measure) -> float:
@@ -221,7 +222,7 @@ class Evaluation:
 
     @property
     def map(self) -> float:
-        """Mean average precision over the full ranking, all fixed files in the denominator."""
+        """Mean average precision over the full ranking, divided by the number of fixed files."""
         return self.mean(AP)
 
     @property
@@ -236,10 +237,7 @@ class Evaluation:
 
     @property
     def length(self) -> float | None:
-        """Mean of ranking length over searched files: 1.0 for a complete run.
-
-        It is None if it is unknown for any report.
-        """
+        """Mean of ranked / searched files: 1.0 for a complete run; None if one is unknown."""
         lengths = []
         for scores in self.per_report:
             if scores.ranked is None or not scores.searched:
@@ -249,9 +247,10 @@ class Evaluation:
 
     @cached_property
     def counts(self) -> dict[str, int | float | None]:
-        """Counts for tables, by their key in JSON.
+        """Key in JSON -> count for tables.
 
-        They are reports, relevant files, dropped files, reports left empty, and ranking length.
+        The counts are reports, relevant files, dropped files, reports left empty, and ranking
+        length.
         """
         return {
             "reports": len(self.per_report),
@@ -265,8 +264,8 @@ class Evaluation:
 def evaluate(run: Run, qrels: Qrels) -> Evaluation:
     """Evaluate a run against the judged reports, in order of report id.
 
-    Raises RunError if no report is judged, if a judged report has no ranking or a ranking no
-    judgement, and if a ranking is longer than its version.
+    Raises RunError if no report is judged, if a judged report has no ranking, if a ranking has no
+    judgement, and if a ranking has more files than its version.
     """
     if not qrels:
         raise RunError(f"{run.where}: no report is judged, so there is nothing to evaluate")
@@ -278,7 +277,10 @@ def evaluate(run: Run, qrels: Qrels) -> Evaluation:
 def _check_all_present(
     run: Run, what: str, reports: Collection[str], present: Collection[str]
 ) -> None:
-    """Raise RunError if some of the ``reports`` are not ``present`` and so have no ``what``."""
+    """Raise RunError if some of the ``reports`` are not among the ``present`` ones.
+
+    ``what`` names in the message what these reports lack, such as a ranking.
+    """
     lacking = sorted(set(reports) - set(present))
     if lacking:
         raise RunError(
@@ -308,9 +310,9 @@ def _score_report(run: Run, judgement: Judgement) -> ReportScores:
 
 
 def count_within(ranks: Iterable[int], k: int) -> int:
-    """Return the number of fixed files within the first ``k``.
+    """Return the number of fixed files within the first ``k`` ranks.
 
-    Summed over reports and divided by the number of all fixed files, it is coverage@k.
+    The sum over all reports, divided by the number of all fixed files, is coverage@k.
     """
     return sum(rank <= k for rank in ranks)
 
@@ -318,8 +320,9 @@ def count_within(ranks: Iterable[int], k: int) -> int:
 def ndcg(ranks: Iterable[int], relevant: int, k: int | None = None) -> float:
     """Return the discounted cumulative gain of the fixed files, divided by the ideal ranking's.
 
-    The gain of a fixed file is ``1 / log2(rank + 1)``. The ideal ranking has all fixed files first,
-    at most ``k`` of them (Järvelin and Kekäläinen 2002, with the discount that trec_eval uses).
+    The gain of a fixed file is ``1 / log2(rank + 1)``. The ideal ranking begins with all fixed
+    files, or with ``k`` of them if there are more (Järvelin and Kekäläinen 2002, with the discount
+    that trec_eval uses).
 
     >>> round(ndcg([1, 3], relevant=2), 4)
     0.9197
@@ -335,12 +338,12 @@ def _discounted_gain(ranks: Iterable[int]) -> float:
 
 
 def bpref(nonrelevant_above: Sequence[int], relevant: int, nonrelevant: int) -> float:
-    """Return the share of pairs (fixed, not fixed) in the right order, as trec_eval from 8.0 on.
+    """Return the share of pairs (fixed, not fixed) in the right order, as in trec_eval since 8.0.
 
     ``nonrelevant_above`` has, for each *retrieved* fixed file, the number of other files above it.
     ``nonrelevant`` is the number of **all** other files, retrieved or not (trec_eval before 8.0
-    mistakenly counted only the retrieved ones). Each fixed file adds
-    ``1 - min(above, relevant) / min(nonrelevant, relevant)``.
+    mistakenly counted only the retrieved ones). Each fixed file adds ``1 - min(above, relevant) /
+    min(nonrelevant, relevant)``.
 
     >>> bpref([1, 1, 1, 1], relevant=6, nonrelevant=4)
     0.5

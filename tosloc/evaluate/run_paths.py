@@ -1,7 +1,8 @@
-"""Runs with their judgements: where they are on disk, in our format or TREC's; also without tests.
+"""Find runs with their judgements on disk, in our format or TREC's, also without test files.
 
-A run is in a folder of splits, in one split's folder, or is a file with its judgements. The first
-line of a file tells its format; the name does not matter.
+A path leads to a run in one of three ways: as a folder with splits, as the folder of one split, or
+as a file beside its judgements. The first line of a file shows its format; the name does not
+matter.
 """
 
 from __future__ import annotations
@@ -40,19 +41,19 @@ FUNCTION_LEVEL: Final = "functions"
 BM25_LEVEL: Final = "functions-bm25"
 """Folder, beside a run of files, of the run of functions by BM25."""
 SHIPPED: Final = "shipped"
-"""Folder, in that of a training, of the shipped weights' runs of the same reports."""
+"""Folder in the folder of a training with the shipped weights' runs on the same reports."""
 BM25_NAME: Final = "BM25 over functions"
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredRun:
-    """A run with its judgements, under the name that tables give it."""
+    """A run with its judgements, under the name that it has in tables."""
 
     name: str
     run: Run
     qrels: Qrels
     shipped: ScoredRun | None = None
-    """For a trained run: the shipped weights' run of the same reports, if training has left one."""
+    """For a trained run: the shipped weights' run on the same reports; None if there is none."""
 
     @classmethod
     def read_trec(cls, file: Path, qrels: Path | None = None) -> ScoredRun:
@@ -77,14 +78,14 @@ class ScoredRun:
             write_judgements(folder / JUDGEMENTS_FILE, self.qrels.values())
 
     def evaluation(self) -> Evaluation:
-        """Evaluate the run. Raises RunError as ``evaluate`` does."""
+        """Evaluate the run. Raises RunError under the conditions of ``evaluate``."""
         return evaluate(self.run, self.qrels)
 
     def write_trec(self, folder: Path, *, others: bool = False) -> None:
         """Write run.trec and qrels.trec to a folder.
 
-        With ``others``, files that are searched and not fixed are judged 0. Raises RunError if not
-        all of them are ranked, and for a run that cannot be evaluated.
+        With ``others``, searched files that are not fixed get the relevance 0. Raises RunError if a
+        ranking lacks such files, and for a run that cannot be evaluated.
         """
         # Computing this also refuses a run whose faults other tools would not notice.
         ranked_share = self.evaluation().length
@@ -98,7 +99,7 @@ class ScoredRun:
 
 
 def read_any_judgements(path: str | Path) -> Qrels:
-    """Read the judgements of a file in either format. Raises RunError as its reader does."""
+    """Read the judgements of a file in either format. Raises RunError if the file is invalid."""
     return read_judgements(path) if is_json(path) else read_trec_qrels(path)
 
 
@@ -107,9 +108,10 @@ def read_scored_run(
 ) -> ScoredRun:
     """Return the run at ``path`` with its judgements.
 
-    ``path`` is the folder that train or rank wrote (its ``split`` is read), a split's folder, or a
-    run file. Files may be in our format or in TREC's. The judgements are in ``qrels``, or else in
-    qrels.jsonl beside the run. Raises RunError.
+    ``path`` is the folder that train or rank wrote, in which ``split`` is read, or the folder of a
+    split, or a run file. Files may be in our format or in TREC's. The judgements are read from
+    ``qrels``, or by default from qrels.jsonl beside the run. Raises RunError if either cannot be
+    found or read.
     """
     file, name = find_run(path, split)
     run = read_run(file) if is_json(file) else read_trec_run(file)
@@ -128,9 +130,9 @@ def read_scored_run(
 
 
 def find_run(path: str | Path, split: str) -> tuple[Path, str]:
-    """Return file and name of the run at a path, see ``read_scored_run``.
+    """Return the file and the name of the run at a path that ``read_scored_run`` accepts.
 
-    Raises RunError if there is none; it names the splits that there are.
+    Raises RunError, which names the splits found there, if there is no run.
     """
     path = Path(path)
     if path.is_file():
@@ -157,10 +159,10 @@ def find_run(path: str | Path, split: str) -> tuple[Path, str]:
 
 
 def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun, ScoredRun]:
-    """Return the runs of functions, TosLoc's and BM25's, that ``rank --functions`` wrote.
+    """Return TosLoc's and BM25's run of functions that ``rank --functions`` wrote.
 
-    ``path`` is the folder that it wrote (its ``split`` is read), or a split's folder. Raises
-    RunError if there is none.
+    ``path`` is the folder that it wrote, in which ``split`` is read, or the folder of a split.
+    Raises RunError if there are no such runs.
     """
     file, name = find_run(path, split)
     if not (file.parent / FUNCTION_LEVEL).is_dir():
@@ -174,10 +176,10 @@ def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun
 
 
 def drop_test_files(scored: ScoredRun) -> ScoredRun:
-    """Return the rankings and judgements without test files, and those of the shipped weights.
+    """Return the run, its judgements and its ``shipped`` run without test files.
 
-    A report whose fixed files are all tests stays, with no fixed file. Raises RunError where only
-    some ranks are known, and for a run that cannot be evaluated.
+    A report whose fixed files are all tests keeps its place, but has no fixed file. Raises RunError
+    for a run of which only some ranks are known, or which cannot be evaluated.
     """
     run = scored.run
     if run.partial:
@@ -205,7 +207,7 @@ def drop_test_files(scored: ScoredRun) -> ScoredRun:
 def _judgement_without_tests(scores: ReportScores, stays: BoolArray) -> Judgement:
     """Return the judgement of a report without test files.
 
-    ``stays`` (L,) is true for the ranked files that are not tests.
+    ``stays`` (F,) is true for the ranked files that are not tests.
     """
     searched = None
     # Only a complete ranking tells how many of the searched files are not tests.
@@ -232,9 +234,9 @@ def read_scored_runs(
 ) -> list[ScoredRun]:
     """Read runs with their judgements, each under a name of its own.
 
-    Runs that have the same name are called by their paths. With ``functions``, each folder gives
-    TosLoc's run of functions and after it BM25's. Raises RunError for a path that is given twice,
-    and for functions with other judgements or without tests.
+    Runs with the same name are called by their paths. With ``functions``, each folder contributes
+    TosLoc's run of functions, followed by BM25's. Raises RunError for a path that is given twice.
+    Also raises RunError if ``functions`` is combined with ``qrels`` or ``no_tests``.
     """
     for path, times in Counter(paths).items():
         if times > 1:

@@ -1,8 +1,8 @@
-"""How certain a mean is: bootstrap intervals over reports, paired tests, Holm's correction.
+"""Estimate how certain a mean is: bootstrap intervals, paired tests and Holm's correction.
 
-Values are in order of report id, and every call draws from its own generator with a fixed seed, so
-that the same values give the same answer whatever the order of the lines they were read from. A
-statistic that is undefined for some values is None, never NaN.
+Values are in order of report id, and every call uses its own random generator with a fixed seed, so
+that equal values give equal results. The order of lines in a file does not matter. A statistic that
+is undefined for some values is None, never NaN.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 10_000
 BOOTSTRAP_SEED: Final = 7
 EQUAL_TOLERANCE: Final = 1e-12
-"""Values that differ by no more are equal: the difference is due to rounding."""
+"""Largest difference between two values that count as equal; it is due to rounding."""
 _RESAMPLES_PER_BATCH: Final = 100
 
 
 class Interval(NamedTuple):
-    """The middle 95 % of a bootstrap distribution."""
+    """Ends of the middle 95 % of a bootstrap distribution."""
 
     low: float
     high: float
@@ -36,10 +36,11 @@ class Difference:
     """How system b differs from system a on the same reports, with two-sided tests.
 
     Statistics that are undefined are None. ``a`` and ``b`` are means, ``difference`` is the mean of
-    b - a. ``wins`` counts the reports where b is better, ``losses`` those where a is; values that
-    differ by at most 1e-12 are ``ties``. McNemar's test applies to values that are 1 or 0 for every
-    report. ``interval`` is that of the difference; it needs two reports. The p-values after Holm
-    are adjusted for all pairs of runs compared, and None for a single pair.
+    b - a. ``wins`` counts the reports for which b is better, and ``losses`` those for which a is
+    better; values that differ by at most 1e-12 are ``ties``. McNemar's test applies to values that
+    are 1 or 0 for every report. ``interval`` is the interval of the difference, and None for fewer
+    than two reports. The ``holm`` p-values are adjusted for all compared pairs of runs by Holm's
+    method, and None for a single pair.
     """
 
     a: float
@@ -59,9 +60,9 @@ class Difference:
 
 
 def resampled_sums(values: FloatArray) -> FloatArray:
-    """Return (Z, M) sums of the (R, M) values over R reports drawn with replacement.
+    """Return (Z, M) sums of (R, M) values over R reports that are drawn with replacement.
 
-    Each resample has the same reports for every column.
+    Each resample draws the same reports for every column.
     """
     reports = len(values)
     rng = np.random.default_rng(BOOTSTRAP_SEED)
@@ -88,10 +89,7 @@ def percentile_interval(samples: FloatArray) -> Interval:
 
 
 def mean_interval(values: FloatArray) -> Interval | None:
-    """Return the bootstrap interval of the mean of (R,) values.
-
-    It is None for fewer than two values, which say nothing about the spread.
-    """
+    """Return the bootstrap interval of the mean of (R,) values; None for fewer than two values."""
     if len(values) < 2:
         return None
     return percentile_interval(resampled_sums(values[:, None])[:, 0] / len(values))
@@ -100,11 +98,10 @@ def mean_interval(values: FloatArray) -> Interval | None:
 def difference(a: FloatArray, b: FloatArray, *, yes_or_no: bool = False) -> Difference:
     """Test how the (R,) values of ``b`` differ from those of ``a``.
 
-    With ``yes_or_no``, for values that are 1 or 0, McNemar's test is added. The bootstrap's p-value
-    is the share of resamples whose mean difference, shifted so that no difference is expected, is
-    at least as large as the observed one (Efron and Tibshirani 1993, chapter 16; Smucker et al.
-    2007). The sample itself counts as one resample (Davison and Hinkley 1997, section 4.2), so p is
-    never 0.
+    ``yes_or_no`` adds McNemar's test; all values must be 1 or 0. The bootstrap's p-value is the
+    share of resamples whose mean difference, shifted so that no difference is expected, is at least
+    as large as the observed one (Efron and Tibshirani 1993, chapter 16; Smucker et al. 2007). The
+    sample itself counts as one resample (Davison and Hinkley 1997, section 4.2), so p is never 0.
     """
     differences = _round_to_zero(b - a)
     reports = len(differences)
@@ -136,8 +133,9 @@ def difference(a: FloatArray, b: FloatArray, *, yes_or_no: bool = False) -> Diff
 def paired_t_test(a: FloatArray, b: FloatArray) -> tuple[float | None, float | None]:
     """Return t and p of Student's t-test of two systems' (R,) values on the same reports.
 
-    t is positive where ``b`` is larger. Without any difference t is 0 and p is 1. Both are None for
-    fewer than two reports, and where all reports differ by the same amount, except for rounding.
+    t is positive where ``b`` is larger. If no report differs, t is 0 and p is 1. Both are None for
+    fewer than two reports. They are also None if all reports differ by the same amount, apart from
+    rounding.
     """
     from scipy.special import stdtr
 
@@ -155,8 +153,9 @@ def paired_t_test(a: FloatArray, b: FloatArray) -> tuple[float | None, float | N
 def mcnemar_p_value(wins: int, losses: int) -> float:
     """Return the exact two-sided p of McNemar's test (1947).
 
-    The arguments count the pairs in which only one side is right: b in ``wins``, a in ``losses``. p
-    is twice the binomial probability of at most the rarer count among all such pairs, at most 1.
+    ``wins`` counts the pairs in which only b is right, and ``losses`` those in which only a is
+    right. p is twice the binomial probability, with a chance of one half, of at most the smaller
+    count among all these pairs; it is at most 1.
 
     >>> mcnemar_p_value(9, 1), mcnemar_p_value(0, 0), mcnemar_p_value(5, 5)
     (0.021484375, 1.0, 1.0)
@@ -184,13 +183,13 @@ def holm_adjust(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def _round_to_zero(differences: FloatArray) -> FloatArray:
-    """Return the differences, 0 for those that are due to rounding."""
+    """Return the differences, with 0 in place of those that are due to rounding."""
     return np.where(np.abs(differences) <= EQUAL_TOLERANCE, 0.0, differences)
 
 
 def exact_mean(values: Sequence[float] | FloatArray) -> float:
-    """Return the mean, 0 for no values.
+    """Return the mean, or 0 if there are no values.
 
-    The sum is rounded once, so that the order of the values does not change it.
+    The sum is rounded only once, so that the order of the values does not change the result.
     """
     return math.fsum(values) / len(values) if len(values) else 0.0

@@ -1,6 +1,6 @@
-"""The results of one run for tables and pages: the headline, intervals, strata and notes.
+"""Collect the results of one run for tables and pages: headline, intervals, strata and notes.
 
-Strata are kinds of reports. Their results are below those of all reports and are never the
+Strata are kinds of reports. Tables show their results below those of all reports, never as the
 headline: reports that name the class to fix are easier (Kochhar et al. 2014), and a project's mix
 of kinds can explain more of a mean than the method does.
 """
@@ -26,11 +26,11 @@ from tosloc.evaluate.statistics import Interval, percentile_interval, resampled_
 from tosloc.paths.classify import which_are_tests
 
 MIN_REPORTS_IN_STRATUM: Final = 30
-"""A stratum of fewer reports says little, and its interval is too narrow."""
+"""Number of reports from which a stratum's interval is reliable; with fewer it is too narrow."""
 TOP_CUTS: Final = (1, 5, 10)
-"""Ranks that a user may look at."""
+"""Numbers of top ranks that a user may read."""
 COVERAGE_CUTS: Final = (50, 100, 300)
-"""Ranks within which a second stage may look: of coverage, and of any fixed file."""
+"""Numbers of top ranks that a second stage may score again, for coverage and for any fixed file."""
 COUNT_MEANINGS: Final = {
     "reports": "reports judged",
     "relevant": "fixed files in the searched versions",
@@ -40,11 +40,11 @@ COUNT_MEANINGS: Final = {
 }
 """Key of ``Evaluation.counts`` -> what it counts."""
 _FUNCTION_MEASURES: Final = tuple(Measure("Acc", k) for k in TOP_CUTS)
-"""Measures of a run of functions, beyond the headline."""
+"""Measures of a run of functions, in addition to the headline."""
 
 
 class HeadlineRow(NamedTuple):
-    """A mean of a measure, or for a number k coverage@k, with its meaning.
+    """A statistic with its meaning: the mean of a measure, or coverage@k if the statistic is a k.
 
     Coverage@k is the share of all reports' fixed files that are within the first k ranks.
     """
@@ -54,7 +54,7 @@ class HeadlineRow(NamedTuple):
 
     @property
     def cut(self) -> int:
-        """Number of ranks that are looked at, 0 for all."""
+        """Number of top ranks that the statistic depends on; 0 if it depends on all."""
         if isinstance(self.statistic, int):
             return self.statistic
         return self.statistic.k or 0
@@ -79,13 +79,14 @@ def _hit_row(k: int) -> HeadlineRow:
 
 
 HEADLINE: Final[Mapping[str, HeadlineRow]] = _headline()
-"""Name -> what every table of results contains."""
+"""Name -> row that every table of results contains."""
 
 
 class Mean(NamedTuple):
     """A row of results: a mean or share over reports.
 
-    ``mean`` is None where there is no report, the 95 % bootstrap ``interval`` for fewer than two.
+    ``mean`` is None if there is no report. ``interval``, the 95 % bootstrap interval, is None for
+    fewer than two reports.
     """
 
     name: str
@@ -95,7 +96,7 @@ class Mean(NamedTuple):
 
 
 class Stratum(NamedTuple):
-    """Results of one kind of reports: MRR and MAP."""
+    """MRR and MAP of the reports of one kind."""
 
     name: str
     reports: int
@@ -104,7 +105,7 @@ class Stratum(NamedTuple):
 
     @property
     def is_small(self) -> bool:
-        """Whether there are reports, but too few for the intervals to say much."""
+        """Whether there are reports, but too few for reliable intervals."""
         return 0 < self.reports < MIN_REPORTS_IN_STRATUM
 
 
@@ -112,7 +113,7 @@ class Stratum(NamedTuple):
 class Results:
     """All results of one run.
 
-    ``extra_measures`` come after the headline; ``unit`` is what the run ranks, "file" or
+    ``extra_measures`` come after the headline. ``unit`` is what the run ranks, "file" or
     "function". Each property raises RunError for a run that cannot be evaluated.
     """
 
@@ -122,12 +123,15 @@ class Results:
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """The run against its judgements."""
+        """Evaluation of the run with its judgements."""
         return self.scored.evaluation()
 
     @cached_property
     def training(self) -> Comparison | None:
-        """The trained run against the shipped weights' run of the same reports, if there is one."""
+        """Comparison of the trained run with the shipped weights' run on the same reports.
+
+        None if the run has no shipped run.
+        """
         if self.scored.shipped is None:
             return None
         return compare(
@@ -136,7 +140,7 @@ class Results:
 
     @cached_property
     def means(self) -> list[Mean]:
-        """The headline over all judged reports, and after it the extra measures."""
+        """Means of the headline over all judged reports, followed by the extra measures."""
         rows = dict(HEADLINE)
         for measure in self.extra_measures:
             rows[repr(measure)] = HeadlineRow(measure, MEASURES[measure.name].meaning)
@@ -146,14 +150,14 @@ class Results:
         return means
 
     def name_unit(self, text: str) -> str:
-        """Return a text about files with the unit that the run ranks instead of "file"."""
+        """Return a text about files with "file" replaced by the unit that the run ranks."""
         return text.replace("file", self.unit)
 
     @property
     def informative_means(self) -> list[Mean]:
-        """The means without those that are 1 of necessity.
+        """The means that can be below 1.
 
-        Such are the means of the first k ranks where no searched version has more than k files.
+        A mean over the first k ranks is left out if no searched version has more than k files.
         """
         searched = [scores.searched for scores in self.evaluation.per_report]
         largest = math.inf
@@ -168,7 +172,7 @@ class Results:
 
     @property
     def informative_strata(self) -> list[Stratum]:
-        """The strata without empty ones and without those of all reports, which say nothing new."""
+        """The strata that contain some, but not all reports; others say nothing new."""
         reports = len(self.evaluation.per_report)
         return [stratum for stratum in self.strata if 0 < stratum.reports < reports]
 
@@ -198,8 +202,8 @@ class Results:
     def notes(self) -> list[str]:
         """Sentences that belong beside the numbers.
 
-        They say what makes the numbers look better, whether rankings may be cut off, and whether
-        training helped.
+        They say what makes the numbers look better than they are, whether rankings may be cut off,
+        and whether training helped.
         """
         notes = header_notes(self.scored)
         if self.evaluation.length != 1:
@@ -209,7 +213,7 @@ class Results:
         return notes
 
     def _cut_note(self) -> str:
-        """Return a sentence for rankings that are, or may be, cut off."""
+        """Return a sentence about rankings that are, or may be, cut off."""
         reports = self.evaluation.per_report
         length = self.evaluation.length
         if length is None:
@@ -226,7 +230,7 @@ class Results:
     def values(self) -> dict[str, Any]:
         """Return plain values for JSON: counts and headline on top; intervals as ``[low, high]``.
 
-        An interval that is not defined is null.
+        An undefined interval is null.
         """
         headline = self.means[: len(HEADLINE)]
         extra = self.means[len(HEADLINE) :]
@@ -252,10 +256,10 @@ class Results:
 
 
 def header_notes(scored: ScoredRun) -> list[str]:
-    """Return sentences about a run's reports, by the header of its file.
+    """Return sentences about a run's reports, from the header of its file.
 
-    There is one if the ranker had learned from some of the reports, one if reports are left out,
-    and one if some reports are commit messages.
+    There is one if the ranker was trained on some of the reports, one if reports are left out, and
+    one if some reports are commit messages.
     """
     notes = []
     learned = _header_count(scored, TRAINED_ON)
@@ -280,15 +284,15 @@ def header_notes(scored: ScoredRun) -> list[str]:
 
 
 def _header_count(scored: ScoredRun, key: str) -> int:
-    """Return a count of the header, 0 where it is missing or not a number."""
+    """Return a count in the header; 0 if it is missing or not a number."""
     value = scored.run.header.get(key)
     return value if isinstance(value, int) else 0
 
 
 def training_sentence(comparison: Comparison) -> str:
-    """Return the answer to "did training help?".
+    """Return a sentence that says whether training helped.
 
-    The comparison is of shipped and trained weights on the same held-out reports.
+    ``comparison`` compares the shipped with the trained weights on the same held-out reports.
     """
     difference = comparison.differences[RR]
     numbers = (
@@ -335,9 +339,10 @@ def _mean(evaluation: Evaluation, statistic: Measure | int) -> float:
 
 
 def _intervals(evaluation: Evaluation, rows: Mapping[str, HeadlineRow]) -> dict[str, Interval]:
-    """Return the bootstrap interval of each row, all from the same resamples of the reports.
+    """Return name of a row -> bootstrap interval, all from the same resamples of the reports.
 
-    There must be two reports or more. Coverage is a ratio: found over fixed files of a resample.
+    There must be two reports or more. Coverage in a resample is a ratio of two sums: fixed files
+    that were found, and all fixed files.
     """
     reports = evaluation.per_report
     columns: list[Sequence[int] | FloatArray] = []
@@ -363,10 +368,10 @@ def _mean_values(means: Sequence[Mean]) -> dict[str, Any]:
 
 
 def report_strata(judgement: Judgement) -> dict[str, bool]:
-    """Return for each kind of reports, in the order of a table, whether a report belongs to it.
+    """Return kind of reports -> whether the report belongs to it, in the order of a table.
 
-    Kinds that are not known for the report are left out. Reachable: some fixed file is in the
-    searched version. A report names a file where its text contains the name of the file's class.
+    Kinds that are not known for the report are left out. A report is reachable if some fixed file
+    is in the searched version. It names a file if its text contains the name of the file's class.
     """
     fixed = len(judgement.fixed)
     strata = {
@@ -390,9 +395,10 @@ def report_strata(judgement: Judgement) -> dict[str, bool]:
 
 
 def parse_measures(texts: Sequence[str] | None, functions: bool = False) -> list[Measure]:
-    """Parse the values of ``--measures``, which are names with commas between them.
+    """Return the measures in the values of ``--measures``: names with commas between them.
 
-    Each measure is returned once, after the measures that runs of functions always have.
+    Each measure is returned once. With ``functions``, the measures that runs of functions always
+    have come first.
     """
     measures = list(_FUNCTION_MEASURES) if functions else []
     for text in texts or ():

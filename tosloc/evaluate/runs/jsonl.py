@@ -1,4 +1,4 @@
-"""Files of lines, most of them one JSON object a line, plain or compressed with gzip."""
+"""Read and write files of lines, most of which are JSON objects, plain or compressed with gzip."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tosloc.core.io import open_regular_file
 
 T = TypeVar("T")
 MAX_LINE_BYTES: Final = 64 * 1024**2
-"""A ranking of a million files fits, with room to spare."""
+"""Largest length of a line; a ranking of a million files is shorter."""
 LINE_CONFIG: Final = ConfigDict(
     coerce_numbers_to_str=True, populate_by_name=True, allow_inf_nan=False
 )
-"""Pydantic configuration of records that are lines: further keys of a line are ignored."""
+"""Pydantic configuration of records that are lines: unknown keys of a line are ignored."""
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _adapter: Final[Callable[[Any], TypeAdapter[Any]]] = cache(TypeAdapter)
 
@@ -68,18 +68,19 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
 
 
 def is_json(path: str | Path) -> bool:
-    """Return whether a file's first line begins as a JSON object.
+    """Return whether a file's first line begins like a JSON object.
 
-    Raises RunError as ``numbered_lines`` does.
+    Raises RunError under the conditions of ``numbered_lines``.
     """
     _, first_line = next(numbered_lines(path), (0, b""))
     return first_line.lstrip().startswith(b"{")
 
 
 def json_lines(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the object of every line, after the line's file and number as text for messages.
+    """Yield the location and the object of every line.
 
-    Raises RunError for a line that is not a JSON object, and as ``numbered_lines`` does.
+    The location is the file and the line's number as text for messages. Raises RunError for a line
+    that is not a JSON object, and under the conditions of ``numbered_lines``.
     """
     for number, line in numbered_lines(path):
         where = f"{path} line {number}"

@@ -21,7 +21,7 @@ class Judgement:
     """The fixed files of one report: a line of the file. Files are full paths in the repository.
 
     ``fixed`` are those ``listed`` files that exist in the searched version: the ground truth.
-    Raises ValueError unless each is listed once and there are at most ``searched`` of them.
+    Raises ValueError if a file is listed twice, or if more than ``searched`` files are fixed.
     """
 
     report: str
@@ -68,16 +68,16 @@ class Judgement:
 
 
 Qrels: TypeAlias = Mapping[str, Judgement]
-"""All judgements of an experiment, by report id."""
+"""Report id -> judgement, for all reports of an experiment."""
 
 
 def to_qrels(judgements: Iterable[Judgement]) -> Qrels:
-    """Return the judgements as a mapping by report id."""
+    """Return report id -> judgement."""
     return {judgement.report: judgement for judgement in judgements}
 
 
 def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
-    """Write one JSON line per report. The file appears only when it is complete."""
+    """Write one JSON line for each judgement, atomically: readers never see an unfinished file."""
     with atomic_write(Path(path)) as temporary, temporary.open("wb") as file:
         for judgement in judgements:
             attributes = judgement.attributes
@@ -97,8 +97,7 @@ def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
 def read_judgements(path: str | Path) -> Qrels:
     """Read the judgements of a file, whose lines may be in any order.
 
-    Raises RunError with the line's number for a report that is judged twice and for a line that is
-    not a judgement.
+    Raises RunError with the line's number if a report is judged twice or a line is not a judgement.
     """
     judgements: dict[str, Judgement] = {}
     for where, value in json_lines(path):

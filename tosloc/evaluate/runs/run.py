@@ -1,9 +1,10 @@
-"""A run: the rankings of a set of reports, on disk as compressed JSON lines.
+"""Read and write runs: the rankings of a set of reports, as compressed JSON lines.
 
-The same run has the same bytes. The first line is the header, ``{"format": "tosloc-run/2", ...}``,
-with what produced the run. Lines ``{"first", "paths"}`` number paths from ``first`` on. A line
-``{"report", "files", "scores"}`` is a ranking, best first, with files as such numbers; a line
-``{"report", "files", "ranks"}`` says that only the ranks of these files are known.
+Equal runs have equal bytes. The first line is the header, ``{"format": "tosloc-run/2", ...}``,
+which says what produced the run. A line ``{"first", "paths"}`` gives its paths the numbers from
+``first`` on. A line ``{"report", "files", "scores"}`` is a ranking, best first, whose files are
+such numbers. A line ``{"report", "files", "ranks"}`` has the ranks of its files alone; those of
+other files are not known.
 """
 
 from __future__ import annotations
@@ -29,30 +30,31 @@ from tosloc.evaluate.runs.jsonl import LINE_CONFIG, json_line, json_lines, valid
 
 RUN_FORMAT: Final = "tosloc-run/2"
 TRAINED_ON: Final = "reports that the checkpoint was trained on"
-"""Key of the header: how many of the ranked reports the checkpoint had learned from."""
+"""Key of the header: number of ranked reports that the checkpoint was trained on."""
 
 WEAK_REPORTS: Final = "weak reports"
-"""Key of the header: how many of the ranked reports are commit messages, for lack of a report."""
+"""Key of the header: number of ranked reports that are commit messages, for lack of a report."""
 
 UNJUDGED_REPORTS: Final = "reports without a changed function"
-"""Key of the header of a run of functions: how many reports are left out.
+"""Key of the header of a run of functions: number of reports that are left out.
 
-Their version contains none of the functions that the fix changed."""
+The version of such a report contains none of the functions that the fix changed.
+"""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Order:
-    """The ranked files of one report, as numbers of the run's paths.
+    """The ranked files of one report, as positions in ``Run.names``.
 
-    The reader of a file checks the numbers, so that an error can name the line.
+    ``read_run`` checks these numbers, so that an error can name the line.
     """
 
     files: IntArray
-    """(F,) files, best first."""
+    """(F,) numbers of the files, best first."""
     scores: FloatArray
-    """(F,) scores, never increasing; empty where only ranks are known."""
+    """(F,) scores, never increasing; empty if only ranks are known."""
     known_ranks: IntArray | None = None
-    """(F,) ranks where only these are known; None for a ranking, whose ranks are 1 to F."""
+    """(F,) ranks of the files if only these are known; None for a ranking, which has 1 to F."""
 
     @property
     def ranks(self) -> IntArray:
@@ -64,38 +66,35 @@ class Order:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The rankings of one method for a set of reports, with what produced them."""
+    """The rankings of one method for a set of reports, and a header about their origin."""
 
     header: Mapping[str, Any]
     names: Sequence[str]
-    """Paths: a file's number in an order is its position here."""
+    """Paths of all files; ``Order.files`` contains positions in this sequence."""
     orders: Mapping[str, Order]
     where: str = "run"
     """Path of the file, for messages."""
 
     @cached_property
     def number_by_path(self) -> Mapping[str, int]:
-        """Number of each path in the orders."""
+        """Path -> its position in ``names``."""
         return {name: number for number, name in enumerate(self.names)}
 
     @property
     def partial(self) -> bool:
-        """Whether there is a report of which only the ranks of some files are known."""
+        """Whether only the ranks of some files are known for any report."""
         return any(order.known_ranks is not None for order in self.orders.values())
 
     def paths(self, report: str, most: int | None = None) -> tuple[str, ...]:
-        """Return the paths of a report's files, or of the first ``most`` of them."""
+        """Return the paths of a report's ranked files, or of the first ``most`` of them."""
         return tuple([self.names[number] for number in self.orders[report].files[:most].tolist()])
 
     def ranking(self, report: str) -> Ranking:
-        """Return the ranking of a report, which must have scores."""
+        """Return the ranking of a report. The report's order must contain scores."""
         return Ranking(report, self.paths(report), self.orders[report].scores)
 
     def rankings(self) -> Iterator[Ranking]:
-        """Return every ranking, by report id.
-
-        Raises RunError if only some ranks are known.
-        """
+        """Yield every ranking, by report id. Raises RunError if only some ranks are known."""
         if self.partial:
             raise RunError(
                 f"{self.where}: only the ranks of some files are known, not complete rankings"
@@ -104,7 +103,7 @@ class Run:
 
 
 class _RunLine(NamedTuple):
-    """A report, its files' paths, and for each file the score or rank as text."""
+    """A report, the paths of its files, and the score or rank of each file as text."""
 
     report: str
     paths: Sequence[str]
@@ -112,9 +111,9 @@ class _RunLine(NamedTuple):
 
 
 def write_run(path: str | Path, header: Mapping[str, Any], rankings: Iterable[Ranking]) -> None:
-    """Write rankings as they come, their scores with six significant digits.
+    """Write rankings one after the other, with six significant digits of their scores.
 
-    The file appears only when it is complete.
+    The file is written atomically: readers never see an unfinished file.
     """
     _write(Path(path), header, "scores", map(_scores_line, rankings))
 
@@ -127,9 +126,9 @@ def _scores_line(ranking: Ranking) -> _RunLine:
 def write_known_ranks(
     path: str | Path, header: Mapping[str, Any], ranks: Iterable[tuple[str, Mapping[str, int]]]
 ) -> None:
-    """Write a run of which only some files' ranks are known.
+    """Write a run of which only the ranks of some files are known.
 
-    ``ranks`` has for each report its id, and path -> rank, from 1.
+    ``ranks`` contains pairs of a report's id and a mapping from paths to ranks, from 1.
     """
     lines = (_ranks_line(report, rank_by_path) for report, rank_by_path in ranks)
     _write(Path(path), header, "ranks", lines)
@@ -141,7 +140,7 @@ def _ranks_line(report: str, rank_by_path: Mapping[str, int]) -> _RunLine:
 
 
 def _write(path: Path, header: Mapping[str, Any], key: str, lines: Iterable[_RunLine]) -> None:
-    """Write a run whose lines have their values under ``key``; paths get numbers as they come."""
+    """Write a run whose lines have their values under ``key``, numbering paths as they appear."""
     names = StringTable()
     with (
         atomic_write(path) as temporary,
@@ -175,8 +174,9 @@ class _OrderLine:
     def order(self, names: Sequence[str], where: str) -> Order:
         """Return the ranked files of the line, whose numbers are positions in ``names``.
 
-        Raises RunError, which begins with ``where``, if there are not as many scores or ranks as
-        files, if a file has no path or is there twice, and if scores increase or ranks do not.
+        Raises RunError, whose message begins with ``where``, in these cases: the numbers of files
+        and of scores or ranks differ, a file has no path or is repeated, scores increase, or ranks
+        do not increase.
         """
         files = np.array(self.files, dtype=np.int32)
         scores = np.array(self.scores, dtype=np.float64)
@@ -201,10 +201,10 @@ class _OrderLine:
 
 
 def read_run(path: str | Path) -> Run:
-    """Read a run of a file.
+    """Read the run in a file.
 
-    Raises RunError with the line's number for a report or a file that is there twice and for scores
-    that are not numbers or increase; also for a damaged file and for one of another format.
+    Raises RunError with the line's number if a report or a file is repeated, or if scores increase
+    or are not numbers. Also raises RunError for a damaged file and for a file of another format.
     """
     header: Mapping[str, Any] = {}
     names: list[str] = []

@@ -3,7 +3,7 @@
 A line of a run is ``report Q0 path rank score tag``, a line of judgements ``report 0 path
 relevance``, with columns separated by white space. Report ids and paths are percent-encoded when
 written and decoded when read: ``%`` itself, and every character that is not printable ASCII. The
-path ``-`` means that there is none: it keeps a report that would otherwise have no line.
+path ``-`` means that the report has no file; without it the report would have no line.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ from tosloc.evaluate.runs.run import Order, Run
 
 NO_PATH: Final = "-"
 _SAFE_CHARACTERS: Final = "!\"#$&'()*+,/:;<=>?@[\\]^`{|}"
-"""Characters that are not encoded, beside letters, digits and those that ``quote`` never encodes.
-"""
+"""Characters that ``percent_encode`` keeps, besides those that ``quote`` never encodes."""
 
 
 @dataclass(frozen=True)
 class _Format:
-    """Columns of the lines of a run or of judgements, and the column whose number is read."""
+    """Number of columns in the lines of a run or of judgements, and the column of the value.
+
+    The value is a score or a relevance.
+    """
 
     description: str
     columns: int
     value_column: int
     is_valid: Callable[[float], bool]
-    """Whether the value column can have this number."""
+    """Function that returns whether the value column may contain this number."""
 
 
 _PATH_COLUMN: Final = 2
@@ -62,20 +64,21 @@ _QRELS: Final = _Format(
 def read_trec_run(path: str | Path) -> Run:
     """Read the run of a file, whose lines may be in any order.
 
-    Files are ordered by score, descending, then by path as git orders them: by bytes. The column of
-    ranks is not read. The header contains the ``tag`` of the last line. Raises RunError with the
-    line or the report for a line of another format, a score that is not a finite number, and a file
-    that a report ranks twice.
+    Files are ordered by score, descending, and files with equal scores by the bytes of their paths.
+    The column of ranks is not read. The header contains the ``tag`` of the last line. Raises
+    RunError, which names the line or the report, for a line of another format, a score that is not
+    a finite number, and a file that a report ranks twice.
     """
     return _read(Path(path), _RUN)
 
 
 def write_trec_run(path: str | Path, run: Run, tag: str = "tosloc") -> None:
-    """Write a run, by report id. The file appears only when it is complete.
+    """Write a run to a file, by report id.
 
-    Scores are whole numbers that count down to 1, so that every tool ranks alike, whatever it does
-    with equal scores and even in single precision; the run's own scores are lost. Raises RunError
-    for a run of which only some ranks are known.
+    The file is written atomically: readers never see an unfinished file. Its scores are whole
+    numbers that count down to 1, instead of the run's own scores. Every tool then ranks alike,
+    however it treats equal scores, and even in single precision. Raises RunError for a run of which
+    only some ranks are known.
     """
     rankings = run.rankings()
     encode_cached = cache(percent_encode)
@@ -96,9 +99,9 @@ def write_trec_run(path: str | Path, run: Run, tag: str = "tosloc") -> None:
 def read_trec_qrels(path: str | Path) -> Qrels:
     """Read the judgements of a file, whose lines may be in any order.
 
-    Relevance is 1 for a fixed file, and 0 or less for a file that is not fixed, as are all files
-    without a line. Raises RunError with the line or the report for a line of another format, for
-    another relevance, and for a file that is judged twice.
+    Relevance is 1 for a fixed file, and 0 or less for a file that is not fixed. Files without a
+    line are not fixed. Raises RunError, which names the line or the report, for a line of another
+    format, for another relevance, and for a file that is judged twice.
     """
     run = _read(Path(path), _QRELS)
     judgements = []
@@ -110,11 +113,12 @@ def read_trec_qrels(path: str | Path) -> Qrels:
 
 
 def write_trec_qrels(path: str | Path, qrels: Qrels, others: Run | None = None) -> None:
-    """Write judgements, by report id and path. The file appears only when it is complete.
+    """Write judgements to a file, by report id and path.
 
-    ``others`` is a run that ranks every searched file: those that are not fixed get the relevance
-    0, so that bpref is the same in every tool. A report without any file gets the path ``-`` with
-    relevance 0, so that no tool leaves it out of a mean.
+    The file is written atomically: readers never see an unfinished file. ``others`` is a run that
+    ranks every searched file: its files that are not fixed get the relevance 0, so that bpref is
+    the same in every tool. A report without any file gets the path ``-`` with relevance 0, so that
+    no tool leaves the report out of a mean.
     """
     encode_cached = cache(percent_encode)
     with (
@@ -135,14 +139,14 @@ def write_trec_qrels(path: str | Path, qrels: Qrels, others: Run | None = None) 
 
 @dataclass(slots=True)
 class _ValuedFiles:
-    """The files of one report as numbers, and for each its score or relevance."""
+    """Numbers of one report's files, and the score or relevance of each file."""
 
     numbers: array[int] = field(default_factory=lambda: array("i"))
     values: array[float] = field(default_factory=lambda: array("d"))
 
 
 def _read(path: Path, form: _Format) -> Run:
-    """Read the files of each report, ordered by their value, descending, then by path."""
+    """Read the files of each report, ordered by value, descending, then by path."""
     names = StringTable()
     files_by_report: dict[str, _ValuedFiles] = {}
     no_path = NO_PATH.encode()
@@ -183,7 +187,7 @@ def _read(path: Path, form: _Format) -> Run:
 
 
 def _value(cells: list[bytes], form: _Format) -> float | None:
-    """Return the value of a line's cells, None if the line is not of this format."""
+    """Return the score or relevance in the cells of a line; None if the line has another format."""
     if len(cells) != form.columns:
         return None
     try:
@@ -200,7 +204,10 @@ def _positions_in_git_order(names: list[str]) -> LongArray:
 
 
 def _rank_files(files: _ValuedFiles, positions: LongArray, where: str) -> Order:
-    """Return the files by value, descending, then by path. Raises RunError for one there twice."""
+    """Return the files by value, descending, then by path.
+
+    Raises RunError if a file is repeated.
+    """
     numbers: IntArray = np.asarray(files.numbers, dtype=np.int32)
     values = np.asarray(files.values)
     if len(np.unique(numbers)) < len(numbers):
@@ -215,7 +222,7 @@ def _path_bytes(name: str) -> bytes:
 
 
 def percent_encode(text: str) -> str:
-    r"""Return text without white space, from which ``percent_decode`` makes the same again.
+    r"""Return text without white space, which ``percent_decode`` turns back into ``text``.
 
     Raises RunError for text that is empty or cannot be a file's name.
 
@@ -236,9 +243,10 @@ def percent_encode(text: str) -> str:
 
 
 def percent_decode(cell: bytes) -> str:
-    r"""Return the text of a cell.
+    r"""Return the text of a percent-encoded cell.
 
-    A ``%`` without two hexadecimal digits is itself; bytes that are not UTF-8 become surrogates.
+    A ``%`` without two hexadecimal digits stays as it is; bytes that are not UTF-8 become
+    surrogates.
 
     >>> percent_decode(b"Eclipse%20SWT/100%25/caf%E9.java"), percent_decode(b"100%.java")
     ('Eclipse SWT/100%/caf\udce9.java', '100%.java')
