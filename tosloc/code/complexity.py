@@ -1,7 +1,7 @@
-"""Cyclomatic complexity of one source text, by lizard as in the paper.
+"""Compute the cyclomatic complexity of a source text with lizard, as in the paper.
 
-Where lizard has no answer, keywords are counted. Nothing else imports lizard, and nothing imports
-this module before lizard's numbers are needed.
+Keywords are counted in texts that lizard cannot analyse. No other module imports lizard, and this
+module is imported only when lizard's numbers are needed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Final
 import lizard
 
 MAX_SECONDS: Final = 30.0
-"""Processor time for lizard; keywords are counted in a text that it does not finish by then."""
+"""Processor time for lizard, in seconds; after that, keywords are counted instead."""
 MAX_STEPS: Final = 20_000_000
-"""Steps of one regular expression of lizard over one ``<``, which nothing can interrupt."""
+"""Largest number of steps of lizard's regular expression at one ``<``: nothing can interrupt it."""
 _TOKENS_BETWEEN_CHECKS: Final = 64
 
 _BRANCH = re.compile(
@@ -32,10 +32,10 @@ def keyword_complexity(text: str) -> int:
 
 
 def lizard_complexity(text: str, suffix: str) -> int:
-    """Return the sum of the functions' cyclomatic complexity numbers in a file with a suffix.
+    """Return the sum of the cyclomatic complexities of the functions in a file with this suffix.
 
-    The suffix has its dot. If lizard does not know it, or does not finish, keywords are counted.
-    Nothing in a text raises.
+    The suffix includes its dot. If lizard does not know the suffix, or takes too long, return the
+    number of keywords instead. No text raises an error.
     """
     language = lizard.get_reader_for(f"file{suffix}")
     if language is None or _wildcard_steps(text) > MAX_STEPS:
@@ -56,7 +56,8 @@ def lizard_complexity(text: str, suffix: str) -> int:
 def _wildcard_steps(text: str) -> int:
     """Return the largest number of steps that lizard needs to tell wildcards from comparisons.
 
-    Its regular expression tries all texts before the next < or >, and each "extends" in two ways.
+    Lizard's regular expression tries all texts before the next < or >, and each "extends" in two
+    ways.
     """
     most = 0
     for match in _WILDCARDS.finditer(text):
@@ -67,9 +68,10 @@ def _wildcard_steps(text: str) -> int:
 
 
 class _Builder(lizard.FileInfoBuilder):  # type: ignore[misc]
-    """Lizard's record of a file, with short names.
+    """Lizard's record of a file, with short names of functions.
 
-    Its own names repeat those of all enclosing functions, and double in length at each level.
+    In lizard's own record, names repeat those of all enclosing functions, and double in length at
+    each level.
     """
 
     def with_namespace(self, name: str) -> str:

@@ -1,12 +1,12 @@
 """Source text to facts: the terms of its fields, in the whole text and in chunks of 50 lines.
 
 The fields are code, comments, strings and declared names. The outline comes from the syntax tree,
-else from the lexer. Only the licence header, the package and the import lines are dropped: what a
-parser does not understand is code. In pages that hold script, template and style in one file (Vue,
-Svelte, Astro) the scripts are parsed.
+or from the lexer if there is no tree. Only the licence header, the package and the import lines are
+dropped; text that a parser does not understand counts as code. In pages that hold script, template
+and style in one file (Vue, Svelte, Astro) the scripts are parsed.
 
-Facts are a pure function of text, language and version of the analyser, so they are computed once
-for each blob and kept.
+Facts depend only on text, language and version of the analyser, so they are computed once for each
+blob and stored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tosloc.core.arrays import IntArray, LongArray
 
 CHUNK_LINES: Final = 50
 CHUNK_OVERLAP: Final = 10
-"""Lines that a chunk shares with the next one."""
+"""Number of lines that a chunk shares with the next chunk."""
 SPAN_KINDS: Final = {
     "comment": "comment",
     "string": "string",
@@ -40,7 +40,7 @@ SPAN_KINDS: Final = {
     "package": "drop",
     "test": "drop",
 }
-"""Kind of span, by the capture of a query."""
+"""Name of a capture in a query -> kind of the span."""
 _WANTED: Final = (*SPAN_KINDS, "method", "type", "field")
 _LICENCE = re.compile(
     rb"(?i)copyright|all rights reserved|licen[sc]ed (?:under|to) |SPDX-License"
@@ -63,34 +63,34 @@ _ESCAPE = re.compile(r"\\(?:u+[0-9a-fA-F]{4}|.)", re.S)
 _CODE, _COMMENT, _STRING, _METHOD = range(4)  # positions in FIELDS
 _FIELD_OF_KIND: Final = {"comment": _COMMENT, "string": _STRING}
 _NO_WORDS_OF_KIND: Final = {"comment": _MARKUP, "string": _ESCAPE}
-"""Parts of a span, by its kind, that are not words of the text."""
+"""Kind of span -> pattern of the parts in it that are not words of the text."""
 _WORD_CHARACTERS: Final = frozenset(
     character for character in map(chr, range(128)) if character.isalnum() or character in "_$"
 )
 _BLANK_NO_WORDS: Final = "".join(
     character if character in _WORD_CHARACTERS else " " for character in map(chr, range(128))
 )
-"""Translation of ASCII that turns everything but the characters of words into blanks."""
+"""Translation table that replaces ASCII characters that are not part of words by blanks."""
 _NO_WORD = re.compile(r"[^\w$]")
 
 
 @dataclass(slots=True)
 class Facts:
-    """Facts of one text. T distinct terms, C chunks, Q (chunk, term) pairs."""
+    """Facts of one text, with T distinct terms, U chunks and Q pairs of a chunk and a term."""
 
     terms: list[str]
     """(T,) distinct terms, sorted."""
     counts: npt.NDArray[np.uint16]
-    """(T, 6) how often each term occurs in each of ``FIELDS``, at most 65,535."""
+    """(T, 6) how often each term occurs in each field of ``FIELDS``, at most 65,535."""
     chunk_starts: LongArray
-    """(C + 1,) chunk c has the pairs ``chunk_starts[c]:chunk_starts[c + 1]``; C is at least 1."""
+    """(U + 1,) chunk u has the pairs ``chunk_starts[u]:chunk_starts[u + 1]``; U is at least 1."""
     chunk_terms: IntArray
-    """(Q,) positions in ``terms``, ascending within a chunk."""
+    """(Q,) each pair's position in ``terms``, ascending within a chunk."""
     chunk_counts: npt.NDArray[np.uint8]
-    """(Q,) how often the term occurs in code, comments and strings together, at most 255."""
+    """(Q,) how often the pair's term occurs in code, comments and strings together, at most 255."""
     lines: int = 0
     parsed: bool = True
-    """False if the lexer replaced a parser."""
+    """False if the lexer was used instead of a parser."""
     complexity: int = 0
     """Sum of the functions' cyclomatic complexity by lizard; 0 if it was not computed."""
     literal_pairs: PairKeys = dataclass_field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
@@ -98,10 +98,10 @@ class Facts:
 
 
 def analyse(text: str, path: str, *, parse: bool = True, lizard: bool = False) -> Facts:
-    """Compute the facts of a file with this text and path, of which only the suffix matters.
+    """Compute the facts of a file with this text and path, of which only the suffix is used.
 
-    Broken, binary, empty and huge texts have facts too; nothing in a text raises. With
-    ``parse=False`` only regular expressions are used, for a text that brings a parser down. Without
+    Broken, binary, empty and huge texts also have facts; no text raises an error. With
+    ``parse=False`` only regular expressions are used, for a text that makes a parser crash. Without
     ``lizard``, which takes long, complexity is 0.
     """
     text = readable_text(text.replace("\r\n", "\n").replace("\r", "\n"), path)
@@ -119,17 +119,17 @@ def analyse(text: str, path: str, *, parse: bool = True, lizard: bool = False) -
 
 
 class _Words(NamedTuple):
-    """The N words of a text."""
+    """The W words of a text."""
 
     words: list[str]
     fields: LongArray
-    """(N,) position in FIELDS of each word's field."""
+    """(W,) position in FIELDS of each word's field."""
     lines: LongArray
-    """(N,) line of each word, from 0. Declared names come after the last line."""
+    """(W,) line of each word, from 0. Declared names have the numbers after the last line."""
 
 
 def _count_terms(source: bytes, outline: Outline) -> Facts:
-    """Count the terms of a text. M terms with repetitions, T distinct ones."""
+    """Return the facts of a text from its UTF-8 bytes and outline, without complexity."""
     words = _split_words(_pieces(source, outline))
     terms_of_words = [identifier_terms(word) for word in words.words]
     number_of_terms = np.fromiter(map(len, terms_of_words), np.int64, len(terms_of_words))
@@ -165,9 +165,9 @@ def _count_terms(source: bytes, outline: Outline) -> Facts:
 
 
 def _pieces(source: bytes, outline: Outline) -> list[tuple[int, str]]:
-    """Return the pieces of a text with their fields, in its order, and declared names after them.
+    """Return field and text of each piece of a source in order, then of the declared names.
 
-    Each piece has the line breaks of its part of the source, so that lines can be counted.
+    Each piece contains the line breaks of its part of the source, so that lines can be counted.
     """
     pieces: list[tuple[int, str]] = []
     end = 0
@@ -190,7 +190,7 @@ def _keep_line_breaks(match: re.Match[str]) -> str:
 
 
 def _split_words(pieces: Sequence[tuple[int, str]]) -> _Words:
-    """Split pieces of a text into words, with the field and the line of each.
+    """Split pieces of a text into words, with the field and the line of each word.
 
     The characters of the whole text are one array, which is much quicker than a loop over words.
     """
@@ -209,9 +209,9 @@ def _split_words(pieces: Sequence[tuple[int, str]]) -> _Words:
 
 
 def outline_source(source: bytes, language: str, *, parse: bool = True) -> Outline:
-    """Return the outline of a file in a language, from its UTF-8 text. Nothing in a text raises.
+    """Return the outline of a file in a language, from its UTF-8 text.
 
-    With ``parse=False`` only regular expressions are used.
+    With ``parse=False`` only regular expressions are used. No text raises an error.
     """
     analysed = get_language(language)
     script = source
@@ -243,7 +243,7 @@ def outline_source(source: bytes, language: str, *, parse: bool = True) -> Outli
 
 
 def without_tests(captures: Captures) -> Captures:
-    """Return the captures without those inside a test that stands in the source file."""
+    """Return the captures without those inside the tests that a source file contains."""
     if not captures.get("test"):
         return captures
     tests = captured_spans(captures, {"test": "drop"})
@@ -261,16 +261,16 @@ def without_tests(captures: Captures) -> Captures:
 
 
 def captured_texts(source: bytes, captures: Captures, name: str) -> list[str]:
-    """Return the texts captured as ``name``, in the order of the source, each once."""
+    """Return the texts captured as ``name`` in the order of the source, without repetitions."""
     spans = sorted({(start, end) for start, end, _ in captures.get(name, ())})
     texts = [source[start:end].decode("utf-8", "replace") for start, end in spans]
     return [text for text in texts if text not in RESERVED]
 
 
 def captured_spans(captures: Captures, kinds: Mapping[str, str]) -> list[Span]:
-    """Return the spans of the captures that have a kind, in order.
+    """Return the spans of the captures whose name is a key of ``kinds``, in order.
 
-    Of overlapping spans the first is kept, and of those with one start the longest.
+    Of overlapping spans the first is kept; of spans with the same start, the longest.
     """
     spans: list[Span] = []
     for name, kind in kinds.items():
@@ -287,10 +287,7 @@ def _without_overlaps(spans: list[Span]) -> list[Span]:
 
 
 def split_component(source: bytes) -> tuple[bytes, bytes]:
-    """Return the scripts of a component, and the rest; in each, blanks replace the other.
-
-    Both are as long as ``source``, with the same lines. A script is the content of ``<script>``,
-    and the text between two lines of ``---`` at the beginning (Astro).
+    """Return the scripts of a component and everything else, each with the other part blanked.
 
     >>> split_component(b"<p>a</p><script>b()</script>")
     (b'                b()         ', b'<p>a</p><script>   </script>')
@@ -305,11 +302,11 @@ def split_component(source: bytes) -> tuple[bytes, bytes]:
 
 
 def _drop_licences(source: bytes, spans: list[Span], *, all_before_package: bool) -> list[Span]:
-    """Return the spans with the licence comments at the head of the file dropped.
+    """Return the spans, with the licence comments at the head of the file marked as dropped.
 
     The head is everything before the first text that is neither comment, package nor import. With
-    ``all_before_package`` every comment before the package or the imports is a licence; other
-    comments of the head are one if they mention a licence.
+    ``all_before_package`` every comment before the package or the imports counts as a licence;
+    other comments of the head count as a licence if they mention one.
     """
     blocks = _head_blocks(source, spans)
     first_statement = 0
@@ -330,9 +327,9 @@ def _drop_licences(source: bytes, spans: list[Span], *, all_before_package: bool
 
 
 def _head_blocks(source: bytes, spans: Sequence[Span]) -> list[list[Span]]:
-    """Return the spans at the head of a file, in blocks.
+    """Return the spans at the head of a file, grouped into blocks.
 
-    Line comments that follow each other without a blank line are one block.
+    Line comments that follow each other without a blank line are in one block.
     """
     end = 3 if source.startswith(b"\xef\xbb\xbf") else 0
     blocks: list[list[Span]] = []

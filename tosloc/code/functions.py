@@ -1,11 +1,11 @@
-"""The functions, methods and classes of a source text, with their terms.
+"""Find the functions, methods and classes of a source text, with their terms.
 
-They are facts of their own, computed when an answer needs them. The text of a function is the
-comment that ends right above it, its decorators, annotations or attributes, and its body. A nested
-function is part of the enclosing one. A class is its text without its methods. Lines run from the
-first decorator, annotation or attribute to the end; the comment above is not among them, because
-changing it does not change the function. Functions without a name are part of the enclosing text,
-unless they are assigned to a name.
+They are computed only when an answer needs them, apart from the other facts. The text of a function
+consists of the comment that ends right above it, its decorators, annotations or attributes, and its
+body. A nested function is part of the enclosing function. The text of a class does not include its
+methods. The lines of a function run from the first decorator, annotation or attribute to the end.
+They do not include the comment above, because changing it does not change the function. A function
+without a name is part of the enclosing text, unless it is assigned to a name.
 """
 
 from __future__ import annotations
@@ -33,18 +33,21 @@ if TYPE_CHECKING:
 
 FUNCTION_KINDS: Final = ("function", "method", "class")
 MAX_FUNCTIONS: Final = 10_000
-"""Functions of one text; the rest is left out. The longest file of twenty projects has 1,400."""
+"""Largest number of functions of one text; the rest is left out.
+
+The longest file of twenty projects has 1,400.
+"""
 MAX_DEPTH: Final = 8
-"""Depth of nesting; deeper definitions are part of the enclosing one."""
+"""Largest depth of nesting; deeper definitions are part of the enclosing definition."""
 
 _WANTED: Final = ("class", "function", "scope", "around", "above", "comment", "test")
-"""Captures of a query.
+"""Names of the captures in a query that find functions.
 
-They are definitions, scopes that only qualify names, nodes around a definition, and nodes above
-one.
+They are definitions, scopes that only qualify names, nodes around a definition, and nodes above a
+definition.
 """
 _MAX_ABOVE: Final = 500
-"""Comments and attributes above one definition."""
+"""Largest number of comments and attributes above one definition."""
 _CLASS: Final = FUNCTION_KINDS.index("class")
 
 
@@ -59,24 +62,24 @@ class FunctionFacts:
     starts: IntArray
     """(J,) first lines, from 1."""
     ends: IntArray
-    """(J,) last lines."""
+    """(J,) last lines, from 1 and included."""
     terms: tuple[str, ...]
     """(V,) distinct terms, sorted."""
     offsets: LongArray
-    """(J + 1,) function j has the pairs ``offsets[j]:offsets[j + 1]``."""
+    """(J + 1,) function j has the pairs of function and term ``offsets[j]:offsets[j + 1]``."""
     places: IntArray
-    """(P,) positions in ``terms``, ascending within a function."""
+    """(P,) position in ``terms`` of each pair's term, ascending within a function."""
     code: npt.NDArray[np.uint8]
     """(P,) how often the term occurs in the function's code and strings, at most 255."""
     comments: npt.NDArray[np.uint8]
-    """(P,) how often it occurs in its comments and documentation, at most 255."""
+    """(P,) how often the term occurs in the function's comments and documentation, at most 255."""
 
     def __len__(self) -> int:
         return len(self.names)
 
     @cached_property
     def rows(self) -> LongArray:
-        """(P,) the function of each pair."""
+        """(P,) position of each pair's function."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     @cached_property
@@ -88,27 +91,27 @@ class FunctionFacts:
         )
 
     def of_terms(self, values: Mapping[str, float]) -> FloatArray:
-        """Return (T,) the value of each term, 0 for those without one."""
+        """Return (V,) the value of each term; 0 for a term that ``values`` does not contain."""
         return np.array([values.get(term, 0.0) for term in self.terms], dtype=np.float64)
 
     @cached_property
     def last_names(self) -> list[tuple[str, ...]]:
-        """(J,) the last two parts of each name; the first of them is "" if there is only one."""
+        """(J,) the last two parts of each qualified name; the first is "" if there is only one."""
         return [tuple(f".{name}".split(".")[-2:]) for name in self.names]
 
     @cached_property
     def name_terms(self) -> list[tuple[str, ...]]:
-        """(J,) distinct terms of the last part of each name, in order."""
+        """(J,) distinct terms of each qualified name's last part, in order."""
         return [tuple(dict.fromkeys(identifier_terms(name))) for _, name in self.last_names]
 
 
 class _Definition(NamedTuple):
-    """A function or class, in bytes of the source."""
+    """A function or class, with its positions in the bytes of the source."""
 
     begin: int
-    """Beginning of its text, the comment above it included."""
+    """Beginning of the definition's text, including the comment above."""
     start: int
-    """Beginning of its lines: decorators, annotations or attributes, else itself."""
+    """Beginning of the definition's lines: of its decorators, annotations or attributes if any."""
     end: int
     name: str
     kind: int
@@ -118,7 +121,7 @@ class _Definition(NamedTuple):
 
 
 class _Scope(NamedTuple):
-    """A definition or a scope of names that is open at some place of the source."""
+    """A definition or scope of names that is open at a position in the source."""
 
     end: int
     name: str
@@ -126,14 +129,14 @@ class _Scope(NamedTuple):
     definition: int
     """Number of the innermost definition; -1 if there is none."""
     is_class: bool
-    """Whether functions in it are methods."""
+    """Whether functions in the scope are methods."""
 
 
 def find_functions(text: str, path: str) -> FunctionFacts:
-    """Return the functions and classes of a file with this text and path (only its suffix matters).
+    """Return the functions and classes of a file with this text and path.
 
-    There are none in a language without a grammar, and in a text that is no program. Nothing in a
-    text raises.
+    Only the suffix of the path is used. The result is empty for a language without a grammar, and
+    for a text that is not a program. No text raises an error.
 
     >>> text = "class A:\\n    @property\\n    def size(self):\\n        return self.items"
     >>> facts = find_functions(text, ".py")
@@ -156,7 +159,7 @@ def find_functions(text: str, path: str) -> FunctionFacts:
 
 
 def _spans(source: bytes, captures: Captures, name: str) -> list[tuple[int, int]]:
-    """Return starts and ends of the nodes captured as ``name``, without a line break at the end."""
+    """Return start and end of each node captured as ``name``, without a line break at the end."""
     captured = captures.get(name, ())
     return sorted({(start, end - source.endswith(b"\n", 0, end)) for start, end, _ in captured})
 
@@ -164,7 +167,7 @@ def _spans(source: bytes, captures: Captures, name: str) -> list[tuple[int, int]
 def _definitions(
     source: bytes, captures: Captures, comments: Sequence[tuple[int, int]]
 ) -> list[_Definition]:
-    """Return the named functions and classes in order; each is inside another one or outside."""
+    """Return the named functions and classes in order, properly nested."""
     comments_by_end = {end: start for start, end in comments}
     above_by_end = {end: start for start, end in _spans(source, captures, "above")}
     definitions: list[_Definition] = []
@@ -206,7 +209,7 @@ def _definitions(
 
 
 def _nodes(captures: Captures) -> Iterator[tuple[str, str, int, int]]:
-    """Yield role, name, start and end of captured nodes, outer ones first, each span once."""
+    """Yield role, name, start and end of the captured nodes, outer nodes first, each span once."""
     nodes: dict[tuple[int, int], tuple[str, str]] = {}
     for role in ("class", "function", "scope", "around"):
         for start, end, name in captures.get(role, ()):
@@ -217,9 +220,10 @@ def _nodes(captures: Captures) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _attached_start(source: bytes, start: int, by_end: Mapping[int, int]) -> int:
-    """Return where the spans begin that end right above ``start``, with no blank line between.
+    """Return the start of the comments and attributes that end right above ``start``.
 
-    Without such a span it is ``start`` itself.
+    There may be no blank line between them. ``by_end`` maps the end of each comment or attribute to
+    its start. Return ``start`` itself if none ends there.
     """
     for _ in range(_MAX_ABOVE):
         end = start
@@ -264,10 +268,10 @@ def _facts(
 def _count_terms(
     source: bytes, definitions: Sequence[_Definition], comments: Sequence[tuple[int, int]]
 ) -> tuple[list[Counter[str]], list[Counter[str]]]:
-    """Return the terms of each definition's code, and those of its comments.
+    """Return the terms of each definition's code, and the terms of its comments.
 
     A piece of the source counts for its innermost definition and for the functions around that
-    one, but not for a class around it.
+    definition, but not for a class around it.
     """
     cuts = {cut for definition in definitions for cut in (definition.begin, definition.end)}
     cuts = cuts.union(*comments)

@@ -1,4 +1,4 @@
-"""The languages that are distinguished, and versions of what is computed from their texts.
+"""List the supported languages, and the versions of what is computed from their texts.
 
 This module loads no parser.
 """
@@ -10,14 +10,15 @@ from importlib import metadata
 from typing import Any, Final
 
 FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
-"""Columns of the counts.
+"""Columns of ``Facts.counts``.
 
-The first three are the whole text. The others are declared names, which are also in ``code``.
+The first three contain the whole text. The others contain declared names, which are also in
+``code``.
 """
 FACTS_VERSION: Final = 9
-"""Raise it whenever tosloc.code.facts computes something else, or a text gets another class."""
+"""Version of facts. Raise it if tosloc.code.facts computes other facts or classes of texts."""
 FUNCTIONS_VERSION: Final = "functions6"
-"""Raise it whenever tosloc.code.functions computes something else."""
+"""Version of functions. Raise it if tosloc.code.functions computes something else."""
 
 
 class Language:
@@ -28,13 +29,13 @@ class Language:
     ) -> None:
         """Describe a language.
 
-        ``suffixes`` are without dots; one with a capital is the end of a name without suffix, such
-        as Makefile. ``style`` is that of the lexer that separates comments and strings: a key of
-        ``parse.STYLES``. ``grammar`` is the module of a tree-sitter grammar and,
-        unless that is called ``language``, its function; "" if the lexer reads the files. The
+        ``suffixes`` have no dots; a suffix with a capital letter is the end of a name without
+        suffix, such as Makefile. ``style`` is a key of ``parse.STYLES``: the style of the lexer
+        that separates comments and strings. ``grammar`` is the module of a tree-sitter grammar and,
+        unless it is called ``language``, the function in it; "" if the lexer reads the files. The
         queries over the trees are in ``queries/``, in a file named like the module without
-        ``tree_sitter_``. ``lizard`` is the suffix under which lizard reads the files; "" stands for
-        the first suffix, None means that they are no code and have no complexity.
+        ``tree_sitter_``. ``lizard`` is the suffix under which lizard reads the files. "" stands for
+        the first suffix; None means that the files are not code and have no complexity.
         """
         self.name = name
         self.style = style
@@ -128,7 +129,7 @@ _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
     ),
     ("settings", "properties ini cfg conf toml yml yaml", "hash", "", None),
 )
-"""Arguments of ``Language``."""
+"""Arguments of ``Language``, one row for each language."""
 _LANGUAGES: Final = {row[0]: Language(*row) for row in _ROWS}
 _TEXT: Final = Language("text", "", "plain", lizard=None)
 
@@ -146,7 +147,7 @@ SOURCE_SUFFIXES: Final[frozenset[str]] = frozenset(
     if language.lizard is not None
     for suffix in language.suffixes
 )
-"""Suffixes of source code: files with them are the search space."""
+"""Suffixes of source code; answers search files with these suffixes."""
 
 OTHER_KINDS: Final = {
     kind: tuple(suffixes.split())
@@ -160,24 +161,25 @@ OTHER_KINDS: Final = {
         "JSON": ".json",
     }.items()
 }
-"""Endings of the kinds of pages and configuration, by the name of the kind.
+"""Kind of page or configuration -> suffixes and names of its files.
 
-They are searched apart from sources, unless a project is made of them."""
+These files are searched apart from sources, unless a project consists of them.
+"""
 DATA_KIND: Final = "JSON"
-"""A kind that is data more often than configuration: no project with sources is made of it."""
+"""A kind that is data more often than configuration; no project with sources consists of it."""
 KIND_BY_SUFFIX: Final = {
     suffix: kind for kind, suffixes in OTHER_KINDS.items() for suffix in suffixes
 }
-"""The kind of each of these endings."""
+"""Suffix or name of a page or configuration -> its kind."""
 OTHER_SUFFIXES: Final[frozenset[str]] = frozenset(KIND_BY_SUFFIX)
-"""Endings of all these kinds."""
+"""Suffixes and names of all kinds of pages and configuration."""
 
 
 def language_name(path: str) -> str:
     """Return the name of the language of a path or suffix.
 
-    What follows the last dot decides, or the name of a file such as Makefile. Upper and lower case
-    are the same.
+    The text after the last dot decides, or the whole name of a file such as Makefile. Case is
+    ignored.
 
     >>> language_name("a/B.Java"), language_name(".H"), language_name("a.java/Makefile")
     ('java', 'cpp', 'build')
@@ -195,7 +197,7 @@ def language_name(path: str) -> str:
 
 
 def other_kind(path: str) -> str | None:
-    """Return the kind of a page or of configuration, by its path; None for any other file.
+    """Return the kind of a page or configuration file by its path; None for any other file.
 
     >>> other_kind("ci/main.YML"), other_kind("app/Dockerfile"), other_kind("a.py")
     ('YAML', 'build scripts', None)
@@ -222,7 +224,7 @@ def has_grammar(language: str) -> bool:
 
 @cache
 def analyser_version(lizard: bool = False) -> str:
-    """Return the version of the facts, for store keys.
+    """Return the version of the facts, which is part of their keys in the store.
 
     With ``lizard`` it includes lizard's release, because complexity changes between releases.
     """
@@ -234,7 +236,10 @@ def analyser_version(lizard: bool = False) -> str:
 
 @cache
 def with_grammar_release(language: str, version: str) -> str:
-    """Return a version of facts or functions with the release of a language's grammar added."""
+    """Return a version of facts or functions, followed by the release of a language's grammar.
+
+    Return ``version`` itself if the language has no grammar.
+    """
     distribution = get_language(language).grammar.partition(" ")[0].replace("_", "-")
     if not distribution:
         return version

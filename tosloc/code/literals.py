@@ -1,7 +1,8 @@
-"""Pairs of words that follow each other in the string literals of a source text.
+"""Find pairs of words that follow each other in the string literals of a source text.
 
-A program prints its messages from literals, often from several that are joined, and with fields in
-which it writes values. A report that quotes the message has the same words in the same order.
+A program prints its messages from literals. Often several literals are joined, or contain fields
+into which the program writes values. A report that quotes the message has the same words in the
+same order.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
     from tosloc.code.parse import Span
 
 MAX_LITERAL_BYTES: Final = 10_000
-"""Length up to which a string is read; a longer one is a document."""
+"""Largest number of bytes of a string that is read; a longer string is a document."""
 MAX_PAIRS: Final = 20_000
-"""Different pairs of a text that are kept, the first ones; a text with more is data."""
+"""Largest number of different pairs that are kept, the first ones; a text with more is data."""
 _MAX_BETWEEN: Final = 200
-"""Bytes between two strings that may be joined."""
+"""Largest number of bytes between two strings that may be joined."""
 _FIELD: Final = "\0"
 _END: Final = "\1"
 _JOINT: Final = "\2"
@@ -46,17 +47,17 @@ _JOINED: Final = re.compile(
     | (?P<field> [$\#]?\{[^{}\n]{0,80}\} | \\\([^()\n]{0,80}\) | \$[A-Za-z_]\w{0,60} )
     | (?: \\ (?: \\ | [A-Za-z0-9{}"'`]{1,9}+ ) ){1,9}+"""
 )
-"""What may be between two pieces of one literal.
+"""Text between two pieces of one literal.
 
-It is an operator, perhaps with a value, or a field with a value or an escape if a grammar gives the
-pieces around them.
+It is an operator, perhaps with a value. If a grammar yields the pieces around them, it is also a
+field with a value, or an escape.
 """
 _PREFIX: Final = re.compile("([\1\2])[A-Za-z$@]{1,3}(?=[\"'`])")
-"""Letters before a quote, such as f and r in Python."""
+"""Letters before a quote, such as f and r in Python, after the mark of a literal's beginning."""
 _TOKEN: Final = re.compile(r"[\0\1]|\w+")
 _WORD: Final = re.compile(r"\w+")
 _AFTER_FIELD: Final = np.uint64(0xFFFFFFFF)
-"""Mask of the second word of a pair with a field between its words."""
+"""Mask for the second word of a pair with a field between its words."""
 
 PairKeys: TypeAlias = npt.NDArray[np.uint64]
 """Keys of pairs of words: the checksum of the first word, then that of the second."""
@@ -66,8 +67,8 @@ def find_literal_pairs(source: bytes, spans: Sequence[Span]) -> PairKeys:
     """Return the sorted keys of the pairs in a text's literals, from the spans of its outline.
 
     Words are runs of letters, digits and underscores, in any case. Pieces that an operator joins
-    are one literal. Two words with a format field or a joined value between them are a pair of
-    their own kind.
+    are one literal. Two words with a format field or a joined value between them have another key
+    than neighbours.
     """
     tokens = _TOKEN.findall(_literal_text(source, spans))
     if not tokens:
@@ -90,18 +91,21 @@ def find_literal_pairs(source: bytes, spans: Sequence[Span]) -> PairKeys:
 
 
 def find_words(text: str) -> Iterator[re.Match[str]]:
-    """Return the words of a text, as pairs are made of them."""
+    """Yield matches of the words in a text, of which literal pairs are made."""
     return _WORD.finditer(text)
 
 
 def hash_words(words: Sequence[str]) -> PairKeys:
-    """(W,) a checksum of each word; upper and lower case are the same."""
+    """Return (W,) the checksum of each word in lower case."""
     checksums = [crc32(word.lower().encode("utf-8", "replace")) for word in words]
     return np.array(checksums, dtype=np.uint64)
 
 
 def pair_keys(first: PairKeys, second: PairKeys, *, across_field: bool = False) -> PairKeys:
-    """(N,) the keys of pairs of words, from the checksums of their words (N,)."""
+    """Return (n,) the keys of pairs of words, from the (n,) checksums of both words.
+
+    Pairs with a format field between their words (``across_field``) have other keys.
+    """
     if across_field:
         second = second ^ _AFTER_FIELD
     keys: npt.NDArray[Any] = (first << np.uint64(32)) | second
@@ -109,7 +113,7 @@ def pair_keys(first: PairKeys, second: PairKeys, *, across_field: bool = False) 
 
 
 def _literal_text(source: bytes, spans: Sequence[Span]) -> str:
-    """Return the text of all literals, with marks of their ends and of fields."""
+    """Return the text of all literals, with marks at their ends and in place of fields."""
     parts: list[str] = []
     end = -1
     for span in spans:

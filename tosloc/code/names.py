@@ -1,4 +1,4 @@
-"""Names of definitions, as they are written in the source."""
+"""Read the names of definitions as the source writes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMELESS: Final = {
     "indexer_declaration": "this",
 }
 _NAME_FIELDS: Final = ("name", "left", "key", "property", "pattern", "declarator", "type")
-"""Fields of nodes that contain the name of what they define; the first that a node has."""
+"""Fields of a node that may contain the name that it defines; the first existing field is used."""
 _DECLARATORS: Final = frozenset(
     "function_declarator pointer_declarator reference_declarator parenthesized_declarator"
     " attributed_declarator array_declarator".split()
@@ -25,23 +25,23 @@ _DECLARATORS: Final = frozenset(
 _DROPPED: Final = frozenset(
     {"prototype", "exports", "module", "this", "self", "window", "globalThis"}
 )
-"""Parts of what a JavaScript function is assigned to that are no names of a class."""
+"""Parts of a JavaScript function's assigned name that do not name a class."""
 RESERVED: Final = frozenset(
     "case do else elseif elif for function if private protected public return switch while".split()
 )
-"""Words that name nothing. A grammar that does not know a syntax may take one for a name."""
+"""Words that name nothing; a grammar that does not know a syntax may mistake them for names."""
 _BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
 _RECEIVER = re.compile(r"(?<!\w)(\w+)\s*+(?:\[[^\[\]]*+\]\s*+)?,?\s*+\)$")
 _NAMED_BY_A_CHILD: Final = frozenset(
     "property_declaration variable_declaration assignment_statement function_definition"
     " macro_definition struct_definition abstract_definition assignment".split()
 )
-"""Nodes without a field for their name: of Kotlin, Zig, Lua and Julia."""
+"""Types of nodes that have no field for their name, in Kotlin, Zig, Lua and Julia."""
 _AROUND_A_NAME: Final = frozenset(
     "variable_declaration variable_list signature where_expression call_expression"
     " typed_expression type_head binary_expression parametrized_type_expression".split()
 )
-"""Nodes whose first child is, or contains, the name of a definition."""
+"""Types of nodes whose first child is, or contains, the name of a definition."""
 _NAMES: Final = frozenset({"identifier", "field_expression", "dot_index_expression", "operator"})
 _MAX_NAME: Final = 200
 _MAX_DECLARATORS: Final = 16
@@ -86,8 +86,8 @@ def _defined_by_call(source: bytes, node: tree_sitter.Node) -> str:
 def _block_name(source: bytes, node: tree_sitter.Node) -> str:
     """Return the name by which Terraform and its users refer to a block of HCL.
 
-    That is ``aws_instance.web`` for a resource, ``var.size`` for a variable, and the type of the
-    block and its labels for others.
+    The name is ``aws_instance.web`` for a resource, ``var.size`` for a variable, and the block's
+    type and labels for other blocks.
     """
     parts = []
     for child in node.named_children:
@@ -102,7 +102,7 @@ def _block_name(source: bytes, node: tree_sitter.Node) -> str:
 
 
 def dotted_name(written: str) -> str:
-    """Return a name of the source with dots between its parts, without arguments and quotes.
+    """Return a name in the source with dots between its parts, without arguments and quotes.
 
     >>> dotted_name("Foo.prototype.main"), dotted_name("a::List<T>::operator<")
     ('Foo.main', 'a.List.operator<')
@@ -123,7 +123,7 @@ def dotted_name(written: str) -> str:
 
 
 def _name_node(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """Return the node that contains a definition's name, inside of any declarators."""
+    """Return the node with a definition's name, inside any declarators; None if missing."""
     name_node = None
     for field in _NAME_FIELDS:
         name_node = node.child_by_field_name(field)
@@ -140,7 +140,7 @@ def _name_node(node: tree_sitter.Node) -> tree_sitter.Node | None:
 
 
 def _named_child(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """Return the first name below a node, without the modifiers before it."""
+    """Return the first name below a node, without the modifiers before it; None if missing."""
     for _ in range(_MAX_DECLARATORS):
         for child in node.named_children:
             if child.type in _NAMES:

@@ -1,4 +1,4 @@
-"""The code of Jupyter's notebooks, which are JSON files."""
+"""Read the code of Jupyter notebooks, which are JSON files."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any, Final
 _CELL_TYPE: Final = '"cell_type":'
 _SOURCE: Final = '"source":'
 _MAGIC: Final = ("%", "!")
-"""How lines begin that Jupyter reads itself; Python would not parse them."""
+"""Beginnings of lines that are for Jupyter itself; Python cannot parse them."""
 
 
 def readable_text(text: str, path: str) -> str:
-    """Return what is read of a file: the code of a notebook, and else the whole text.
+    """Return the text that is read of a file: a notebook's code, or otherwise the whole text.
 
-    Only the suffix of the path matters. Lines keep their numbers.
+    Only the suffix of the path is used. Lines keep their numbers.
     """
     return code_cells(text) if path.lower().endswith(".ipynb") else text
 
 
 def code_cells(text: str) -> str:
-    """Return the code of a notebook, each line of code at its line of the file.
+    """Return the code of a notebook, with each line of code at its line number in the file.
 
-    All other lines are empty: text, outputs and metadata. A notebook that is not written with one
-    line of code a line, as Jupyter writes it, gives its code without the other lines.
+    All other lines (text, outputs and metadata) are empty. Jupyter writes one line of code a line;
+    if a notebook is written in another way, the result is its code alone.
 
     >>> cells = '''{"cells": [{
     ...   "cell_type": "code",
@@ -60,7 +60,7 @@ def code_cells(text: str) -> str:
 
 
 def _cells_of_json(text: str) -> Iterator[str]:
-    """Yield the code of each cell of a notebook in any layout; nothing if it is no notebook."""
+    """Yield the code of each cell of a notebook in any layout; nothing for other texts."""
     notebook = _json_value(text)
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     for cell in cells if isinstance(cells, list) else ():
@@ -70,13 +70,13 @@ def _cells_of_json(text: str) -> Iterator[str]:
 
 
 def _as_line(code: str) -> str:
-    """Return one line of code; one that is for Jupyter is a comment."""
+    """Return one line of code, as a comment if it is for Jupyter itself."""
     line = code.rstrip("\n").replace("\n", " ").replace("\r", " ")
     return f"# {line}" if line.lstrip().startswith(_MAGIC) else line
 
 
 def _joined(source: Any) -> str:
-    """Return the source of a cell, which is a text or a list of lines."""
+    """Return the source of a cell as one text; ``source`` is a text or a list of lines."""
     if isinstance(source, list):
         return "".join(line for line in source if isinstance(line, str))
     return source if isinstance(source, str) else ""

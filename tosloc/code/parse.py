@@ -1,8 +1,8 @@
-"""The outline of a source text: by its language's query over its syntax tree, or by a lexer.
+"""Compute the outline of a source text: from its syntax tree by a query, or by a lexer.
 
-Another process makes the trees, within limits on memory and time (``tosloc.code.trees``). It starts
-with the first text that is parsed, and parses all that follow. Texts of languages without a grammar
-are read by a lexer, which is made of regular expressions.
+Another process makes the trees, within limits on memory and time (``tosloc.code.trees``). That
+process starts with the first text that is parsed, and parses all later texts. Texts of languages
+without a grammar are read by a lexer, which consists of regular expressions.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from tosloc.code.languages import Language
 from tosloc.core.processes import start_python
 
 MAX_PARSED_BYTES: Final = 2_000_000
-"""Bytes of a text that is parsed; a tree takes up to 240 times as much memory.
+"""Largest text that is parsed, in bytes; a tree takes up to 240 times as much memory.
 
 Of 35,000 source files of eleven projects five are larger, none of them written by hand.
 """
 _TRIES: Final = 3
 _OUT_OF_TIME: Final = -signal.SIGPROF
 _OUT_OF_MEMORY: Final = frozenset({-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS})
-"""Return codes of a parser that got no more memory: libraries use what they did not get."""
+"""Exit codes of a parser that ran out of memory, because libraries use memory they did not get."""
 
 Captures: TypeAlias = Mapping[str, list[tuple[int, int, str]]]
 """Name of a query's capture -> start, end and name of each captured node, in bytes of the text.
@@ -40,8 +40,7 @@ def capture_nodes(source: bytes, language: Language, wanted: tuple[str, ...]) ->
     """Return the nodes that the language's query captures as one of ``wanted``.
 
     Return None if there is no tree: the text is too large or no program, or parsing it needs too
-    much memory or time. Raise BrokenProcessPool if something else kills the parser, again and
-    again.
+    much memory or time. Raise BrokenProcessPool if something else kills the parser repeatedly.
     """
     if len(source) > MAX_PARSED_BYTES:
         return None
@@ -49,7 +48,7 @@ def capture_nodes(source: bytes, language: Language, wanted: tuple[str, ...]) ->
 
 
 class _Parser:
-    """The process that makes trees for this one."""
+    """The process that makes syntax trees for this process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -58,10 +57,11 @@ class _Parser:
         self._owner = 0  # a process that is forked from this one needs a parser of its own
 
     def captures(self, source: bytes, grammar: str, wanted: tuple[str, ...]) -> Captures | None:
-        """Return what ``trees.find_captures`` returns there; None if the text ends the process.
+        """Return the captures that ``trees.find_captures`` finds in the parser process.
 
-        A process that has parsed other texts has less memory left for this one, so that a new
-        process decides. The result then depends on the text alone.
+        Return None if the text takes too much memory or time. A process that has already parsed
+        other texts has less memory left. If such a process fails, a new one tries again, so that
+        the result depends on the text alone.
         """
         request = pickle.dumps((source, grammar, wanted))
         with self._lock:
@@ -80,7 +80,7 @@ class _Parser:
         raise BrokenProcessPool("the process that parses source files is killed at every file")
 
     def close(self) -> None:
-        """End the process; another text starts another."""
+        """End the process; the next text starts a new process."""
         with self._lock:
             if self._owner == os.getpid():
                 self._close()
@@ -95,7 +95,7 @@ class _Parser:
             self._is_registered = True
 
     def _answer(self, request: bytes) -> Captures | None:
-        """Return the answer to a request. Raise EOFError if the process ends instead."""
+        """Return the process's answer to a request. Raise EOFError if the process ends instead."""
         assert self._process is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -113,7 +113,7 @@ class _Parser:
         return answer  # type: ignore[no-any-return]
 
     def _close(self) -> int | None:
-        """Kill the process, unless it has ended, and return its code."""
+        """Kill the process unless it has ended. Return its exit code; None without a process."""
         process = self._process
         self._process = None
         if process is None:
@@ -133,19 +133,19 @@ class Span(NamedTuple):
     start: int
     end: int
     kind: str
-    """In an outline: comment, string, or drop for imports, the package and licences."""
+    """Kind in an outline: comment, string, or drop for imports, the package and licences."""
 
 
 class Outline(NamedTuple):
     """The declared names of a file, and its comments and strings."""
 
     spans: list[Span]
-    """Ascending and without overlaps; everything else is code."""
+    """Spans in ascending order, without overlaps; everything between them is code."""
     methods: list[str]
     types: list[str]
     fields: list[str]
     parsed: bool
-    """False if the lexer was used."""
+    """False if the lexer was used instead of a parser."""
 
 
 _STRINGS: Final = (
@@ -155,7 +155,7 @@ _QUOTED: Final = {
     quote: re.compile(rb"%s(?:\\.|[^%s\\\n])*+(?P<closed>%s)?" % (quote, quote, quote), re.S)
     for quote in (b'"', b"'")
 }
-"""A string on one line, or what follows a quote without a partner up to the end of the line."""
+"""Quote -> pattern of a string on one line; without a closing quote it ends with the line."""
 _IMPORT: Final = (
     rb"(?P<drop>(?m:^)[ \t]*(?:package[ \t]+[\w.]+|c?import[ \t]+[^\n;(]*;?|\#[ \t]*include[^\n]*"
     rb"|from[ \t]+[\w.]+[ \t]+c?import[^\n]*|using[ \t]++[\w.=<> ]++;|use[ \t]++[\w:\\][^\n;]*+;"
@@ -225,7 +225,7 @@ _FIELD_NAMES = re.compile(
 def lex(source: bytes, style: str) -> Outline:
     """Return the outline of a text by the lexer of a style.
 
-    Declared names are those that follow the usual keywords.
+    Declared names are the names that follow the usual keywords.
     """
     spans: list[Span] = []
     position = 0

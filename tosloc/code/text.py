@@ -1,6 +1,6 @@
-"""Terms of text: identifiers split into words without stop words, stemmed, and their compounds.
+"""Split text into terms: stemmed words of identifiers without stop words, and their compounds.
 
-Code, comments and bug reports go through the same functions, so that their terms meet.
+Code, comments and bug reports go through the same functions, so that their terms can match.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ _STOP_WORDS: Final[frozenset[str]] = frozenset(
 """Words that never become terms, compared in lower case before stemming."""
 
 _EAST_ASIAN: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-"""Ranges of a character class: kana, Chinese characters and Hangul.
+"""Ranges for a character class: kana, Chinese characters and Hangul.
 
-Most texts in these scripts have no blanks between words."""
+Most texts in these scripts have no blanks between words.
+"""
 _IS_EAST_ASIAN = re.compile(f"[{_EAST_ASIAN}]")
 _WORD = re.compile(r"[\w$]+")
 _WORD_OF_SCRIPTS = re.compile(rf"[{_EAST_ASIAN}]+|(?:(?![{_EAST_ASIAN}])[\w$])+")
@@ -59,7 +60,7 @@ _NUMBER = re.compile(
     r"0[xX][0-9a-fA-F_]*[lL]?|0[bB][01_]+[lL]?|[0-9][0-9_]*(?:[eE][0-9]*)?[lLfFdDuU]*"
 )
 _MAX_IDENTIFIER: Final = 200
-"""Length of the longest word with terms; longer ones are data (base64, hashes)."""
+"""Length of the longest word that is split into terms; longer words are data (base64, hashes)."""
 _MAX_CACHED: Final = 400_000
 """Number of identifiers that a process remembers, in about 100 MB at most."""
 
@@ -69,8 +70,8 @@ _stemmer = Stemmer.Stemmer("porter", 0)
 def words(text: str) -> list[str]:
     """Return the word tokens of a text in order: runs of letters, digits, ``_`` and ``$``.
 
-    Letters are those of any script. Chinese, Japanese and Korean letters make words of their own,
-    so that a name between them is one word.
+    Letters may be of any script. Chinese, Japanese and Korean letters form separate words, so that
+    a Latin name between them is one word.
 
     >>> words("int x_1 = über$Foo.bar(3);")
     ['int', 'x_1', 'über$Foo', 'bar', '3']
@@ -83,7 +84,7 @@ def words(text: str) -> list[str]:
 
 
 def separate_scripts(text: str) -> str:
-    """Return ``text`` with blanks between Chinese, Japanese or Korean letters and others.
+    """Return ``text`` with blanks between Chinese, Japanese or Korean letters and other letters.
 
     >>> separate_scripts("登录时SessionManager报错"), separate_scripts("in src/a.py")
     ('登录时 SessionManager 报错', 'in src/a.py')
@@ -106,7 +107,7 @@ def split_identifier(identifier: str) -> list[str]:
 
 
 def name_words(name: str) -> tuple[str, ...]:
-    """Return the words of a name in lower case, however they are joined.
+    """Return the words of a name in lower case, however the name joins them.
 
     >>> name_words("cmd-new_window"), name_words("newWindow"), name_words("server.port")
     (('cmd', 'new', 'window'), ('new', 'window'), ('server', 'port'))
@@ -118,7 +119,7 @@ def name_words(name: str) -> tuple[str, ...]:
 
 
 def _ascii_shape(letter: str) -> str:
-    """Return an ASCII character of the same kind and case, so that the same rules split it."""
+    """Return an ASCII character of the same kind and case, which the same rules split."""
     if letter.isascii():
         return letter
     if letter.isdecimal():
@@ -169,7 +170,7 @@ def _terms_of_scripts(word: str) -> tuple[str, ...]:
 
 @lru_cache(_MAX_CACHED)
 def identifier_compounds(identifier: str) -> tuple[str, ...]:
-    """Return the compounds of one word token: of each ``$``-separated name with several parts."""
+    """Return the compound of each ``$``-separated name in a word token that has several parts."""
     if not identifier.isascii() and _IS_EAST_ASIAN.search(identifier):
         pieces = _WORD_OF_SCRIPTS.findall(identifier)
         latin = (piece for piece in pieces if not _IS_EAST_ASIAN.match(piece))
@@ -178,9 +179,9 @@ def identifier_compounds(identifier: str) -> tuple[str, ...]:
 
 
 def _split_names(identifier: str) -> Iterator[list[str]]:
-    """Yield the parts of each ``$``-separated name.
+    """Yield the parts of each ``$``-separated name in an identifier.
 
-    It leaves out data, number literals, and names that are stop words as a whole (inheritDoc).
+    Data, number literals and names that are stop words as a whole (inheritDoc) are left out.
     """
     for name in identifier.split("$"):
         is_number = "0" <= name[:1] <= "9" and _NUMBER.fullmatch(name)
@@ -189,7 +190,7 @@ def _split_names(identifier: str) -> Iterator[list[str]]:
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of a text in order: those of each word, as by ``identifier_terms``.
+    """Return the terms of all words of a text, in order, as ``identifier_terms`` yields them.
 
     >>> terms("The getURLFor(x) of HTMLParser fails")
     ['get', 'url', 'geturlfor', 'html', 'parser', 'htmlparser', 'fail']
@@ -198,7 +199,7 @@ def terms(text: str) -> list[str]:
 
 
 def compounds(text: str) -> list[str]:
-    """Return only the compounds of a text, in order: lower-case letters and digits, not stemmed.
+    """Return only the compounds in a text, in order: lower-case letters and digits, not stemmed.
 
     >>> compounds("StandardContext.start() of a web app: MAX_SIZE")
     ['standardcontext', 'maxsize']
@@ -212,7 +213,7 @@ def _stem(word: str) -> str:
 
 
 def is_comment(text: str) -> bool:
-    """Return whether a line without white space begins like a comment, and not like #include.
+    """Return whether a line without white space begins like a comment, but not like #include.
 
     >>> is_comment("#thecartisempty"), is_comment("//empty"), is_comment("#include<cart.h>")
     (True, True, False)

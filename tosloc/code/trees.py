@@ -1,11 +1,11 @@
-"""Syntax trees of source texts, made in a process of their own with limits on memory and time.
+"""Make syntax trees of source texts in a separate process with limits on memory and time.
 
-Within one step, which nothing can stop, a parser may try so many ways to understand a text that
-it takes gigabytes. It then ends its process, and no other: ``tosloc.code.parse`` starts this
-module as a program, sends it texts and reads the captures of their trees.
+Within one step, which nothing can stop, a parser may try so many ways to understand a text that it
+takes gigabytes. It then ends only its own process: ``tosloc.code.parse`` starts this module as a
+program, sends it texts and reads the captures of their trees.
 
-One file of ``queries/`` per grammar says what is a comment, a string, an import, a declared name,
-a function and so on. A grammar's module is imported for the first file of its language.
+For each grammar, a file of ``queries/`` says which nodes are comments, strings, imports, declared
+names, functions and so on. A grammar's module is imported with the first file of its language.
 """
 
 from __future__ import annotations
@@ -26,40 +26,49 @@ import tree_sitter
 from tosloc.code.names import definition_name
 
 _MAX_ERROR_PIECES: Final = 2_000
-"""Pieces of a text that is one error.
+"""Largest number of pieces of a text that is a single error.
 
-With more it is no program, and a query over them takes quadratic time.
+A text with more is not a program, and a query over the pieces takes quadratic time.
 """
 _MAX_DEPTHS: Final = 1_000_000_000
-"""Sum of the depths of all nodes of a tree. In each node a query looks at all that the nodes
-around it wait for. Two million bytes of a program have 40 million."""
+"""Largest sum of the depths of all nodes of a tree.
+
+At each node a query checks everything that the nodes around it wait for. A program of two million
+bytes has a sum of 40 million.
+"""
 _MAX_REPAIRS: Final = 5
-"""Lines of a text that are blanked because a parser skips what follows them."""
+"""Largest number of lines that are blanked because a parser skips the text after them."""
 _STRIDE: Final = 256
-"""Number of nodes of which one has its depth looked at."""
+"""Number of nodes for each node whose depth is measured."""
 _READ_BYTES: Final = 4096
 _FREE_STEPS: Final = 1000
 _STEPS_PER_BYTE: Final = 0.2
 _FREE_READS: Final = 200
 _READS_PER_BYTE: Final = 20 / _READ_BYTES
-"""How often a parser may report progress and read a piece of the text. Both counts depend on the
-text alone. Programs need a tenth; recovery from errors can take the square of the length."""
+"""Limit, for each byte of text, on a parser's progress reports and on its reads of the text.
+
+Both counts depend on the text alone. Programs need a tenth of the limit; recovery from errors can
+take the square of the length.
+"""
 _WINDOW: Final = 2048
 _PIECE: Final = 12
 _OPENS: Final = frozenset(b"<([{=:?!*/%+-&|^~@")
 _CLOSES: Final = frozenset(b",;)}")
 _NEEDS_LINE_END: Final = "tree_sitter_kotlin"
-"""Its scanner looks for the end of a line instead of the text: forever, where there is none."""
+"""Grammar whose scanner looks for a line end instead of the end of the text, and may never stop."""
 _CAPTURE = re.compile(r"@(\w+)")
 _NAMED: Final = frozenset({"class", "function", "scope"})  # captures that are sent with a name
 
 _FREE_MEMORY: Final = 96 * 2**20
 _MEMORY_PER_BYTE: Final = 1_000
-"""Bytes of memory that the process may take for a text, its own code included. Programs need a
-quarter of both: the heaviest of ten thousand source files took 240 bytes per byte."""
+"""Bytes of memory that the process may take for each byte of text, its own code included.
+
+Programs need a quarter of this: the heaviest of ten thousand source files took 240 bytes for each
+byte.
+"""
 _FREE_SECONDS: Final = 3.0
 _SECONDS_PER_BYTE: Final = 20e-6
-"""Processor time that a text may take. Programs need a twentieth of it."""
+"""Processor time in seconds for each byte of text. Programs need a twentieth of this."""
 
 Captures: TypeAlias = dict[str, list[tuple[int, int, str]]]
 """Name of a query's capture -> start, end and name of each captured node, in bytes of the text.
@@ -69,8 +78,8 @@ Only definitions have a name."""
 def find_captures(source: bytes, grammar: str, wanted: tuple[str, ...]) -> Captures | None:
     """Return the nodes that a grammar's query captures as one of ``wanted``.
 
-    Return None if there is no tree, or one with errors in which no declaration was recovered
-    although declarations are wanted.
+    Return None if there is no tree. Also return None if declarations are wanted, and the tree has
+    errors and no declaration.
     """
     root, source = _repaired_tree(source, grammar)
     if root is None:
@@ -85,10 +94,10 @@ def find_captures(source: bytes, grammar: str, wanted: tuple[str, ...]) -> Captu
 
 
 def _repaired_tree(source: bytes, grammar: str) -> tuple[tree_sitter.Node | None, bytes]:
-    """Return the root of a text's syntax tree, and the text that was parsed.
+    """Return the root of a text's syntax tree, or None, and the text that was parsed.
 
-    At a line that a grammar does not know, a parser may skip the rest of the text. The line is then
-    blanked, a few times at most, so that the functions below it are found.
+    At a line that the grammar does not know, a parser may skip the rest of the text. That line is
+    then blanked, at most a few times, so that the functions below it are found.
     """
     root = syntax_tree(source, grammar)
     for _ in range(_MAX_REPAIRS):
@@ -109,9 +118,9 @@ def _repaired_tree(source: bytes, grammar: str) -> tuple[tree_sitter.Node | None
 
 
 def _skipped_from(source: bytes, root: tree_sitter.Node) -> int:
-    """Return the place of the last token before lines that a parser skipped; -1 if it skipped none.
+    """Return the start of the last token before lines that a parser skipped; -1 if it skipped none.
 
-    They belong to an error at the top of the tree, and to no token in it.
+    Skipped lines belong to an error at the top of the tree, and to no token in it.
     """
     errors = [root] if root.type == "ERROR" else root.children
     for error in errors:
@@ -126,9 +135,9 @@ def _skipped_from(source: bytes, root: tree_sitter.Node) -> int:
 
 
 def syntax_tree(source: bytes, grammar: str) -> tree_sitter.Node | None:
-    """Return the root of a text's syntax tree; None if it is no program, or takes too many steps.
+    """Return the root of a text's syntax tree; None if the text is no program or takes too long.
 
-    The text may bring this process down.
+    A text may crash this process.
     """
     if _repeats_an_opening(source):
         return None
@@ -166,15 +175,15 @@ def syntax_tree(source: bytes, grammar: str) -> tree_sitter.Node | None:
 
 
 def parser(grammar: str) -> tree_sitter.Parser:
-    """Return a new parser of a grammar."""
+    """Return a new parser for a grammar."""
     return tree_sitter.Parser(_language(grammar))
 
 
 def answer_requests() -> None:
-    """Answer the requests that come through standard input, until it ends.
+    """Answer the requests that arrive on standard input, until it ends.
 
-    A request is the arguments of ``find_captures``. An answer is what it returns, or the error
-    that loading the grammar raises. A text that needs too much ends the process.
+    A request consists of the arguments of ``find_captures``. The answer is its result, or the error
+    that loading the grammar raises. A text that needs too much memory or time ends the process.
     """
     signal.signal(signal.SIGPROF, signal.SIG_DFL)  # which ends the process
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -195,7 +204,10 @@ def answer_requests() -> None:
 
 
 def _find_within_limits(source: bytes, grammar: str, wanted: tuple[str, ...]) -> Captures | None:
-    """Return what ``find_captures`` returns; end the process if that needs too much."""
+    """Return what ``find_captures`` returns; end the process if it takes too much.
+
+    The limits are on memory and time.
+    """
     _limit_memory(_FREE_MEMORY + _MEMORY_PER_BYTE * len(source))
     signal.setitimer(signal.ITIMER_PROF, _FREE_SECONDS + _SECONDS_PER_BYTE * len(source))
     try:
@@ -208,7 +220,7 @@ def _find_within_limits(source: bytes, grammar: str, wanted: tuple[str, ...]) ->
 
 
 def _limit_memory(max_bytes: int) -> None:
-    """Limit the memory of this process to ``max_bytes``, and to the hard limit that it has."""
+    """Limit the memory of this process to ``max_bytes``, or to its hard limit if that is lower."""
     _, hard_limit = resource.getrlimit(resource.RLIMIT_DATA)
     if hard_limit != resource.RLIM_INFINITY:
         is_unlimited = max_bytes == resource.RLIM_INFINITY
@@ -232,7 +244,7 @@ def _language(grammar: str) -> tree_sitter.Language:
 
 @cache
 def _query(grammar: str, wanted: tuple[str, ...]) -> tree_sitter.Query:
-    """Return the patterns of the grammar's query that capture one of ``wanted``."""
+    """Return the part of the grammar's query that captures one of the ``wanted`` names."""
     name = grammar.partition(" ")[0].removeprefix("tree_sitter_")
     text = Path(__file__).with_name("queries").joinpath(f"{name}.scm").read_text("ascii")
     query = tree_sitter.Query(_language(grammar), text)
@@ -259,9 +271,10 @@ def _is_no_program(root: tree_sitter.Node) -> bool:
 
 
 def _repeats_an_opening(source: bytes) -> bool:
-    """Return whether a part of the text repeats a piece that opens and never closes: ``A<A<``.
+    """Return whether a part of the text repeats an opening that never closes, such as ``A<A<``.
 
-    At its end a parser tries all ways to understand it, in one step that takes gigabytes.
+    At the end of such a part a parser tries all ways to understand it, in one step that takes
+    gigabytes.
     """
     for start in range(0, len(source) - _WINDOW + 1, _WINDOW):
         middle = start + _WINDOW // 2
