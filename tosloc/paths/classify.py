@@ -3,10 +3,10 @@
 ``classify_paths`` and ``which_are_tests`` look at paths alone, ``classify_content`` at the text,
 and ``classify_file`` at both.
 
-Projects name their tests by convention, and each language has its own. Where a convention also
-names product code (``django/test/client.py``, ``src/main/java/org/springframework/test``,
-``numpy/testing``), a file counts as product: a test that is shown costs a line, a product file that
-is hidden costs the answer. The same holds for the other classes.
+Projects name their tests by convention, and each language has its own. A file counts as product if
+a convention for tests also matches product code (``django/test/client.py``,
+``src/main/java/org/springframework/test``, ``numpy/testing``): showing a test costs a line, but
+hiding a product file costs the answer. The same holds for the other classes.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from tosloc.core.arrays import BoolArray
 
 
 class FileClass(IntEnum):
-    """What a file is. The numbers are stored: never change them, only add some."""
+    """What a file is. The numbers are stored: add new ones, but never change them."""
 
     SOURCE = 0
-    """Code that people of the project wrote, or anything that no rule knows."""
+    """Code that people of the project wrote, and every file that no rule matches."""
     TEST = 1
-    """A test, or what belongs to tests, such as a fixture."""
+    """A test, or a file that tests use, such as a fixture."""
     GENERATED = 2
     """Code that a program wrote: a protobuf stub, a parser table, a file marked DO NOT EDIT."""
     MINIFIED = 3
     """Minified or bundled JavaScript or CSS."""
     TRANSLATION = 4
-    """Texts in another language than English."""
+    """Texts in a language other than English."""
     VENDORED = 5
     """Code of another project."""
     BUILD = 6
@@ -47,7 +47,7 @@ class FileClass(IntEnum):
     BENCHMARK = 9
     """A benchmark."""
     STYLE = 10
-    """How pages look: CSS, Sass or Less."""
+    """Style of pages: CSS, Sass or Less."""
 
 
 HIDDEN_CLASSES: Final = (
@@ -56,10 +56,10 @@ HIDDEN_CLASSES: Final = (
     FileClass.TRANSLATION,
     FileClass.VENDORED,
 )
-"""Classes besides tests that answers leave out: a bug there is fixed somewhere else."""
+"""Classes, besides tests, that answers leave out, because bugs there are fixed elsewhere."""
 
 OWN_CLASSES: Final = (FileClass.SOURCE, FileClass.BUILD, FileClass.STYLE)
-"""Classes of the files that people of a project wrote for it to be run or read by a program."""
+"""Classes of the files that people of a project wrote for programs to run or read."""
 
 ClassArray: TypeAlias = npt.NDArray[np.uint8]
 """Numbers of ``FileClass``."""
@@ -84,7 +84,10 @@ _CONVENTIONS: Final = (
     ("t", r".*", "test fixtures"),  # Perl
     ("sh bash zsh ps1 cmake mk", r"(?!)", "test fixtures"),  # run_tests.sh is none
 )
-"""Suffixes; names of tests, without suffix; folders of tests below the top, in lower case."""
+"""Rows of suffixes, names of tests without suffix, and folders of tests in lower case.
+
+The folders are those below the first folder of a path.
+"""
 _OF_SUFFIX: Final = {
     suffix: (re.compile(names), folders.split())
     for suffixes, names, folders in _CONVENTIONS
@@ -92,7 +95,7 @@ _OF_SUFFIX: Final = {
 }
 _OF_OTHERS: Final = re.compile(_OTHER), ["test", "fixtures"]
 _MAVEN: Final = frozenset("java kt kts scala sc groovy".split())
-"""Suffixes of what Maven and Gradle build."""
+"""Suffixes of the files that Maven and Gradle compile."""
 _FOLDERS: Final = re.compile(
     r"""(?x)
       (?i: tests | test[-_ ]?(?:suites?|cases?|data|files|fixtures?|examples?|resources)
@@ -108,11 +111,11 @@ _FOLDERS: Final = re.compile(
     | (?:android|common|jvm|js|native|ios|desktop|acceptance)Test
     """
 )
-"""Folders of tests in every language, wherever they are in a path."""
+"""Names of folders of tests in every language, anywhere in a path."""
 _AT_THE_TOP: Final = frozenset("test testing spec specs".split())
-"""Folders of tests if they are the first of a path: further down, ``testing`` is a library."""
+"""Names of folders of tests at the beginning of a path; further down, ``testing`` is a library."""
 _SHIPPED: Final = re.compile(r"(?:^|/)(?:lib|app)/")
-"""Folders below which Ruby's gems and Rails keep what they ship: lib/rack/test."""
+"""Folders that contain the shipped code of Ruby gems and Rails, such as lib/rack/test."""
 
 # ---- other classes by path
 
@@ -154,7 +157,7 @@ _LANGUAGE_CODES: Final = frozenset(
     sk sl sq sr sv sw ta te tg th tk tr tt uk ur uz vi zh
     """.split()
 )
-"""Two-letter codes of ISO 639-1 without English, in which projects write their own texts."""
+"""Two-letter codes of ISO 639-1 except English, in which projects write their original texts."""
 _LANGUAGE_TAG: Final = re.compile(
     r"(?:[\w.-]{1,80}[._-])??(?P<code>[a-z]{2})(?:[_-](?:[A-Z]{2}|[a-z]{2}|[A-Z][a-z]{3}|\d{3}))?(?:@[a-z]{1,12})?"
 )
@@ -186,7 +189,7 @@ _EXAMPLE: Final = re.compile(
 # ---- classes by content
 
 HEAD_CHARACTERS: Final = 4_000
-"""Length of a file's beginning in which marks of generated files are looked for."""
+"""Number of characters at a file's beginning that are searched for marks of generated files."""
 _BLOCK_COMMENTS: Final = (
     ("/*", "*/"),
     ("<!--", "-->"),
@@ -214,7 +217,7 @@ _GENERATED_LINE: Final = re.compile(
     | a\ bison\ parser\b | a\ lexical\ scanner\ generated | .{0,40}\bproduced\ by\ gperf\b
     )"""
 )
-"""How the line of a head comment begins that marks a generated file."""
+"""Beginning of a line in a head comment that marks a generated file."""
 _BUNDLE: Final = re.compile(
     r"webpackBootstrap|__webpack_require__|parcelRequire\b|System\.register\(\["
 )
@@ -224,20 +227,20 @@ _QT_TRANSLATION: Final = re.compile(
 )
 _MINIFIABLE: Final = frozenset("js mjs cjs css jsx".split())
 _LONG_LINE: Final = 400
-"""Characters of a line that people do not write."""
+"""Length in characters from which a line is too long to be written by people."""
 _MIN_MINIFIED: Final = 1_000
-"""Characters that a minified file has at least; one line of a short file proves nothing."""
+"""Smallest length in characters of a minified file; one line of a short file proves nothing."""
 _MAX_BLANKS: Final = 0.12
 """Largest share of blanks in minified code. Lines of prose or of data are above it."""
 
 
 def is_hidden_class(classes: ClassArray) -> BoolArray:
-    """(F,) whether answers leave out files of these classes (F,), tests aside."""
+    """Return (F,) whether answers leave out files of these (F,) classes; tests do not count."""
     return np.isin(classes, [int(file_class) for file_class in HIDDEN_CLASSES])
 
 
 def classify_file(path: str, text: str | None = None) -> FileClass:
-    """Return the class of a file by its path and, if it is at hand, its text.
+    """Return the class of a file by its path and, if it is given, its text.
 
     >>> classify_file("js/app.js", "/*! app */\\n" + "function(e,t){return e+t},n=" * 99).name
     'MINIFIED'
@@ -251,10 +254,11 @@ def classify_file(path: str, text: str | None = None) -> FileClass:
 
 
 def classify_content(text: str, suffix: str) -> FileClass:
-    """Return the class that the text of a file with this suffix (lower case, no dot) shows.
+    """Return the class that is visible in a text with this suffix (lower case, no dot).
 
-    GENERATED, MINIFIED, TRANSLATION, or SOURCE if the text shows none of them. A pure function of
-    its arguments; it looks at a long text's beginning, end and line lengths only.
+    The result is GENERATED, MINIFIED or TRANSLATION, or SOURCE if the text shows none of these. It
+    depends on the arguments alone. Of a long text only the beginning, the end and the lengths of
+    lines are read.
 
     >>> classify_content('<?xml version="1.0"?><!DOCTYPE TS><TS version="2.1">', "ts").name
     'TRANSLATION'
@@ -271,14 +275,14 @@ def classify_content(text: str, suffix: str) -> FileClass:
 
 
 def is_qt_translation(text: str) -> bool:
-    """Return whether a text is a Qt translation, which is XML, and not TypeScript."""
+    """Return whether a text with the suffix of TypeScript is a Qt translation, which is XML."""
     return _QT_TRANSLATION.match(text.removeprefix("\ufeff")) is not None
 
 
 def _is_minified(text: str) -> bool:
     """Return whether a text is minified, or a bundle of modules.
 
-    Minified code has most of its text in lines too long for people, with few blanks.
+    Most of a minified text is in lines too long for people, with few blanks.
     """
     if _BUNDLE.search(text, 0, HEAD_CHARACTERS) or _SOURCE_MAP.search(
         text, max(0, len(text) - 500)
@@ -315,7 +319,7 @@ def _is_marked_as_generated(head: str) -> bool:
 
 
 def classify_paths(paths: Sequence[str]) -> ClassArray:
-    """(F,) the class of each file, by its path alone.
+    """Return (F,) the class of each file, by its path alone.
 
     >>> found = classify_paths(["a/b_test.go", "api.pb.go", "vendor/a.go", "docs/conf.py", "a.go"])
     >>> [FileClass(number).name for number in found]
@@ -337,7 +341,7 @@ def classify_path(path: str) -> FileClass:
 
 
 def _class_of_product(path: str) -> FileClass:
-    """Return the class of a file that is no test, by its path."""
+    """Return the class of a file that is not a test, by its path."""
     folder, _, name = path.rpartition("/")
     suffix = _suffix(path)
     if _MINIFIED_NAME.fullmatch(name):
@@ -368,7 +372,7 @@ def _is_vendored(path: str, folder: str, suffix: str) -> bool:
 
 
 def _is_translation(folder: str, name: str) -> bool:
-    """Return whether a file below a folder of translations, or its folder, is named by a language.
+    """Return whether a file's name or folder is a language's, below a folder of translations.
 
     >>> _is_translation("locale/de/LC_MESSAGES", "x.js"), _is_translation("lang", "app_pt_BR.ts")
     (True, True)
@@ -391,13 +395,13 @@ def _is_language_tag(name: str) -> bool:
 
 
 def _suffix(path: str) -> str:
-    """Return what follows the last dot of a file's name, in lower case; empty if there is none."""
+    """Return the text after a file name's last dot, in lower case; empty if there is no dot."""
     stem, _, suffix = path.rpartition("/")[2].rpartition(".")
     return suffix.lower() if stem else ""
 
 
 def which_are_tests(paths: Sequence[str]) -> BoolArray:
-    """(F,) whether each file is a test or belongs to tests, by the conventions of its language.
+    """Return (F,) whether each file is a test or is used by tests, by its language's conventions.
 
     >>> paths = ["src/test/java/a/B.java", "a/test_b.py", "pkg/b_test.go", "src/b.spec.ts"]
     >>> which_are_tests(paths).tolist()
