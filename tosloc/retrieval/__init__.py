@@ -1,4 +1,4 @@
-"""Indexes of one version and its history, and the queries that are asked of them.
+"""Indexes of one version and its history, and the queries that search them.
 
 It imports core, git, code, paths and reports.
 

@@ -1,4 +1,4 @@
-"""Results that an object remembers as long as it exists."""
+"""Results of functions that an object keeps as long as it exists."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 KEPT_RESULTS: Final = 4
-"""Number of results that an object remembers; it forgets the one used longest ago."""
+"""Number of results that an object keeps; the one used longest ago is dropped first."""
 
 
 class Remembering:
-    """Base of objects that remember the latest results of functions of them.
+    """Base class of objects that keep the latest results of functions of themselves.
 
     A cache in a module would keep the arrays of a version alive after the version was closed.
     """

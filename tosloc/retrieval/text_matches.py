@@ -1,4 +1,4 @@
-"""The terms of a report in the texts of a version's files, and BM25 of any weights of them."""
+"""Match the terms of a report with the texts of a version's files, and score them by BM25."""
 
 from __future__ import annotations
 
@@ -45,34 +45,34 @@ class TextMatches:
         return bm25.Hits(view, self.numbers, view.corpus.chunk_postings, chunks)
 
     def score_whole(self, weights: FloatArray) -> FloatArray:
-        """Return (F,) BM25 of the files' whole texts, from weights (T,) of the terms."""
+        """Return (F,) BM25 of each file's whole text; ``weights`` (T,) are those of the terms."""
         return self._score(bm25.WHOLE, weights)
 
     def score_fields(self, weights: FloatArray) -> FloatArray:
-        """Return (F,) BM25F of the files' texts, from weights (T,) of the terms."""
+        """Return (F,) BM25F of each file's text; ``weights`` (T,) are those of the terms."""
         return self._score(bm25.bm25f, weights)
 
     def score_code(self, weights: FloatArray) -> FloatArray:
-        """Return (F,) BM25 of the files' code, from weights (T,) of the terms."""
+        """Return (F,) BM25 of each file's code; ``weights`` (T,) are those of the terms."""
         return self._score(bm25.CODE_FIELD, weights)
 
     def score_methods(self, weights: FloatArray) -> FloatArray:
-        """Return (F,) BM25 of the names of the files' methods, from weights (T,) of the terms."""
+        """Return (F,) BM25 of each file's method names; ``weights`` (T,) are those of the terms."""
         return self._score(bm25.METHOD_FIELD, weights)
 
     def score_types(self, weights: FloatArray) -> FloatArray:
-        """Return (F,) BM25 of the names of the files' types, from weights (T,) of the terms."""
+        """Return (F,) BM25 of each file's type names; ``weights`` (T,) are those of the terms."""
         return self._score(bm25.TYPE_FIELD, weights)
 
     def coverage(self, weights: FloatArray) -> FloatArray:
-        """Return (F,) the sum of weight (T,) x IDF of the terms that each file contains."""
+        """Return (F,) the sum of ``weights`` (T,) x IDF over the terms that each file contains."""
         return self._score(bm25.term_coverage, weights)
 
     def _score(self, formula: bm25.Formula, weights: FloatArray) -> FloatArray:
         return self._texts.to_files(self._hits.scores(formula, weights))
 
     def rarity_in_file(self, file: int) -> dict[str, float]:
-        """Return the IDF of the terms that a file contains, those with the best BM25 first."""
+        """Return term -> IDF of the report's terms in a file, the term with the best BM25 first."""
         row = int(self._texts.rows[file])
         shared, counts = self._hits.terms_in_row(row)
         frequency = bm25.WHOLE(self._texts, counts, np.full(len(shared), row, dtype=np.int32))
@@ -81,7 +81,7 @@ class TextMatches:
         return {self.words[number]: float(self._hits.idf[number]) for number in best_first}
 
     def best_chunk_scores(self, weights: FloatArray) -> FloatArray:
-        """Return (F,) BM25 of the best chunk of each file, from weights (T,) of the terms."""
+        """Return (F,) BM25 of each file's best chunk; ``weights`` (T,) are those of the terms."""
         view = self._texts
         if not len(view.corpus):
             return np.zeros(view.files)
@@ -89,5 +89,5 @@ class TextMatches:
         return view.to_files(np.maximum.reduceat(scores, view.corpus.chunk_starts[:-1]))
 
     def align(self, weights: Mapping[str, float]) -> FloatArray:
-        """Return (T,) other weights of the terms; a term without a weight has 0."""
+        """Return (T,) the given weights in the order of ``words``; 0 for a term without one."""
         return np.array([weights.get(term, 0.0) for term in self.words], dtype=np.float64)

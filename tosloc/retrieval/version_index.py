@@ -1,4 +1,4 @@
-"""An indexed version: the texts, the paths and the history of its files."""
+"""An indexed version: the texts, paths and history of its files."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _MAX_CHUNKS: Final = 1 << 24
 
 
 class KnownReports(NamedTuple):
-    """What training knew of a project's labelled reports, as checkpoints store it."""
+    """A project's labelled reports as of training, in the form that checkpoints store."""
 
     documents: Documents
     """Reports with a known fix."""
     paths: Sequence[str]
-    """The paths that the documents' file numbers mean."""
+    """Paths by the file numbers in ``documents``."""
     shared_lines: SharedLines = NO_SHARED_LINES
     """Lines that many of the reports share, whether or not their fixes are known."""
 
@@ -79,20 +79,20 @@ class KnownReports(NamedTuple):
 class VersionIndex:
     """A version ready for queries: its files, their texts and paths, and its history.
 
-    A version that the cache or a checkpoint stores numbers paths itself: its own files in path
-    order, then the paths of its history that are gone, sorted. Documents of the history count
-    through the words of these paths, too. Training shares one history among all versions, so that
-    their indexes have none.
+    A version in the cache or in a checkpoint has path numbers of its own: first its files in path
+    order, then the sorted paths of its history that no longer exist. The words of the latter count
+    for documents of the history. Training shares one history among all versions, so that their
+    indexes have none.
     """
 
     corpus: Corpus
-    """The facts of the files, and maybe those of other versions' files."""
+    """Facts of the version's files; it may also contain those of other versions' files."""
     snapshot: Snapshot
-    """The files."""
+    """Paths and blobs of the version's files."""
     table: PathTable
-    """The words of the paths that the snapshot and the history number."""
+    """Words of all paths that the snapshot and the history number."""
     history: HistoryIndex = NO_HISTORY
-    """All commits and fixed reports of the version. Features may only read it as of a time."""
+    """All commits and fixed reports of the version. Features may read them only as of a time."""
     commit_ids: Sequence[str] = ()
     """Ids of all commits that the version contains, by their number in the history."""
     missing: int = 0
@@ -102,10 +102,12 @@ class VersionIndex:
     template: Sequence[str] = ()
     """Sorted keys of the lines of the version's issue forms, see ``template_keys``."""
     limits: HistoryLimits = NO_LIMITS
-    """What was not read of the large commits of the history."""
+    """Numbers of large commits in the history that were not read in full."""
     made_of: Sequence[str] = ()
-    """Sorted endings of configuration and pages that are ranked like sources, because the version
-    is made of them."""
+    """Sorted suffixes and names of configuration and pages that are ranked like sources.
+
+    Such files are ranked like sources if the version consists of them.
+    """
 
     @cached_property
     def text(self) -> VersionTexts:
@@ -118,28 +120,28 @@ class VersionIndex:
         return VersionPaths(self.table, self.snapshot.path_ids)
 
     def has_term(self, term: str) -> bool:
-        """Return whether any file contains a term."""
+        """Return whether any file of the version contains a term."""
         number = self.corpus.terms.get(term)
         return number is not None and bool(self.text.frequency[number])
 
     @cached_property
     def file_class(self) -> ClassArray:
-        """(F,) the class of each file: what its text shows, else what its path says."""
+        """(F,) the class of each file by its text, or by its path if the text shows none."""
         by_text = np.append(self.corpus.file_class, 0)[self.text.rows].astype(np.uint8)
         by_path = self.table.file_class[self.paths.path_ids]
         return np.where(by_text > 0, by_text, by_path)
 
     @cached_property
     def revised(self) -> RevisedVectors:
-        """rVSM vectors of the version."""
+        """Vectors of the revised vector space model (rVSM) of the version."""
         return RevisedVectors.of(self.text, self.table)
 
     def with_reports(self, known: KnownReports) -> HistoryIndex:
-        """Return the history with labelled reports instead of its own.
+        """Return the history with labelled reports in place of its own fixed reports.
 
-        A report is known if the version contains its fix. Files that neither the version nor its
-        history knows are left out. Without a report whose fix is known, commits go on standing in
-        for reports.
+        A report counts as known if the version contains its fix. Files that neither the version nor
+        its history contains are left out. If ``known`` has no report with a fix, the commits that
+        take the place of fixed reports are kept.
         """
         history = replace(self.history, shared_lines=known.shared_lines)
         reports = known.documents
@@ -156,7 +158,7 @@ class VersionIndex:
     def with_changes(self, changes: Collection[Change], facts: Corpus) -> VersionIndex:
         """Return the version with changed, new and removed files.
 
-        ``facts`` are those of the new contents.
+        ``facts`` are the facts of the new contents.
         """
         snapshot = self.snapshot
         table = self.table

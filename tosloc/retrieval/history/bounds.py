@@ -1,8 +1,8 @@
-"""The commits between which something broke, by git's ancestry of good and bad ends.
+"""Find the commits between which something broke, by git's ancestry of good and bad ends.
 
-A commit that a good end contains is not the cause, nor is one that a bad end lacks. Dates and
-version numbers decide nothing: a release of a maintained branch may be newer than commits that it
-lacks.
+A commit that a good end contains is not the cause, nor is a commit that a bad end does not contain.
+Dates and version numbers are not used: a release of a maintained branch may be newer than commits
+that it does not contain.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from tosloc.git.repository import Repository
 from tosloc.retrieval.history.releases import Release
 
 MAX_ENDS: Final = 20
-"""Good ends, and bad ends, that are looked at."""
+"""Largest number of good ends, and of bad ends, that are used."""
 MAX_RELEASES: Final = 10
-"""Releases in which a commit is looked for: the first ones after it."""
+"""Largest number of releases that are searched for a commit: the first ones after the commit."""
 MAX_COMMITS: Final = 100_000
-"""Commits between two ends that are read."""
+"""Largest number of commits between two ends that are read."""
 
 
 class End(NamedTuple):
@@ -31,29 +31,40 @@ class End(NamedTuple):
     commit: str
     """Full id."""
     is_own: bool = False
-    """Whether it is only known as what the reporter ran, which is less sure than a statement."""
+    """Whether the commit is only known as the version that the reporter ran.
+
+    This is weaker evidence than a statement that it fails.
+    """
     is_given: bool = False
-    """Whether the question names it, which is surer than what its report states."""
+    """Whether the question names the end; this is surer than a statement in the report."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Where the cause of a failure can be in the history of a version."""
+    """Where the cause of a failure can be in the history of a version.
+
+    An end is a commit in which something works (good) or fails (bad).
+    """
 
     good: tuple[End, ...] = ()
-    """Ends in which it works, without those that a bad end contradicts."""
+    """Ends in which it works; those that a bad end contradicts are left out."""
     bad: tuple[End, ...] = ()
     """Ends in which it fails."""
     commits: frozenset[str] | None = None
-    """Commits of the version that no good end contains and that each bad end contains.
+    """Commits of the version that may be the cause.
 
-    None without a good end, because all commits up to the bad ends are possible then."""
+    No good end contains them, but each bad end does. None if there is no good end, because all
+    commits up to the bad ends are possible then.
+    """
     later: frozenset[str] = frozenset()
-    """Commits of the version that a bad end lacks."""
+    """Commits of the version that a bad end does not contain."""
     implied: End | None = None
-    """The release before the first that fails, if no good end is known. It may fail already."""
+    """The release before the first one that fails, used if no good end is known.
+
+    It may already fail, too.
+    """
     likely: frozenset[str] = frozenset()
-    """Commits since the implied end; all others are possible, too."""
+    """Commits since the implied end; the other commits of the version are less likely."""
     notes: tuple[str, ...] = ()
     """Sentences about statements that contradict each other, for the user."""
 
@@ -68,8 +79,9 @@ class Bounds:
     ) -> Self:
         """Return the bounds in the history of a commit, given by its full id.
 
-        If a good end contains a bad one, the statement counts: what the reporter only ran is left
-        out, otherwise the good end is, since it may be good because of a fix.
+        A good and a bad end contradict each other if the good end contains the bad one. If the bad
+        end is only what the reporter ran, it is left out. Otherwise the good end is left out,
+        because it may be good thanks to a fix. ``implied`` is used if no good end is left.
         """
         good, bad, notes = _without_contradictions(repository, _distinct(good), _distinct(bad))
         good = _outermost(repository, good, newest=True)
@@ -101,29 +113,29 @@ class Bounds:
 
     @property
     def range(self) -> frozenset[str] | None:
-        """The commits between the ends, the implied end counted; None if the range has no start."""
+        """Commits between the ends, or since the implied end; None if the range has no start."""
         if self.commits is not None:
             return self.commits
         return self.likely if self.implied is not None else None
 
     @property
     def start(self) -> str:
-        """Names of the ends after which it broke; "" if the range has no start."""
+        """Names of the ends after which the failure began; "" if the range has no start."""
         return _join_names(self.good or (() if self.implied is None else (self.implied,)))
 
     @property
     def end(self) -> str:
-        """Names of the ends in which it fails; "" if none is known."""
+        """Names of the ends in which the failure occurs; "" if none is known."""
         return _join_names(self.bad)
 
     @property
     def words(self) -> str:
-        """The range in words: "between v2.0.5 and v2.0.7" or "after v2.0.5"."""
+        """The range as text: "between v2.0.5 and v2.0.7" or "after v2.0.5"."""
         return f"between {self.start} and {self.end}" if self.bad else f"after {self.start}"
 
     @property
     def when(self) -> str:
-        """The range in words, and what happened in it, for a reason."""
+        """The range as text, and what happened in it, for a reason."""
         if not self.bad:
             return f"{self.words}, which worked"
         probably = "probably " if self.commits is None else ""
@@ -131,7 +143,7 @@ class Bounds:
 
     @property
     def sentence(self) -> str:
-        """Where the cause is by good and bad ends; "" if a report states no start of the range."""
+        """A sentence that says which commits can be the cause; "" if the range has no start."""
         if any(end.is_given for end in (*self.good, *self.bad)):
             return self._given_sentence
         if self.commits is None:
@@ -146,7 +158,7 @@ class Bounds:
 
     @property
     def _given_sentence(self) -> str:
-        """Where the cause is by ends of which the question names some."""
+        """The sentence for users if the question itself names an end."""
         if self.range is None:
             return f"The cause is no later than {self.end}"
         number = pluralize(len(self.range), "commit")
@@ -158,7 +170,7 @@ class Bounds:
 
 
 def _distinct(ends: Iterable[End]) -> tuple[End, ...]:
-    """Return the first ends with distinct commits, each stated one before what was only run."""
+    """Return the first MAX_ENDS ends with distinct commits, stated ends before those only run."""
     by_commit: dict[str, End] = {}
     for end in sorted(ends, key=lambda end: end.is_own):
         by_commit.setdefault(end.commit, end)
@@ -168,7 +180,10 @@ def _distinct(ends: Iterable[End]) -> tuple[End, ...]:
 def _without_contradictions(
     repository: Repository, good: Sequence[End], bad: Sequence[End]
 ) -> tuple[tuple[End, ...], tuple[End, ...], tuple[str, ...]]:
-    """Return good and bad ends of which no good one contains a bad one, and notes on the others."""
+    """Return the good and bad ends that do not contradict each other, and notes on the others.
+
+    They contradict each other if a good end contains a bad one.
+    """
     notes = []
     kept_good = []
     left_out: set[str] = set()
@@ -215,10 +230,10 @@ def _without_contradictions(
 
 
 def _outermost(repository: Repository, ends: Sequence[End], *, newest: bool) -> tuple[End, ...]:
-    """Return the ends that no other one makes needless.
+    """Return the ends that are needed to limit the range.
 
-    Of good ends those are needless that another one contains, and of bad ends (``newest`` is
-    False) those that contain another one.
+    A good end is not needed if another good end contains it. A bad end (``newest`` is False) is not
+    needed if it contains another bad end.
     """
     kept = []
     for end in ends:
@@ -236,8 +251,8 @@ def _outermost(repository: Repository, ends: Sequence[End], *, newest: bool) -> 
 def _lacking(repository: Repository, commit: str, ends: Sequence[End]) -> set[str]:
     """Return the commits of a history that no end contains, neither itself nor as a copy.
 
-    A commit that was picked for a maintained branch keeps its author, the author's date and its
-    subject.
+    A copy is a commit that was picked for a maintained branch. It keeps the author, the author's
+    date and the subject.
     """
     tips = [end.commit for end in ends]
     lacking = _list_commits(repository, [commit], tips)
@@ -250,9 +265,9 @@ def _lacking(repository: Repository, commit: str, ends: Sequence[End]) -> set[st
 def _list_commits(
     repository: Repository, tips: Sequence[str], excluded: Sequence[str]
 ) -> Mapping[str, str]:
-    """Return the commits that tips contain and excluded ones lack, with what copies keep.
+    """Return the commits that tips contain and ``excluded`` do not, with what copies keep.
 
-    Of more than ``MAX_COMMITS`` only the newest are returned.
+    If there are more than ``MAX_COMMITS``, only the newest are returned.
     """
     if not tips:
         return {}
@@ -273,16 +288,17 @@ def list_brought(repository: Repository, merge: str, first_parent: str) -> froze
 
 
 def list_beside(repository: Repository, commits: Sequence[str], searched: str) -> frozenset[str]:
-    """Return those of some commits that the searched commit does not contain."""
+    """Return those of ``commits`` that the commit ``searched`` does not contain."""
     return frozenset(_list_commits(repository, commits, [searched])).intersection(commits)
 
 
 def find_first_release(
     repository: Repository, releases: Iterable[Release], commit: str, at: int
 ) -> str:
-    """Return the tag of the first release that contains a commit of a time; "" if none is known.
+    """Return the tag of the first release that contains a commit; "" if none is known.
 
-    Of releases that are not older than the commit the first ``MAX_RELEASES`` are looked at.
+    ``at`` is the commit's time in seconds since 1970. Only the first ``MAX_RELEASES`` releases that
+    are not older are checked, with final releases before previews.
     """
     later = [release for release in releases if release.at >= at]
     later.sort(key=lambda release: (not release.number.is_final, release.at, release.name))
@@ -294,7 +310,7 @@ def find_first_release(
 
 
 def _join_names(ends: Sequence[End]) -> str:
-    """Return the names of ends, of many only the first ones."""
+    """Return the names of ends, joined as text; only the first of many ends are named."""
     names = [end.name for end in ends[:3]]
     if len(ends) > len(names):
         names.append("others")

@@ -1,6 +1,6 @@
-"""A repository's commits and labelled reports as documents, and values of its files as of a time.
+"""Commits and labelled reports of a repository as documents, and values of its files from them.
 
-Nothing later than the report's opening is used.
+Everything is computed as of a time: nothing later than the report's opening is used.
 """
 
 from __future__ import annotations
@@ -36,17 +36,24 @@ COMMITS: Final = "commits"
 HISTORY_VERSION: Final = 9
 """Version of the stored facts of commits.
 
-Raise it whenever they change: with ``commit_payloads``, or with what reads commits and analyses
-texts (``git.history``, ``git.renames``, ``git.change_names``, ``git.fixes``, ``code.text``)."""
+Raise it whenever these facts change: with ``commit_payloads``, or with the code that reads commits
+and analyses texts (``git.history``, ``git.renames``, ``git.change_names``, ``git.fixes``,
+``code.text``).
+"""
 MAX_FILES: Final = 30
-"""Most source files of a commit; those that touch more say little about any file.
+"""Largest number of source files of a commit whose terms are used.
 
-Chosen on the validation reports of four projects."""
+A commit that touches more files says little about any of them. Chosen on the validation reports of
+four projects.
+"""
 MAX_LARGE_FILES: Final = 1_000
-"""Most source files of a commit that is kept at all; a larger one imports or moves a project."""
+"""Largest number of source files of a commit that is used at all.
+
+A larger commit imports or moves a project.
+"""
 NO_DOCUMENTS: Final = Documents.collect([])
 _CACHED_TERMS: Final = 2_000
-"""Terms whose frequencies in aggregated documents are remembered; queries share their terms."""
+"""Number of terms whose frequencies in aggregated documents stay in memory for further queries."""
 _TRAILER: Final = re.compile(
     r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by"
     r"|acked-by)\b.*$",
@@ -55,7 +62,7 @@ _TRAILER: Final = re.compile(
 
 
 def file_name_terms(documents: Documents, table: PathTable) -> Postings:
-    """Return the terms that the names of each document's files contain, with value 1."""
+    """Return the terms in the names of the files that each document touched, with value 1."""
     rows, terms = table.name_terms
     terms_by_path = Postings.group_by_term(rows, terms, rows, len(table))
     number = max(len(table.term_ids), 1)
@@ -69,9 +76,9 @@ def file_name_terms(documents: Documents, table: PathTable) -> Postings:
 class AggregatedDocuments:
     """Known documents joined to one long text for each of G groups.
 
-    A group is a file, or all files whose names share a term. ``groups`` are the groups of each
-    document, with its share in each; the average length is that of the groups that are ``present``
-    (G,) in the searched version.
+    A group is a file, or all files whose names contain the same term. ``groups`` contains the
+    groups of each document, with the document's share in each. The average length of texts is
+    computed over the groups that are ``present`` (G,) in the searched version.
     """
 
     def __init__(self, view: DocumentsView, groups: Postings, present: BoolArray) -> None:
@@ -88,14 +95,17 @@ class AggregatedDocuments:
         self._cached_frequency = lru_cache(maxsize=_CACHED_TERMS)(self._saturated_frequency)
 
     def totals(self, documents: IntArray, values: FloatArray) -> FloatArray:
-        """Return (G,) the summed values of some documents, each times its share in the group."""
+        """Return (G,) the sum of the documents' values in each group, times their shares in it."""
         selection = self.groups.select(documents)
         return group_sum(
             selection.rows, selection.expand(values) * selection.values, len(self.present)
         )
 
     def bm25(self, terms: LongArray, weights: FloatArray) -> FloatArray:
-        """Return (G,) BM25 of the texts, from query weight x IDF (T,) of terms (T,)."""
+        """Return (G,) BM25 of the groups' texts.
+
+        ``weights`` (T,) are query weight x IDF of ``terms`` (T,).
+        """
         frequencies = [self._cached_frequency(term) for term in terms.tolist()]
         if not frequencies:
             return np.zeros(len(self.present))
@@ -117,14 +127,14 @@ class AggregatedDocuments:
 
 
 def aggregate_by_file(view: DocumentsView, paths: VersionPaths) -> AggregatedDocuments:
-    """Return one long text for each file, which joins the known documents that touched it."""
+    """Return one long text for each file: all known documents that touched the file."""
     return AggregatedDocuments(view, view.documents.touched, paths.present)
 
 
 def aggregate_by_name_term(view: DocumentsView, paths: VersionPaths) -> AggregatedDocuments:
     """Return one long text for each term of file names.
 
-    It joins the known documents that touched a file with the term in its name.
+    It joins the known documents that touched a file whose name contains the term.
     """
     names = view.documents.remember(file_name_terms, paths.table)
     return AggregatedDocuments(view, names, paths.name_frequency > 0)
@@ -133,7 +143,7 @@ def aggregate_by_name_term(view: DocumentsView, paths: VersionPaths) -> Aggregat
 def view_known(documents: Documents, known: bytes) -> DocumentsView:
     """Return the view of the documents whose byte of ``known`` (D,) is 1.
 
-    The documents remember it, because consecutive reports know nearly the same ones.
+    Call it with ``documents.remember``, because consecutive reports know nearly the same documents.
     """
     return DocumentsView(documents, np.frombuffer(known, dtype=np.bool_))
 
@@ -143,26 +153,30 @@ class HistoryIndex:
     """Commit messages and fixed reports of a project with the files that they touched."""
 
     commits: Documents
-    """Commits that are no merges; their names are those of ``git.change_names``."""
+    """Commits that are not merges; their names are those that ``git.change_names`` returns."""
     reports: Documents
     renames: Renames = NO_RENAMES
     merges: Documents = NO_DOCUMENTS
-    """Merges that people can name, with the files that differ from the first parent; no terms."""
+    """Merges with a name that people use, with the files that differ from the first parent.
+
+    They have no terms.
+    """
     releases: Releases = NO_RELEASES
     large: Documents = NO_DOCUMENTS
-    """Commits of more than ``MAX_FILES`` files, without terms; only those of the version's paths.
+    """Commits of more than ``MAX_FILES`` files, without terms, with only the paths of the version.
 
-    They say little about any file, but one of them may have introduced a fault."""
+    They say little about any file, but one of them may have introduced a bug.
+    """
     shared_lines: SharedLines = NO_SHARED_LINES
-    """Lines that many labelled reports share; none if no labelled reports are known."""
+    """Lines that many labelled reports share; empty if no labelled reports are known."""
 
     def as_of(self, opened: float, contained: BoolArray | None = None) -> HistoryAsOf:
         """Return the history strictly before ``opened`` (seconds since 1970).
 
-        ``contained`` (commits of the history,) is whether the searched version contains each
-        commit; by default it contains all. A report's own fix is never contained in its before-fix
-        version, whatever the clocks say. Files stand under the paths that they have after all
-        renames that are known.
+        ``contained`` has one value for each commit of the history: whether the searched version
+        contains the commit. By default it contains all. The version before a fix never contains the
+        fix of its own report, whatever the clocks say. Files have the paths that they have after
+        all known renames.
         """
         known = self.renames.known(opened, contained)
         commits, reports, merges, large = (
@@ -185,7 +199,7 @@ NO_HISTORY: Final = HistoryIndex(NO_DOCUMENTS, NO_DOCUMENTS)
 
 
 def _view_as_of(documents: Documents, opened: float, contained: BoolArray | None) -> DocumentsView:
-    """Return the documents known before a time in a version; see ``HistoryIndex.as_of``."""
+    """Return the documents known before ``opened`` in a version; see ``HistoryIndex.as_of``."""
     known: BoolArray = (documents.times < opened) & (documents.commits >= 0)
     if contained is not None:
         known &= contained[documents.commits]
@@ -197,29 +211,33 @@ class HistoryAsOf:
     """The history that was known when a report was opened."""
 
     opened: float
-    """Seconds since 1970."""
+    """Opening of the report, in seconds since 1970."""
     commits: DocumentsView
     reports: DocumentsView
     merges: DocumentsView
     large: DocumentsView
     releases: Releases
-    """All releases; ``Releases.find_range`` looks only at those that were known."""
+    """All releases; ``Releases.find`` uses only those known when the report was opened."""
     renames: Renames
-    """The renames that were known."""
+    """The renames that were known when the report was opened."""
     shared_lines: frozenset[str]
-    """Keys of the lines that many reports shared by then; see ``SharedLines``."""
+    """Keys of the lines that many earlier reports share; see ``SharedLines``."""
 
     def activity(self, days: float, paths: int) -> FloatArray:
-        """Return (N,) ln(1 + sum over a file's commits of exp(-age/days)/sqrt(k)).
+        """Return (N,) for each path ln(1 + sum over its known commits of exp(-age/days)/sqrt(k)).
 
-        With infinite ``days`` the age of a commit does not count.
+        k is the number of files that the commit touched, and its age is in days. With infinite
+        ``days`` the age does not matter.
         """
         documents = self.commits.documents
         weights = self.commits.decay_weights(self.opened, days)
         return np.log1p(group_sum(documents.files, weights[documents.pair_document], paths))
 
     def last_touch(self, view: DocumentsView, paths: int) -> FloatArray:
-        """Return (N,) days since the last known document that touched each file, or infinity."""
+        """Return (N,) the days between the last known document about each path and the opening.
+
+        A document is a commit or a fixed report in ``view``. Without one the value is infinity.
+        """
         documents = view.documents
         latest = np.full(paths, -np.inf)
         pairs = np.flatnonzero(view.known[documents.pair_document])
@@ -228,15 +246,16 @@ class HistoryAsOf:
         return np.maximum(self.opened - latest, 0.0) / DAY
 
     def fixes(self, paths: int) -> FloatArray:
-        """Return (N,) number of known fixed reports that touched each file."""
+        """Return (N,) the number of known fixed reports whose fixes touched each path."""
         documents = self.reports.documents
         return group_sum(documents.files, self.reports.known[documents.pair_document], paths)
 
     def frame_rarity(self, qualified: str) -> float:
-        """Return ln((n + 2) / (df + 1)) / ln(n + 2) of a class in the traces of n known reports.
+        """Return the rarity of a class in the stack traces of earlier reports, from 0 to 1.
 
-        It is 1 for a class in no earlier trace, and near 0 for one in all; df is the number of
-        known reports whose traces have the class.
+        It is ln((n + 2) / (df + 1)) / ln(n + 2), where n is the number of known reports, and df the
+        number of those whose traces contain the class. It is 1 for a class in no earlier trace, and
+        near 0 for a class in all of them.
         """
         known = self.reports.known
         number = self.reports.number
@@ -248,11 +267,11 @@ class HistoryAsOf:
     def co_change(
         self, files: LongArray, shares: FloatArray, paths: int, days: float = 730.0
     ) -> FloatArray:
-        """Return (N,) how often each file changes together with the given files.
+        """Return (N,) how often each path changed together with the given files.
 
         The value is the sum over the given files j of share_j x P(a commit that touches j touches
-        the file). The probability weighs a commit by exp(-age/days)/sqrt(k). A file adds nothing
-        to itself.
+        the path). In the probability a commit has the weight exp(-age/days)/sqrt(k), where k is the
+        number of files that it touched. A file adds nothing to itself.
         """
         documents = self.commits.documents
         weights = self.commits.decay_weights(self.opened, days)
@@ -281,7 +300,7 @@ def strip_trailers(message: str) -> str:
 
 
 def report_terms(report: BugReport) -> Counter[str]:
-    """Return the term counts of summary and description without stack frames."""
+    """Return the term counts of a report's summary and description, without stack frames."""
     description = traces.without_frames(report.description)
     return Counter(text.terms(report.summary)) + Counter(text.terms(description))
 
@@ -289,9 +308,10 @@ def report_terms(report: BugReport) -> Counter[str]:
 def commit_payloads(history: History) -> Iterator[bytes]:
     """Yield the payload of each commit: its terms, files, names and renames.
 
-    A merge has the files that differ from its first parent. A commit with more than ``MAX_FILES``
-    source files has no terms, and with more than ``MAX_LARGE_FILES`` no files either; a merge of
-    more than ``MAX_FILES`` has none. The payload is empty if nothing is left.
+    The files of a merge are those that differ from its first parent. A commit with more than
+    ``MAX_FILES`` source files has no terms, and with more than ``MAX_LARGE_FILES`` no files either.
+    A merge with more than ``MAX_FILES`` source files has no files. The payload is empty if nothing
+    is left.
     """
     for commit in range(len(history)):
         merged = history.merged[commit]
@@ -339,10 +359,10 @@ def _pack_commit(
 def index_commits(
     order: Sequence[str], payloads: Iterable[bytes | None], paths: StringTable
 ) -> HistoryIndex:
-    """Return commit messages as documents; those that mention a fix stand in for fixed reports.
+    """Return commit messages as documents; those of fixes take the place of fixed reports.
 
-    ``order`` are the ids of all commits, by their number in the history, ``payloads`` what
-    ``commit_payloads`` made of each.
+    ``order`` contains the ids of all commits, by their number in the history. ``payloads`` contains
+    the payload of each, as ``commit_payloads`` yields it.
     """
     documents = []
     fixes = []
@@ -389,9 +409,9 @@ def index_commits(
 def _collect_large(
     commits: Iterable[tuple[str, int, int, Sequence[str]]], paths: StringTable
 ) -> Documents:
-    """Return large commits (id, time, number, files) with the files that the paths contain.
+    """Return large commits (id, time, number, files) as documents about the files in ``paths``.
 
-    They add no path, because features depend on the number of paths.
+    No path is added to ``paths``, because features depend on the number of paths.
     """
     documents = []
     sizes: dict[str, int] = {}
@@ -407,8 +427,8 @@ def _collect_large(
 def report_documents(cases: Iterable[Case], history: History, paths: StringTable) -> Documents:
     """Return fixed reports with the files that their fixes changed.
 
-    A report is known from the committer time of its fix on. Reports without a known fix are left
-    out.
+    A report counts as known from the committer time of its fix on. Reports without a known fix are
+    left out.
     """
     documents = []
     for case in cases:
@@ -429,9 +449,9 @@ def report_documents(cases: Iterable[Case], history: History, paths: StringTable
 
 
 def build_history(history: History, cases: Sequence[Case], paths: StringTable) -> HistoryIndex:
-    """Return commit messages and fixed reports, and the lines that the reports share.
+    """Return commit messages and fixed reports as documents, and the lines that the reports share.
 
-    If no fix of the reports is known, commits that fix bugs stand in for reports.
+    If no fix of a report is known, commits that fix bugs take the place of reports.
     """
     index = index_commits(history.ids, commit_payloads(history), paths)
     index = replace(index, shared_lines=SharedLines.collect(case.report for case in cases))

@@ -1,7 +1,8 @@
-"""Messages of a report that are in string literals of the code, word by word in the same order.
+"""Find messages of a report in string literals of the code, word by word in the same order.
 
-A message is a run of words in one line of the report. Each two neighbours in it are neighbours in a
-literal of the file, or have a format field between them there and the value here.
+A message is a run of words in one line of the report. Each pair of neighbouring words must occur in
+one of two forms in a literal of the file: as neighbours, or with a format field between them where
+the report has the field's value.
 """
 
 from __future__ import annotations
@@ -22,80 +23,80 @@ from tosloc.retrieval.texts.corpus import VersionTexts
 from tosloc.retrieval.texts.formulas import idf
 
 MAX_WORDS: Final = 2_000
-"""Words of a report that are looked up, the first ones."""
+"""Largest number of words of a report that are searched for, from its beginning."""
 MAX_VALUE_WORDS: Final = 8
-"""Words of a report that may be the value of one format field, such as those of a path."""
+"""Largest number of words in a report that may be the value of one format field, such as a path."""
 MAX_FILES_ACROSS_FIELD: Final = 50
-"""A pair with a field between its words joins no messages if more files have it."""
+"""Largest number of files with a pair of words across a field that may join two runs of words."""
 MIN_WORDS_OF_MESSAGE: Final = 3
-"""Fewest words of a distinctive message."""
+"""Smallest number of words of a distinctive message."""
 MAX_FILES_OF_MESSAGE: Final = 5
-"""Most files with the rarest two neighbouring words of a distinctive message."""
+"""Largest number of files that contain the rarest pair of words of a distinctive message."""
 _LINE_GAP: Final = 2 * MAX_VALUE_WORDS
-"""Positions that are left out between two lines, so that no pair has words of both."""
+"""Number of positions left free between two lines, so that no pair has words of both lines."""
 
 
 class Message(NamedTuple):
-    """The longest message, by the rarity of its pairs, that a report shares with a blob."""
+    """The message that a report shares with a blob; of several, the one with the largest rarity."""
 
     rarity: float
-    """Summed IDF of its pairs over the files of the version."""
+    """Summed IDF of the message's pairs of words over the files of the version."""
     text: str
     """The message as the report writes it, with an ellipsis for each value."""
     words: int
-    """Number of its words, values left out."""
+    """Number of words in the message, without values."""
     fewest_files: int
-    """Number of the version's files with its rarest pair."""
+    """Number of the version's files that contain the message's rarest pair of words."""
 
     @property
     def is_distinctive(self) -> bool:
-        """Whether it is long and rare enough to show that the file writes it."""
+        """Whether the message is long and rare enough to show that the file writes it."""
         is_long = self.words >= MIN_WORDS_OF_MESSAGE and len(set(text.terms(self.text))) > 1
         return is_long and self.fewest_files <= MAX_FILES_OF_MESSAGE
 
 
 class _Run(NamedTuple):
-    """A run of matched words."""
+    """A run of the report's words that match literals of one blob."""
 
     gain: float
-    """Summed IDF of its pairs."""
+    """Summed IDF of the run's pairs of words."""
     rarest: float
-    """Largest IDF of a pair."""
+    """Largest IDF of a pair of words in the run."""
     pieces: tuple[tuple[int, int], ...]
-    """Positions of the first and the last word of each piece; values are between pieces."""
+    """Positions of the first and last word of each piece; values of fields are between pieces."""
 
 
 class _Matches(NamedTuple):
-    """Pairs of the report that blobs of the version have."""
+    """Matches of the report's pairs of words in the version's blobs."""
 
     rows: LongArray
-    """(P,) the blob."""
+    """(P,) row of the blob."""
     first: LongArray
     """(P,) position of the pair's first word."""
     last: LongArray
-    """(P,) position of its last word."""
+    """(P,) position of the pair's last word."""
     gains: FloatArray
-    """(P,) its IDF."""
+    """(P,) IDF of the pair."""
 
 
 @dataclass(frozen=True, eq=False)
 class _PlainRuns:
-    """The R longest runs of neighbours, ascending by blob, then by position."""
+    """The longest runs of neighbouring words, ascending by blob, then by position."""
 
     rows: LongArray
-    """(n,) the blob."""
+    """(n,) row of each run's blob."""
     first: LongArray
-    """(n,) position of the first word."""
+    """(n,) position of each run's first word."""
     last: LongArray
-    """(n,) position of the last word."""
+    """(n,) position of each run's last word."""
     gains: FloatArray
-    """(n,) summed IDF of the pairs."""
+    """(n,) summed IDF of the pairs of words in each run."""
     rarest: FloatArray
-    """(n,) largest IDF of a pair."""
+    """(n,) largest IDF of a pair of words in each run."""
 
     @classmethod
     def join(cls, matches: _Matches) -> _PlainRuns:
-        """Return the runs of matched neighbours."""
+        """Return the runs that consist of matches of neighbouring words."""
         order = np.lexsort((matches.first, matches.rows))
         rows = matches.rows[order]
         first = matches.first[order]
@@ -158,7 +159,10 @@ class ReportMessages:
             self.rarity[row] = max(self.rarity[row], run.gain)
 
     def _join_across_fields(self, matches: _Matches) -> dict[int, _Run]:
-        """Return the best run with a value in it of each blob that has one."""
+        """Return row of a blob -> its best run that contains a value of a format field.
+
+        Blobs without such a run are left out.
+        """
         fields_by_row: defaultdict[int, list[tuple[int, int, float]]] = defaultdict(list)
         columns = (column.tolist() for column in matches)
         for row, first, last, gain in zip(*columns, strict=True):
@@ -172,11 +176,11 @@ class ReportMessages:
 
     @cached_property
     def _idf_by_files(self) -> FloatArray:
-        """(F,) IDF of a pair that one file has, two files have, and so on up to all F files."""
+        """(F,) IDF of a pair of words, by the number of files that contain it, from 1 to F."""
         return idf(self._files, np.arange(1, self._files + 1))
 
     def find(self, row: int) -> Message | None:
-        """Return the best message that a blob shares with the report, if any."""
+        """Return the best message that a row's blob shares with the report; None without any."""
         runs = self._plain_runs.of_row(row)
         if row in self._runs_across_fields:
             runs.append(self._runs_across_fields[row])
@@ -194,9 +198,10 @@ class ReportMessages:
 
 
 def _best_run(plain_runs: Sequence[_Run], fields: Iterable[tuple[int, int, float]]) -> _Run | None:
-    """Return the best run with a value in it that runs of one blob are joined to.
+    """Return the best run with a value in it that can be joined from runs of one blob.
 
-    ``fields`` are the first and last position and the IDF of pairs across a field.
+    ``fields`` are the first and last position and the IDF of pairs of words across a format field.
+    Return None if no field joins anything.
     """
     # Events go from left to right, so all that ends before a field is known.
     events = list(plain_runs)
@@ -220,7 +225,7 @@ def _best_run(plain_runs: Sequence[_Run], fields: Iterable[tuple[int, int, float
 
 
 def _match_neighbours(checksums: PairKeys, places: LongArray, view: VersionTexts) -> _Matches:
-    """Return the matches of words that follow each other."""
+    """Return the matches of words that follow each other directly."""
     adjacent = places[1:] == places[:-1] + 1
     first = places[:-1][adjacent]
     keys = pair_keys(checksums[:-1], checksums[1:])[adjacent]
@@ -254,7 +259,10 @@ def _match(
     view: VersionTexts,
     most_files: int | None = None,
 ) -> _Matches:
-    """Return the matches of pairs (T,) that no more than ``most_files`` files have."""
+    """Return the matches of pairs of words, leaving out pairs in more than ``most_files`` files.
+
+    ``keys`` are the pairs' keys (T,), ``first`` and ``last`` the positions of their words.
+    """
     corpus = view.corpus
     starts = np.searchsorted(corpus.literal_pairs, keys, side="left")
     sizes = np.searchsorted(corpus.literal_pairs, keys, side="right") - starts

@@ -1,4 +1,4 @@
-"""Releases of a project, told by its tags, and the range of releases that a report speaks of."""
+"""Find a project's releases among its tags, and the range of releases that a report names."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class ReleaseNumber(NamedTuple):
     """The number of a release; numbers are ordered like releases, except for suffixes."""
 
     parts: tuple[int, ...]
-    """Its parts without zeros at the end: 2.8.0 is (2, 8)."""
+    """Parts of the number without zeros at the end: 2.8.0 is (2, 8)."""
     is_final: bool = True
-    """Whether it is no preview; a preview is before its release."""
+    """Whether the release is not a preview; previews are ordered before the final release."""
     suffix: str = ""
-    """What marks a preview: rc1, beta2."""
+    """The mark of a preview: rc1, beta2."""
 
     @property
     def series(self) -> tuple[int, ...]:
-        """The first two parts: those of a maintained branch."""
+        """The first two parts of the number, which a maintained branch shares."""
         return (*self.parts, 0, 0)[:2]
 
 
@@ -67,43 +67,43 @@ class Release(NamedTuple):
 
     number: ReleaseNumber
     at: int
-    """Committer time of its commit, in seconds since 1970."""
+    """Committer time of the release's commit, in seconds since 1970."""
     known_at: int
     name: str
     """The whole tag."""
     prefix: str
-    """What precedes the number in the tag."""
+    """The text before the number in the tag."""
 
 
 class ClaimedReleases(NamedTuple):
-    """The releases that a report speaks of."""
+    """The releases that a report mentions."""
 
     good: tuple[Release, ...]
-    """Those in which something works."""
+    """Releases in which something works, according to the report."""
     bad: tuple[Release, ...]
-    """Those in which it fails."""
+    """Releases in which it fails."""
     used: tuple[Release, ...]
-    """Those that the reporter used."""
+    """Releases that the reporter used."""
     implied: Release | None
-    """The release before the first with which it began to fail, by the report."""
+    """The release before the one in which it began to fail, according to the report; else None."""
 
 
 @dataclass(frozen=True, eq=False)
 class Releases:
-    """The tags of a project, T of them, and the names under which it is known on the web."""
+    """The n tags of a project, and the names under which it is known on the web."""
 
     tags: Sequence[str]
-    """(T,) names of the tags."""
+    """(n,) names of the tags."""
     times: LongArray
-    """(T,) committer time of the commit of each tag, in seconds since 1970."""
+    """(n,) committer time of each tag's commit, in seconds since 1970."""
     known: LongArray
-    """(T,) when each tag was made, in seconds since 1970."""
+    """(n,) when each tag was made, in seconds since 1970."""
     projects: Sequence[str]
-    """Paths of the project on the web, such as pallets/flask; none if it has no known remote."""
+    """Paths of the project on the web, such as pallets/flask; empty if no remote is known."""
 
     @classmethod
     def collect(cls, tags: Iterable[Tag], projects: Sequence[str] = ()) -> Self:
-        """Return the releases of some tags."""
+        """Return the tags of a project as arrays, with the project's paths on the web."""
         listed = sorted(tags, key=lambda tag: tag.name)
         return cls(
             [tag.name for tag in listed],
@@ -114,14 +114,14 @@ class Releases:
 
     @classmethod
     def read(cls, repo: Repository) -> Self:
-        """Return the releases of a repository, and its path on the web."""
+        """Return the tags of a repository, and its path on the web."""
         pages = WebPages.of(repo.remote_url())
         projects = [] if pages is None else ["/".join(pages.project.split("/")[3:])]
         return cls.collect(read_tags(repo).newest, projects)
 
     @cached_property
     def releases(self) -> tuple[Release, ...]:
-        """The tags that name a release, those of the most common prefix first, then by number."""
+        """The tags that name a release; the most common prefix first, then ordered by number."""
         releases = []
         for tag, at, known in zip(self.tags, self.times.tolist(), self.known.tolist(), strict=True):
             match = _TAG.fullmatch(tag)
@@ -135,13 +135,13 @@ class Releases:
         )
 
     def known_before(self, opened: float) -> tuple[Release, ...]:
-        """Return the releases that were tagged strictly before a time."""
+        """Return the releases whose tags were made strictly before ``opened``."""
         return tuple(release for release in self.releases if release.known_at < opened)
 
     def is_own(self, project: str, folders: Collection[str]) -> bool:
-        """Return whether a name means this project: a path on the web, or a word of a report.
+        """Return whether ``project`` means this project: a path on the web, or a word of a report.
 
-        Without a known remote, it is compared with the names of the project's ``folders``.
+        If no remote is known, it is compared with the names of the project's ``folders``.
         """
         name = project_name(project)
         if not self.projects:
@@ -152,11 +152,11 @@ class Releases:
 
     @cached_property
     def own_names(self) -> frozenset[str]:
-        """Normalized names of the project, as its paths on the web have them."""
+        """Normalized names of the project, taken from its paths on the web."""
         return frozenset(project_name(own) for own in self.projects)
 
     def find(self, claims: Iterable[ReleaseClaim], opened: float) -> ClaimedReleases:
-        """Return the releases that a report speaks of; only tags from before ``opened`` count."""
+        """Return the releases that a report's claims mean, among tags made before ``opened``."""
         known = self.known_before(opened)
         by_state: dict[str, list[Release]] = {"works": [], "fails": [], "begins": [], "used": []}
         for claim in claims:
@@ -174,10 +174,10 @@ class Releases:
 
 
 def _find(known: Sequence[Release], number: ReleaseNumber) -> Release | None:
-    """Return the release with a number; of a series without one, its first release.
+    """Return the release with a number, or None; 2.8 alone means its first final release.
 
-    A number of four parts means the release of the first three if the project has no releases of
-    four: packages and plugins count their own revisions after the number of what they contain.
+    A number of four parts means the release of its first three parts, if no release of the project
+    has four: packages and plugins add a revision of their own to the number of the program in them.
     """
     for release in known:
         if release.number == number:
@@ -193,7 +193,7 @@ def _find(known: Sequence[Release], number: ReleaseNumber) -> Release | None:
 
 
 def _previous(known: Sequence[Release], release: Release) -> Release | None:
-    """Return the release before another one."""
+    """Return the release before another one; None if there is none."""
     earlier = []
     for other in known:
         is_before = other.number < release.number and other.at < release.at
@@ -203,9 +203,9 @@ def _previous(known: Sequence[Release], release: Release) -> Release | None:
 
 
 def check_releases(arrays: Mapping[str, Array], name: str) -> None:
-    """Raise KeyError or ValueError unless untrusted arrays are ``Releases``.
+    """Raise KeyError or ValueError unless untrusted arrays are a valid ``Releases``.
 
-    The arrays have the prefix ``name``.
+    Their names begin with ``name``.
     """
     tags = len(unpack_words(arrays[f"{name}.tags"]))
     for key in ("times", "known"):

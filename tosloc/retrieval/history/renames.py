@@ -1,4 +1,4 @@
-"""Renames of files, and the history as of a time with every file under its present path."""
+"""Renames of files, and the history as of a time with the present path of every file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tosloc.retrieval.texts.documents import Documents
 from tosloc.retrieval.texts.postings import group_starts
 
 _MAX_COMMITS: Final = 1 << 31
-"""Bound of the numbers of commits in untrusted arrays."""
+"""Upper limit of the numbers of commits in untrusted arrays."""
 
 
 class PathEvent(NamedTuple):
@@ -36,9 +36,9 @@ class Renames:
     """The renames of a history, in the order of its commits.
 
     A commit of another branch can still change a file under its old path after the rename, in the
-    order of the history. Such a change belongs to the new path, unless the old path was added
-    again in between. If the old path is added again at all, as in a move that splits a file, its
-    earlier changes count for both paths. Therefore additions are kept, too.
+    order of the history. Such a change belongs to the new path, unless the old path was added again
+    in between. If the old path is ever added again, as in a move that splits a file, its earlier
+    changes count for both paths. Additions are stored for these two cases.
     """
 
     commits: LongArray
@@ -50,17 +50,17 @@ class Renames:
     new: IntArray
     """(n,) number of the path afterwards."""
     add_commits: LongArray
-    """(A,) number of the commit that adds a path, never decreasing."""
+    """(A,) number of each addition's commit in the history, never decreasing."""
     add_times: LongArray
     """(A,) committer time of that commit, in seconds since 1970."""
     added: IntArray
-    """(A,) number of the path that is added."""
+    """(A,) number of the path that each addition adds."""
 
     @classmethod
     def collect(cls, renames: Iterable[PathEvent], additions: Iterable[PathEvent]) -> Self:
-        """Return the renames of a history; both kinds of events are in the order of commits.
+        """Return the renames of a history from events in the order of commits.
 
-        Additions of paths from which no file was moved away before are left out.
+        Only those additions are kept that add a path from which a file was moved away before.
         """
         moves = list(renames)
         first_move: dict[int, int] = {}
@@ -81,10 +81,11 @@ class Renames:
         )
 
     def known(self, opened: float, contained: BoolArray | None = None) -> tuple[bytes, bytes]:
-        """Return which renames, and which additions, are known strictly before a time in a version.
+        """Return which renames and which additions are known strictly before a time in a version.
 
-        Each is a string of R or A bytes that are 1 or 0. ``contained`` (commits of the history,)
-        is whether the version contains each commit; by default it contains all.
+        The two results contain one byte, 1 or 0, for each rename and for each addition.
+        ``contained`` has one value for each commit of the history: whether the version contains it.
+        By default it contains all.
         """
         moved: BoolArray = self.times < opened
         returned: BoolArray = self.add_times < opened
@@ -94,7 +95,7 @@ class Renames:
         return moved.tobytes(), returned.tobytes()
 
     def select(self, known: tuple[bytes, bytes]) -> Renames:
-        """Return the renames and additions of ``known``."""
+        """Return only the renames and additions whose byte in ``known`` is 1."""
         moved, returned = (np.frombuffer(mask, dtype=np.bool_) for mask in known)
         return Renames(
             commits=self.commits[moved],
@@ -107,7 +108,7 @@ class Renames:
         )
 
     def former_paths(self, path: int) -> list[int]:
-        """Return the numbers of all paths that a file may have had before, the nearest first."""
+        """Return the numbers of all paths that a file may have had earlier, the nearest first."""
         former = [path]
         for newer in former:
             for old in self.old[self.new == newer].tolist():
@@ -116,7 +117,7 @@ class Renames:
         return former[1:]
 
     def trace(self, paths: IntArray, commits: LongArray) -> TracedPaths:
-        """Return the present numbers of the paths (E,) that commits (E,) have touched."""
+        """Return the present path numbers of ``paths`` (E,) that ``commits`` (E,) have touched."""
         present = paths.copy()
         pairs = np.flatnonzero(np.isin(paths, self.old))
         if not len(pairs):
@@ -148,18 +149,18 @@ class Renames:
 
 
 class TracedPaths(NamedTuple):
-    """Where the files of E pairs of a document and a touched path are now."""
+    """Present paths of the files in E pairs of a document and a touched path."""
 
     present: IntArray
-    """(E,) number of the path that each file has now."""
+    """(E,) number of the present path of each pair's file."""
     kept_pairs: LongArray
-    """(n,) pairs that count for an earlier path, too, because it was added again."""
+    """(n,) positions of the pairs that also count for an earlier path, which was added again."""
     kept_paths: IntArray
-    """(n,) number of that path."""
+    """(n,) number of that earlier path."""
 
 
 class _RenameSearch:
-    """Renames and additions, sorted by path and commit. Commits are not above ``last_commit``."""
+    """Searches renames and additions, sorted by path and commit, up to ``last_commit``."""
 
     def __init__(self, renames: Renames, last_commit: int) -> None:
         commits = np.concatenate([renames.commits, renames.add_commits])
@@ -174,16 +175,16 @@ class _RenameSearch:
         self._additions: LongArray = np.sort(additions)
 
     def find_next(self, paths: LongArray, commits: LongArray) -> LongArray:
-        """Return the first rename of each path in a commit or after it; -1 if there is none."""
+        """Return the first rename of each path in its commit or later; -1 if there is none."""
         position = np.searchsorted(self._keys, paths * self._width + commits)
         rename = np.minimum(position, len(self._keys) - 1)
         is_found = (position < len(self._keys)) & (self._old[rename] == paths)
         return np.where(is_found, rename, -1)
 
     def find_on_branch(self, paths: LongArray, commits: LongArray) -> LongArray:
-        """Return the last rename of each path before a commit that still knows the old path.
+        """Return the last rename of each path before a commit of a branch without that rename.
 
-        It is -1 if there is none, or if the path was added again since.
+        It is -1 if there is no such rename, or if the path was added again since.
         """
         position = np.searchsorted(self._keys, paths * self._width + commits) - 1
         rename = np.maximum(position, 0)
@@ -203,7 +204,7 @@ class _RenameSearch:
 def follow_renames(documents: Documents, renames: Renames, known: tuple[bytes, bytes]) -> Documents:
     """Return documents with every touched file under its present path.
 
-    Only the ``known`` renames count. If they change no path, the result is the same object.
+    Only the ``known`` renames count. If they change no path, the result is ``documents`` itself.
     """
     if 1 not in known[0]:
         return documents
@@ -215,9 +216,9 @@ def follow_renames(documents: Documents, renames: Renames, known: tuple[bytes, b
 
 
 def _replace_files(documents: Documents, traced: TracedPaths) -> Documents:
-    """Return documents whose touched files stand under their present paths.
+    """Return documents in which every touched file has its present path.
 
-    A document that touched a file under two paths has touched one file.
+    A document that touched a file under two paths counts as touching one file.
     """
     width = int(max(traced.present.max(), traced.kept_paths.max(initial=0))) + 1
     keys = np.unique(documents.pair_document * width + traced.present)
@@ -241,9 +242,9 @@ NO_RENAMES: Final = Renames.collect([], [])
 
 
 def check_renames(arrays: Mapping[str, Array], name: str, paths: int) -> None:
-    """Raise KeyError or ValueError unless untrusted arrays are ``Renames`` between some paths.
+    """Raise KeyError or ValueError unless untrusted arrays are a valid ``Renames``.
 
-    The renames' arrays have the prefix ``name``; ``paths`` is the number of paths.
+    The names of the arrays begin with ``name``; ``paths`` is the number of paths.
     """
     for prefix, commits, times, numbers in (
         ("renames", "commits", "times", ("old", "new")),

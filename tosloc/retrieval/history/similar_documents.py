@@ -1,4 +1,4 @@
-"""The documents of the history, commit messages and fixed reports, that are similar to a report."""
+"""Find the commit messages and fixed reports in the history that are similar to a report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tosloc.retrieval.texts import DocumentsView
 
 
 class SimilarDocuments:
-    """Similarities of a report and the known documents of the history."""
+    """Similarities between a report and the known documents of the history."""
 
     def __init__(self, query: Query, history: HistoryAsOf, paths: VersionPaths) -> None:
         self._query = query
@@ -26,31 +26,31 @@ class SimilarDocuments:
 
     @cached_property
     def commit_similarities(self) -> FloatArray:
-        """(D,) cosine of the report and each known commit message."""
+        """(D,) cosine similarity of the report to each known commit message."""
         return self._history.commits.similarities(self._query.weights)
 
     @cached_property
     def near_commits(self) -> LongArray:
-        """The 300 commit messages nearest to the report, nearest first."""
+        """The 300 commit messages most similar to the report, most similar first."""
         return self._history.commits.nearest(self.commit_similarities, 300)
 
     @cached_property
     def report_similarities(self) -> FloatArray:
-        """(D,) cosine of the report and each known fixed report."""
+        """(D,) cosine similarity of the report to each known fixed report."""
         return self._history.reports.similarities(self._query.weights)
 
     @cached_property
     def near_reports(self) -> LongArray:
-        """The 200 nearest known fixed reports, nearest first."""
+        """The 200 known fixed reports most similar to the report, most similar first."""
         return self._history.reports.nearest(self.report_similarities, 200)
 
     def aggregated_bm25(
         self, view: DocumentsView, weights: Mapping[str, float], *, by_name: bool = False
     ) -> FloatArray:
-        """Return BM25 of known documents of the history, joined to one text for each file (N,).
+        """Return (N,) BM25 of the known documents about each path, joined to one text.
 
-        With ``by_name`` there is one text for each term of file names, and one value for each term
-        of paths.
+        With ``by_name`` there is one text, and one value of the result, for each term of file
+        names.
         """
         aggregate = aggregate_by_name_term if by_name else aggregate_by_file
         aggregated = view.remember(aggregate, self._paths)

@@ -1,4 +1,4 @@
-"""The words of paths, and the files that a written path means."""
+"""The words of paths, and the files that a path written in a report means."""
 
 from tosloc.retrieval.paths.path_index import PathTable, VersionPaths, file_stem
 

@@ -1,4 +1,4 @@
-"""What paths show: words of folders and file names, tests, and the files that are meant."""
+"""Words of folders and file names, tests, and the files that a written path means."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tosloc.retrieval.texts.postings import Postings, group_starts, group_sum, k
 
 _TEST_MARK: Final = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
 MAX_KEPT_LOCATIONS: Final = 4096
-"""Locations of reports whose files a version remembers."""
+"""Number of locations in reports whose files a version keeps in memory."""
 _SHARE_WITHOUT_TERM: Final = 0.05
-"""Share of the file names that are taken to contain a stop word: none is counted."""
+"""Share of file names that are assumed to contain a stop word; stop words are not counted."""
 _FOLDER_COUNT: Final = 0
 """Column of path postings: how often the term occurs in the folder."""
 _NAME_COUNT: Final = 1
@@ -33,7 +33,7 @@ _NAME_COUNT: Final = 1
 
 
 def file_stem(path: str) -> str:
-    """Return a file's name without its suffix.
+    """Return a file's name without its last suffix.
 
     >>> file_stem("a/Foo.java"), file_stem(".rc"), file_stem("a."), file_stem("a.b.c")
     ('Foo', '.rc', 'a.', 'a.b')
@@ -45,28 +45,28 @@ def file_stem(path: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PathTable:
-    """Terms and folders of N paths; a row is the number of a path in snapshots.
+    """Terms and folders of N paths; the row of a path is its number in snapshots.
 
     All arrays are (N,).
     """
 
     paths: Sequence[str]
     directory: IntArray
-    """Number that files of the same folder share."""
+    """Number of the file's folder, the same for all files in it."""
     counterpart_group: IntArray
-    """Number that a file, its tests and what it tests share: Foo, FooTest and TestFoo."""
+    """Number that a file shares with its tests, and with the file that it tests: Foo, FooTest."""
     language: IntArray
-    """Number that files of the same language share."""
+    """Number of the file's language, the same for all files in it."""
     test: BoolArray
-    """Whether it is a test."""
+    """Whether the file is a test."""
     compound_stem: BoolArray
     """Whether the file name consists of several words (StandardContext, not Display)."""
     file_class: ClassArray
-    """Its ``FileClass`` by the path alone."""
+    """``FileClass`` of the file by its path alone."""
     term_ids: Mapping[str, int]
-    """Number of each term."""
+    """Term -> its number."""
     postings: Postings
-    """Paths of each term, with (P, 2) how often it occurs in the folder and in the file name."""
+    """Paths of each term, with (P, 2) counts of the term in the folder and in the file name."""
 
     @classmethod
     def of(cls, paths: Sequence[str]) -> PathTable:
@@ -93,7 +93,7 @@ class PathTable:
 
     @cached_property
     def rows_by_stem(self) -> Mapping[str, list[int]]:
-        """File name without its suffix -> rows of the files with it, in order."""
+        """File name without its suffix -> rows of the files with that name, in order."""
         rows: defaultdict[str, list[int]] = defaultdict(list)
         for row, path in enumerate(self.paths):
             rows[file_stem(path)].append(row)
@@ -101,7 +101,7 @@ class PathTable:
 
     @cached_property
     def _stem_words(self) -> dict[int, tuple[str, ...]]:
-        """Words of the file names that were asked for, by row."""
+        """Row -> words of the file's name, for the files that ``stem_words`` was called with."""
         return {}
 
     def stem_words(self, row: int) -> tuple[str, ...]:
@@ -114,7 +114,7 @@ class PathTable:
 
     @cached_property
     def name_terms(self) -> tuple[IntArray, IntArray]:
-        """Path and term of each (path, file-name term) pair, by term."""
+        """Row and term of each pair of a path and a term in its file name, ordered by term."""
         in_name = self.postings.values[:, _NAME_COUNT] > 0
         return self.postings.rows[in_name], self.postings.terms[in_name]
 
@@ -122,7 +122,7 @@ class PathTable:
 def _index_paths(folders: Sequence[str], stems: Sequence[str]) -> tuple[dict[str, int], Postings]:
     """Return the number of each term, and the paths of each term with (P, 2) counts.
 
-    Counts are those in the folder and in the file name.
+    The two counts are the term's occurrences in the folder and in the file name.
     """
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
 
@@ -148,24 +148,24 @@ def _index_paths(folders: Sequence[str], stems: Sequence[str]) -> tuple[dict[str
 
 
 def _language_family(name: str) -> str:
-    """Return the language of a file's name; C and C++ are one, because they share their headers."""
+    """Return the language of a file; C and C++ are the same, because they share their headers."""
     language = language_name(name)
     return "cpp" if language == "c" else language
 
 
 def _number_equal(names: Iterable[str]) -> IntArray:
-    """Return (N,) the number of each name; numbers follow the order of first appearance."""
+    """Return (n,) the number of each name; equal names have equal numbers, new ones the next."""
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
     return np.array([numbers[name] for name in names], dtype=np.int32)
 
 
 def _truth_values(values: Iterable[object]) -> BoolArray:
-    """Return (N,) whether each value counts as true."""
+    """Return (n,) whether each value counts as true."""
     return np.fromiter(map(bool, values), dtype=np.bool_)
 
 
 class VersionPaths:
-    """The paths of one version within a table, with this version's document frequencies."""
+    """The paths of one version as rows of a table, with this version's document frequencies."""
 
     def __init__(self, table: PathTable, path_ids: IntArray) -> None:
         self.table = table
@@ -182,11 +182,11 @@ class VersionPaths:
         return len(self.path_ids)
 
     def find_by_words(self, words: Sequence[str]) -> dict[int, float]:
-        """Find this version's files whose names contain words one after the other.
+        """Return this version's files whose names contain the words one after the other.
 
-        Returns their rows in order, each with the share of the file name's words, by IDF, that
-        these are: 1 if the name has no other words. So a word that many file names share, such as
-        that of a common prefix, counts little.
+        The result maps rows, in order, to the share that ``words`` have in the summed IDF of the
+        file name's words: 1 if the name has no other words. A word that many file names contain,
+        such as a common prefix, therefore counts little.
         """
         rows = self._rows_with_words(words)
         wanted = tuple(words)
@@ -201,7 +201,7 @@ class VersionPaths:
         return shares
 
     def _rows_with_words(self, words: Sequence[str]) -> list[int]:
-        """Return the rows of this version's files whose names have all terms of some words."""
+        """Return the rows of this version's files whose names contain all terms of the words."""
         terms: list[int] = []
         for word in words:
             for term in text.identifier_terms(word):
@@ -222,9 +222,10 @@ class VersionPaths:
         return [int(row) for row in common[self.present[common]]]
 
     def _word_idf(self, word: str) -> float:
-        """Return the IDF of a word in file names.
+        """Return the IDF of a word in this version's file names.
 
-        A word without a term, such as a stop word, has that of ``_SHARE_WITHOUT_TERM``.
+        A word that has no terms, such as a stop word, gets the IDF of a term that occurs in the
+        share ``_SHARE_WITHOUT_TERM`` of the file names.
         """
         numbers = [self.table.term_ids.get(term) for term in text.identifier_terms(word)]
         weights = [float(self.name_idf[number]) for number in numbers if number is not None]
@@ -234,13 +235,13 @@ class VersionPaths:
         return float(idf(self.files, frequency)[0])
 
     def find_by_stem(self, stem: str) -> list[int]:
-        """Return the rows of this version's files with a file name, without its suffix."""
+        """Return the rows of this version's files whose name without its suffix is ``stem``."""
         return [row for row in self.table.rows_by_stem.get(stem, ()) if self.present[row]]
 
     def find_by_class(self, qualified: str) -> list[int]:
         """Return the rows of the files that a class name can mean, by the end of their paths.
 
-        The name is qualified: ``org.x.Outer$Inner``.
+        The name is qualified, such as ``org.x.Outer$Inner``.
         """
         outer = qualified.split("$", 1)[0]
         *packages, name = outer.split(".")
@@ -260,9 +261,9 @@ class VersionPaths:
         return in_folder
 
     def namesakes(self, file_name: str) -> Iterator[tuple[int, list[str]]]:
-        """Yield the row, and the names in the path, of this version's files with a file name.
+        """Yield row and path names of this version's files with a file name, whatever their suffix.
 
-        Suffixes do not count.
+        Path names are the names of the folders and of the file.
         """
         for row in self.find_by_stem(file_stem(file_name)):
             yield row, self.table.paths[row].split("/")
@@ -270,12 +271,13 @@ class VersionPaths:
     def find_by_frame_path(self, spelling: str) -> list[int]:
         """Return the rows of the files that a path in a stack frame can mean.
 
-        They have its file name, and agree with most folders, counted from the end.
+        These files have the same name as the path, and share most folders with it, counted from the
+        end.
         """
         return find_longest_end(spelling, self.namesakes)
 
     def find_by_place(self, place: Frame | Place) -> list[int]:
-        """Return the rows of the project's own files that a place in a report can mean."""
+        """Return the rows of the project's own files that a frame or place in a report can mean."""
         if isinstance(place, Frame):
             return self.find_by_location(place.full_path, place.qualified)
         return self.find_by_location(place.path)
@@ -283,8 +285,9 @@ class VersionPaths:
     def find_by_location(self, spelling: str, qualified: bool = False) -> list[int]:
         """Return the rows of the project's own files that a written path can mean.
 
-        They are those that agree with it best (``tosloc.retrieval.paths.written_paths``). If it is
-        ``qualified``, all written folders must agree.
+        These are the files whose paths agree best with it
+        (``tosloc.retrieval.paths.written_paths``). If the path is ``qualified``, all its folders
+        must agree.
         """
         # Features, functions and reasons ask for each location again.
         rows = self._rows_by_location.get((spelling, qualified))
@@ -296,7 +299,7 @@ class VersionPaths:
         return list(rows)
 
     def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
-        """Return (F,) BM25 of the words of the path, or without ``names`` of its folders alone."""
+        """Return (F,) BM25 of the words in each path, or without ``names`` of its folders alone."""
         table = self.table
         terms, query_weights = known_terms(table.term_ids, weights)
         selection = table.postings.select(terms)
@@ -313,7 +316,7 @@ class VersionPaths:
 
     @cached_property
     def norm(self) -> FloatArray:
-        """(2, N) length normalisation of each path's folder, and of the whole path."""
+        """(2, N) length normalisation of each path's folder, and of its whole path."""
         postings = self.table.postings
         folder_lengths, name_lengths = (
             group_sum(postings.rows, counts, len(self.table)) for counts in postings.values.T
@@ -336,7 +339,7 @@ class VersionPaths:
         return idf(self.files, self.name_frequency)
 
     def name_coverage(self, words: frozenset[str]) -> FloatArray:
-        """Return (F,) the share of the IDF of a file name's terms that the words contain."""
+        """Return (F,) the share of each file name's summed IDF whose terms are among ``words``."""
         contained = np.zeros(len(self.table.term_ids))
         terms, _ = known_terms(self.table.term_ids, dict.fromkeys(words, 1.0))
         contained[terms] = 1.0
@@ -349,12 +352,12 @@ class VersionPaths:
         return self.name_sum(np.ones(len(self.table.term_ids)))
 
     def name_sum(self, values: FloatArray) -> FloatArray:
-        """Return (N,) the sum over each file name's terms of IDF x the term's value (V,)."""
+        """Return (N,) the sum over a file name's terms of IDF x value; ``values`` are (V,)."""
         rows, terms = self.table.name_terms
         return group_sum(rows, (self.name_idf * values)[terms], len(self.table))
 
     def directory_sum(self, values: FloatArray) -> FloatArray:
-        """Return (F,) the summed values (F,) of each file's folder, by the root of its size."""
+        """Return (F,) the sum of ``values`` in each file's folder / sqrt(number of its files)."""
         folder = self.table.directory[self.path_ids]
         sizes = np.maximum(np.bincount(folder), 1)
         sums = group_sum(folder, values, 0) / np.sqrt(sizes)
@@ -362,7 +365,7 @@ class VersionPaths:
 
 
 def _contains(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    """Return whether words contain others one after the other."""
+    """Return whether ``words`` contains the words ``wanted`` one after the other."""
     size = len(wanted)
     starts = range(len(words) - size + 1)
     return any(words[start : start + size] == wanted for start in starts)

@@ -1,8 +1,8 @@
-"""Which files of a version a path means that a report writes, or that a stack frame names.
+"""Find the files of a version that a path in a report or a stack frame means.
 
-Reports come from other machines: a written path begins with folders of theirs, leads into an
-installed package or a language's library, or names a compiled file. The names of folders and files
-are compared from the end.
+Reports come from other machines. A written path may begin with folders of that machine, lead into
+an installed package or a language's library, or name a compiled file. The names of folders and
+files are compared from the end.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ and the names of its folders with its own."""
 _INSTALLED: Final = re.compile(
     r"(?:^|/)(?:site-packages|dist-packages|node_modules)/(?:[^/]{1,200}\.egg/|@[^/]{1,200}/)?"
 )
-"""Folders of installed packages: what follows is a path within one of them."""
+"""Folders that contain installed packages; the rest of the path is inside a package."""
 _DOWNLOADED: Final = re.compile(r"/\.cargo/registry/src/[^/]{1,100}/|/pkg/mod/|/gems/")
-"""Folders of packages that Cargo, Go and RubyGems have downloaded: what follows has a release."""
+"""Folders of packages that Cargo, Go and RubyGems download; the next folder names a release."""
 _RELEASE: Final = re.compile(r"[-@]v?\d{1,9}(?:\.\d{1,9}){1,4}[\w.+-]{0,40}")
-"""The release at the end of a package's folder: door-0.4.8, door@v1.2."""
+"""The release at the end of the name of a package's folder: door-0.4.8, door@v1.2."""
 _JULIA_PACKAGE: Final = re.compile(
     r"/\.julia/(?:packages/(?P<installed>[^/]{1,100})/[^/]{1,40}"
     r"|(?:dev|v\d[\d.]{0,5})/(?P<other>[^/]{1,100}))/"
 )
-"""Folder of a Julia package, which has its name: .julia/packages/Shop/x1Yz2/."""
+"""Folder of a Julia package, which contains the package's name: .julia/packages/Shop/x1Yz2/."""
 _STANDARD_LIBRARY: Final = re.compile(
     r"/julia/stdlib/|(?:^|/)[Ll]ib/python[\d.]{0,5}/|conda\d?/[Ll]ib/|/[Pp]ython[\d.]{0,5}/[Ll]ib/"
     r"|/usr/local/go/src/|/rustc/|^(?:node:)?internal/|<frozen "
 )
-"""Folders of a language's own library."""
+"""Folders of a language's standard library."""
 _BUILD_FOLDERS: Final = frozenset("dist lib build out cjs esm es umd commonjs module".split())
 """Folders that JavaScript is compiled into."""
 _JAVASCRIPT: Final = re.compile(r"\.[cm]?[jt]sx?$")
 
 
 def find_longest_end(spelling: str, namesakes: Namesakes) -> list[int]:
-    """Return the rows of the files that agree with most names of a path, counted from the end.
+    """Return the rows of the files whose paths share most names with a path, counted from the end.
 
-    A file agrees at least in its own name.
+    Each of these files shares at least its own name.
     """
     names = [name for name in spelling.replace("\\", "/").split("/") if name not in ("", ".")]
     if not names:
@@ -54,13 +54,14 @@ def find_longest_end(spelling: str, namesakes: Namesakes) -> list[int]:
 def find_written_path(spelling: str, namesakes: Namesakes, qualified: bool) -> list[int]:
     """Return the rows of the project's own files that a written path can mean.
 
-    They are those that agree with it best, counted from the end. A file agrees if its path ends
-    with the written one or the other way round, and less if the two differ after two names or more.
-    The release in the name of a written folder does not count. A path into an installed package
-    must agree as a whole; one into a downloaded package must agree from the folder of the package
-    on. A path into a language's library is not one of the project. If it is ``qualified``, all
-    written folders must agree. Where no file agrees, the package in ``node_modules`` may be the
-    project itself, and compiled JavaScript means its source.
+    These are the files that agree best with it, counted from the end. A file agrees if its path
+    ends with the written path or the other way round. It agrees less if the two differ after two
+    names or more. A release in the name of a written folder is ignored.
+
+    A path into an installed package must agree as a whole, and a path into a downloaded package
+    from the package's folder on. A path into a language's library means no file. If the path is
+    ``qualified``, all its folders must agree. If no file agrees, the package in ``node_modules``
+    may be the project itself, and a path of compiled JavaScript means its source.
     """
     installed = list(_INSTALLED.finditer(spelling))
     if installed:
@@ -88,7 +89,7 @@ def find_written_path(spelling: str, namesakes: Namesakes, qualified: bool) -> l
 
 
 def _best_rows(agreement: Mapping[int, float]) -> list[int]:
-    """Return the rows that agree most; none if no row agrees at all."""
+    """Return the rows with the largest agreement; empty if no agreement is above 0."""
     most = max(agreement.values(), default=0)
     if most <= 0:
         return []
@@ -100,7 +101,8 @@ def _agreement(
 ) -> float:
     """Return the number of names at the end that a written path and a file's path share.
 
-    It is 0 if they contradict each other, and half a name less if they differ after two or more.
+    It is 0 if the paths contradict each other, and half a name less if they differ after two names
+    or more.
     """
     common = _common_end(written, own_names)
     is_whole = common == len(written)
@@ -114,11 +116,11 @@ def _agreement(
 
 
 def _agreement_in_package(written: Sequence[str], own_names: Sequence[str]) -> float:
-    """Return the number of names at the end that a path in a downloaded package and a file's share.
+    """Return the number of names at the end that a file shares with a path in a downloaded package.
 
     It is 0 unless they share all names from the package's folder on, or the file's path has no
-    further names. Of the package's name the end after a hyphen is enough, for half a name:
-    ``shop-door-0.4.8`` may be ``packages/door``.
+    further names. The package's name may agree only in the part after a hyphen, which counts as
+    half a name: ``shop-door-0.4.8`` may be ``packages/door``.
     """
     common = _common_end(written, own_names)
     within_package = 0
@@ -135,9 +137,9 @@ def _agreement_in_package(written: Sequence[str], own_names: Sequence[str]) -> f
 
 
 def _common_end(written: Sequence[str], own_names: Sequence[str]) -> int:
-    """Return the number of names, counted from the end, that are the same.
+    """Return the number of equal names, counted from the end.
 
-    A written folder may have a release that the file's own folder does not have.
+    A written folder may have a release in its name that the file's own folder does not have.
     """
     pairs = zip(reversed(written), reversed(own_names), strict=False)
     return sum(1 for _ in takewhile(lambda pair: _is_same_name(*pair), pairs))
@@ -162,7 +164,7 @@ def _without_release(folder: str) -> str:
 
 
 def _defines_julia_package(name: str, namesakes: Namesakes) -> bool:
-    """Return whether the version has the main file of a Julia package: src/Shop.jl of Shop."""
+    """Return whether the version contains the main file of a Julia package, such as src/Shop.jl."""
     main_file = ["src", f"{name}.jl"]
     return any(own_names[-2:] == main_file for _, own_names in namesakes(main_file[1]))
 
@@ -170,8 +172,8 @@ def _defines_julia_package(name: str, namesakes: Namesakes) -> bool:
 def _find_in_own_package(names: Sequence[str], namesakes: Namesakes) -> list[int]:
     """Return the rows of the file that a path in ``node_modules`` means if the project is there.
 
-    ``shop/lib/cart.js`` is ``lib/cart.js``, because the folder of the whole project can have any
-    name. Files of common names may be those of other packages, see ``_is_rare_place``.
+    ``shop/lib/cart.js`` means ``lib/cart.js``, because the folder of the whole project can have any
+    name. The result is empty for names that many packages have, see ``_is_rare_place``.
     """
     own_path = list(names[1:])
     if not _is_rare_place(own_path):
@@ -180,14 +182,14 @@ def _find_in_own_package(names: Sequence[str], namesakes: Namesakes) -> list[int
 
 
 def _is_rare_place(own_names: Sequence[str]) -> bool:
-    """Return whether a file is in a folder and no index, so that few packages have the same."""
+    """Return whether a file is in a folder and not called index, so that few packages have it."""
     return len(own_names) > 1 and not own_names[-1].startswith("index.")
 
 
 def _find_compiled_sources(names: Sequence[str], namesakes: Namesakes) -> list[int]:
-    """Return the rows of the files that a path of compiled JavaScript was compiled from.
+    """Return the rows of the source files that a path of compiled JavaScript was compiled from.
 
-    ``shop/dist/cjs/cart/wheel.js`` is ``packages/shop/src/cart/wheel.ts``.
+    ``shop/dist/cjs/cart/wheel.js`` means ``packages/shop/src/cart/wheel.ts``.
     """
     if not _JAVASCRIPT.search(names[-1]):
         return []
@@ -202,8 +204,8 @@ def _is_compiled_from(written: Sequence[str], own_names: Sequence[str]) -> bool:
     """Return whether the folders of a file show that it is compiled to the written path.
 
     The folder ``src`` of the file becomes one or more build folders. The folder above must be the
-    same, but for that of the whole project, which can have any name. Files of common names may be
-    those of other packages, see ``_is_rare_place``.
+    same, except for the folder of the whole project, which can have any name. The result is False
+    for names that many packages have, see ``_is_rare_place``.
     """
     folders = written[:-1]
     if "src" not in own_names[:-1]:

@@ -1,11 +1,12 @@
 """Score the texts of files for a report: BM25 of fields, of whole texts and of chunks, and rVSM.
 
-BM25: query weight x IDF x saturated term frequency, summed over the report's terms (Robertson and
+BM25 is query weight x IDF x saturated term frequency, summed over the report's terms (Robertson and
 Zaragoza 2009, equations 3.15 and 3.22).
 
 rVSM, the revised vector space model of BugLocator as the paper uses it (docs/method.md, section 2,
-feature 1): w(t, d) = (1 + ln tf) ln(N / df_t), vectors of length 1; TextSimilarity = cos x
-1 / (1 + exp(-lambda norm(#terms))). N and df are those of the searched version.
+feature 1): w(t, d) = (1 + ln tf) ln(N / df_t), vectors of length 1; TextSimilarity = cos x 1 / (1 +
+exp(-lambda norm(#terms))). N is the number of files of the searched version, and df_t the number of
+those that contain term t.
 """
 
 from __future__ import annotations
@@ -40,26 +41,27 @@ if TYPE_CHECKING:
 FieldCounts: TypeAlias = npt.NDArray[np.uint16]
 """(P, 6) counts of a term by field."""
 Formula: TypeAlias = Callable[[VersionTexts, npt.NDArray[Any], IntArray], Fractions]
-"""Function of a version, and of counts (P, ...) and rows (P,) of postings: saturated frequencies.
+"""Function that returns the (P,) saturated frequencies of postings.
 
-They are (P,)."""
+Its arguments are a version, and the postings' counts (P, ...) and rows (P,).
+"""
 
 
 @dataclass(frozen=True)
 class Field:
-    """BM25 of one or more columns of a file's counts."""
+    """BM25 formula over the sum of one or more columns of a file's counts."""
 
     columns: tuple[int, ...]
-    """Columns whose counts are added."""
+    """Columns of ``FIELDS`` whose counts are added."""
     length: int
-    """Column of the length."""
+    """Column of the text's length."""
     b: float = 0.4
     """Strength of the length normalisation."""
 
     def __call__(self, view: VersionTexts, counts: FieldCounts, rows: IntArray) -> Float32Array:
         """Return the saturated frequency (P,) of each posting.
 
-        ``counts`` (P, 6) are those of the term by field, ``rows`` (P,) the blobs.
+        ``counts`` (P, 6) are the term's counts in each field, and ``rows`` (P,) the blobs.
         """
         if self not in view.norms:
             lengths = view.corpus.lengths[:, self.length]
@@ -70,19 +72,19 @@ class Field:
 
 
 CODE_FIELD: Final = Field((CODE,), CODE)
-"""BM25 of code."""
+"""BM25 of a file's code."""
 METHOD_FIELD: Final = Field((METHOD,), METHOD)
-"""BM25 of method names."""
+"""BM25 of the names of a file's methods."""
 TYPE_FIELD: Final = Field((TYPE,), TYPE)
-"""BM25 of type names."""
+"""BM25 of the names of a file's types."""
 WHOLE: Final = Field((CODE, COMMENT, STRING), ALL_TEXT, b=0.3)
-"""BM25 of the whole text."""
+"""BM25 of a file's whole text."""
 FIELD_WEIGHTS: Final = ((CODE, 1.0), (COMMENT, 0.5), (STRING, 0.5), (METHOD, 4.0), (TYPE, 40.0))
-"""Weights of the fields in BM25F."""
+"""Columns of the fields in BM25F with their weights."""
 
 
 def bm25f(view: VersionTexts, counts: FieldCounts, rows: IntArray) -> Float32Array:
-    """Return (P,) saturated frequencies of BM25F with ``FIELD_WEIGHTS``, k1 4 and b .4."""
+    """Return (P,) saturated frequencies of BM25F with ``FIELD_WEIGHTS``, k1 = 4 and b = .4."""
     total = np.zeros(len(rows), dtype=np.float32)
     for column, weight in FIELD_WEIGHTS:
         if (column, weight) not in view.norms:
@@ -93,23 +95,21 @@ def bm25f(view: VersionTexts, counts: FieldCounts, rows: IntArray) -> Float32Arr
 
 
 def term_coverage(_: VersionTexts, counts: FieldCounts, rows: IntArray) -> Float32Array:
-    """Return (P,) 1 where the text contains the term."""
+    """Return (P,) 1 for each posting whose text contains the term, otherwise 0."""
     text_counts = counts[:, CODE] | counts[:, COMMENT] | counts[:, STRING]
     return (text_counts > 0).astype(np.float32)
 
 
 def chunk_frequency(_: VersionTexts, counts: npt.NDArray[np.uint8], rows: IntArray) -> FloatArray:
-    """Return (P,) saturated frequencies in chunks, without length normalisation.
-
-    A chunk has 50 lines, 10 of which overlap.
-    """
+    """Return (P,) saturated frequencies of terms in chunks, without length normalisation."""
     return saturate_tf(counts.astype(np.float64), K1, K1)
 
 
 class Hits:
-    """The postings of a report's terms, selected once and scored in several ways.
+    """The postings of a report's terms, selected once and scored with several formulas.
 
-    Their rows are the blobs of a version, unless ``postings`` with ``rows`` rows are given.
+    Their rows are the blobs of a version by default, or the ``rows`` of ``postings`` if these are
+    given.
     """
 
     def __init__(
@@ -130,7 +130,10 @@ class Hits:
         self._saturated: dict[Formula, Fractions] = {}
 
     def scores(self, formula: Formula, weights: FloatArray) -> FloatArray:
-        """Return (n,) the sum over terms of weight (T,) x IDF x saturated frequency."""
+        """Return (n,) for each row the sum over terms of weight x IDF x saturated frequency.
+
+        ``weights`` are (T,).
+        """
         selection = self.selection
         if formula not in self._saturated:
             self._saturated[formula] = formula(self.view, selection.values, selection.rows)
@@ -138,7 +141,7 @@ class Hits:
         return group_sum(self._row_ids, self._saturated[formula] * term_weights, self.rows)
 
     def terms_in_row(self, row: int) -> tuple[LongArray, npt.NDArray[Any]]:
-        """Return the positions of the terms that a row contains, and their counts in it."""
+        """Return the positions of the terms that a row contains, and the counts of each of them."""
         selection = self.selection
         postings = np.flatnonzero(selection.rows == row)
         terms = np.searchsorted(np.cumsum(selection.sizes), postings, side="right")
@@ -149,7 +152,7 @@ class Hits:
 
 
 def min_max(values: FloatArray) -> FloatArray:
-    """Scale values to 0..1; all are 0 if they are equal.
+    """Return the values scaled to 0..1; all are 0 if they are equal.
 
     >>> min_max(np.array([2.0, 4.0, 3.0])).tolist()
     [0.0, 1.0, 0.5]
@@ -165,15 +168,15 @@ class RevisedVectors:
     vectors: sparse.csc_array
     """(F, V) vectors of the files."""
     idf: FloatArray
-    """(V,) ln(N / df); 0 for terms of no file."""
+    """(V,) ln(N / df), where df of the N files contain the term; 0 if df is 0."""
     length_scores: FloatArray
-    """(F,) 1 / (1 + exp(-10 norm(#terms))): long files have more bugs."""
+    """(F,) 1 / (1 + exp(-10 norm(#terms))): long files contain more bugs."""
     numbers: Mapping[str, int]
-    """Term -> number."""
+    """Term -> its column in ``vectors``."""
 
     @classmethod
     def of(cls, view: VersionTexts, table: PathTable) -> RevisedVectors:
-        """Return the vectors of a version whose paths are in the table."""
+        """Return the vectors of a version whose paths are in ``table``."""
         from scipy import sparse  # Imported here because default features need none of it.
 
         numbers, blob_counts, name_counts = view.corpus.remember(_term_counts, table)
@@ -203,8 +206,8 @@ def _term_counts(
 ) -> tuple[dict[str, int], sparse.csr_array, sparse.csr_array]:
     """Return the number of each term, and the counts of terms in blobs and in file names.
 
-    Counts of blobs (B + 1, V) are those of names and comments; the last row is that of no blob.
-    Counts of file names are (N, V).
+    The counts of blobs (B + 1, V) are those of declared names and comments; the last row stands for
+    a file without a blob. The counts of file names are (N, V).
     """
     numbers = dict(corpus.terms)
     for term in table.term_ids:
@@ -226,7 +229,7 @@ def _term_counts(
 def _sparse_counts(
     postings: Postings, counts: npt.NDArray[Any], terms: LongArray, shape: tuple[int, int]
 ) -> sparse.csr_array:
-    """Return counts (P,) of postings as a matrix; ``terms`` are the columns of their terms."""
+    """Return the (P,) counts of postings as a matrix; ``terms`` are the columns of their terms."""
     from scipy import sparse
 
     matrix = sparse.csr_array((counts, (postings.rows, terms[postings.terms])), shape=shape)

@@ -1,4 +1,4 @@
-"""Facts of many blobs as arrays, their inverted lists, and a version as a selection of them."""
+"""Facts of many blobs as arrays and inverted lists, and versions that select some of the blobs."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 CODE, COMMENT, STRING, METHOD, TYPE, FIELD = (FIELDS.index(name) for name in FIELDS)
 ALL_TEXT = len(FIELDS)
-"""Column of lengths and averages for code, comments and strings together."""
+"""Column of lengths and averages that is the sum of code, comments and strings."""
 
 
 def pack_facts(facts: Facts, file_class: FileClass = FileClass.SOURCE) -> bytes:
-    """Return the facts of one blob, and the class that its text shows, as a row's payload."""
+    """Return the facts of one blob, with the class that its text shows, as the payload of a row."""
     counts = facts.counts.T.ravel()
     return pack(
         facts.terms,
@@ -56,35 +56,35 @@ class Corpus(Remembering):
     """Facts of B blobs as inverted lists, shared by all versions that contain the blobs."""
 
     blobs: Sequence[str]
-    """(B,) blob ids, in the order asked."""
+    """(B,) blob ids, in the order in which they were requested."""
     terms: Mapping[str, int]
-    """Number of each of the V terms; sorted, except for terms that ``concatenate`` added."""
+    """Term -> its number; terms are sorted, except for those that ``concatenate`` added."""
     postings: Postings
-    """Blobs of each term, with (P, 6) counts by FIELDS, at most 65,535."""
+    """Blobs of each term, with (P, 6) counts by the fields of ``FIELDS``, at most 65,535."""
     chunk_postings: Postings
     """Chunks of each term, with (Q,) counts in code, comments and strings, at most 255."""
     chunk_starts: LongArray
-    """(B + 1,) blob b has the chunks chunk_starts[b]:chunk_starts[b + 1]."""
+    """(B + 1,) blob b has the chunks from chunk_starts[b] to chunk_starts[b + 1]."""
     complexity: IntArray
     """(B,) cyclomatic complexity by lizard; 0 if it was not measured."""
     lines: IntArray
     """(B,) number of lines."""
     parsed: BoolArray
-    """(B,) whether a parser read the blob, not the lexer."""
+    """(B,) whether a parser, rather than the lexer, read each blob."""
     file_class: ClassArray
     """(B,) class that the text of each blob shows, see ``classify_content``."""
     literal_pairs: PairKeys
     """(X,) keys of pairs of words in string literals, ascending; see ``tosloc.code.literals``."""
     literal_rows: IntArray
-    """(X,) blob of each, ascending within a key."""
+    """(X,) row of the blob with each pair, ascending within a key."""
     lengths: FloatArray
-    """(B, 7) number of terms of each blob by field, then in all of its text."""
+    """(B, 7) number of terms of each blob by field, followed by the number in all of its text."""
 
     @classmethod
     def from_rows(cls, blobs: Sequence[str], payloads: Iterable[bytes | None]) -> Corpus:
-        """Return the facts of ``blobs`` from the payload of each, made by ``pack_facts``.
+        """Return the facts of ``blobs`` from their payloads, which ``pack_facts`` made.
 
-        Payloads are read once. A blob whose payload is None has one empty chunk.
+        Payloads are iterated over once. A blob whose payload is None has one empty chunk.
         """
         numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
         # Each column starts with an empty part, so that a corpus without blobs has its types.
@@ -145,7 +145,7 @@ class Corpus(Remembering):
         return len(self.blobs)
 
     def concatenate(self, other: Corpus) -> Corpus:
-        """Return these blobs followed by those of ``other``; new terms follow the known ones."""
+        """Return the facts of these blobs followed by those of ``other``; new terms come last."""
         terms = dict(self.terms)
         for term in other.terms:
             terms.setdefault(term, len(terms))
@@ -176,14 +176,14 @@ class Corpus(Remembering):
         return self.postings.invert(len(self))
 
     def defining_rows(self, term: int) -> IntArray:
-        """Return the rows of the blobs that define a term, as the name of a function or a type."""
+        """Return the rows of the blobs in which a term is the name of a function or a type."""
         part = self.postings.term_slice(term)
         defines = self.postings.values[part][:, (METHOD, TYPE)].any(axis=1)
         return self.postings.rows[part][defines]
 
     @cached_property
     def row_by_blob(self) -> Mapping[str, int]:
-        """Blob -> its row."""
+        """Blob id -> its row."""
         return positions_by_name(self.blobs)
 
 
@@ -194,10 +194,10 @@ def _sort_pairs(keys: PairKeys, rows: IntArray) -> tuple[PairKeys, IntArray]:
 
 
 def _join_and_clear(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Return the parts of a column as one array, and remove them.
+    """Return the parts of a column as one array, and clear the list of parts.
 
-    The parts of all columns take as much memory as the joined arrays, and need not exist beside
-    them.
+    Otherwise the parts of all columns, which take as much memory as the joined arrays, would exist
+    at the same time as these.
     """
     joined = np.concatenate(parts)
     parts.clear()
@@ -205,7 +205,7 @@ def _join_and_clear(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 
 class VersionTexts:
-    """One version of a corpus: the blob of each file, and statistics of exactly these files."""
+    """One version as a selection from a corpus: each file's blob, and statistics of its files."""
 
     def __init__(self, corpus: Corpus, snapshot: Snapshot) -> None:
         self.corpus = corpus
@@ -230,7 +230,7 @@ class VersionTexts:
 
     @cached_property
     def averages(self) -> FloatArray:
-        """(7,) mean length of the version's files by field, then of all text; at least 1e-9."""
+        """(7,) mean length of the version's files by field, followed by all text; at least 1e-9."""
         total = self.multiplicity @ self.corpus.lengths
         return np.maximum(total / max(self.files, 1), 1e-9)
 
@@ -239,9 +239,9 @@ class VersionTexts:
         return idf(self.files, self.frequency[terms])
 
     def to_files(self, values: FloatArray) -> FloatArray:
-        """Return (F,) the values of the files from values (B,) of the blobs.
+        """Return (F,) the value of each file from ``values`` (B,) of the blobs.
 
-        A file whose blob could not be read has 0.
+        A file whose blob could not be read has the value 0.
         """
         # Row -1 of such a file is the appended last one.
         return np.append(values, 0.0)[self.rows]

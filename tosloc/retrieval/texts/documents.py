@@ -1,4 +1,4 @@
-"""Dated texts about files: commit messages and fixed reports, and the files that each touched."""
+"""Texts about files with a time: commit messages and fixed reports, with the files they touched."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ from tosloc.retrieval.texts.postings import (
 )
 
 DAY = 86_400.0
-"""Seconds of a day."""
+"""Number of seconds in a day."""
 PSEUDO_DOCS: Final = 10
-"""Pseudo-count of empty documents added when estimating how rare a term is.
+"""Number of empty documents that are added when estimating how rare a term is.
 
-It keeps a short history from being trusted too much."""
+They keep a short history from being trusted too much.
+"""
 _MAX_COUNT: Final = 65_535
 """Largest count of a term in a document."""
 
@@ -53,35 +54,39 @@ class Document:
 
     id: str
     at: int
-    """When it became known: committer time of the commit or fix, in seconds since 1970."""
+    """Committer time of the commit or fix, in seconds since 1970; from then on it is known."""
     commit: int
-    """Number of its commit in the history, which shows whether a version contains it."""
+    """Number of the document's commit in the history, which shows whether a version contains it."""
     commit_id: str
     terms: Counter[str]
     paths: tuple[int, ...]
-    """Numbers of the paths of the files that it touched."""
+    """Path numbers of the files that the document touched."""
     classes: tuple[str, ...] = ()
-    """Names in it: of a report the classes of its stack frames, of a commit "#" and bug ids."""
+    """Names in the document.
+
+    For a report they are the classes in its stack frames; for a commit they are "#" and the bugs'
+    ids.
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class Documents(Remembering):
-    """Documents in order of time, as arrays. Fixed reports and commit messages are documents."""
+    """Documents, which are fixed reports or commit messages, as arrays in order of time."""
 
     ids: Sequence[str]
-    """(D,) ids."""
+    """(D,) ids of the documents."""
     times: LongArray
-    """(D,) when each became known, in seconds since 1970."""
+    """(D,) when each document became known, in seconds since 1970."""
     commits: LongArray
-    """(D,) number of each one's commit in the history, -1 if the history lacks it."""
+    """(D,) number of each document's commit in the history; -1 if it is not in the history."""
     commit_ids: Sequence[str]
-    """(D,) full ids of the commits."""
+    """(D,) full id of each document's commit."""
     vocabulary: Sequence[str]
     """(V,) terms, sorted."""
     starts: LongArray
     """(D+1,) document d has the terms from starts[d] to starts[d+1]."""
     terms: IntArray
-    """(P,) number of each term, ascending within a document."""
+    """(P,) number of each document's terms, ascending within a document."""
     counts: npt.NDArray[np.uint16]
     """(P,) how often the document contains the term, at most 65,535."""
     file_starts: LongArray
@@ -89,7 +94,7 @@ class Documents(Remembering):
     files: IntArray
     """(E,) path number of each touched file, ascending within a document."""
     sizes: FloatArray
-    """(D,) k, the number of files that each document touched, whether or not they still exist."""
+    """(D,) k, the number of files that each document touched, even if they no longer exist."""
     classes: Sequence[str]
     """Names in the documents; see ``Document``."""
     class_starts: LongArray
@@ -97,7 +102,7 @@ class Documents(Remembering):
 
     @classmethod
     def collect(cls, documents: Iterable[Document]) -> Documents:
-        """Return the documents that touched a file, ordered by time, then commit, then id."""
+        """Return those documents that touched a file, ordered by time, then commit, then id."""
         touching = [document for document in documents if document.paths]
         ordered = sorted(touching, key=lambda document: (document.at, document.commit, document.id))
         vocabulary = sorted(set().union(*(document.terms for document in ordered)))
@@ -136,12 +141,12 @@ class Documents(Remembering):
 
     @cached_property
     def term_ids(self) -> Mapping[str, int]:
-        """Term -> number."""
+        """Term -> its number."""
         return positions_by_name(self.vocabulary)
 
     @cached_property
     def by_name(self) -> Mapping[str, list[int]]:
-        """Id or name among ``classes`` -> the documents that have it, in order."""
+        """Id, or name in ``classes`` -> numbers of the documents that have it, in order."""
         documents: defaultdict[str, list[int]] = defaultdict(list)
         for number, identity in enumerate(self.ids):
             documents[identity].append(number)
@@ -152,35 +157,35 @@ class Documents(Remembering):
 
     @cached_property
     def postings(self) -> Postings:
-        """Documents of each term, with how often each contains it."""
+        """Documents of each term, with the number of times that each contains the term."""
         return Postings(self.starts, self.terms, self.counts).invert(len(self.vocabulary))
 
     @cached_property
     def touched(self) -> Postings:
-        """Files that each document touched, with 1/sqrt(k)."""
+        """Files that each document touched, with the value 1/sqrt(k) for a document of k files."""
         return Postings(self.file_starts, self.files, 1.0 / np.sqrt(self.sizes[self.pair_document]))
 
     def find_by_file(self, number: int) -> LongArray:
-        """Return the documents that touched the file with a path number, in their order."""
+        """Return the documents that touched the file with this path number, in their order."""
         return self.pair_document.take(np.flatnonzero(self.files == number))
 
     def scatter_to_files(self, documents: LongArray, values: FloatArray, paths: int) -> FloatArray:
-        """Return (N,) for each path the summed values of the given documents that touched it."""
+        """Return (N,) for each path the sum of the values of the documents that touched it."""
         selection = self.touched.select(documents)
         return group_sum(selection.rows, selection.expand(values), paths)
 
     @cached_property
     def pair_document(self) -> LongArray:
-        """(E,) document of each (document, file) pair."""
+        """(E,) document of each pair of a document and a file."""
         return row_ids(self.file_starts)
 
     @cached_property
     def term_document(self) -> LongArray:
-        """(P,) document of each (document, term) pair."""
+        """(P,) document of each pair of a document and a term."""
         return row_ids(self.starts)
 
     def renumber_files(self, numbers: IntArray) -> Documents:
-        """Return the same documents with file f called numbers[f]; pairs below 0 are left out."""
+        """Return the documents with file f renumbered to numbers[f]; negative ones are left out."""
         new = numbers[self.files]
         kept = new >= 0
         width = int(numbers.max(initial=-1)) + 1
@@ -192,9 +197,9 @@ class Documents(Remembering):
 
 
 def check_documents(arrays: Mapping[str, Array], name: str, paths: int) -> None:
-    """Raise KeyError or ValueError unless untrusted arrays are ``Documents`` about some paths.
+    """Raise KeyError or ValueError unless untrusted arrays are a valid ``Documents``.
 
-    The documents' arrays have the prefix ``name``; ``paths`` is the number of paths.
+    The names of the arrays begin with ``name``; ``paths`` is the number of paths.
     """
     documents = len(unpack_words(arrays[f"{name}.ids"]))
     commit_ids = len(unpack_words(arrays[f"{name}.commit_ids"]))
@@ -218,7 +223,7 @@ def check_documents(arrays: Mapping[str, Array], name: str, paths: int) -> None:
 
 
 class DocumentsView(Remembering):
-    """The documents known as of one time in one version, with statistics of these alone."""
+    """The documents known at a time in one version, with statistics of these documents alone."""
 
     def __init__(self, documents: Documents, known: BoolArray) -> None:
         self.documents = documents
@@ -234,17 +239,18 @@ class DocumentsView(Remembering):
         """(V,) BM25's inverse document frequency over the known documents."""
 
     def known_terms(self, weights: Mapping[str, float]) -> tuple[LongArray, FloatArray]:
-        """Return the numbers (T,) of the query terms that occur in any document, known or not.
+        """Return numbers (T,) of the query terms that any document contains, and weight x IDF (T,).
 
-        With them come their weights times IDF (T,).
+        Documents that are not known in this view count, too.
         """
         terms, query_weights = known_terms(self.documents.term_ids, weights)
         return terms, query_weights * self.idf[terms]
 
     def rarity(self, term: str) -> float:
-        """Return ln((n + 10) / (df + 1)) / ln(n + 10) of a term in n known documents.
+        """Return the rarity of a term in the known documents, from 0 to 1.
 
-        It is 1 for a term of no known document, and near 0 for one of all of many documents.
+        It is ln((n + 10) / (df + 1)) / ln(n + 10), where df of the n known documents contain the
+        term: 1 for a term in no known document, and near 0 for a term in all of many documents.
         """
         number = self.documents.term_ids.get(term)
         frequency = 0 if number is None else int(self.frequency[number])
@@ -253,7 +259,7 @@ class DocumentsView(Remembering):
 
     @cached_property
     def norms(self) -> FloatArray:
-        """(D,) lengths of the documents' (1 + ln tf) IDF vectors."""
+        """(D,) length of each document's vector of (1 + ln tf) x IDF."""
         documents = self.documents
         squares = (1.0 + np.log(documents.counts)) ** 2 * (self.idf**2)[documents.terms]
         sums = group_sum(documents.term_document, squares, len(documents))
@@ -275,21 +281,23 @@ class DocumentsView(Remembering):
         return np.where(self.known, dots / (self.norms * length), 0.0)
 
     def decay_weights(self, opened: float, days: float) -> FloatArray:
-        """Return (D,) exp(-age / days) / sqrt(k), 0 for unknown documents.
+        """Return (D,) exp(-age / days) / sqrt(k), where k is the document's number of files.
 
-        Ages are in days before a report's opening, ``opened`` is in seconds since 1970.
+        The value is 0 for unknown documents. The age is in days before ``opened``, a report's
+        opening in seconds since 1970.
         """
         ages = np.maximum(opened - self.documents.times, 0.0) / DAY
         return np.where(self.known, np.exp(-ages / days), 0.0) / np.sqrt(self.documents.sizes)
 
     def nearest(self, similarities: FloatArray, number: int) -> LongArray:
-        """Return the documents with the largest similarities (D,), at most ``number``.
+        """Return the documents with the largest ``similarities`` (D,), at most ``number``.
 
-        Similarities of 0 do not count. Of equally near documents the latest comes first.
+        Documents with similarity 0 are left out. Of equally similar documents the latest comes
+        first.
         """
         nearest: LongArray = len(similarities) - 1 - top_k(similarities[::-1], number)
         return nearest[similarities[nearest] > 0]
 
     def scatter_to_files(self, documents: LongArray, values: FloatArray, paths: int) -> FloatArray:
-        """Return (N,) for each path the summed values of the given documents that touched it."""
+        """Return (N,) for each path the sum of the values of the documents that touched it."""
         return self.documents.scatter_to_files(documents, values, paths)

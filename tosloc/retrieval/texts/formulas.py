@@ -1,4 +1,4 @@
-"""Formulas of BM25 that texts, paths and histories share.
+"""Formulas of BM25 that are used for texts, paths and histories.
 
 Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009),
 equations 3.15 and 3.22.
@@ -16,15 +16,15 @@ from tosloc.core.arrays import FloatArray
 Fractions: TypeAlias = npt.NDArray[np.floating[Any]]
 
 K1: Final = 1.2
-"""Saturation of term frequencies, where a formula names no other."""
+"""Default saturation of term frequencies (k1)."""
 B: Final = 0.5
-"""Strength of length normalisation, where a formula names no other."""
+"""Default strength of length normalisation (b)."""
 
 
 def idf(documents: int, frequency: npt.NDArray[np.integer[Any]]) -> FloatArray:
-    """Return BM25's IDF, ln(1 + (n - df + .5) / (df + .5)), of terms among n ``documents``.
+    """Return BM25's IDF, ln(1 + (n - df + .5) / (df + .5)), of terms in n ``documents``.
 
-    ``frequency`` are the terms' document frequencies df.
+    ``frequency`` contains the terms' document frequencies df.
     """
     return np.log1p((documents - frequency + 0.5) / (frequency + 0.5))
 

@@ -1,4 +1,4 @@
-"""Payloads: lists of strings and arrays as the bytes of one row of a store."""
+"""Pack lists of strings and arrays into the bytes of one row of a store."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pack(*parts: Sequence[str] | npt.NDArray[Any]) -> bytes:
 
 
 def unpack(payload: bytes) -> list[Any]:
-    """Return the parts that ``pack`` was given. Raises StoreError for damaged bytes."""
+    """Return the parts that were passed to ``pack``. Raises StoreError for damaged bytes."""
     try:
         head, _, data = zlib.decompress(payload).partition(b"\n")
     except zlib.error as error:

@@ -1,4 +1,4 @@
-"""Inverted lists as flat arrays: the rows (files, chunks, documents) in which each term occurs."""
+"""Inverted lists as flat arrays: the rows of files, chunks or documents that contain a term."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Selection:
         """(P, ...) value of each posting."""
 
     def expand(self, values: FloatArray) -> FloatArray:
-        """Return (P,) the value of each posting's term, from values (T,)."""
+        """Return (P,) the value of each posting's term; ``values`` (T,) are those of the terms."""
         return np.repeat(values, self.sizes)
 
 
@@ -53,7 +53,7 @@ class Postings:
     ) -> Postings:
         """Return lists of ``number`` terms from the term, row and value of each posting (P,).
 
-        Postings of a term keep their order.
+        The postings of a term keep their order.
         """
         order = stable_order(terms, number)
         starts = group_starts(np.bincount(terms, minlength=number))
@@ -65,14 +65,14 @@ class Postings:
         return row_ids(self.starts, np.int32)
 
     def invert(self, size: int) -> Postings:
-        """Return the terms of each of ``size`` rows, ascending, with their values."""
+        """Return the inverse: the terms of each of ``size`` rows, ascending, with their values."""
         return Postings.group_by_term(self.rows, self.terms, self.values, size)
 
     def concatenate(self, other: Postings, terms: IntArray, first: int) -> Postings:
         """Return these postings followed by those of ``other``.
 
-        ``terms`` are the numbers here of the other's terms, known or new. The other's rows count
-        from ``first`` on.
+        ``terms`` contains the numbers, in the result, of the terms of ``other``. The rows of
+        ``other`` are increased by ``first``.
         """
         number = max(len(self.starts) - 1, int(terms.max(initial=-1)) + 1)
         return Postings.group_by_term(
@@ -87,14 +87,14 @@ class Postings:
         return slice(*self.starts[term : term + 2].tolist())
 
     def select(self, terms: LongArray | IntArray) -> Selection:
-        """Return the postings of the given terms, in their order."""
+        """Return the postings of the given terms, in the order of ``terms``."""
         return Selection(self, terms)
 
 
 def stable_order(numbers: npt.NDArray[np.integer[Any]], below: int) -> LongArray:
-    """Return positions that sort integers from 0 to ``below``; equal ones keep their order.
+    """Return positions that sort integers from 0 to below ``below``; equal ones keep their order.
 
-    It takes time linear in both.
+    Time is linear in the number of integers and in ``below``.
 
     >>> stable_order(np.array([3, 70_000, 0, 3], dtype=np.int32), 70_001).tolist()
     [2, 0, 3, 1]
@@ -112,12 +112,12 @@ def stable_order(numbers: npt.NDArray[np.integer[Any]], below: int) -> LongArray
 def group_sum(
     groups: npt.NDArray[np.integer[Any]], values: npt.ArrayLike, number: int
 ) -> npt.NDArray[np.float64]:
-    """Return (number,) the summed values of each group; a group without values has 0."""
+    """Return (number,) the sum of the values in each group; 0 for a group without values."""
     return np.bincount(groups, weights=values, minlength=number).astype(np.float64, copy=False)
 
 
 def group_starts(sizes: npt.ArrayLike) -> LongArray:
-    """Return (n+1,) the starts of n groups of these sizes, and the end of the last one.
+    """Return (n + 1,) the starts of n groups with these sizes, and the end of the last group.
 
     >>> group_starts([2, 0, 3]).tolist()
     [0, 2, 2, 5]
@@ -135,7 +135,7 @@ def row_ids(starts: LongArray, kind: type[np.integer[Any]] = np.int64) -> npt.ND
 
 
 def row_sums(values: npt.NDArray[Any], starts: npt.NDArray[np.integer[Any]]) -> FloatArray:
-    """Return (n,) the sum of each group of values; exact for integers.
+    """Return (n,) the sum of each group of values; sums of integers are exact.
 
     >>> row_sums(np.array([1, 2, 3]), group_starts([2, 0, 1])).tolist()
     [3.0, 0.0, 3.0]
@@ -160,16 +160,16 @@ def top_k(values: FloatArray, number: int) -> LongArray:
 
 
 def positions_by_name(names: Sequence[str]) -> dict[str, int]:
-    """Return the position of each name."""
+    """Return name -> its position."""
     return {name: position for position, name in enumerate(names)}
 
 
 def known_terms(
     numbers: Mapping[str, int], weights: Mapping[str, float]
 ) -> tuple[LongArray, FloatArray]:
-    """Return numbers and weights of the query terms that a vocabulary (term -> number) contains.
+    """Return numbers and weights of the query terms that a vocabulary contains.
 
-    They are in the order of ``weights``.
+    ``numbers`` is the vocabulary, term -> number. The results are in the order of ``weights``.
     """
     known = {term: weight for term, weight in weights.items() if term in numbers}
     terms = np.array([numbers[term] for term in known], dtype=np.int64)
