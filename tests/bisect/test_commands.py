@@ -538,6 +538,14 @@ def test_report_without_a_suspect_in_the_range_is_noted(bisect, line):
     assert "no suspect is in the range, so every commit is equally likely" in err
 
 
+def test_named_good_end_lets_changes_of_other_files_count(bisect, line):
+    culprit = line.commit({"shop.cfg": "total = crowns\n"}, "Set the currency")
+    line.commit({"a.txt": "later\n"})
+    line.git("reset", "-q", "--hard")
+    bisect(line, "start", REPORT, "--good", line.commits[8])
+    assert state(bisect, line)["candidates"][0]["commit"] == culprit
+
+
 def test_priors_are_commands_of_git_bayesect(bisect, line):
     bisect(line, "start", REPORT, "--good", "good")
     first, *priors = bisect(line, "prior").out.splitlines()

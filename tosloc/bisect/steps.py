@@ -25,6 +25,7 @@ from tosloc.core.progress import Progress, announce, ignore_progress
 from tosloc.core.reports import BugReport
 from tosloc.git.repository import Repository
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.question import Question
 
 SKIP_CODE: Final = 125
 """Exit code of a test command that cannot test a commit."""
@@ -136,7 +137,8 @@ class Bisection:
         weights = EQUAL_WEIGHTS
         if report is not None:
             with Localizer.open(repository.path, ready=False) as localizer:
-                scores = score_suspects(localizer, report, marks.bad, progress)
+                question = Question(report, commit=marks.bad, good=marks.good)
+                scores = score_suspects(localizer, question, progress)
             name = report.summary or report.id
             weights = weigh_graph(repository, marks, name, scores, first_parent=first_parent)
         options = []

@@ -9,7 +9,6 @@ import numpy as np
 
 from tosloc.core.arrays import FloatArray
 from tosloc.core.progress import Progress, ignore_progress
-from tosloc.core.reports import BugReport
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
 
@@ -18,13 +17,13 @@ EVEN_SHARE: Final = 0.2
 
 
 def score_suspects(
-    localizer: Localizer, report: BugReport, commit: str, progress: Progress = ignore_progress
+    localizer: Localizer, question: Question, progress: Progress = ignore_progress
 ) -> dict[str, float]:
     """Return the log odds of each commit that may have introduced the fault of a report.
 
     Raises as ``Localizer.find_suspects`` does.
     """
-    candidates = localizer.find_suspects(Question(report, commit=commit), progress)
+    candidates = localizer.find_suspects(question, progress)
     return dict(zip(candidates.commits, candidates.log_odds().tolist(), strict=True))
 
 

@@ -20,6 +20,7 @@ from tosloc.git.repository import Repository
 from tosloc.lab.projects import Project
 from tosloc.lab.suspects import find_cases, find_inducing_commits
 from tosloc.localize.localizer import Localizer
+from tosloc.localize.question import Question
 
 SIZES: Final = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 """Numbers of commits in a range."""
@@ -69,7 +70,8 @@ def collect_reports(
                     continue
                 culprit = max(truth, key=lambda commit: (truth[commit], commit))
                 history = _list_history(repository, case.before_commit)
-                scores = score_suspects(localizer, case.report, case.before_commit)
+                question = Question(case.report, commit=case.before_commit)
+                scores = score_suspects(localizer, question)
                 reports.append(SimulatedReport(history, history.index(culprit), scores))
     return reports
 
