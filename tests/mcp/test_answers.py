@@ -152,6 +152,28 @@ def test_suspect_changes_are_structured():
     assert suspect["diff"] == ["     def method_1():", "-        pass", "+        return a"]
 
 
+def test_suspects_come_before_the_files_if_the_answer_leads_with_them():
+    tool_answer = make_tool_answer(
+        suspects=SUSPECTS[:1], leads_with_suspects=True, statements=("It works in v1.",)
+    )
+    lines = tool_answer.as_text().splitlines()
+    assert lines[1:3] == [
+        "It works in v1.",
+        "Changes that may have introduced the bug, most suspect first:",
+    ]
+    assert lines[3].startswith("- aaaaaaaaaa")
+    assert json.loads(tool_answer.as_json())["leads_with_suspects"] is True
+
+
+def test_a_smaller_budget_keeps_suspects_that_lead_longer_than_functions():
+    tool_answer = make_tool_answer(suspects=SUSPECTS, leads_with_suspects=True)
+    for budget in range(len(tool_answer.as_json()), 120, -1):
+        kept = fit_json(tool_answer, budget)
+        if any(file.functions for file in kept.files):
+            assert kept.suspects[0].diff
+            assert len(kept.suspects) == 3
+
+
 def test_a_smaller_budget_drops_whole_diffs_the_first_one_last():
     tool_answer = make_tool_answer(suspects=SUSPECTS)
     numbers_of_diffs = set()

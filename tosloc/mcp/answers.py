@@ -82,6 +82,9 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
     """Tests of the first file, people who know it, and earlier changes like the report."""
     suspects: list[Suspect] = []
     """Past changes that may have introduced the bug, the most suspect first."""
+    leads_with_suspects: bool = False
+    """Whether the report blames a commit or states a narrow range, so that its suspects come first.
+    """
     notes: list[str] = []
     weights: Weights = Weights("shipped")
     """The weights that ranked the files; left out if they are the shipped ones."""
@@ -116,6 +119,7 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
             others=[escape_unprintable(hit.path) for hit in answer.others],
             background=[escape_unprintable(line.text) for line in answer.background_lines],
             suspects=list(map(_suspect, answer.suspects)),
+            leads_with_suspects=bool(answer.suspects) and answer.leads_with_suspects,
             notes=list(map(escape_unprintable, answer.warnings)),
             weights=answer.weights,
         )
@@ -125,7 +129,9 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
 
         The background is left out first, then other files, all diffs but the first, lines, the
         first diff, reasons, suspect changes, functions, notes, what the report states and files; of
-        each kind the last items go first. No item is cut in two, and no diff.
+        each kind the last items go first. Suspect changes that come before the files are left out
+        only after functions, and their first diff just before them. No item is cut in two, and no
+        diff.
         """
         kept = self.model_copy(deep=True)
         for items, is_diff in kept._least_important_first():
@@ -146,10 +152,15 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         order: list[tuple[list[Any], bool]] = [(self.background, False), (self.others, False)]
         order += [(diff, True) for diff in diffs[:-1]]
         order += [(file.source, False) for file in last_files_first]
-        order += [(diff, True) for diff in diffs[-1:]]
+        first_diff = [(diff, True) for diff in diffs[-1:]]
+        if not self.leads_with_suspects:
+            order += first_diff
         order += [(file.reasons, False) for file in last_files_first]
-        order += [(self.suspects, False)]
+        if not self.leads_with_suspects:
+            order += [(self.suspects, False)]
         order += [(file.functions, False) for file in last_files_first]
+        if self.leads_with_suspects:
+            order += [*first_diff, (self.suspects, False)]
         order += [(self.notes, False), (self.statements, False), (self.files, False)]
         return order
 
@@ -158,6 +169,8 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         lines = [self.fixed] if self.fixed else []
         lines.append(f"{self._scope_text()}. Format: rank. file (confidence): functions with lines")
         lines += self.statements
+        if self.leads_with_suspects:
+            lines += self._suspect_lines()
         for file in self.files:
             functions = f": {', '.join(file.functions)}" if file.functions else ""
             lines.append(f"{file.rank:,}. {file.path} ({percent(file.confidence)}){functions}")
@@ -171,7 +184,8 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         if self.others:
             lines.append(f"Other files: {', '.join(self.others)}")
         lines += self.background
-        lines += self._suspect_lines()
+        if not self.leads_with_suspects:
+            lines += self._suspect_lines()
         lines += [f"note: {note}" for note in self.notes]
         if self.weights.kind == "trained":
             lines.append(self.weights.sentence)
