@@ -1,6 +1,7 @@
 """Fill a facts store from a repository.
 
-Blobs are analysed in parallel and written batch by batch, so that an interrupted build can go on.
+Blobs are analysed in parallel and written batch by batch, so that an interrupted build can
+continue.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from tosloc.storage.facts import analysers_by_blob, classify_text
 from tosloc.storage.store import FactStore
 
 BATCH_BLOBS: Final = 32
-"""Blobs of a batch; few enough that no worker is left alone with a long batch at the end."""
+"""Number of blobs in a batch, so small that no worker has to finish a long batch alone."""
 _MAX_TRIES: Final = 3
-"""Times that a blob may bring down its process before it is read without a parser."""
+"""Number of times that a blob may crash its process before it is read without a parser."""
 
 _Batch: TypeAlias = dict[str, str]
-"""Blobs to analyse, each with its path."""
+"""Blob id -> path, for the blobs of a batch that have to be analysed."""
 
 
 class _AnalysedBlob(NamedTuple):
@@ -38,9 +39,9 @@ class _AnalysedBlob(NamedTuple):
 
     blob: str
     payload: bytes | None
-    """Payload of its facts; None if the blob is missing."""
+    """Payload of the blob's facts; None if the blob is missing."""
     unparsed: bool
-    """Whether no parser read it."""
+    """Whether the blob was read without a parser."""
 
 
 _Result: TypeAlias = list[_AnalysedBlob]
@@ -48,18 +49,18 @@ _Result: TypeAlias = list[_AnalysedBlob]
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """Numbers of blobs that ``build`` handled."""
+    """Numbers of blobs in one call of ``build``."""
 
     added: int
-    """Blobs whose facts were added."""
+    """Number of blobs whose facts were added."""
     known: int
-    """Blobs that the store had already."""
+    """Number of blobs whose facts the store already had."""
     missing: int
-    """Blobs that the repository lacks, or that are damaged there."""
+    """Number of blobs that are missing or damaged in the repository."""
     fallback: int
-    """Added blobs that no parser read, because it failed or there is no grammar."""
+    """Number of added blobs read without a parser, because it failed or there is no grammar."""
     large: int = 0
-    """Added blobs of more than MAX_SOURCE_BYTES, which were not read."""
+    """Number of added blobs larger than MAX_SOURCE_BYTES, which were not read."""
 
 
 def build(
@@ -71,13 +72,13 @@ def build(
     *,
     lizard: bool = False,
 ) -> BuildReport:
-    """Add the facts of ``blobs``, id -> path, to ``store``; facts that it has are not built again.
+    """Add the facts of ``blobs``, id -> path, to ``store``, except for facts that it already has.
 
     ``jobs`` is the number of processes; -1 means one for every core. The store stays consistent if
-    the build is interrupted, and a second call goes on from there. A blob that brings workers down
-    is analysed by regular expressions alone.
+    the build is interrupted, and a second call continues it. A blob that crashes workers is
+    analysed by regular expressions alone.
 
-    Raises RepositoryError and StoreError, and ToslocError if workers die whatever they read.
+    Raises RepositoryError and StoreError, and ToslocError if workers crash on whatever they read.
     """
     analysers = analysers_by_blob(blobs, lizard=lizard)
     new = store.find_missing(analysers)
@@ -107,7 +108,7 @@ def build(
 
 
 def _split_batches(blobs: _Batch) -> list[_Batch]:
-    """Divide blobs into batches."""
+    """Divide blobs into batches of at most BATCH_BLOBS."""
     items = list(blobs.items())
     return [dict(items[start : start + BATCH_BLOBS]) for start in range(0, len(items), BATCH_BLOBS)]
 
@@ -117,7 +118,7 @@ def _run(
 ) -> Generator[_Result, None, None]:
     """Yield the results of all batches, in any order.
 
-    If a worker dies, one process analyses what is left, blob by blob.
+    If a worker dies, a single process analyses the remaining batches, blob by blob.
     """
     on_cluster = current_executor() is not None
     if len(batches) < 2 or (jobs == 1 and not on_cluster):
@@ -143,7 +144,7 @@ def _run(
 
 
 def _analyse_batch(repo: Repository, batch: _Batch, *, lizard: bool, parse: bool = True) -> _Result:
-    """Return the facts of each blob of a batch, in its order."""
+    """Return the facts of each blob in a batch, in the order of the batch."""
     # All are read first, so that git does not wait for the analysis.
     texts = {blob: decode_text(data) for blob, data in repo.texts(batch) if data is not None}
     analysed: dict[str, _AnalysedBlob] = {}
@@ -160,7 +161,7 @@ def _analyse_isolated(worker: Worker, call: partial[_Result], batch: _Batch) -> 
     """Analyse a batch of one blob in a process that may die.
 
     A blob at which the process dies three times is not parsed. Raises ToslocError if the process
-    dies without a blob, too.
+    also dies without a blob.
     """
     for _ in range(_MAX_TRIES):
         with suppress(BrokenProcessPool):

@@ -1,7 +1,8 @@
-"""The user's cache: one folder for each repository.
+"""The user's cache, which contains one folder for each repository.
 
-Everything in it can be rebuilt from the repository, except what was mined or trained. Only its
-owner may read it: whoever creates or finds a folder of it withdraws the rights of other users.
+Everything in it can be rebuilt from the repository, except mined reports, trained checkpoints and
+answers of language models. Only its owner may read it: code that creates or finds a folder of the
+cache withdraws the rights of other users.
 """
 
 from __future__ import annotations
@@ -26,27 +27,27 @@ from tosloc.core.io import remove, remove_unfinished, write_text
 from tosloc.git.repository import Repository
 
 STORE_FILE: Final = "facts.sqlite"
-"""File of the facts store."""
+"""Name of the file of the facts store."""
 PLACE_FILE: Final = "place.json"
-"""File with the path of the repository; its time is that of the last use."""
+"""Name of the file with the path of the repository; its time is that of the last use."""
 TRAINED_FOLDER: Final = "trained"
-"""Folder with the trained checkpoint."""
+"""Name of the folder with the trained checkpoint."""
 MINED_FILE: Final = "reports.jsonl"
-"""File with the mined reports."""
+"""Name of the file with the mined reports."""
 KEPT_ANSWERS: Final = "model-answers"
-"""Folder with the answers of language models."""
+"""Name of the folder with stored answers of language models."""
 REBUILDABLE_FILES: Final = (f"{STORE_FILE}*", "facts.versions", "facts.vectors.sqlite*")
 """Patterns of files and folders that can be rebuilt from the repository alone."""
 ENTRY_FILES: Final = (*REBUILDABLE_FILES, MINED_FILE, "github", TRAINED_FOLDER, KEPT_ANSWERS)
-"""Patterns of all files and folders: also what ``tosloc mine`` and ``tosloc train`` have kept."""
+"""Patterns of all files and folders in an entry, including results of training and mining."""
 _ENTRY: Final = re.compile(r".*-[0-9a-f]{8}", re.DOTALL)
-"""Names of the folders of repositories."""
+"""Pattern of the names of the folders of repositories."""
 _RIGHTS_OF_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _SIZE: Final = re.compile(r"(\d{1,15}(?:\.\d{1,15})?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
 
 
 def cache_folder() -> Path:
-    """Return $TOSLOC_CACHE, else TosLoc's folder in the user's cache folder."""
+    """Return $TOSLOC_CACHE if it is set, otherwise TosLoc's folder in the user's cache folder."""
     own_folder = os.environ.get("TOSLOC_CACHE")
     if own_folder:
         folder = Path(own_folder)
@@ -60,7 +61,7 @@ def cache_folder() -> Path:
 
 
 def _contains_only_entries(folder: Path) -> bool:
-    """Return whether a folder exists and contains nothing that is not of the cache.
+    """Return whether a folder exists and contains nothing but entries of the cache.
 
     $TOSLOC_CACHE may name a folder that other programs use as well, such as a home folder.
     """
@@ -80,9 +81,9 @@ def _withdraw_rights(folder: Path) -> None:
 
 
 def create_folder(folder: Path) -> None:
-    """Create a folder with its parents, if they are missing.
+    """Create a folder, and its missing parents.
 
-    Other users get no rights to those of the cache. Raises OSError.
+    Other users get no rights to folders of the cache. Raises OSError.
     """
     cache = cache_folder()
     for path in (*reversed(folder.parents), folder):
@@ -90,19 +91,19 @@ def create_folder(folder: Path) -> None:
 
 
 def _path_digest(path: Path) -> str:
-    """Return the digest of a path that ends the name of a repository's folder."""
+    """Return the digest of a path, which ends the name of the repository's folder in the cache."""
     return hashlib.sha256(str(path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """The cache's data of one repository, and of all its linked work trees."""
+    """The cache's data about one repository, including all its linked work trees."""
 
     folder: Path
 
     @classmethod
     def of(cls, repo: Repository) -> CacheEntry:
-        """Return the entry of a repository, whose folder may not exist yet."""
+        """Return the entry of a repository; the entry's folder may not exist yet."""
         folder = cache_folder() / f"{repo.name}-{_path_digest(repo.layout.home)}"
         _withdraw_rights(folder)
         return cls(folder)
@@ -123,10 +124,10 @@ class CacheEntry:
         return self.folder / MINED_FILE
 
     def note_use(self, repo: Repository) -> None:
-        """Note that the repository is used now, and limit the size of the cache.
+        """Record that the repository is used now, and limit the size of the cache.
 
-        If $TOSLOC_CACHE_SIZE is set, data of the repositories that were not used for longest is
-        removed until the cache is no larger. Raises ConfigError if $TOSLOC_CACHE_SIZE is no size.
+        If the cache is larger than $TOSLOC_CACHE_SIZE, data of the least recently used repositories
+        is removed. Raises ConfigError if $TOSLOC_CACHE_SIZE is not a size.
         """
         size_text = os.environ.get("TOSLOC_CACHE_SIZE", "").strip()
         max_bytes = _parse_size(size_text, "$TOSLOC_CACHE_SIZE: ") if size_text else None
@@ -146,7 +147,7 @@ class CacheEntry:
 
     @property
     def repository(self) -> Path | None:
-        """Path of the repository; None if the folder does not contain it."""
+        """Path of the repository; None if the entry does not record it."""
         try:
             return Path(json.loads((self.folder / PLACE_FILE).read_bytes())["repository"])
         except (OSError, ValueError, TypeError, KeyError):
@@ -154,18 +155,18 @@ class CacheEntry:
 
     @property
     def repository_is_gone(self) -> bool:
-        """Whether nothing is at the repository's path any more; False if the path is unknown."""
+        """Whether the repository's path no longer exists; False if the path is unknown."""
         return self.repository is not None and not os.path.lexists(self.repository)
 
     def files(self, patterns: Sequence[str] = ENTRY_FILES) -> list[Path]:
-        """Return the files and folders that match the patterns."""
+        """Return the entry's files and folders that match the patterns."""
         matches: list[Path] = []
         for pattern in patterns:
             matches += self.folder.glob(pattern)
         return matches
 
     def disk_usage(self, patterns: Sequence[str] = ENTRY_FILES) -> int:
-        """Return the bytes of files and folders that match the patterns, with all in them."""
+        """Return the number of bytes of the entry's files and folders that match the patterns."""
         total = 0
         for path in self.files(patterns):
             for inner in (path, *path.rglob("*")):
@@ -176,15 +177,15 @@ class CacheEntry:
 
     @property
     def last_used(self) -> datetime:
-        """When a command or process last began to use it."""
+        """Time at which a command or process last began to use the repository."""
         place = self.folder / PLACE_FILE
         dated = place if place.exists() else self.folder
         return datetime.fromtimestamp(dated.stat().st_mtime, UTC)
 
     def remove(self, patterns: Sequence[str] = ENTRY_FILES) -> int:
-        """Remove files and folders that match the patterns; return their bytes.
+        """Remove the entry's files and folders that match the patterns; return their bytes.
 
-        The folder is removed with the last of its files. Files of others stay.
+        The folder is removed with its last file. Files that match no pattern stay.
         """
         size = self.disk_usage(patterns)
         files = self.files(patterns)
@@ -202,10 +203,10 @@ class Cache:
 
     @staticmethod
     def replace_unwritable() -> list[str]:
-        """Let this process and its children use a temporary cache if the user's cannot be written.
+        """Use a temporary cache in this process and its children if the user's is not writable.
 
-        Return a sentence about it for the user. The temporary folder is removed when the process
-        ends.
+        Return sentences about this for the user; empty if the user's cache is writable. The
+        temporary folder is removed when the process ends.
         """
         folder = cache_folder()
         try:
@@ -222,9 +223,9 @@ class Cache:
             ]
 
     def entries(self) -> list[CacheEntry]:
-        """Return all entries of the cache, last used first.
+        """Return all entries of the cache, the last used first.
 
-        An entry is a folder with a name of the cache and one of its files.
+        An entry is a folder whose name has the form of the cache's, with at least one of its files.
         """
         entries = []
         for path in self.folder.glob("*"):
@@ -237,10 +238,10 @@ class Cache:
         return sorted(entries, key=lambda entry: (-entry.last_used.timestamp(), entry.folder.name))
 
     def find(self, repositories: Iterable[str]) -> list[CacheEntry]:
-        """Return the entries of repositories, each given by its path or else by its name.
+        """Return the entries of repositories, each given by its path or its name.
 
-        The name may contain the digest. All repositories of a name are returned. Raises ToslocError
-        if a repository has no entry.
+        The name may contain the digest. If several repositories have a name, all are returned.
+        Raises ToslocError if a repository has no entry.
         """
         all_matches = []
         for repository in repositories:
@@ -254,7 +255,7 @@ class Cache:
         return all_matches
 
     def _find_repository(self, text: str) -> list[CacheEntry]:
-        """Return the entries of a repository, given by its path or else by its name."""
+        """Return the entries of the repository at a path; if there are none, those of its name."""
         digest = _path_digest(Path(text).expanduser().absolute())
         entries = self.entries()
         by_path = [entry for entry in entries if entry.folder.name.endswith(f"-{digest}")]
@@ -274,13 +275,14 @@ class Cache:
         *,
         dry_run: bool = False,
     ) -> Iterator[tuple[CacheEntry, int]]:
-        """Remove entries, and what killed processes left behind; yield each entry with its bytes.
+        """Remove entries and leftovers of killed processes; yield each entry with its bytes.
 
-        These are the entries of the given repositories, or those of repositories that no longer
-        exist. With ``max_size``, a size such as 20G, they are the least recently used ones, until
-        the given ones or the whole cache have at most this size, and only what can be rebuilt is
-        removed. With ``dry_run`` nothing is removed. Raises ToslocError for a repository without an
-        entry, and for a text that is no size.
+        Without ``max_size``, the entries of the given repositories are removed, or by default those
+        of repositories that no longer exist. With ``max_size``, a size such as 20G, the least
+        recently used entries are removed until the given entries, or by default the whole cache,
+        have at most this size; then only rebuildable files are removed. With ``dry_run``, nothing
+        is removed. Raises ToslocError for a repository without an entry, and for a text that is not
+        a size.
         """
         entries = self.find(repositories)
         if not dry_run:
@@ -296,7 +298,7 @@ class Cache:
             yield entry, entry.disk_usage(patterns) if dry_run else entry.remove(patterns)
 
     def _remove_leftovers(self) -> None:
-        """Remove what killed processes had begun to write or to remove."""
+        """Remove unfinished files and folders that killed processes left in the cache."""
         for path in (self.folder, *(entry.folder for entry in self.entries())):
             remove_unfinished(path)
             remove_unfinished(path / "facts.versions")
@@ -308,7 +310,7 @@ class Cache:
 def _parse_size(text: str, prefix: str = "", about: str = "") -> int:
     """Return the bytes of a size such as 500M or 20G.
 
-    Raises ConfigError if the text is no size; ``prefix`` or ``about`` say where it was written.
+    Raises ConfigError if the text is not a size; ``prefix`` or ``about`` say where it was given.
 
     >>> _parse_size("1.5G"), _parse_size("2KiB"), _parse_size("0")
     (1500000000, 2048, 0)

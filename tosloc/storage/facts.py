@@ -1,4 +1,4 @@
-"""Read the facts and functions of blobs from a store; functions that it lacks are made and kept."""
+"""Read the facts and functions of blobs from a store; extract and store missing functions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tosloc.retrieval.texts import Corpus, pack, unpack
 from tosloc.storage.store import FactStore
 
 CACHED_FILES = 1_000
-"""Number of files whose functions stay in memory."""
+"""Number of files whose functions are kept in memory."""
 
 
 def analysers_by_blob(blobs: Mapping[str, str], *, lizard: bool = False) -> dict[str, str]:
-    """Return the analyser of each blob (id -> path)."""
+    """Return blob id -> name of the analyser for its facts, from blob id -> path."""
     version = analyser_version(lizard)
     return {
         blob: with_grammar_release(language_name(path), version) for blob, path in blobs.items()
@@ -34,27 +34,27 @@ def analysers_by_blob(blobs: Mapping[str, str], *, lizard: bool = False) -> dict
 
 
 def classify_text(text: str, path: str) -> tuple[str, FileClass]:
-    """Return the path by whose suffix a text is analysed, and the class that the text shows.
+    """Return the path whose suffix decides how a text is analysed, and the class of the text.
 
-    A Qt translation is XML, whatever its suffix says.
+    A Qt translation is analysed as XML, whatever its suffix is.
     """
     file_class = classify_content(text, PurePosixPath(path).suffix.lower().removeprefix("."))
     return (".xml" if file_class == FileClass.TRANSLATION else path), file_class
 
 
 def read_facts(store: FactStore, blobs: Mapping[str, str], *, lizard: bool = False) -> Corpus:
-    """Return the facts of blobs (id -> path), in their order.
+    """Return the facts of blobs (id -> path), in the order of ``blobs``.
 
-    A blob without facts, because it could not be read, gets one empty chunk.
+    A blob that could not be read has no facts, and gets one empty chunk.
     """
     return Corpus.from_rows(list(blobs), store.read(analysers_by_blob(blobs, lizard=lizard)))
 
 
 class FunctionReader:
-    """Functions of the files of one repository, read from a store and remembered.
+    """Functions of the files of one repository, read from a store and kept in memory.
 
-    Consecutive questions ask for the same files, and what was computed for the functions of a
-    file (names, terms) is kept with them.
+    Consecutive questions ask for the same files. The names and terms that are computed for a file's
+    functions are kept with them.
     """
 
     def __init__(self, repo: Repository, store: FactStore) -> None:
@@ -63,10 +63,11 @@ class FunctionReader:
         self._unpack = lru_cache(maxsize=CACHED_FILES)(_unpack_functions)
 
     def read(self, blobs: Mapping[str, str]) -> dict[str, FunctionFacts]:
-        """Return the functions of each blob (id -> path); a blob that cannot be read has none.
+        """Return blob id -> functions, from blob id -> path; a blob that cannot be read has none.
 
-        Functions that the store lacks are extracted and stored. A store that cannot be written
-        costs time, but not the answer. Raises StoreError and RepositoryError.
+        Functions that the store does not contain are extracted and stored. If the store cannot be
+        written, they are extracted again for the next question. Raises StoreError and
+        RepositoryError.
         """
         analysers = {
             blob: with_grammar_release(language_name(path), FUNCTIONS_VERSION)

@@ -1,4 +1,4 @@
-"""A repository with its facts, and its indexed versions: built, or read from arrays."""
+"""A repository with its facts, and its indexed versions, built or read from arrays."""
 
 from __future__ import annotations
 
@@ -53,22 +53,26 @@ if TYPE_CHECKING:
     from tosloc.storage.build import BuildReport
 
 MAX_KEPT_FILES: Final = 40
-"""Most files of versions that are kept beside the facts, those used last.
+"""Largest number of files of versions that are kept beside the facts, the last used ones.
 
-A version has one file for its sources and one for its other files, so that 20 versions are kept,
-shared by all work trees of the repository."""
+A version has one file for its sources and one for its other files, so that 20 versions are kept.
+All work trees of the repository share them.
+"""
 MAX_KEPT_BYTES: Final = 4 * 10**9
-"""Most bytes of these files."""
+"""Largest total size of the kept files of versions, in bytes."""
 MIN_KEPT_FILES: Final = 6
-"""Number of these files that are kept whatever their size."""
+"""Number of files of versions that are kept whatever their size."""
 ARRAYS_VERSION: Final = 16
-"""Version of the arrays in these files; raise it whenever they change."""
+"""Version of the arrays in the files of versions; raise it whenever these arrays change."""
 MAX_OTHER_BYTES: Final = 200_000
-"""Size up to which files that are no source are searched for words; larger ones are data."""
+"""Largest size, in bytes, of a file other than source whose words are searched.
+
+Larger files are data.
+"""
 MIN_FILES_OF_KIND: Final = 10
-"""Files of pages or configuration that a version has at least if it is made of them."""
+"""Smallest number of files of a kind of pages or configuration that a version can consist of."""
 _SHOWN_SUFFIXES: Final = 6
-"""Most suffixes that an error message shows."""
+"""Largest number of suffixes that an error message lists."""
 
 
 class IndexedRepository:
@@ -92,9 +96,10 @@ class IndexedRepository:
 
     @classmethod
     def configured(cls, repo: Repository, config: Config | None = None) -> Self:
-        """Return a repository with the source files of a configuration; None: the defaults.
+        """Return a repository with the source files that a configuration selects.
 
-        Raises MissingExtra if the configuration needs lizard, which is not installed.
+        None stands for the default configuration. Raises MissingExtra if the configuration needs
+        lizard, which is not installed.
         """
         if config is None:
             return cls(repo)
@@ -107,20 +112,20 @@ class IndexedRepository:
     def store(self) -> FactStore:
         """The facts store, opened (and created if absent) when first used.
 
-        A command that fails for wrong input therefore leaves nothing behind.
+        A command that fails because of wrong input therefore creates no file.
         """
         self._note_use()
         return FactStore(self.store_path)
 
     def _note_use(self) -> None:
-        """Note in the cache that the repository is used now, if its store is in the cache."""
+        """Record in the cache that the repository is used now, if its store is in the cache."""
         entry = CacheEntry.of(self.repo)
         if self.store_path == entry.store:
             entry.note_use(self.repo)
 
     @property
     def answers_folder(self) -> Path:
-        """Folder with the kept answers of language models, beside the store."""
+        """Folder with stored answers of language models, beside the store."""
         return self.store_path.with_name(KEPT_ANSWERS)
 
     @cached_property
@@ -134,23 +139,23 @@ class IndexedRepository:
         return self.store_path.with_name(f"{self.store_path.stem}.vectors.sqlite")
 
     def close(self) -> None:
-        """Close the store, which is opened again when used; the repository stays open."""
+        """Close the store, which is opened again at the next use; the repository stays open."""
         vars(self).pop("functions", None)
         if "store" in vars(self):
             self.store.close()
             del self.store
 
     def snapshot(self, revision: str) -> Snapshot:
-        """Return the version that ``revision`` names.
+        """Return the source files of the version that ``revision`` names.
 
         Raises UnknownCommit.
         """
         return self.repo.snapshot(revision, self.suffixes)
 
     def source_snapshot(self, revision: str) -> Snapshot:
-        """Return the version that ``revision`` names.
+        """Return the source files of the version that ``revision`` names, of which there are some.
 
-        Raises UnknownCommit, and ToslocError if it contains no source file.
+        Raises UnknownCommit, and ToslocError if the version contains no source file.
         """
         snapshot = self.snapshot(revision)
         if not len(snapshot):
@@ -158,7 +163,7 @@ class IndexedRepository:
         return snapshot
 
     def _no_source(self, snapshot: Snapshot) -> ToslocError:
-        """Return the error that a version contains no source file."""
+        """Return the error for a version that contains no source file."""
         return ToslocError(
             f"{self.repo.path}: version {snapshot.commit[:12]} contains no source file"
             f" ({self._shown_suffixes})",
@@ -172,11 +177,11 @@ class IndexedRepository:
         return f"{shown} ..." if len(self.suffixes) > _SHOWN_SUFFIXES else shown
 
     def kinds_made_of(self, commit: str) -> frozenset[str]:
-        """Return the endings of configuration and pages that a version is made of.
+        """Return the suffixes and names of the configuration and pages that a version consists of.
 
-        They are ranked like sources. Such a kind has more files than all sources together; tests,
-        generated files, documentation and examples do not count. Settings that name suffixes decide
-        alone.
+        These files are ranked like sources. A version consists of a kind of them if it has more
+        such files than sources of all kinds; tests, generated files, documentation and examples do
+        not count. The result is empty if the settings name suffixes.
         """
         if self.suffixes != SOURCE_SUFFIXES or commit == self.repo.no_commit:
             return frozenset()
@@ -196,24 +201,24 @@ class IndexedRepository:
         return endings
 
     def work_tree_state(self, commit: str) -> WorkTreeState:
-        """Return how the work tree differs from a commit in files whose words are searched."""
+        """Return how the work tree differs from a commit, in files whose words are searched."""
         return self.repo.on_disk.state(commit, self.suffixes | OTHER_SUFFIXES)
 
     def build_facts(
         self, snapshots: Sequence[Snapshot], progress: Progress = ignore_progress
     ) -> BuildReport:
-        """Build the facts that the versions' files lack."""
+        """Build the facts of the versions' files that the store does not contain."""
         return self._build(first_path_by_blob(snapshots), progress)
 
     def _build(self, blobs: Mapping[str, str], progress: Progress) -> BuildReport:
-        """Build the facts that blobs (id -> path) lack."""
+        """Build the facts of blobs (id -> path) that the store does not contain."""
         # Imported here because it loads parsers and workers, which a complete store does not need.
         from tosloc.storage.build import build
 
         return build(self.repo, self.store, blobs, self.jobs, progress, lizard=self.lizard)
 
     def load_facts(self, blobs: Mapping[str, str], progress: Progress = ignore_progress) -> Corpus:
-        """Return the facts of blobs (id -> path), in their order; missing ones are built."""
+        """Return the facts of blobs (id -> path), in their order; missing facts are built."""
         if self.store.find_missing(analysers_by_blob(blobs, lizard=self.lizard)):
             self._build(blobs, progress)
         return read_facts(self.store, blobs, lizard=self.lizard)
@@ -225,11 +230,12 @@ class IndexedRepository:
     ) -> VersionIndex:
         """Return the index of the version that ``revision`` names.
 
-        Commits that fix bugs, by their messages, are its fixed reports. Uncommitted ``changes`` are
-        applied. The version of the commit is kept beside the facts for the next time; what is
-        missing is built from the facts of its files and commits.
+        Commits whose messages say that they fix a bug take the place of fixed reports. Uncommitted
+        ``changes`` are applied. The index of the commit is stored beside the facts for the next
+        call. If it is not stored yet, it is built from the facts of the version's files and
+        commits.
 
-        Raises UnknownCommit, and ToslocError if no source file is left.
+        Raises UnknownCommit, and ToslocError if no source file is left after the changes.
         """
         commit = revision if revision == self.repo.no_commit else self.repo.resolve(revision)
         source_changes = self._ranked_changes(changes)
@@ -257,7 +263,10 @@ class IndexedRepository:
     def _build_version(
         self, listed: Snapshot, made_of: frozenset[str], progress: Progress
     ) -> VersionIndex:
-        """Return a version with its history, from the facts of its files and commits."""
+        """Return a version and its history, built from the facts of its files and commits.
+
+        ``listed`` are its files, and ``made_of`` the suffixes that ``kinds_made_of`` returns.
+        """
         missing = self.build_facts([listed], progress).missing
         files = dict(zip(listed.paths, listed.blobs, strict=True))
         # A snapshot of its own has numbers that no other version shares.
@@ -291,18 +300,18 @@ class IndexedRepository:
     def _ranked_changes(
         self, changes: Collection[Change], made_of: Iterable[str] = ()
     ) -> list[Change]:
-        """Return the uncommitted changes of files that are ranked, in order."""
+        """Return the uncommitted changes of files that are ranked, in path order."""
         is_ranked = suffix_matcher(self.suffixes | frozenset(made_of))
         return sorted(change for change in changes if is_ranked(_path_bytes(change.path)))
 
     def _list_files(self, commit: str, suffixes: Iterable[str]) -> Snapshot:
-        """Return the files of a commit; a branch without commits has none."""
+        """Return the files of a commit with the suffixes; a branch without commits has none."""
         if commit == self.repo.no_commit:
             return Snapshot.of(commit, 0, {})
         return self.repo.snapshot(commit, suffixes)
 
     def _nothing_on_disk(self) -> ToslocError:
-        """Return the error that no source file is left."""
+        """Return the error for a work tree in which no source file is left."""
         return ToslocError(
             f"{self.repo.path}: no source file ({self._shown_suffixes}) is on disk, and folders"
             " behind links are not searched; name a commit, or the repository of the linked folder"
@@ -311,10 +320,10 @@ class IndexedRepository:
     def index_other_files(
         self, commit: str, progress: Progress = ignore_progress, changes: Collection[Change] = ()
     ) -> VersionIndex:
-        """Return the index of all files of a version that are no source, without a history.
+        """Return the index of all files of a version that are not source, without a history.
 
-        Templates, styles and configuration have their words, unless they are tests or large; other
-        files have the words of their paths alone. Raises UnknownCommit.
+        The texts of templates, styles and configuration are indexed, unless they are tests or
+        large. Of all other files only the paths are indexed. Raises UnknownCommit.
         """
 
         def build() -> VersionIndex:
@@ -342,7 +351,7 @@ class IndexedRepository:
     def _load_other_facts(
         self, files: Iterable[tuple[str, str | None]], progress: Progress
     ) -> Corpus:
-        """Return the facts of the files (path, blob) that are searched but no source."""
+        """Return the facts of files (path, blob) that are searched, but are not source."""
         is_other = suffix_matcher(OTHER_SUFFIXES)
         searched = {path: blob for path, blob in files if blob and is_other(_path_bytes(path))}
         are_tests = which_are_tests(list(searched)).tolist()
@@ -359,9 +368,9 @@ class IndexedRepository:
     def _read_or_build(
         self, commit: str, key: object, build: Callable[[], VersionIndex]
     ) -> VersionIndex:
-        """Return the kept version of a commit and a key; if none is kept, build it and keep it.
+        """Return the stored index of a commit for a key; if it is not stored, build and store it.
 
-        A version with files that could not be read is not kept.
+        An index is not stored if some of the version's files could not be read.
         """
         path = self._version_path(commit, key)
         # A file that is missing or damaged is replaced.
@@ -383,7 +392,10 @@ class IndexedRepository:
         return version
 
     def _version_path(self, commit: str, key: object) -> Path:
-        """Return the file of a version; its name depends on everything that it is made with."""
+        """Return the file that stores a version.
+
+        Its name depends on everything from which the version's index is computed.
+        """
         analyser = analyser_version(self.lizard)
         languages = {
             with_grammar_release(language_name(suffix), analyser) for suffix in self.suffixes
@@ -402,8 +414,8 @@ class IndexedRepository:
     ) -> tuple[HistoryIndex, HistoryLimits]:
         """Return the documents of all commits, by their position in ``commit_ids``.
 
-        Commits that the store lacks are read from git, and stored unless they are large. The limits
-        say what was not read of large commits.
+        Commits that the store does not contain are read from git, and stored unless they are large.
+        The returned limits say what was not read of large commits.
         """
         stemmer = metadata.version("PyStemmer")
         analyser = f"{COMMITS}{HISTORY_VERSION}+{stemmer}+{content_key(sorted(suffixes))[:12]}"
@@ -428,12 +440,12 @@ class IndexedRepository:
 
 
 def _count_own_files(paths: Sequence[str]) -> int:
-    """Return how many files are neither tests nor generated, documentation, examples and so on."""
+    """Return the number of files that are not tests, generated, documentation or examples."""
     return int(np.isin(classify_paths(paths), OWN_CLASSES).sum())
 
 
 def _remove_least_used(folder: Path) -> None:
-    """Remove the least used files of versions beyond MAX_KEPT_FILES and MAX_KEPT_BYTES."""
+    """Remove the least recently used files of versions beyond MAX_KEPT_FILES and MAX_KEPT_BYTES."""
     files = [(path, path.stat()) for path in folder.glob("*.safetensors")]
     newest_first = sorted(files, key=lambda file: -file[1].st_mtime_ns)
     total = 0
@@ -445,5 +457,5 @@ def _remove_least_used(folder: Path) -> None:
 
 
 def _path_bytes(path: str) -> bytes:
-    """Return a path as git has it, which is UTF-8 in every locale."""
+    """Return a path's bytes in git, which are UTF-8 in every locale."""
     return path.encode("utf-8", "surrogateescape")

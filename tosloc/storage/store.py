@@ -1,8 +1,8 @@
 """The facts store: one SQLite table with the facts of each file content and each commit.
 
-A row is (id, analyser, payload). The id is git's of a blob or commit; the analyser is the name and
-version of what made the facts; a payload needs no other row. The store is a cache: a file that does
-not open, or has another format, is replaced by an empty one.
+A row is (id, analyser, payload). The id is git's id of a blob or commit. The analyser is the name
+and version of the code that made the facts. A payload needs no other row. The store is a cache: a
+file that cannot be opened, or has another format, is replaced by an empty file.
 """
 
 from __future__ import annotations
@@ -18,17 +18,21 @@ from typing import Any, Final, Self, TypeAlias
 from tosloc.core.errors import StoreError
 
 Row: TypeAlias = tuple[str, str, bytes]
-"""(id, analyser, payload)."""
+"""A row of the table: id, analyser, payload."""
 
 BUSY_SECONDS: Final = 120.0
-"""Seconds that a writer waits for another one's transaction."""
+"""Seconds that a writer waits for the transaction of another writer."""
 _FORMAT: Final = 4
-"""Format of file and payloads, in SQLite's user_version; a file of another format is replaced."""
+"""Version of the format of file and payloads, stored as SQLite's user_version.
+
+A file with another version is replaced.
+"""
 _TABLE: Final = "facts (id TEXT, analyser TEXT, payload BLOB, PRIMARY KEY (id, analyser))"
 """The table and its columns.
 
-It has rowids, because ids come in no order, and a table without rowids would move payloads with
-each new one."""
+The table has rowids, because ids arrive in no order, and a table without rowids would have to move
+payloads for each new row.
+"""
 _CREATE: Final = f"""
     BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS {_TABLE};
@@ -36,21 +40,21 @@ _CREATE: Final = f"""
     COMMIT;
     PRAGMA journal_mode = WAL;
 """
-"""Statements that create the table; of several processes one creates it."""
+"""Statements that create the table; if several processes run them, one creates it."""
 _LOOK_UP: Final = """
     SELECT {columns} FROM json_each(?) AS asked
     LEFT JOIN facts ON facts.id = key AND analyser = asked.value
 """
-"""Query for rows of ids and analysers, in the order of a JSON object."""
+"""Query for the rows with given ids and analysers, in the order of a JSON object."""
 
 
 class FactStore:
     """Facts in one SQLite file, which is created if it is absent.
 
     Close it, or use it in a ``with`` block. A store is for one thread at a time; several processes
-    each open their own. A file that may only be read is opened for reading, and so is a copy that
-    is ``unchanging``. Raises StoreError if the file cannot be read or the disk is full; the file
-    stays consistent.
+    each open their own. A file without write permission is opened for reading only, and so is a
+    copy that is ``unchanging``. Raises StoreError if the file cannot be read or the disk is full;
+    the file stays consistent.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, unchanging: bool = False) -> None:
@@ -72,9 +76,9 @@ class FactStore:
                 self._database = self._connect(unchanging)
 
     def _connect(self, unchanging: bool) -> sqlite3.Connection:
-        """Return a connection to the file, created if absent.
+        """Return a connection to the file, which is created if it does not exist.
 
-        If this raises, nothing stays open.
+        If this function raises an error, no connection stays open.
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         uri = self.path.as_uri()
@@ -119,33 +123,39 @@ class FactStore:
         self._database.close()
 
     def copy_to(self, path: Path) -> None:
-        """Write a copy of the store as it is now, to be opened as ``unchanging``."""
+        """Write a copy of the store as it is now, which can be opened as ``unchanging``."""
         with self._translate_sqlite_errors():
             self._database.execute("VACUUM INTO ?", (str(path),))
 
     def find_missing(self, wanted: Mapping[str, str]) -> list[str]:
-        """Return the ids (id -> analyser) that have no row, in their order."""
+        """Return the ids in ``wanted`` (id -> analyser) that have no row, in their order."""
         rows = self._look_up("key, facts.rowid", wanted)
         return [identity for identity, row in rows if row is None]
 
     def read(self, wanted: Mapping[str, str]) -> Iterator[bytes | None]:
-        """Return the payload of each id (id -> analyser), in order; None if it has no row."""
+        """Return the payload of each id in ``wanted``, in order; None for an id without a row.
+
+        ``wanted`` maps ids to analysers.
+        """
         return (payload for (payload,) in self._look_up("payload", wanted))
 
     def write(self, rows: Iterable[Row]) -> None:
-        """Insert rows, or replace those that are there, in one transaction."""
+        """Insert rows, or replace existing ones, in one transaction."""
         with self._translate_sqlite_errors(), self._database:
             self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
 
     def _look_up(self, columns: str, wanted: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the columns of each id (id -> analyser), in order; None where there is no row."""
+        """Yield the columns for each id in ``wanted`` (id -> analyser), in order.
+
+        The columns are None if the id has no row.
+        """
         with self._translate_sqlite_errors():
             query = _LOOK_UP.format(columns=columns)
             yield from self._database.execute(query, (json.dumps(wanted),))
 
     @contextmanager
     def _translate_sqlite_errors(self) -> Iterator[None]:
-        """Raise errors of SQLite and of the disk as StoreError, which says what to do."""
+        """Turn errors of SQLite and of the disk into StoreError, which says what to do."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
