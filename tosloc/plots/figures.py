@@ -1,7 +1,7 @@
-"""Figures of an evaluation.
+"""Draw the figures of an evaluation.
 
-They are readable when printed in grey, their axes name the denominator, and the same numbers give
-the same bytes.
+They are readable when printed in grey, their axes name the denominator, and equal numbers give
+equal bytes.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ STROKES: Final = (
     ((0, (5, 1, 1, 1, 1, 1)), "v"),
     ((0, (1, 3)), "P"),
 )
-"""Line style and marker of each series, which distinguish series without any colour."""
+"""Line style and marker of each series, so that series differ even without colour."""
 COLOURS: Final = ("#000000", "#1f5fa8", "#b3541e", "#5a5a5a", "#2f7d4f", "#8a4f9e")
-"""Colours of the series, dark enough on white and of different lightness."""
+"""Colours of the series, dark enough on white and with different lightness."""
 BAR_COLOUR: Final = "#8c8c8c"
 
 _STYLE: Final[Any] = {
@@ -48,7 +48,7 @@ _STYLE: Final[Any] = {
     "svg.hashsalt": "tosloc",
 }
 _NO_DATE: Final[Any] = {"Date": None, "Creator": None}
-"""Metadata of an SVG file, so that the same figure has the same bytes."""
+"""Metadata of an SVG file without a date, so that the same figure always has the same bytes."""
 _SAVE_OPTIONS: Final[Any] = {".svg": {"metadata": _NO_DATE}, ".png": {"dpi": 150}}
 TICKS: Final = (1, 10, *COVERAGE_CUTS)
 CURVE_POINTS: Final = 100
@@ -59,7 +59,7 @@ BIN_NAMES: Final = ("1", "2–5", "6–10", "11–50", "51–100", "101–300", 
 
 @contextmanager
 def drawing(width: float = 5.2, height: float = 3.4) -> Iterator[tuple[Figure, Axes]]:
-    """Yield a figure with one pair of axes, in the common style; its size is in inches."""
+    """Yield a figure of the given size, in inches, with one pair of axes in the common style."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
@@ -118,7 +118,7 @@ def coverage_figure(evaluation: Evaluation) -> Figure:
 
 
 def first_hit_figure(evaluation: Evaluation) -> Figure:
-    """Draw the share of reports by the range of ranks of their first fixed file.
+    """Draw the share of reports for each range of ranks of their first fixed file.
 
     The bars show the number of reports.
     """
@@ -146,7 +146,7 @@ def first_hit_figure(evaluation: Evaluation) -> Figure:
 
 
 def series_style(number: int) -> dict[str, Any]:
-    """Return the line and marker of the series with this number, from 0, for ``Axes.plot``."""
+    """Return line style and marker of the series with this number, from 0, for ``Axes.plot``."""
     line, marker = STROKES[number % len(STROKES)]
     color = COLOURS[number % len(COLOURS)]
     return {

@@ -18,11 +18,11 @@ from tosloc.evaluate.tables import COUNT_MEANINGS, Results
 from tosloc.plots.figures import coverage_figure, first_hit_figure, svg
 
 MAX_FILES_ABOVE: Final = 3
-"""Files above the first fixed one that the page names."""
+"""Largest number of files above the first fixed file that the page names."""
 
 
 def page(results: Results) -> str:
-    """Return the page of a run's results, which is the same text for the same results."""
+    """Return the page of a run's results; equal results give equal text."""
     environment = Environment(
         loader=PackageLoader("tosloc.plots"),
         autoescape=True,
@@ -48,20 +48,24 @@ def page(results: Results) -> str:
 
 
 def _data_address(figure: Figure) -> str:
-    """Return an address that contains the figure itself."""
+    """Return a data address that contains the figure."""
     return f"data:image/svg+xml;base64,{b64encode(svg(figure).encode()).decode()}"
 
 
 def _worst_first(scores: ReportScores) -> tuple[float, int, str]:
-    """Return a sort key: lowest average precision, then lowest ranked fixed file, then id."""
+    """Return a key that sorts by average precision, then rank of the first fixed file, then id.
+
+    The worst report comes first.
+    """
     return scores.average_precision, -min(scores.ranks, default=0), scores.report
 
 
 def _report_row(run: Run, scores: ReportScores) -> dict[str, Any]:
-    """Return what the page shows of one report.
+    """Return the values that the page shows about one report.
 
-    ``files`` has the rank of each fixed file, infinite if it is not ranked, and its path. ``above``
-    are the first of the ``before`` files that are ranked above all fixed ones.
+    ``files`` contains rank and path of each fixed file; the rank is infinite if the file is not
+    ranked. ``before`` is the number of files ranked above all fixed files, and ``above`` contains
+    the first of them.
     """
     order = run.orders[scores.report]
     rank_by_number = dict(zip(order.files.tolist(), order.ranks.tolist(), strict=True))
