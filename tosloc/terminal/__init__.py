@@ -1,6 +1,6 @@
-"""What the commands of ``cli`` and ``lab`` share: options, tables, notes and progress.
+"""Options, tables, notes and progress that the commands of ``cli`` and ``lab`` share.
 
-It imports core and git, and of evaluate only types.
+It imports core and git, and only types from evaluate.
 
 Modules for other packages: options, printing.
 """

@@ -1,4 +1,4 @@
-"""Options that commands of ``cli`` and of ``lab`` share."""
+"""Options that the commands of ``cli`` and ``lab`` share."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import typer
 
 
 class Level(StrEnum):
-    """What is ranked and judged."""
+    """Unit that is ranked and judged: files or functions."""
 
     file = "file"
     function = "function"
 
 
 class Split(StrEnum):
-    """Parts of the labelled reports, by the time of their fix."""
+    """Parts of the labelled reports, split by the time of their fix."""
 
     train = "train"
     validation = "validation"
@@ -73,7 +73,7 @@ LevelOption = Annotated[
 
 
 def check_drawing(output: Path | None, module: str = "tosloc.plots") -> None:
-    """Raise MissingExtra if a figure or page is wanted and its packages are not installed.
+    """Raise MissingExtra if a figure or page is wanted, but the packages for it are not installed.
 
     Call it before any work. ``output`` is the file to write, or None; ``module`` draws it.
     """

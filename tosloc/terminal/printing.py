@@ -1,4 +1,4 @@
-"""Results on standard output: tables, Markdown or JSON; notes and progress on standard error."""
+"""Print results to standard output as tables, Markdown or JSON; notes and progress to stderr."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from tosloc.evaluate.statistics import Difference, Interval
 
 MAX_LINE_WIDTH: Final = 100_000
-"""Columns of a table in a file or pipe, where no line has to be wrapped."""
+"""Columns of a table in a file or pipe, so many that no line has to be wrapped."""
 _MIN_COLUMNS: Final = 20
-"""Columns that are used at least; a narrower table cannot be read."""
+"""Smallest number of columns that is used; narrower tables cannot be read."""
 SECONDS_BETWEEN_PROGRESS_LINES: Final = 30.0
-"""Seconds between two lines about the progress of long work, where no bars can be shown."""
+"""Seconds between two lines about the progress of long work, if bars cannot be shown."""
 UNKNOWN: Final = "-"
-"""Cell of a value that is not known."""
+"""Text in a cell whose value is not known."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Table:
     def print(self) -> None:
         """Print the table with its title above and its note below.
 
-        On a terminal cells are wrapped; a file or pipe gets lines of any length.
+        On a terminal, cells are wrapped; in a file or pipe, lines can have any length.
         """
         from rich.box import SIMPLE_HEAD
         from rich.table import Table as RichTable
@@ -94,7 +94,7 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 class Form(Enum):
-    """How results are printed."""
+    """Format in which results are printed."""
 
     terminal = "terminal"
     markdown = "markdown"
@@ -102,7 +102,7 @@ class Form(Enum):
 
     @classmethod
     def chosen(cls, as_json: bool, as_markdown: bool = False) -> Form:
-        """Return the form that the options ask for. Raises RunError if both are given."""
+        """Return the form that the options select. Raises RunError if both are given."""
         if as_json and as_markdown:
             raise RunError("--json and --markdown cannot be combined; choose one of them")
         if as_json:
@@ -110,7 +110,7 @@ class Form(Enum):
         return cls.markdown if as_markdown else cls.terminal
 
     def print(self, values: Any, tables: Sequence[Table]) -> None:
-        """Print results: their plain values as JSON, or the tables."""
+        """Print results: ``values`` as JSON, or the tables."""
         if self is Form.json:
             print_json(values)
         elif self is Form.markdown:
@@ -132,7 +132,7 @@ def print_notes(notes: Iterable[str]) -> None:
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return a console that prints text as it is.
+    """Return a console that prints text without changing it.
 
     It has at least 20 columns, whatever the environment variable COLUMNS says.
     """
@@ -150,9 +150,10 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def progress_bars() -> AbstractContextManager[Progress]:
-    """Return a context with a progress callback.
+    """Return a context manager that yields a progress callback.
 
-    A terminal shows bars with the time that is left, anything else gets a line every 30 seconds.
+    On a terminal the callback shows bars with the remaining time, elsewhere a line every 30
+    seconds.
     """
     return _terminal_bars() if sys.stderr.isatty() else _progress_lines()
 
@@ -185,7 +186,7 @@ def _terminal_bars() -> Iterator[Progress]:
 
 @contextmanager
 def _progress_lines() -> Iterator[Progress]:
-    """Yield a progress callback whose latest state is printed from time to time."""
+    """Yield a progress callback that prints its latest state from time to time."""
     latest = "still working"
     ended = threading.Event()
 
@@ -217,7 +218,7 @@ def _progress_lines() -> Iterator[Progress]:
 
 
 def share_cell(value: float | None, sign: bool = False) -> str:
-    """Return a share of 1 as four characters, as papers print it.
+    """Return a number from 0 to 1, or a difference, as four characters, as papers print it.
 
     >>> share_cell(0.6854), share_cell(1.0), share_cell(-0.0082), share_cell(None)
     ('.685', '1.00', '-.008', '-')
@@ -232,7 +233,7 @@ def share_cell(value: float | None, sign: bool = False) -> str:
 
 
 def count_cell(value: float | None) -> str:
-    """Return a number of reports or files, or a share of a whole, which is 1.00 only for all of it.
+    """Return a count of reports or files, or a share, which is 1.00 only if it is the whole.
 
     >>> count_cell(1234), count_cell(0.99999), count_cell(1.0), count_cell(None)
     ('1,234', '.999', '1.00', '-')
@@ -245,13 +246,13 @@ def count_cell(value: float | None) -> str:
 
 
 def mean_cell(value: float | None, interval: Interval | None, sign: bool = False) -> str:
-    """Return a mean with its interval, if there is one."""
+    """Return a mean, followed by its interval if there is one."""
     mean = share_cell(value, sign)
     return mean if interval is None else f"{mean} {interval_cell(interval, sign)}"
 
 
 def interval_cell(interval: Interval | None, sign: bool = False) -> str:
-    """Return the ends of an interval."""
+    """Return the ends of an interval as text."""
     if interval is None:
         return UNKNOWN
     return f"[{share_cell(interval.low, sign)}, {share_cell(interval.high, sign)}]"
@@ -269,10 +270,10 @@ def p_value_cell(p: float | None) -> str:
 def differences_table(
     differences: Mapping[Measure, Difference], a: str, b: str, of: str, title: str = ""
 ) -> Table:
-    """Return how run b differs from run a: a row for each value, a column for each measure.
+    """Return a table of how run b differs from run a, with a column for each measure.
 
-    ``of`` says what the means are of, such as "120 reports". Rows of tests that were not made are
-    left out.
+    ``of`` says what the means are computed over, such as "120 reports". Tests that were not made
+    have no row.
     """
     columns = [_difference_column(difference, a, b) for difference in differences.values()]
     rows = []
@@ -285,7 +286,7 @@ def differences_table(
 
 
 def _difference_column(difference: Difference, a: str, b: str) -> dict[str, str]:
-    """Return the name and cell of each row of a difference of two means."""
+    """Return name of a row -> cell, for the column of one difference of two means."""
     t_test = UNKNOWN
     if difference.t is not None:
         t_test = f"{p_value_cell(difference.p_t)} (t = {difference.t:.2f})"
