@@ -1,4 +1,4 @@
-"""Training: labelled reports to a checkpoint, and rankings of many reports to runs.
+"""Training of a checkpoint from labelled reports, and runs with the rankings of many reports.
 
 It imports localize, evaluate and all packages below them.
 

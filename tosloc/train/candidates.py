@@ -1,4 +1,4 @@
-"""Candidates of labelled reports: what rerankers learn from, and the rankings that are judged."""
+"""Candidates of labelled reports, from which rerankers learn, and the rankings that are judged."""
 
 from __future__ import annotations
 
@@ -19,24 +19,27 @@ from tosloc.rerank.base import Candidates, Reranker, RerankingContext, final_sco
 
 @dataclass(frozen=True, eq=False)
 class LabelledCandidates:
-    """The candidates of labelled reports, from feature tables: the ``TrainingSet`` of rerankers."""
+    """The candidates of labelled reports, read from feature tables.
+
+    It is the ``TrainingSet`` of rerankers.
+    """
 
     repo: Repository
     suffixes: frozenset[str]
-    """Suffixes of the files that are ranked."""
+    """Suffixes of the ranked files."""
     cases: Mapping[str, Case]
-    """Labelled reports by their id."""
+    """Report's id -> labelled report."""
     stage: StageOne
     tables: Callable[[str], Iterable[FeatureTable]]
-    """Read the feature tables of a part (train, validation or test), anew at each call."""
+    """Function that reads the feature tables of a part (train, validation or test) at each call."""
 
     def candidates(
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
     ) -> Iterator[Candidates]:
         """Yield the first ``depth`` files of each report of a part.
 
-        With ``for_training`` every fixed file is a candidate too. With ``by_linear_score`` the
-        files are in the order of stage one's weighted sum, without its learned ranker.
+        With ``for_training``, every fixed file is also a candidate. With ``by_linear_score``, the
+        files are ordered by stage one's weighted sum, without its learned ranker.
         """
         for table in self.tables(part):
             if by_linear_score:
@@ -84,7 +87,7 @@ class LabelledCandidates:
     ) -> Iterator[Ranking]:
         """Yield the final ranking of each report of a part, with every file of its version.
 
-        Without a reranker, and for reports that it leaves alone, the order is stage one's.
+        The order is that of stage one if there is no reranker, or if it does not score the report.
         """
         paths = self.repo.path_names.names
         for table in self.tables(part):

@@ -1,4 +1,4 @@
-"""What experiments share: labelled reports with their repository, provenance, result folders."""
+"""Labelled reports with their repository, provenance and result folders, for all experiments."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ExperimentContext:
     ) -> None:
         """Read the reports, compute the facts of their versions, and read the history before them.
 
-        Without ``facts`` none are computed, for techniques that read the files themselves.
+        With ``facts=False`` no facts are computed, for techniques that read the files themselves.
         """
         self.repo = repo
         self.reports = reports
@@ -112,17 +112,17 @@ class ExperimentContext:
         return LabelledCandidates(self.repo, self.indexed.suffixes, cases, stage, tables)
 
     def shipped(self, case: Case) -> tuple[StageOne, float]:
-        """Return the shipped weights for the version of a case, and their temperature."""
+        """Return the shipped weights for the version of a case, and their softmax temperature."""
         return shipped(self.indexed.snapshot(case.before_commit).paths)
 
     def weak_reports(self, cases: Iterable[Case]) -> int:
-        """Return how many of the cases have a commit message in place of a report."""
+        """Return the number of cases that have a commit message in place of a report."""
         return sum(self.dataset.labelled[case.report.id].weak for case in cases)
 
     def for_reranking(self) -> RerankingContext:
-        """Return what a reranker may read: files of all versions, and the whole history.
+        """Return what a reranker may read: the files of all versions, and the whole history.
 
-        Of the history each report sees only the part before its opening.
+        Each report uses only the part of the history before its opening.
         """
         return RerankingContext(
             self.indexed.load_facts,
@@ -134,7 +134,10 @@ class ExperimentContext:
         )
 
     def extraction(self, folder: Path, names: tuple[str, ...]) -> Extraction:
-        """Write the history for worker processes, and return an extraction of feature tables."""
+        """Write the history for worker processes, and return an extraction of feature tables.
+
+        ``folder`` is where both are stored, and ``names`` are the features.
+        """
         indexed = self.indexed
         file = folder / HISTORY_FILE
         paths = self.repo.path_names.names
@@ -151,7 +154,7 @@ class ExperimentContext:
         )
 
     def provenance(self) -> dict[str, Any]:
-        """Return what a result depends on: versions, configuration, repository and reports."""
+        """Return everything that a result depends on: versions, settings, repository, reports."""
         stage_two = self.config.stage_two
         cases = self.dataset.cases
         packages = list(_PACKAGES)
@@ -172,10 +175,10 @@ class ExperimentContext:
         }
 
     def trained_on(self, provenance: Mapping[str, Any], cases: Sequence[Case]) -> int:
-        """Return how many of these cases a checkpoint learned from, by its provenance.
+        """Return the number of these cases that a checkpoint learned from, by its provenance.
 
-        That is only known if it learned from the same file of reports, byte for byte; otherwise
-        the result is 0.
+        The number is only known if the checkpoint learned from the same file of reports, byte for
+        byte; otherwise it is 0.
         """
         try:
             if provenance["reports"]["sha256"] != fingerprint(self.reports):
@@ -188,7 +191,7 @@ class ExperimentContext:
     def run_header(self, command: str) -> dict[str, Any]:
         """Return the first line of a run.
 
-        It is the same for the same command, so that runs can be compared byte for byte.
+        Equal commands give equal lines, so that runs can be compared byte for byte.
         """
         return {
             "command": command,
@@ -205,7 +208,7 @@ class ExperimentContext:
         rankings: Iterator[Ranking],
         cases: Sequence[Case],
     ) -> None:
-        """Write the rankings of some cases, and the judgements that score them."""
+        """Write the rankings of some cases, followed by their judgements."""
         write_run(folder / RUN_FILE, header, rankings)
         write_truth(folder, cases, self.dataset)
 
@@ -213,7 +216,7 @@ class ExperimentContext:
 def write_truth(folder: Path, cases: Sequence[Case], dataset: Dataset) -> None:
     """Write the judgements of some cases.
 
-    They are written last, because a folder with judgements is a finished run.
+    Call it last, because a folder with judgements counts as a finished run.
     """
     judgements = [
         Judgement.from_case(
@@ -228,9 +231,9 @@ class RankedReports(NamedTuple):
     """Numbers of labelled reports."""
 
     ranked: int
-    """Reports of the split that was ranked."""
+    """Number of reports in the split that was ranked."""
     total: int
-    """Reports of all splits."""
+    """Number of reports in all splits."""
 
 
 def rank_reports(
@@ -245,9 +248,9 @@ def rank_reports(
 ) -> RankedReports:
     """Rank the reports of a split (validation, test or all) without training.
 
-    Returns how many reports were ranked. With ``functions``, the functions of the first files are
-    ranked too, by us and by BM25. The localizer ranks by its model, and its language model, if it
-    has one, orders the first files of each report. Raises ToslocError if there is nothing to rank.
+    Return the numbers of reports. With ``functions``, the functions of the first files are also
+    ranked, by TosLoc and by BM25. The localizer ranks by its model; if it has a language model,
+    that orders the first files of each report. Raises ToslocError if there is nothing to rank.
     """
     folder = Path(out).expanduser()
     refuse_training(folder)
@@ -322,7 +325,7 @@ def _rank_by_language_model(
     cases: Sequence[Case],
     progress: Progress,
 ) -> Iterator[Ranking]:
-    """Yield the rankings of cases as ``Localizer.localize`` would answer their reports."""
+    """Yield the rankings of cases, in the order in which ``Localizer.localize`` lists the files."""
     for number, case in enumerate(cases, start=1):
         version = localizer.model.open_version(experiment.indexed, case.before_commit)
         question = Question(case.report, suspects=False)
@@ -337,7 +340,7 @@ def index(
     config: Config | None = None,
     progress: Progress = ignore_progress,
 ) -> BuildReport:
-    """Compute the facts of one version's files."""
+    """Compute the facts of one version's files that are not stored yet."""
     with (
         Repository(repo_path) as repo,
         closing(IndexedRepository.configured(repo, config)) as indexed,
@@ -346,7 +349,7 @@ def index(
 
 
 def refuse_training(folder: Path) -> None:
-    """Raise ToslocError if a folder is, or is in, a training whose runs would be replaced."""
+    """Raise ToslocError if a folder is, or is inside, a training whose runs would be replaced."""
     for candidate in (folder, folder.absolute().parent):
         if (candidate / "checkpoint" / WEIGHTS_FILE).exists():
             raise ToslocError(
@@ -357,11 +360,12 @@ def refuse_training(folder: Path) -> None:
 
 @contextmanager
 def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
-    """Create a folder for results early, so that a wrong one is noticed; yield its work folder.
+    """Create a folder for results before the work, so that a wrong path is noticed early.
 
-    If an error leaves the folder empty, it is removed again. With ``own``, the folder belongs to
-    one command: the work folder is created in it, and stays until the command removes it. Raises
-    ToslocError for a folder that contains other things than results of a command.
+    Yield the work folder. If an error leaves the folder empty, it is removed again. With ``own``,
+    the folder belongs to one command: its work folder is created inside, and stays until the
+    command removes it. Raises ToslocError for a folder that contains anything but results of a
+    command.
     """
     is_new = not folder.exists()
     work = folder / WORK_FOLDER
@@ -387,7 +391,7 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
 
 
 def _check_contents(folder: Path) -> None:
-    """Raise ToslocError if a folder contains other things than results of a command."""
+    """Raise ToslocError if a folder contains anything but results of a command."""
     names = sorted(path.name for path in folder.iterdir())
     if not names:
         return
@@ -401,10 +405,10 @@ def _check_contents(folder: Path) -> None:
 
 @contextmanager
 def command_folder(folder: Path, command: str) -> Iterator[None]:
-    """Let a command without a work folder write into a folder, by the rule of ``results_folder``.
+    """Let a command that needs no work folder write its results into a folder.
 
-    At the end the folder gets a ``provenance.json``, unless it has one, so that the command may
-    write there again.
+    The conditions are those of ``results_folder``. At the end a ``provenance.json`` is added to the
+    folder if it is missing, so that the command may write there again.
     """
     mark = folder / "provenance.json"
     with results_folder(folder, own=True) as work:

@@ -1,7 +1,7 @@
-"""Rankings of functions beside a run of files, and the functions that its fixes changed.
+"""Write rankings of functions beside a run of files, and the functions that the fixes changed.
 
-A function is called ``path::Class.method`` here. Overloads with one name count as one function, at
-the better of their ranks.
+A function is called ``path::Class.method`` here. Overloads with one name count as one function,
+which has the better of their ranks.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from tosloc.retrieval.version_index import VersionIndex
 from tosloc.storage.repository import IndexedRepository
 
 MAX_RANKED: Final = 1_000
-"""Functions in one written ranking; a changed function further down counts as not found."""
+"""Largest number of functions in a written ranking; functions below it count as not found."""
 BLOCK_REPORTS: Final = 16
-"""Reports whose versions are read together."""
+"""Number of reports whose versions are read together."""
 _MARK = re.compile(r"(.+)[_:](\d+)")
 _ANONYMOUS: Final = "(anonymous)"
 
@@ -50,9 +50,9 @@ def write_function_runs(
 ) -> None:
     """Write two rankings of functions beside the run of files in ``folder``: ours and BM25's.
 
-    Ours ranks the functions of the first ``FUNCTION_DEPTH`` files. Test files are left out, and
-    reports whose changed functions do not exist in the version. ``shared_lines`` are those of the
-    project's reports.
+    Ours ranks the functions of the first ``FUNCTION_DEPTH`` files. Test files are left out, and so
+    are reports whose changed functions do not exist in the version. ``shared_lines`` are the lines
+    that many of the project's reports share.
     """
     run = read_run(folder / RUN_FILE)
     ours: list[Ranking] = []
@@ -104,7 +104,10 @@ def _our_ranking(
     version: VersionIndex,
     facts: Mapping[str, FunctionFacts],
 ) -> Ranking:
-    """Rank the functions of the first files of a ranking; ``facts`` has the searched files."""
+    """Return the ranking of the functions of the first files in a ranking of files.
+
+    ``facts`` maps the paths of the searched files to their functions.
+    """
     head = first_files(files, version, facts)
     scored = score_functions(query, version, head.rows, head.scores, head.facts)
     named_scores: list[tuple[str, float]] = []
@@ -120,7 +123,7 @@ class FirstFiles(NamedTuple):
 
     paths: list[str]
     rows: list[int]
-    """Their rows in the version."""
+    """Rows of the files in the version."""
     scores: FloatArray
     """(F,) scores of all files of the version."""
     facts: list[FunctionFacts]
@@ -129,7 +132,10 @@ class FirstFiles(NamedTuple):
 def first_files(
     files: Ranking, version: VersionIndex, facts: Mapping[str, FunctionFacts]
 ) -> FirstFiles:
-    """Return the first ``FUNCTION_DEPTH`` files of a ranking; ``facts`` has the searched files."""
+    """Return the first ``FUNCTION_DEPTH`` files of a ranking.
+
+    ``facts`` maps the paths of the searched files to their functions.
+    """
     paths = version.snapshot.paths
     score_of_path = dict(zip(files.paths, files.scores.tolist(), strict=True))
     head = [path for path in files.paths if path in facts][:FUNCTION_DEPTH]
@@ -144,7 +150,7 @@ def first_files(
 def _ranking(report: str, functions: Iterable[tuple[str, float]]) -> Ranking:
     """Return the ranking of functions with their scores; equal scores keep the given order.
 
-    A name that occurs several times has its best score.
+    A name that occurs several times gets its best score.
     """
     best: dict[str, float] = {}
     for name, score in sorted(functions, key=lambda function: -function[1]):
@@ -156,7 +162,7 @@ def _ranking(report: str, functions: Iterable[tuple[str, float]]) -> Ranking:
 def read_versions(
     indexed: IndexedRepository, cases: Sequence[Case]
 ) -> Iterator[tuple[Case, VersionIndex, dict[str, FunctionFacts]]]:
-    """Yield each case with the index of its version, and the functions by path, without tests."""
+    """Yield each case with the index of its version, and path -> functions, without tests."""
     for start in range(0, len(cases), BLOCK_REPORTS):
         block = cases[start : start + BLOCK_REPORTS]
         snapshots = [indexed.snapshot(case.before_commit) for case in block]
@@ -179,9 +185,9 @@ class ChangedFunctions(NamedTuple):
     """The functions that a fix changed, by their full names, sorted."""
 
     listed: tuple[str, ...]
-    """Those that the report lists, in searched files."""
+    """Changed functions in searched files, as the report lists them."""
     in_version: tuple[str, ...]
-    """Those of them that the version has."""
+    """Changed functions that the version contains."""
 
 
 def changed_functions(
@@ -189,11 +195,11 @@ def changed_functions(
 ) -> ChangedFunctions:
     """Match the changed functions that a report lists with the functions of its version.
 
-    A qualified name is looked up as it is, and then without the number by which tools tell
-    overloads (``name_2``) and parts of a class (``Name:5``) apart. A name with a line is that of a
-    method after the fix: only its last part has to match, and of several functions the one whose
-    other parts agree most is taken, then the outermost, then the nearest. Code outside functions
-    and classes (``imports``), and functions that the fix added, are not in the version.
+    A qualified name is looked up as it is, and then without the number by which tools distinguish
+    overloads (``name_2``) and parts of a class (``Name:5``). A name with a line is that of a method
+    after the fix: only its last part has to match. Of several matching functions, the function is
+    taken whose other parts agree most, then the outermost one, then the nearest one. Code outside
+    functions and classes (``imports``), and functions that the fix added, are not in the version.
     """
     names: set[str] = set()
     in_version: set[str] = set()
@@ -211,7 +217,7 @@ def changed_functions(
 
 
 def _match_name(name: str, functions: FunctionFacts) -> str | None:
-    """Return the function with a qualified name, with or without the number of an overload."""
+    """Return the function with a qualified name, with or without an overload's number, or None."""
     if name in functions.names:
         return name
     marked = _MARK.fullmatch(name)
@@ -221,7 +227,7 @@ def _match_name(name: str, functions: FunctionFacts) -> str | None:
 
 
 def _match_method(changed: ChangedFunction, functions: FunctionFacts) -> str | None:
-    """Return the method that a name with a line refers to."""
+    """Return the method that a name with a line refers to; None if there is none."""
     *outer_parts, last_part = dotted_name(changed.name).split(".")
     matches = []
     for name, kind, start in zip(

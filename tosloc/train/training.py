@@ -1,4 +1,4 @@
-"""Training: labelled reports to a checkpoint, and to runs on validation and test reports."""
+"""Train a checkpoint on labelled reports, and write runs on validation and test reports."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ from tosloc.train.candidates import LabelledCandidates
 from tosloc.train.experiment import ExperimentContext, results_folder
 
 STAGE_ONE: Final = "stage_one"
-"""Folder of the runs of stage one alone, if there is a reranker."""
+"""Folder with the runs of stage one alone, written if there is a reranker."""
 MAX_EVOLUTION_REPORTS: Final = 600
-"""Newest training reports that differential evolution uses; with more it takes hours."""
+"""Number of training reports, the newest, for differential evolution; more take hours."""
 
 
 def train(
@@ -62,9 +62,9 @@ def train(
 ) -> Model:
     """Learn on train, choose on validation, rank validation and test; write checkpoint and runs.
 
-    With ``embed_version`` the checkpoint contains the newest version among the reports, to localize
-    without a repository. With ``keep_features`` the feature tables stay in ``out``. Raises
-    ToslocError if no training report has a fixed file.
+    Return the trained model. With ``embed_version`` the checkpoint contains the newest version
+    among the reports, so that it can localize without a repository. With ``keep_features`` the
+    feature tables stay in ``out``. Raises ToslocError if no training report has a fixed file.
     """
     started = time.monotonic()
     folder = Path(out).expanduser()
@@ -142,9 +142,9 @@ def train(
 
 
 def known_reports(experiment: ExperimentContext) -> KnownReports:
-    """Return the labelled reports of an experiment, for a checkpoint.
+    """Return the labelled reports of an experiment, in the form that a checkpoint stores.
 
-    If no fix is known, there are no documents, and commits go on standing in for reports.
+    If no fix is known, there are no documents, and fixing commits keep the place of reports.
     """
     paths = experiment.repo.path_names
     documents = report_documents(experiment.dataset.cases, experiment.history, paths)
@@ -152,9 +152,9 @@ def known_reports(experiment: ExperimentContext) -> KnownReports:
 
 
 def configured_reranker(config: Config) -> Reranker | None:
-    """Return the untrained reranker of a configuration, if it has one.
+    """Return the untrained reranker of a configuration; None if it has none.
 
-    Training asks early, so that missing parts are noticed before hours of work. Raises
+    Training calls this first, so that missing packages are noticed before hours of work. Raises
     MissingExtra without the reranker's packages, and CheckpointError without its encoders.
     """
     settings = config.stage_two
@@ -164,10 +164,10 @@ def configured_reranker(config: Config) -> Reranker | None:
 def training_cases(
     config: Config, parts: Mapping[str, Sequence[Case]]
 ) -> tuple[Sequence[Case], int]:
-    """Return the training reports that stage one is fitted on, and how many wrong files of each.
+    """Return the training reports for stage one, and the number of wrong files used of each.
 
-    0 stands for all wrong files. ``parts`` are those of ``chronological``. Raises ToslocError if
-    no training report has a fixed file.
+    A number of 0 stands for all wrong files. ``parts`` are the result of ``chronological``. Raises
+    ToslocError if no training report has a fixed file.
     """
     settings = config.stage_one
     useful = [case for case in parts["train"] if case.fixed]
@@ -187,7 +187,7 @@ def training_cases(
 
 
 def _weights(experiment: ExperimentContext, model: Model, train_cases: Sequence[Case]) -> Weights:
-    """Return what answers say about the weights that a model learned from reports today."""
+    """Return the record of a model's weights and their training that answers contain."""
     choice = model.choice
     is_shipped = choice is not None and choice.taken == AS_SHIPPED and model.reranker is None
     return Weights(
@@ -212,9 +212,9 @@ def _finish(
 ) -> Model:
     """Fit the reranker on top of stage one, write the runs, and return the finished model.
 
-    ``shipped`` are the shipped weights and their temperature. Each part's run has the run of stage
-    one alone beside it, if there is a reranker. The test part also has the ranking of the shipped
-    weights, so that ``tosloc evaluate`` can say whether training helped.
+    ``shipped`` are the shipped weights and their temperature. If there is a reranker, a run of
+    stage one alone is written beside the run of each part. For the test part the run of the shipped
+    weights is written as well, so that ``tosloc evaluate`` can say whether training helped.
     """
     stage_one = model.stage_one
     assert stage_one is not None
@@ -270,10 +270,11 @@ def _temperature(
 ) -> float:
     """Return the temperature of the trained weights, from ``judged`` answers to validation reports.
 
-    It is fitted on real reports. Without any it is the shipped temperature, on the scale of the
-    trained weights, because commit messages say nothing about how often answers to user reports
-    are right. If the shipped weights cannot rank the reports, because the configuration leaves out
-    features, nothing is fitted.
+    It is fitted on real reports, because commit messages say nothing about how often answers to
+    user reports are right. Without real reports it is the shipped temperature, converted to the
+    scale of the trained weights. If the shipped weights cannot rank the reports, because the
+    configuration leaves out features, ``by_shipped`` is None, and the result is the default
+    temperature.
     """
     cases = experiment.parts["validation"]
     real: list[JudgedAnswer] = []
@@ -293,7 +294,7 @@ def _temperature(
 def _record_judged(
     rankings: Iterable[Ranking], cases: Iterable[Case], judged: list[JudgedAnswer]
 ) -> Iterator[Ranking]:
-    """Yield the rankings, and add to ``judged`` what a temperature is fitted on."""
+    """Yield the rankings; for each, append to ``judged`` its scores and whether it is right."""
     for ranking, case in zip(rankings, cases, strict=True):
         right = bool(set(ranking.paths[:1]) & set(case.fixed))
         judged.append(JudgedAnswer(ranking.scores[:CALIBRATED_FILES].copy(), right))
