@@ -1,4 +1,4 @@
-"""Answers as a self-contained HTML page, and the server of that page on this machine.
+"""Answers as a self-contained HTML page, and a local server of that page.
 
 It imports localize and all packages below it, but not train.
 

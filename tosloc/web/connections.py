@@ -1,4 +1,4 @@
-"""Connections of browsers to the server of the page, limited in number and in idle time."""
+"""Limit the connections of browsers to the server of the page, in number and in idle time."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MAX_CONNECTIONS: Final = 100
-"""Open connections. A browser opens six to one host."""
+"""Largest number of open connections. A browser opens six to one host."""
 REQUEST_SECONDS: Final = 20.0
-"""Seconds in which a request has to arrive as a whole, from the opening of its connection on."""
+"""Seconds from the opening of a connection in which a whole request has to arrive."""
 
 
 class LimitedConnection(H11Protocol):
-    """A connection that is cut if its next request does not arrive in time.
+    """A connection that is closed if its next request does not arrive in time.
 
-    If there are too many connections, the one that waits longest for its request is cut, so that a
-    program that only opens connections cannot keep others out.
+    If there are too many connections, the connection that has waited longest for its request is
+    closed. A program that only opens connections therefore cannot keep others out.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
+        """Start to wait for the first request."""
         super().connection_made(transport)
         self._wait_for_request()
         if len(self.connections) > MAX_CONNECTIONS:
@@ -33,19 +33,19 @@ class LimitedConnection(H11Protocol):
             min(waiting, key=lambda connection: connection.waits_since).cut()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for another request."""
+        """Start to wait for another request."""
         super().on_response_complete()
         self._deadline.cancel()
         self._wait_for_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing more."""
+        """Stop waiting."""
         self._deadline.cancel()
         super().connection_lost(exc)
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the client has yet to send a request, or the rest of one."""
+        """Whether the client has not yet sent a whole request."""
         return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
 
     def cut(self) -> None:

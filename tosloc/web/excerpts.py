@@ -1,6 +1,6 @@
-"""The parts of a file that the page shows: a few excerpts, split into pieces with a mark each.
+"""Choose the parts of a file that the page shows: excerpts, split into pieces with a mark each.
 
-Words and stack frames of the report are marked; everything else has the colours of its syntax.
+Words and stack frames of the report are marked; all other pieces have the colours of their syntax.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from tosloc.localize.session import AnswerDetails
 from tosloc.rank.explain import choose_excerpts, find_matches
 
 MAX_LINE_CHARACTERS: Final = 240
-"""Characters of a line of source, a title or a name that are shown."""
+"""Largest number of characters shown of a line of source, a title or a name."""
 MAX_REPORT_CHARACTERS: Final = 20_000
-"""Characters of a report's description that are shown."""
+"""Largest number of characters shown of a report's description."""
 CPU_SECONDS: Final = 2.0
-"""Time limit for colouring one file; ordinary code takes a twentieth of it."""
+"""Limit of processor time for colouring one file, in seconds; ordinary code takes a twentieth."""
 MAX_COLOURED_CHARACTERS: Final = 100_000
-"""Characters of a file that are coloured, from its beginning. Pygments reads a million a second."""
+"""Number of characters of a file that are coloured, from its beginning.
+
+Pygments colours a million a second.
+"""
 _TOKEN_KINDS: Final = {
     Keyword: "keyword",
     String: "string",
@@ -38,7 +41,7 @@ _TOKEN_KINDS: Final = {
     Name.Function: "name",
     Name.Class: "name",
 }
-"""Token type of Pygments -> its name on the page; the first type that matches counts."""
+"""Token type of Pygments -> its name on the page; the first matching type is used."""
 
 
 class Piece(NamedTuple):
@@ -46,17 +49,20 @@ class Piece(NamedTuple):
 
     text: str
     mark: str = ""
-    """``word`` of the report, ``frame`` of the report that names a file, a token kind, or ""."""
+    """``word`` or ``frame`` of the report, a token kind, or "".
+
+    A frame is marked if it names the file.
+    """
 
 
 class Line(NamedTuple):
     """A line of a file."""
 
     number: int
-    """From 1."""
+    """Number of the line, from 1."""
     pieces: Sequence[Piece]
     in_frame: bool
-    """Whether a stack frame names it; the frame's number is that of the version that crashed."""
+    """Whether a stack frame names the line, by the line numbers of the version that crashed."""
 
 
 Excerpt: TypeAlias = Sequence[Line]
@@ -72,11 +78,12 @@ def file_excerpts(
     path: str = "",
     chosen: Sequence[int] = (),
 ) -> list[Excerpt]:
-    """Return the excerpts of a file that say most about a report, with their marks.
+    """Return the excerpts of a file that match a report best, with their marks.
 
     The arguments are those of ``tosloc.rank.explain.choose_excerpts``, which chooses the lines;
     ``path`` decides the language of the colours. The lines ``chosen`` for the answer, numbered from
-    1, are shown like those of stack frames, after them. Excerpts of the first function come first.
+    1, are shown after the lines of stack frames, in the same way. Excerpts of the first function
+    come first.
 
     >>> code = ["a", "b", "def f():", "  return cookie"]
     >>> [excerpt] = file_excerpts(code, {"cooki": 1.0}, [Function("f", 3, 4, 1.0)])
@@ -113,8 +120,8 @@ def _is_in(excerpt: Excerpt, function: Function) -> bool:
 def mark_words(text: str, terms: Container[str], marks: Sequence[str] = ()) -> list[Piece]:
     """Split a text into pieces, and mark the words that contain one of the ``terms``.
 
-    ``marks`` are the marks of the other characters, one each; without them they have none. Words
-    within a ``frame`` keep that mark.
+    ``marks`` contains a mark for each character, used outside of these words; by default there are
+    none. Words within a ``frame`` keep the mark ``frame``.
     """
     new_marks = list(marks[: len(text)]) or [""] * len(text)
     for start, end in find_matches(text, terms):
@@ -124,7 +131,7 @@ def mark_words(text: str, terms: Container[str], marks: Sequence[str] = ()) -> l
 
 
 def _split_by_mark(text: str, marks: Sequence[str]) -> list[Piece]:
-    """Split a text into pieces whose characters have the same mark."""
+    """Split a text into pieces of characters with the same mark; ``marks`` has one for each."""
     pieces = []
     start = 0
     for mark, run in groupby(marks):
@@ -135,7 +142,10 @@ def _split_by_mark(text: str, marks: Sequence[str]) -> list[Piece]:
 
 
 def mark_report(text: str, details: AnswerDetails) -> list[Piece]:
-    """Mark in a report's description its telling words, and locations that match a listed file."""
+    """Return a report's description in pieces, with its important words and locations marked.
+
+    A location is marked if it matches a listed file.
+    """
     marks = [""] * len(text)
     paths = details.version.paths
     listed_rows = {int(paths.path_ids[file]) for file in details.files}
@@ -156,9 +166,8 @@ def token_kinds(lines: Sequence[str], path: str) -> list[list[str]]:
     """Return the token kind of each character of each line.
 
     Kinds are ``keyword``, ``string``, ``comment``, ``number``, ``name`` of a function or type, and
-    "" for the rest. All are "" if Pygments does not know the language, or fails: its lexers are
-    made for honest text, and on some texts they raise, or take time that grows with the cube of the
-    length.
+    "" for everything else. All kinds are "" if Pygments does not know the language, or fails. On
+    some texts its lexers raise errors, or take time that grows with the cube of the length.
 
     >>> token_kinds(["def f(): 1"], "a.py")[0][:5]
     ['keyword', 'keyword', 'keyword', '', 'name']
@@ -185,7 +194,7 @@ def token_kinds(lines: Sequence[str], path: str) -> list[list[str]]:
 
 @cache
 def _token_kind(token_type: _TokenType) -> str:
-    """Return the name of a token type on the page, "" if it has none."""
+    """Return the name of a token type on the page; "" if it has none."""
     for known_type, name in _TOKEN_KINDS.items():
         if token_type in known_type:
             return name
@@ -193,14 +202,17 @@ def _token_kind(token_type: _TokenType) -> str:
 
 
 class _LimitReached(BaseException):
-    """The block's processor time is used up; not an Exception, which a lexer might catch."""
+    """Signal that a block has used up its processor time.
+
+    It does not derive from Exception, because a lexer might catch that.
+    """
 
 
 @contextmanager
 def _cpu_limit(seconds: float) -> Iterator[None]:
     """Raise _LimitReached in the block once this process has computed for that long.
 
-    Only the main thread can be interrupted, so the limit is reached at once in other threads.
+    Only the main thread can be interrupted, so in other threads _LimitReached is raised at once.
     """
     if threading.current_thread() is not threading.main_thread():
         raise _LimitReached

@@ -1,4 +1,4 @@
-"""The text of the page. The template escapes everything that reports, paths and files contain."""
+"""Render the text of the page. The template escapes everything from reports, paths and files."""
 
 from __future__ import annotations
 
@@ -39,50 +39,50 @@ from tosloc.web.excerpts import (
 )
 
 COMMIT_CHARACTERS: Final = 10
-"""Characters of the ids of commits in an answer's sentences."""
+"""Number of characters of a commit's id in the sentences of an answer."""
 FILES_WITH_LINES: Final = 5
-"""Number of files, from the first, whose lines are shown."""
+"""Number of files, from the first, whose lines the page shows."""
 _COMMIT: Final = re.compile(r"\b(?=[0-9]*[a-f])[0-9a-f]{7,40}\b")
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 
 
 @dataclass(frozen=True, slots=True)
 class FormState:
-    """The contents of the form on a served page."""
+    """The values in the form on a served page."""
 
     text: str = ""
-    """The report."""
+    """Text of the report."""
     commit: str = ""
     """The version to search; "" for the files on disk."""
     tests: bool = False
     """Whether test files may be listed."""
     good: str = ""
-    """Revisions that work, separated by blanks; "" for those that the report states."""
+    """Revisions that work, separated by blanks; "" for the revisions that the report states."""
     bad: str = ""
-    """Revision that fails; "" for those that the report states."""
+    """Revision that fails; "" for the revisions that the report states."""
     error: str = ""
-    """Why the last question has no answer."""
+    """Why the last question has no answer; "" if there was no error."""
 
 
 @dataclass
 class AnswerCard:
-    """One question on the page, with its answer or how far it is."""
+    """One question on the page, with its answer, or with the progress of the answer."""
 
     number: int
     name: str
-    """The name of the report."""
+    """Name of the report."""
     html: Markup | None = None
-    """The answer; None while there is none."""
+    """The answer as HTML; None until there is one."""
     error: str = ""
-    """Why there will be no answer."""
+    """Why there will be no answer; "" if there was no error."""
     status: str = "Waiting for earlier questions."
-    """How far the answer is, in words."""
+    """A sentence about the progress of the answer."""
     form: FormState = FormState()
-    """What was asked."""
+    """The values in the form when the question was asked."""
 
     @property
     def state(self) -> str:
-        """``done``, ``failed`` or ``waiting``."""
+        """State of the question: ``done``, ``failed`` or ``waiting``."""
         if self.html:
             return "done"
         return "failed" if self.error else "waiting"
@@ -91,7 +91,7 @@ class AnswerCard:
 def answers_page(answers: Iterable[Answer], localizer: Localizer | None = None) -> str:
     """Return a page of answers that needs no other file and no network.
 
-    The text is the same for the same answers.
+    Equal answers give equal text.
     """
     cards = []
     for number, answer in enumerate(answers, start=1):
@@ -105,8 +105,8 @@ def render_page(
 ) -> str:
     """Return the page at the address of a question, or with number 0 the page of all questions.
 
-    A page with a ``form`` is one that the server sends. The page of a question shows it above those
-    that were asked before. If it has failed, only the form's ``error`` says why.
+    The server gives a ``form``. The page of a question shows that question above all earlier
+    questions. If the question has failed, only the form's ``error`` says why.
     """
     heading = f"Where is the bug in {project}?" if project else "Where is the bug?"
     title = heading
@@ -142,8 +142,8 @@ def _cards_at(cards: Sequence[AnswerCard], number: int) -> list[AnswerCard]:
 def render_answer(answer: Answer, localizer: Localizer | None = None, editor: str = "") -> Markup:
     """Return one answer as HTML, with lines of its first files if a localizer can read them.
 
-    ``editor`` is an address with ``{path}`` and ``{line}``. With it, the files of a work tree
-    become links that open the editor: the HTML then contains paths of this machine.
+    ``editor`` is an address with ``{path}`` and ``{line}``. With ``editor``, the files of a work
+    tree become links that open the editor. The HTML then contains paths of this machine.
     """
     before_first_commit = is_before_first_commit(answer.commit)
     title = truncate_text(answer.report.summary, MAX_LINE_CHARACTERS)
@@ -161,7 +161,7 @@ def render_answer(answer: Answer, localizer: Localizer | None = None, editor: st
         excerpts_by_path = _excerpts_by_path(details)
 
     def editor_link(path: str, line: int) -> str | None:
-        """Return the address that opens a file, None if it is not in a work tree."""
+        """Return the address that opens a file in the editor; None if it is not in a work tree."""
         file = Path(answer.repository or "", path)
         if not editor or not file.is_file():
             return None
@@ -188,10 +188,10 @@ def render_answer(answer: Answer, localizer: Localizer | None = None, editor: st
 def split_at_commits(
     text: str, pages: WebPages | None, commit: str | None = None, url: str | None = None
 ) -> list[tuple[str, str]]:
-    """Split a text into pieces, each with the address of the commit that it names, else "".
+    """Split a text into pieces, each with the address of the commit that it names, or "".
 
-    Ids of ten characters are those that an answer writes. Others, as a report writes them, count
-    only if they are the given ``commit``, whose address is ``url``.
+    An id of ten characters counts as a commit, because answers write ids so. Other ids, which come
+    from a report, count only if they are the given ``commit``, whose address is ``url``.
 
     >>> pages = WebPages.of("https://github.com/ada/toy")
     >>> split_at_commits("in c0ffee1234 of 2020010203", pages)[1:]
@@ -212,7 +212,7 @@ def split_at_commits(
 
 
 def _excerpts_by_path(details: AnswerDetails) -> dict[str, list[Excerpt]]:
-    """Return the excerpts of an answer's first files."""
+    """Return path -> excerpts, for the first files of an answer."""
     excerpts_by_path = {}
     for hit, framed, lines in details.lines:
         # Lines of stack frames belong to the report's version, which may be another one.
@@ -228,7 +228,7 @@ def _excerpts_by_path(details: AnswerDetails) -> dict[str, list[Excerpt]]:
 
 
 def _chosen_lines(hit: Hit) -> list[int]:
-    """Return the numbers of the lines of code that the answer shows, by the rank of functions."""
+    """Return the line numbers of the code in the answer, ordered by rank of the functions."""
     lines = [code.line for code in hit.code]
     by_function = [
         line
@@ -249,7 +249,7 @@ def localize_and_render(
 ) -> tuple[str, Markup]:
     """Answer a question in a session's process; return the report's name and the answer as HTML.
 
-    Raises as ``Localizer.answer`` does.
+    Raises the errors of ``Localizer.answer``.
     """
     localizer = opened(repository, checkpoint)
     answer = localizer.answer(question, progress)
@@ -260,16 +260,16 @@ def localize_and_render(
 
 
 def pasted_report_id(number: int) -> str:
-    """Return the id of a report that was pasted without one."""
+    """Return the id of a report that the user pasted without an id."""
     return f"report {number}"
 
 
 def prepare_version(
     repository: Path, checkpoint: Path | None, commit: str, progress: Progress
 ) -> None:
-    """Index a version, or with "" the files on disk, in a session's process.
+    """Index a version, or the files on disk for "", in a session's process.
 
-    Raises as ``Localizer.open`` does.
+    Raises the errors of ``Localizer.open``.
     """
     opened(repository, checkpoint).prepare(commit or None, progress)
 
@@ -282,9 +282,10 @@ def report_name(report: BugReport) -> str:
 
 
 def project_name(localizer: Localizer | None) -> str:
-    """Return a repository's name on the web, else its folder's name, "" without a repository.
+    """Return a repository's name on the web, or its folder's name; "" without a repository.
 
-    The folder's whole path is left out: the page may be sent to people whom it does not concern.
+    The path of the folder is left out, because the page may be sent to people who should not see
+    it.
     """
     if localizer is None or (repository := localizer.repository) is None:
         return ""
@@ -298,7 +299,7 @@ def project_name(localizer: Localizer | None) -> str:
 def content_security_policy(more: str) -> str:
     """Return the Content-Security-Policy that allows only the page's own style and script.
 
-    ``more`` are further directives.
+    ``more`` contains further directives.
     """
     style = f"style-src 'sha256-{_digest('page.css')}'"
     script = f"script-src 'sha256-{_digest('page.js')}'"
@@ -306,7 +307,7 @@ def content_security_policy(more: str) -> str:
 
 
 def _digest(file_name: str) -> str:
-    """Return the SHA-256 digest of a file of the templates, as a policy writes it."""
+    """Return the SHA-256 digest of a template file, in the form of a Content-Security-Policy."""
     digest = hashlib.sha256(_read_template(file_name).encode()).digest()
     return base64.b64encode(digest).decode()
 
@@ -337,7 +338,7 @@ def _environment() -> Environment:
 
 
 def escape_control_chars(text: str) -> str:
-    r"""Escape control characters, and those that change the direction of writing, line by line.
+    r"""Escape control characters and characters that change the writing direction, line by line.
 
     >>> escape_control_chars("a\r\nb\tc\u202ed")
     'a\nb   c\\u202ed'

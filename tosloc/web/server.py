@@ -1,4 +1,4 @@
-"""The server of the page: for this machine alone, under its own names, by the page's own form."""
+"""Serve the page on this machine alone, under its own names, for the page's own form."""
 
 from __future__ import annotations
 
@@ -47,9 +47,12 @@ from tosloc.web.render import (
 HOST: Final = "127.0.0.1"
 """The only address that the server listens at."""
 MAX_REQUEST_BYTES: Final = 2_000_000
-"""Bytes of the body of a request."""
+"""Largest body of a request, in bytes."""
 MAX_QUESTIONS: Final = 12
-"""Questions that are kept with their answers. A new one replaces the oldest that is answered."""
+"""Largest number of questions that are kept with their answers.
+
+A new question replaces the oldest answered question.
+"""
 _OWN_NAMES: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?", re.I)
 _ADDRESS: Final = re.compile(r"https?://\S+")
 _HEADING_MARKS: Final = re.compile(r"\A#{1,6}[ \t]+")
@@ -68,7 +71,7 @@ _HEADERS: Final = {
 
 
 class QuestionNumber(IntegerConvertor):
-    """The number of a question in an address, of at most nine digits."""
+    """Converter for the number of a question in an address: at most nine digits."""
 
     regex = "[0-9]{1,9}"
 
@@ -83,16 +86,16 @@ class Questions:
     repository: Path
     checkpoint: Path | None = None
     editor: str = ""
-    """The ``editor`` of ``render_answer``."""
+    """Address of an editor, see ``render_answer``."""
     commit: str = ""
-    """The version to search unless a question names another; "" for the files on disk."""
+    """The version to search if a question names none; "" for the files on disk."""
     project: str = ""
     """The name of the repository on the page."""
     session: Session = field(default_factory=Session)
     cards: dict[int, AnswerCard] = field(default_factory=dict)
     """Number of a question -> its card, the oldest first."""
     last: int = 0
-    """The number of the newest question."""
+    """Number of the newest question; 0 before the first."""
 
     def prepare(self) -> None:
         """Index the default version before the first question.
@@ -153,7 +156,7 @@ class Questions:
         return number
 
     def _make_room(self) -> None:
-        """Forget the oldest answered question if there are too many."""
+        """Remove the oldest answered question if there are too many questions."""
         if len(self.cards) < MAX_QUESTIONS:
             return
         for number, card in self.cards.items():
@@ -183,12 +186,12 @@ class Questions:
 
 
 def _progress_text(what: str, done: int, total: int) -> str:
-    """Return how far a step of the work is."""
+    """Return a sentence about the progress of a step."""
     return f"{what}, {done:,} of {total:,}"
 
 
 def application(questions: Questions, secret: str) -> Starlette:
-    """Return the application that serves the page and its questions below ``/SECRET/``."""
+    """Return the application that serves the page, with its questions, below ``/SECRET/``."""
     empty_form = FormState(commit=questions.commit)
 
     def page(form: FormState, status: int = 200, number: int = 0) -> Response:
@@ -256,7 +259,7 @@ def application(questions: Questions, secret: str) -> Starlette:
 
 
 def _refusal_reason(request: Request, secret: str) -> str | None:
-    """Return why a request is refused, None if it may be answered.
+    """Return why a request is refused; None if it is allowed.
 
     - The Host header must be one of this machine's own names. A page of another site may send a
       browser here by a name of its own that resolves to this machine (DNS rebinding).
@@ -287,7 +290,7 @@ def _refusal_reason(request: Request, secret: str) -> str | None:
 
 
 def open_socket(port: int) -> socket.socket:
-    """Return a listening socket of the loopback address; port 0 stands for any free one.
+    """Return a listening socket at the loopback address; port 0 stands for any free port.
 
     Raises ToslocError if the port cannot be opened.
     """
@@ -307,8 +310,8 @@ def serve_repository(
 ) -> None:
     """Serve the page of a repository until Ctrl-C or SIGTERM.
 
-    The arguments are those of ``Questions`` and ``open_socket``. Raises ToslocError if the port
-    cannot be opened, the checkpoint cannot be read or the version is unknown.
+    ``Questions`` and ``open_socket`` explain the arguments. Raises ToslocError if the port cannot
+    be opened, the checkpoint cannot be read or the version is unknown.
     """
     with open_socket(port) as listener:
         with Localizer.open(path, checkpoint, ready=False) as localizer:
@@ -328,7 +331,7 @@ def serve_repository(
 def serve(questions: Questions, listener: socket.socket) -> None:
     """Print the page's address and answer requests until Ctrl-C or SIGTERM.
 
-    Only the main thread may call this, because it sets signal handlers.
+    Call it in the main thread only, because it sets signal handlers.
     """
     secret = secrets.token_urlsafe(16)
     server = uvicorn.Server(uvicorn_config(application(questions, secret)))
