@@ -18,11 +18,11 @@ SCHEMA: Final = "tosloc.answer/1"
 FAILURE_SCHEMA: Final = "tosloc.error/1"
 """Name and version of the format of ``Answer.as_dict``; answer.schema.json is its JSON Schema."""
 MAX_LIKELY_FILES: Final = 3
-"""Most files that may be it; all others are less likely."""
+"""Largest number of files that count as likely to contain the bug."""
 MIN_SHARE_OF_FIRST: Final = 0.2
-"""Share of the first file's confidence that a file that may be it has at least."""
+"""Smallest confidence of a likely file, as a share of the first file's confidence."""
 MAX_CHANGED_FILES: Final = 3
-"""Files that are named for an earlier change."""
+"""Largest number of changed files that the text of an earlier change names."""
 Day: TypeAlias = date
 """The type of fields that are themselves called ``date``."""
 
@@ -55,7 +55,7 @@ def is_before_first_commit(commit: str) -> bool:
 
 
 def _earlier_change(change: EarlierChange) -> Reason:
-    """Return an earlier change like the report in words."""
+    """Return a sentence about an earlier change that is similar to the report."""
     text = f"Similar past change: {change.commit[:10]}"
     if change.issue and change.issue not in change.subject:
         text += f" of {change.issue}"
@@ -73,7 +73,7 @@ def _earlier_change(change: EarlierChange) -> Reason:
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """The files that an answer was chosen from."""
+    """Numbers of files that an answer was chosen from, and of files that were left out."""
 
     files: int
     """Number of source files of the version that could be listed."""
@@ -87,20 +87,20 @@ class SearchScope:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The weights that ranked the files. Unknown facts about their training are None."""
+    """The weights that ranked the files, and facts about their training; None for unknown facts."""
 
     kind: Literal["shipped", "trained"]
-    """Whether the weights are those of the package or those of the project's own training."""
+    """Whether the weights are those of the package, or come from the project's own training."""
     date: Day | None = None
-    """Day of the training, even if it kept the shipped weights."""
+    """Day of the training, even if training kept the shipped weights."""
     reports: int | None = None
-    """Number of reports that training learned from."""
+    """Number of reports that the training used."""
     weak: bool | None = None
-    """Whether most of these were commit messages, which are easier than user reports."""
+    """Whether most training reports were commit messages, which are easier than user reports."""
 
     @property
     def sentence(self) -> str:
-        """The weights in words, for a note.
+        """A sentence about the weights, for a note.
 
         >>> Weights("shipped").sentence, Weights("trained").sentence
         ('ranked with the shipped weights', 'ranked with trained weights')
@@ -124,7 +124,7 @@ class Weights:
         return f"ranked with the shipped weights, which the training{day}{learned_from} kept"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return JSON values, without unknown facts."""
+        """Return JSON values; unknown facts are left out."""
         day = None if self.date is None else self.date.isoformat()
         values = {"kind": self.kind, "date": day, "reports": self.reports, "weak": self.weak}
         return {key: value for key, value in values.items() if value is not None}
@@ -132,7 +132,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The first files of a version for one report, with functions and reasons."""
+    """The first files of a version for one report, with functions and reasons; users get this."""
 
     repository: str | None
     """Path of the repository; None for the version of a checkpoint."""
@@ -143,38 +143,42 @@ class Answer:
     report: BugReport
     """The report that was asked about."""
     searched: SearchScope
-    """How many files the answer was chosen from."""
+    """Numbers of files that the answer was chosen from."""
     hits: tuple[Hit, ...]
     """The requested files, most suspicious first."""
     others: tuple[Hit, ...] = ()
-    """Other files than source code: those that the report names, then those that share words."""
+    """Files other than source code: those that the report names, then those that share words."""
     background: Background | None = None
     """Similar past changes, and tests and people of the first file; None if not requested."""
     suspects: tuple[SuspectChange, ...] = ()
-    """Past changes that may have introduced the fault, the most suspect first."""
+    """Past changes that may have introduced the bug, the most suspect first."""
     notes: tuple[str, ...] = ()
     """Sentences about the input, for the user."""
     seconds: float = 0.0
-    """Time that the answer took, in seconds."""
+    """Time for the answer, in seconds."""
     weights: Weights = Weights("shipped")
     """The weights that ranked the files."""
     statements: tuple[str, ...] = ()
-    """What the report states outright: commits that it blames, and where it works and fails.
+    """What the report states: commits that it blames, and versions that work or fail.
 
-    Also the range between the good and bad commits of the question."""
+    The range between the good and bad commits of the question is also included.
+    """
     leads_with_suspects: bool = False
-    """Whether the suspects come before the files: the report blames one, or the range is narrow."""
+    """Whether the suspect changes come before the files.
+
+    They do if the report blames a commit, or if the range of possible commits is narrow.
+    """
     fixed_by: EarlierChange | None = None
-    """The commit of the searched version that has probably fixed the report since its opening."""
+    """Commit in the searched version that probably fixed the bug after the report was opened."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The notes that a reader should act on, or that change what the answer means."""
+        """Those notes that a reader should act on, or that change what the answer means."""
         return tuple(note for note in self.notes if not isinstance(note, RoutineNote))
 
     @property
     def likely_hits(self) -> tuple[Hit, ...]:
-        """The first files that may well contain the bug, compared with the very first one."""
+        """The first files whose confidence is not far below that of the very first file."""
         if not self.hits:
             return ()
         least = MIN_SHARE_OF_FIRST * self.hits[0].confidence
@@ -215,7 +219,7 @@ class Answer:
         return reasons
 
     def as_dict(self) -> dict[str, Any]:
-        """Return JSON values in the format of ``schema()``."""
+        """Return JSON values that follow ``schema()``."""
         values: dict[str, Any] = {
             "schema": SCHEMA,
             "tosloc": tosloc.__version__,
@@ -231,7 +235,7 @@ class Answer:
 
 
 def failure_values(report: BugReport, sentence: str) -> dict[str, Any]:
-    """Return JSON values in place of the answer to a report, with the reason why it has none."""
+    """Return JSON values for a report that has no answer; ``sentence`` says why."""
     return {
         "schema": FAILURE_SCHEMA,
         "tosloc": tosloc.__version__,
@@ -241,12 +245,12 @@ def failure_values(report: BugReport, sentence: str) -> dict[str, Any]:
 
 
 def _report_values(report: BugReport) -> dict[str, Any]:
-    """Return JSON values that name a report."""
+    """Return the JSON values that identify a report."""
     return {"id": report.id, "summary": report.summary, "opened": _format_time(report.opened)}
 
 
 def _json_values(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the fields of a dataclass as JSON values, without those that are None."""
+    """Return the fields of a dataclass as JSON values; fields that are None are left out."""
     values: dict[str, Any] = {}
     for key, value in items:
         if isinstance(value, tuple):

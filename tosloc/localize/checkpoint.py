@@ -1,4 +1,7 @@
-"""Checkpoints on disk: JSON, arrays and safetensors, never pickle. Also the shipped weights."""
+"""Read and write checkpoints as JSON, arrays and safetensors, never pickle.
+
+The shipped weights are read here, too.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +38,16 @@ if TYPE_CHECKING:
 
 _SHIPPED: Final = Path(__file__).parents[1] / "defaults"
 MIN_FILES_OF_LARGE_TREE: Final = 1000
-"""The eight projects that the Java weights were learned on have 1,500 to 10,000 source files."""
+"""Number of source files from which a Java tree gets the weights for large Java trees.
+
+The eight projects that these weights were learned on have 1,500 to 10,000 source files.
+"""
 WEIGHTS_FILE: Final = "weights.json"
 _MAX_WEIGHT: Final = 1e9
 _MAX_RECORD_BYTES: Final = 1 << 26
 _RANKER_FILE: Final = "ranker.npz"
 LEARNED_ON: Final = "learned on"
-"""Key in shipped weights: the projects that they were learned on."""
+"""Key in the record of shipped weights for the projects that they were learned on."""
 TRAINING: Final = "training"
 """Key in weights.json: facts about the training, as in ``Answer.weights``."""
 _REPORTS_FILE: Final = "reports.npz"
@@ -50,7 +56,7 @@ FILES: Final = (WEIGHTS_FILE, _RANKER_FILE, _REPORTS_FILE, VERSION_FILE)
 
 
 def checkpoint_folder(folder: str | Path) -> Path:
-    """Return the checkpoint that ``folder`` is, or contains. Raises CheckpointError without one."""
+    """Return the checkpoint folder that ``folder`` is or contains, or raise CheckpointError."""
     path = Path(folder).expanduser()
     for candidate in (path, path / "checkpoint"):
         if (candidate / WEIGHTS_FILE).exists():
@@ -70,9 +76,9 @@ def write_stage_one(
     *,
     lizard: bool = False,
 ) -> None:
-    """Write the learned ranker of stage one, and weights.json with ``more`` in it.
+    """Write stage one: its learned ranker, and weights.json, to which ``more`` is added.
 
-    ``lizard`` says whether lizard measured the complexity that it was learned with.
+    ``lizard`` says whether lizard measured the complexity in the features that it learned from.
     """
     ranker = stage.ranker
     ranker_record = None
@@ -91,9 +97,10 @@ def write_stage_one(
 
 
 def read_stage_one(folder: Path) -> tuple[StageOne, float, dict[str, Any]]:
-    """Read stage one, the temperature of its shares, and the whole record in weights.json.
+    """Read stage one, the softmax temperature of its scores, and the record in weights.json.
 
-    A learned ranker is read from ranker.npz. Raises CheckpointError.
+    A learned ranker is read from ranker.npz. Raises CheckpointError if a file is missing or
+    invalid.
     """
     file = folder / WEIGHTS_FILE
     record = read_record(file)
@@ -120,7 +127,7 @@ def read_stage_one(folder: Path) -> tuple[StageOne, float, dict[str, Any]]:
 
 
 def _read_ranker(file: Path, record: Any, weights: Mapping[str, float]) -> HeadRanker:
-    """Read the learned ranker that a record describes. Raises CheckpointError."""
+    """Read the learned ranker that a record describes, or raise CheckpointError."""
     with open_arrays(file) as arrays:
         names = tuple(record["features"])
         weight = record["weight"]
@@ -137,11 +144,11 @@ def _is_weight(value: Any) -> bool:
 
 
 def shipped(paths: Sequence[str] = ()) -> tuple[StageOne, float]:
-    """Return the shipped weights for a version with these files, and the temperature of its shares.
+    """Return the shipped weights for a version with these files, and their softmax temperature.
 
     ``tosloc lab pretrain`` learned them. Large Java trees have weights of their own, learned on
-    eight such projects and their Bugzilla, because common weights serve neither them nor projects
-    on GitHub as well (docs/results.md).
+    eight such projects and their Bugzilla, because common weights would be worse for these trees
+    and for projects on GitHub (docs/results.md).
     """
     java_files = sum(path.endswith(".java") for path in paths)
     is_java = len(paths) >= MIN_FILES_OF_LARGE_TREE and 2 * java_files >= len(paths)
@@ -155,10 +162,10 @@ def _read_shipped(kind: str) -> tuple[StageOne, float]:
 
 
 def read_weights(record: Mapping[str, Any], provenance: Mapping[str, Any], folder: Path) -> Weights:
-    """Return what a checkpoint says about the training of its weights. Raises CheckpointError.
+    """Return the facts about the training of a checkpoint's weights. Raises CheckpointError.
 
-    A checkpoint of an earlier version only says how many reports it learned from, and whether it
-    kept the shipped weights.
+    A checkpoint of an earlier version of TosLoc only records how many reports it learned from, and
+    whether it kept the shipped weights.
     """
     # These are imported here because the shipped weights, the usual case, don't need them.
     from pydantic import TypeAdapter, ValidationError
@@ -188,7 +195,7 @@ def read_weights(record: Mapping[str, Any], provenance: Mapping[str, Any], folde
 
 
 def read_reranker(record: Mapping[str, Any], folder: Path) -> Reranker | None:
-    """Read the reranker of a checkpoint, if it has one. Raises CheckpointError."""
+    """Return the reranker of a checkpoint; None if it has none. Raises CheckpointError."""
     name = record.get("stage_two")
     if name is None:
         return None
@@ -206,7 +213,7 @@ def write_known_reports(folder: Path, known: KnownReports) -> None:
 
 
 def read_known_reports(folder: Path) -> KnownReports | None:
-    """Read what ``write_known_reports`` wrote, if anything.
+    """Return the reports that ``write_known_reports`` wrote; None if it wrote none.
 
     Raises CheckpointError for a damaged file.
     """
@@ -217,7 +224,7 @@ def read_known_reports(folder: Path) -> KnownReports | None:
 
 
 def read_version(folder: Path) -> VersionIndex | None:
-    """Read the version that a checkpoint contains, if it has one. Raises CheckpointError."""
+    """Return the version in a checkpoint; None if it contains none. Raises CheckpointError."""
     if not (folder / VERSION_FILE).exists():
         return None
     with open_arrays(folder / VERSION_FILE) as arrays:
@@ -225,12 +232,12 @@ def read_version(folder: Path) -> VersionIndex | None:
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Write a JSON object with sorted keys."""
+    """Write a JSON object to a file, with sorted keys."""
     write_text(path, json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """Read a JSON object of a checkpoint. Raises CheckpointError."""
+    """Return the JSON object in a file of a checkpoint, or raise CheckpointError."""
     try:
         record = parse_json(read_regular_file(path, _MAX_RECORD_BYTES).decode("utf-8"))
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""The code of an answer's files: the lines that say most about the report, or a body.
+"""Choose the code that an answer shows: the lines that match the report best, or a function's body.
 
 ``files`` are the numbers of the files that ``hits`` are about, in the same order.
 """
@@ -24,9 +24,9 @@ from tosloc.rank.explain import (
 from tosloc.rank.features import QueryContext
 
 Bodies: TypeAlias = Sequence[tuple[str, Sequence[tuple[int, str]], Sequence[float]]]
-"""Code of a file, the most suspicious first: function, numbered lines and their weights."""
+"""Code of a file, most suspicious first: function, numbered lines and the lines' weights."""
 FILES_WITH_CODE: Final = 5
-"""First files of an answer that have lines of code."""
+"""Number of files, from the first, that have lines of code."""
 
 
 def add_code(
@@ -36,10 +36,10 @@ def add_code(
     hits: Sequence[Hit],
     code: Code,
 ) -> list[Hit]:
-    """Return the hits, the first of them with code: the lines that say most, or a body.
+    """Return the hits; the first of them get code: the lines that match best, or a function's body.
 
-    With ``code`` "body" the first hit has the body of its first function; if it lists none, it has
-    the lines that say most, like the others.
+    With ``code`` "body", the first hit has the body of its first function. If it has no function,
+    it gets the best matching lines like the other hits.
     """
     first_files = files[:FILES_WITH_CODE]
     evidence = _Evidence(version, context, first_files)
@@ -59,7 +59,7 @@ def add_code(
 def choose_bodies(
     version: SearchableVersion, context: QueryContext, files: Sequence[int], hits: Sequence[Hit]
 ) -> list[Bodies]:
-    """Return the code of each file that says most about the report, the best first."""
+    """Return for each file the code that matches the report best, the best code first."""
     evidence = _Evidence(version, context, files)
     result: list[Bodies] = []
     for file, hit in zip(files, hits, strict=True):
@@ -70,7 +70,7 @@ def choose_bodies(
 
 
 class _Evidence:
-    """The texts of some files, and what to look for in them."""
+    """The texts of some files, with the report's words and frames to look for in them."""
 
     def __init__(
         self, version: SearchableVersion, context: QueryContext, files: Sequence[int]
@@ -85,10 +85,10 @@ class _Evidence:
             self._texts = dict(version.repository.repo.texts(list(blobs)))
 
     def lines(self, file: int) -> list[str]:
-        """Return the lines of a file; none if it cannot be read, or without a repository."""
+        """Return a file's lines; empty if it cannot be read or there is no repository."""
         text = decode_text(self._texts.get(self._snapshot.blob(file)) or b"")
         return readable_text(text, self._snapshot.path(file)).splitlines()
 
     def code_line(self, lines: Sequence[str], place: int) -> CodeLine:
-        """Return the line at a position, with the words that match the report."""
+        """Return the line at a position, with the positions of the words that match the report."""
         return CodeLine(place + 1, lines[place], tuple(find_matches(lines[place], self.terms)))

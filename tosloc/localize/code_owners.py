@@ -1,4 +1,4 @@
-"""CODEOWNERS files: who is responsible for a path."""
+"""Read CODEOWNERS files, which say who is responsible for a path."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tosloc.git.repository import Repository, decode_text
 from tosloc.localize.globs import Glob, GlobError
 
 _CODE_OWNERS: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-"""Paths at which GitHub and GitLab look for owners, in their order."""
+"""Paths at which GitHub and GitLab look for a CODEOWNERS file, in this order."""
 LONGEST_FILE: Final = 3_000_000
-"""Characters of a CODEOWNERS file that are read: GitHub reads files below 3 MB."""
+"""Largest number of characters of a CODEOWNERS file; GitHub reads files below 3 MB."""
 _FIELD: Final = re.compile(r"(?:\\.|[^\\\s])++")
-"""A pattern or an owner; blanks of a pattern are escaped by a backslash."""
+"""A pattern or an owner; a backslash escapes a blank within a pattern."""
 
 
 def read_code_owners(repo: Repository, commit: str) -> str:
@@ -24,9 +24,10 @@ def read_code_owners(repo: Repository, commit: str) -> str:
 
 
 def owners_of(rules: str, path: str) -> Sequence[str]:
-    r"""Return the owners of a path by a CODEOWNERS file: those of the last pattern that matches.
+    r"""Return the owners of a path by the text of a CODEOWNERS file.
 
-    Lines that are no rule, such as sections of GitLab and patterns that are no globs, are skipped.
+    These are the owners of the last pattern that matches. Lines that are not rules are skipped,
+    such as sections of GitLab and patterns that are not globs.
 
     >>> owners_of("* @all\n/docs/ @writers a@b.org  # prose\n*.md", "docs/a.txt")
     ['@writers', 'a@b.org']

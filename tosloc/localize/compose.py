@@ -1,4 +1,4 @@
-"""The answer to a question, which is cut from the scores of all files."""
+"""Compose the answer to a question from the scores of all files."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tosloc.rank.suspects import describe_statements
 
 
 def compose(scores: Scores, question: Question) -> Answer:
-    """Return the answer with the first selected files, and all else that the question asks for.
+    """Return the answer with the first selected files, and all else that the question requests.
 
-    Raises ToslocError as ``SearchableVersion.select`` does.
+    Raises ToslocError under the conditions of ``SearchableVersion.select``.
     """
     version = scores.version
     context = scores.stage_one.context
@@ -73,10 +73,10 @@ def compose(scores: Scores, question: Question) -> Answer:
 
 
 def _named_others(report: BugReport, others: Sequence[Hit]) -> Iterator[str]:
-    """Yield a sentence for each other file to look at first.
+    """Yield a sentence for each file in ``others`` that the user should look at first.
 
-    The report names it in its title, or together with its folder: a name further down is less often
-    that of a fixed file.
+    The report names such a file in its title, or together with its folder. Other names in the
+    description are less often those of fixed files.
     """
     for hit in others:
         *folders, name = hit.path.split("/")
@@ -91,7 +91,7 @@ def _named_others(report: BugReport, others: Sequence[Hit]) -> Iterator[str]:
 def _choose_files(
     scores: Scores, question: Question, selection: FileSelection
 ) -> tuple[list[int], int, list[str]]:
-    """Return the files to list, the rank of the first one, and the notes so far."""
+    """Return the files to list, the rank of the first of them, and all notes so far."""
     notes = [*scores.notes, *scores.notes_on_report, *selection.notes]
     if question.path is not None:
         file = scores.version.find_file(question.path)
@@ -110,9 +110,9 @@ def _choose_files(
 
 
 def _other_files(scores: Scores, selection: FileSelection, first: str | None) -> list[Hit]:
-    """Return other files than source code that the report names or shares words with.
+    """Return files other than source code that the report names or shares words with.
 
-    ``first`` is the path of the first hit.
+    ``first`` is the path of the first hit; None if there is no hit.
     """
     others = scores.version.others
     if others is None:
@@ -124,7 +124,7 @@ def _other_files(scores: Scores, selection: FileSelection, first: str | None) ->
 
 
 def _notes_on_grammars(hits: Sequence[Hit]) -> list[str]:
-    """Return a note if there is no grammar for any of the listed files, so none has functions."""
+    """Return a note if no listed file has a grammar, so that no file has functions."""
     suffixes = {PurePosixPath(hit.path).suffix.lower() for hit in hits}
     if not suffixes or any(has_grammar(language_name(suffix)) for suffix in suffixes):
         return []

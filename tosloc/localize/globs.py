@@ -1,8 +1,8 @@
-"""Globs of ``.gitignore`` syntax, and which files of a version an answer may name.
+"""Match globs of ``.gitignore`` syntax, and select the files that an answer may name.
 
-Globs come from strangers, too: from the settings of a repository and its CODEOWNERS. They are
-matched by RE2, whose time is linear in the path whatever the glob; Python's ``re`` takes the k-th
-power of its length for k stars.
+Globs may come from strangers: from the settings of a repository and its CODEOWNERS. They are
+matched by RE2, whose time is linear in the path for every glob. With k stars, the time of Python's
+``re`` would grow with the k-th power of the path's length.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from tosloc.core.arrays import BoolArray
 from tosloc.core.errors import ToslocError
 
 LONGEST_GLOB = 4096
-"""Characters of a glob: as many as a path can have."""
+"""Largest number of characters of a glob: as many as a path can have."""
 
 
 class GlobError(ValueError):
-    """A pattern that is no glob."""
+    """Error about a pattern that is not a glob."""
 
 
 class Glob:
     """One pattern of ``.gitignore`` syntax, matched from the root of the repository."""
 
     def __init__(self, pattern: str) -> None:
-        """Raise GlobError for a pattern that is no glob."""
+        """Parse the pattern. Raises GlobError if it is not a glob."""
         import re2
         from pathspec import GitIgnoreSpec  # Imported here because most answers need no glob.
 
@@ -44,44 +44,53 @@ class Glob:
             raise GlobError("it is empty, a comment, or negated by '!'")
 
     def matches(self, path: str) -> bool:
-        """Return whether the glob matches a path, or a folder that the path lies in."""
+        """Return whether the glob matches a path, or a folder that contains the path."""
         return self._spec.match_file(_without_surrogates(path))
 
 
 def _without_surrogates(text: str) -> str:
-    """Replace bytes of a path that are not UTF-8 by question marks, because RE2 reads UTF-8."""
+    """Return a path with question marks for bytes that are not UTF-8, because RE2 reads UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 class Globs(NamedTuple):
-    """Globs that select files: those that one of ``include`` matches, and none of ``exclude``."""
+    """Globs that select the files that match one of ``include`` and none of ``exclude``."""
 
     include: Sequence[str] = ()
-    """Without any, all files."""
+    """Globs of the selected files; all files if it is empty."""
     exclude: Sequence[str] = ()
     may_miss: Collection[str] = ()
-    """Which of "include" and "exclude" may match nothing, since settings hold for every version."""
+    """Those of "include" and "exclude" whose globs may match no file.
+
+    Globs in settings may, because they apply to every version.
+    """
 
 
 class FileSelection(NamedTuple):
-    """The files of a version that an answer may name. F files."""
+    """The files of a version that an answer may name."""
 
     kept: BoolArray
-    """(F,) whether an answer may name each file."""
+    """(F,) whether an answer may name each file of the version."""
     sharing: BoolArray
-    """(F,) files among which confidence is shared: all but hidden ones, whatever globs select."""
+    """(F,) whether each file gets a share of the confidence: all but hidden files.
+
+    It does not matter which files the globs select.
+    """
     hidden_tests: int
     """Number of test files that are left out because they are tests."""
     notes: tuple[str, ...] = ()
     hidden: BoolArray | None = None
-    """(F,) selected files that are left out because of what they are, tests too; None for none."""
+    """(F,) whether a file that the globs select is hidden because of its class; None if none is.
+
+    Tests are among the hidden files.
+    """
     hidden_files: int = 0
-    """Number of the other hidden files: generated, minified, translations or vendored."""
+    """Number of hidden files that are not tests: generated, minified, translations or vendored."""
     others: BoolArray | None = None
-    """Which of the files that are not sources may be named; None for all."""
+    """Whether each file that is not source may be named; None if all may."""
 
     def with_files(self, files: Sequence[int], are_tests: BoolArray) -> FileSelection:
-        """Return the selection with those of some hidden files that the globs select."""
+        """Return the selection with some hidden files added, if the globs select them."""
         if self.hidden is None or not len(files):
             return self
         shown = np.zeros_like(self.kept)
@@ -107,12 +116,12 @@ def select_files(
 ) -> FileSelection:
     """Return the files that globs select and that an answer may name.
 
-    Globs are those of ``.gitignore``, from the root of the repository: ``*.py``, ``docs/``,
-    ``/src/**/parser.c``. ``are_tests`` (F,) says which files are tests: they are selected with
-    ``tests``, and where nothing else is. ``are_others_hidden`` (F,) says which files are generated,
-    minified, translations or vendored; they and tests are selected with ``all_files``.
-    Raises ToslocError for a pattern that is no glob, and for a glob that matches nothing or leaves
-    nothing.
+    Globs have the syntax of ``.gitignore`` and begin at the root of the repository: ``*.py``,
+    ``docs/``, ``/src/**/parser.c``. ``are_tests`` (F,) says which files are tests. Tests are
+    selected with ``tests``, and also if no other file is selected. ``are_others_hidden`` (F,) says
+    which files are generated, minified, translations or vendored. These files and tests are
+    selected with ``all_files``. Raises ToslocError for a pattern that is not a glob, for a glob
+    that matches no file, and if no file is left.
     """
     kept = match_globs(paths, globs)
     if not kept.any() and len(kept):
@@ -146,7 +155,7 @@ def select_files(
 
 
 def match_globs(paths: Sequence[str], globs: Globs) -> BoolArray:
-    """(F,) whether the globs select each path, as ``select_files`` says."""
+    """Return (F,) whether the globs select each path; see ``select_files``."""
     kept = np.ones(len(paths), dtype=np.bool_)
     if globs.include:
         kept &= _match_any("include", globs.include, paths, globs.may_miss)
@@ -158,7 +167,10 @@ def match_globs(paths: Sequence[str], globs: Globs) -> BoolArray:
 def _match_any(
     argument: str, globs: Sequence[str], paths: Sequence[str], may_miss: Collection[str]
 ) -> BoolArray:
-    """(F,) whether any of the globs matches each path; each has to match one."""
+    """Return (F,) whether any of the globs matches each path; each glob has to match a path.
+
+    ``argument`` is the name of the globs. If ``may_miss`` contains it, they may match nothing.
+    """
     matched = np.zeros(len(paths), dtype=np.bool_)
     for pattern in globs:
         try:

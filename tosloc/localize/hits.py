@@ -1,4 +1,4 @@
-"""The listed files of an answer, each with its functions and reasons, and the suspect changes."""
+"""Describe the listed files of an answer with functions and reasons, and find suspect changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tosloc.rank.suspects import MAX_FILES, SuspectSearch, find_suspects
 from tosloc.retrieval.texts import top_k
 
 FUNCTIONS_OF_SUSPECTS: Final = 3
-"""Functions of a file in which suspect changes are looked for."""
+"""Number of a file's functions that are searched for suspect changes."""
 NO_CHANGES_TO_SUSPECT: Final = "suspect changes are read from a repository, and there is none"
 
 
@@ -29,7 +29,10 @@ def make_hits(
     functions: int,
     first_rank: int = 1,
 ) -> list[Hit]:
-    """Return a hit with functions and reasons for each of the files, which are best first."""
+    """Return a hit with functions and reasons for each of the ``files``, in their order.
+
+    ``confidence`` (F,) has a value for every file of the version.
+    """
     version = scores.version
     context = scores.stage_one.context
     facts: Sequence[FunctionFacts] = [NO_FUNCTIONS] * len(files)
@@ -58,14 +61,17 @@ def make_hits(
 
 
 def shown_confidence(scores: Scores, selection: FileSelection) -> FloatArray:
-    """Return (F,) the confidence that an answer shows: 0 after a language model gave an order."""
+    """Return (F,) the confidence that an answer shows; 0 if a language model chose the order."""
     if scores.moved_up is not None:
         return np.zeros(len(scores.values))
     return scores.confidence(selection)
 
 
 def _model_reasons(scores: Scores, file: int) -> Iterator[Reason]:
-    """Yield what a language model says of a file: the function to change, and that it moved up."""
+    """Yield the reasons that a language model adds to a file.
+
+    They are the function to change, and that the model moved the file up.
+    """
     if file in scores.model_reasons:
         yield scores.model_reasons[file]
     if scores.moved_up is not None and file in scores.moved_up:
@@ -74,7 +80,7 @@ def _model_reasons(scores: Scores, file: int) -> Iterator[Reason]:
 
 
 def _lifted_by_stage_two(scores: Scores, files: Sequence[int]) -> dict[int, Reason]:
-    """Return the reranker's reason for each of the files that it has moved up."""
+    """Return file -> the reranker's reason, for those ``files`` that the reranker moved up."""
     if scores.reranked is None:
         return {}
     stage_one = scores.stage_one
@@ -103,11 +109,11 @@ def search_suspects(
     hits: Sequence[Hit],
     functions: int,
 ) -> SuspectSearch:
-    """Return past changes that may have introduced the fault, if they are wanted.
+    """Return the past changes that may have introduced the bug, if they are wanted.
 
-    They depend on the first selected files alone, whatever the number of listed files and of their
-    functions. ``hits`` are the listed ``files``, each with at most ``functions`` functions. If
-    ``wanted`` is None, they are wanted if the report says that something worked before.
+    They depend on the first selected files alone, not on the numbers of listed files and functions.
+    ``hits`` are the listed ``files``, each with at most ``functions`` functions. If ``wanted`` is
+    None, they are wanted if the report says that something worked before.
     """
     if not (scores.worked_before if wanted is None else wanted):
         return SuspectSearch(())
@@ -132,10 +138,11 @@ def suspect_files(
     hits: Sequence[Hit] = (),
     functions: int = 0,
 ) -> tuple[list[Hit], list[Hit]]:
-    """Return the files in which suspect changes are looked for, as hits with functions.
+    """Return the files that are searched for suspect changes, as hits with functions.
 
-    First come the first selected files, then other selected ones, which blamed commits changed.
-    ``hits`` are those of ``files`` if they are known, each with at most ``functions`` functions.
+    The first list contains the first selected files, the second list other selected files that
+    blamed commits changed. ``hits`` are those of ``files`` if they are known, each with at most
+    ``functions`` functions.
     """
     first = scores.first_files(MAX_FILES, selection)
     paths = scores.version.index.paths

@@ -1,4 +1,4 @@
-"""The order that a language model gives the first files, if the user asks for it."""
+"""Let a language model order the first files, if the user requests it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from tosloc.rerank.llm.reranker import LanguageModelReranker
 
 MAX_FUNCTIONS_OF_CARD: Final = 5
-"""Functions of a file that a language model gets to know."""
+"""Largest number of a file's functions that are shown to a language model."""
 FILES_WITH_RELATIONS: Final = 10
-"""First files whose relations to others add files to the list."""
+"""Number of files, from the first, whose related files are added to the list."""
 RELATED_SHARE: Final = 0.4
-"""Share of the listed files, beside the first ones, that relations choose."""
+"""Share of the listed files, apart from the first ones, that are chosen as related files."""
 MAX_FACTS: Final = 15
-"""Most files and frames that are named ahead of a report."""
+"""Largest number of files, and of frames, that are named before the report's text."""
 
 
 def reorder(
@@ -40,7 +40,8 @@ def reorder(
 ) -> Scores:
     """Let a language model choose the first files; the other files keep their order.
 
-    The files get their old scores in the new order. They have no confidence afterwards.
+    The scores themselves stay the same, but belong to the files in the new order. The files have no
+    confidence afterwards. If the model gives no order, only its note is added.
     """
     selection = scores.selection(question)
     files = ListedFiles(scores, question, language_model.depth)
@@ -87,9 +88,10 @@ def reorder(
 
 
 def _find_lines(scores: Scores, file: int, name: str, line: int) -> tuple[int, int] | None:
-    """Return the line that a model names within a function of a file, else the function's lines.
+    """Return the first and last line that a model means, or None if no function has the name.
 
-    Returns None if the file has no function of this name.
+    They are ``line`` alone if it is within a function called ``name``, otherwise the function's
+    lines.
     """
     [facts] = scores.version.functions_of([file])
     wanted = name.removesuffix("()").rpartition(".")[2]
@@ -104,7 +106,9 @@ def _find_lines(scores: Scores, file: int, name: str, line: int) -> tuple[int, i
 
 
 def describe_agreement(rank: int) -> str:
-    """Return how far TosLoc's own ranking agrees with a model, by its rank of the model's first.
+    """Return a sentence on whether TosLoc's own ranking agrees with a language model.
+
+    ``rank`` is the own rank of the model's first file.
 
     >>> describe_agreement(1)
     "TosLoc's own ranking has the same first file"
@@ -118,21 +122,21 @@ def describe_agreement(rank: int) -> str:
 
 
 class Card(NamedTuple):
-    """What a language model gets to know of a file that is shown with code."""
+    """What a language model is told about a file whose code it sees."""
 
     path: str
     functions: Sequence[Function] = ()
-    """Its most suspicious functions."""
+    """The most suspicious functions of the file."""
     bodies: Bodies = ()
-    """Its code, the most suspicious first: function, numbered lines and their weights."""
+    """The file's code, most suspicious first: function, numbered lines and the lines' weights."""
     changes: Sequence[str] = ()
-    """Past changes of the file that may have introduced the fault, in words."""
+    """Past changes of the file that may have introduced the bug, in words."""
 
 
 class ListedFiles:
-    """The files that a language model chooses from, and what is known of them.
+    """The files that a language model chooses from, with what it is told about them.
 
-    First come the first selected files of the ranking, then files that belong to them.
+    The first selected files of the ranking come first, then files related to them.
     """
 
     def __init__(self, scores: Scores, question: Question, number: int) -> None:
@@ -153,14 +157,14 @@ class ListedFiles:
         """The listed files, best first."""
 
     def describe(self, paths: Sequence[str]) -> list[Card]:
-        """Return what a model gets to know of some files."""
+        """Return what a model is told about each of some files."""
         files = [self._numbers[path] for path in paths]
         return make_cards(self._scores, self._question, self._selection, files)
 
     def find(self, written: str) -> str | None:
-        """Return the path of the file that a model means by a path; None if there is none.
+        """Return the path of the listed file that a model means; None if there is none.
 
-        It is the whole path, or the end of the path of a single file.
+        ``written`` may be the whole path, or an end that only one listed file has.
         """
         path = written.replace("\\", "/").removeprefix("./").strip("/")
         if path in self._numbers:
@@ -170,7 +174,7 @@ class ListedFiles:
 
 
 def _add_related(scores: Scores, selection: FileSelection, ranked: Sequence[int]) -> list[int]:
-    """Return as many files as are ``ranked``, the last ones of these replaced by related files."""
+    """Return ``ranked`` with its last files replaced by files related to the first ones."""
     first = ranked[:FILES_WITH_RELATIONS]
     related = int(RELATED_SHARE * (len(ranked) - len(first)))
     if not related:
@@ -193,7 +197,7 @@ def _add_related(scores: Scores, selection: FileSelection, ranked: Sequence[int]
 
 
 def _state_facts(scores: Scores) -> Iterator[str]:
-    """Yield what the report states about files and changes of the project, in words."""
+    """Yield sentences on what the report states about files and changes of the project."""
     context = scores.stage_one.context
     yield from describe_statements(context.named_history, scores.version.sources)
     table = context.version.paths.table
@@ -219,9 +223,9 @@ def _state_facts(scores: Scores) -> Iterator[str]:
 def make_cards(
     scores: Scores, question: Question, selection: FileSelection, files: Sequence[int]
 ) -> list[Card]:
-    """Return what a language model gets to know of some files that are shown with code.
+    """Return what a language model is told about files whose code it sees.
 
-    Suspect changes are only among it if the report blames a commit or states when it broke.
+    Suspect changes are included only if the report blames a commit or states when it broke.
     """
     confidence = np.zeros(len(scores.values))
     hits = make_hits(scores, files, confidence, MAX_FUNCTIONS_OF_CARD)
@@ -238,7 +242,7 @@ def make_cards(
 
 
 def _describe_suspects(hit: Hit, suspects: Sequence[SuspectChange]) -> list[str]:
-    """Return the suspect changes of a file in words."""
+    """Return sentences about the suspect changes of a file."""
     changes = []
     for change in suspects:
         if change.path == hit.path:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tosloc.rerank.llm.reranker import LanguageModelReranker
 
 MAX_OPEN_VERSIONS: Final = 2
-"""Versions that stay in memory: the current one, and the one before the branch moved."""
+"""Number of versions that stay in memory: the current one, and the one before the branch moved."""
 OTHER_TRAINING: Final = (
     "the weights that tosloc train kept for this folder learned from another repository, so the"
     " shipped weights are used; train again"
@@ -47,7 +47,8 @@ OTHER_TRAINING: Final = (
 class Localizer:
     """Ranks the files of a repository, or of the version in a checkpoint, by a model.
 
-    Several threads may ask at the same time; a lock answers their questions one after the other.
+    Several threads may call it at the same time; a lock answers their questions one after the
+    other.
     """
 
     def __init__(
@@ -58,12 +59,12 @@ class Localizer:
     ) -> None:
         """Make a localizer from a model and a repository; most users call ``open`` instead.
 
-        ``model`` defaults to the shipped weights. The localizer closes ``repository``; without one
-        it ranks the version that the model contains. A ``Reranker`` replaces the model's second
-        stage. With any other ``rerank``, a language model orders the first files of each answer:
-        the report and code of these files are sent to it (see docs/guide.md). "llm" is the one in
-        the user's settings. Raises ConfigError without such settings, and MissingExtra without the
-        client library.
+        ``model`` defaults to the shipped weights. ``close`` also closes ``repository``. Without a
+        repository, the localizer ranks the version that the model contains. A ``Reranker`` replaces
+        the model's second stage. With a ``LanguageModelReranker`` or "llm", a language model orders
+        the first files of each answer: the report and code of these files are sent to it (see
+        docs/guide.md). "llm" is the language model in the user's settings. Raises ConfigError if
+        the settings name none, and MissingExtra if the client library is not installed.
         """
         self.model = Model() if model is None else model
         self.language_model: LanguageModelReranker | None = None
@@ -98,17 +99,18 @@ class Localizer:
         ready: bool = True,
         progress: Progress = ignore_progress,
     ) -> Self:
-        """Open a repository for questions: a version, the history of its files, and the weights.
+        """Open a repository for questions, and choose the weights that rank its files.
 
         ``path`` is a folder in a repository, or a bare repository. ``checkpoint`` defaults to the
-        one that ``tosloc train`` wrote for this repository, else to the shipped weights; "none"
-        selects the shipped weights. ``rerank`` is as in the constructor. ``encoder`` names a
-        pretrained encoder that reranks in place of the checkpoint's second stage (see
-        ``Model.with_encoder``). With ``ready``, the version that ``commit`` names (None: the files
-        on disk) is prepared now; others are prepared when a question needs them.
+        checkpoint that ``tosloc train`` wrote for this repository, or to the shipped weights if
+        there is none; "none" selects the shipped weights. ``rerank`` is as in the constructor.
+        ``encoder`` names a pretrained encoder that reranks in place of the checkpoint's second
+        stage (see ``Model.with_encoder``). With ``ready``, the version that ``commit`` names (None:
+        the files on disk) is prepared now; other versions are prepared when a question needs them.
 
-        Raises RepositoryError, UnknownCommit, CheckpointError, StoreError, ToslocError if the
-        version contains no source file, and as the constructor and ``Model.with_encoder`` do.
+        Raises RepositoryError, UnknownCommit, CheckpointError or StoreError, ToslocError if the
+        version contains no source file, and the errors of the constructor and
+        ``Model.with_encoder``.
 
         >>> localizer = Localizer.open(shop())
         >>> answer = localizer.localize("Cart.add forgets an item that is equal to another one")
@@ -167,7 +169,7 @@ class Localizer:
 
     @property
     def repository(self) -> Repository | None:
-        """The repository that ``open`` opened, if any."""
+        """The repository that ``open`` opened; None without a repository."""
         return None if self._repository is None else self._repository.repo
 
     def localize(  # noqa: PLR0913  # every option has a name
@@ -191,10 +193,10 @@ class Localizer:
     ) -> Answer:
         """Return the most suspicious files for a report, or for its text (see ``read_report``).
 
-        The files are those on disk now, committed or not. With a ``commit``, or in a bare
-        repository, they are those of the version that it (or HEAD) names now. If nothing is
-        committed yet, the files on disk are searched without history. Changes since the last
-        question are read first. ``Question`` explains the other arguments.
+        The files on disk are ranked as they are now, committed or not. With a ``commit``, the files
+        of the version that it names now are ranked; in a bare repository, by default those of HEAD.
+        If nothing is committed yet, the files on disk are searched without history. Files that have
+        changed since the last question are read again. ``Question`` explains the other arguments.
 
         Raises UnknownCommit; ReportError if the text is no report; ConfigError for the repository's
         settings; ToslocError for impossible arguments, for a glob that matches nothing, for a
@@ -238,11 +240,11 @@ class Localizer:
         on_error: Callable[[Question, Exception], None] | None = None,
         progress: Progress = ignore_progress,
     ) -> Iterator[Answer]:
-        """Yield the answer of ``localize`` for each report, all for the files at the first one.
+        """Yield the answer of ``localize`` for each report, all from the files at the first report.
 
-        Raises as ``localize`` does, when the first answer is requested. With ``on_error``, a report
-        that cannot be answered ends nothing: the function is called with its question and the error
-        in place of its answer.
+        Raises the errors of ``localize`` when an answer is requested. With ``on_error``, a report
+        that cannot be answered does not end the iteration: the function is called with its question
+        and the error.
         """
         ask = partial(
             Question,
@@ -275,14 +277,14 @@ class Localizer:
         """Return an answer with one hit: the rank of a file for a report, with the reasons.
 
         ``path`` is relative to the root of the repository; an absolute path is matched by its end,
-        so that it may come from a container. The rank of a test file is its rank among all files.
-        Raises as ``localize`` does, and ToslocError if the path is no source file.
+        so that it may come from a container. A test file is ranked among all files. Raises the
+        errors of ``localize``, and ToslocError if the path is not a source file.
         """
         question = Question.about_file(report, path, commit=commit, functions=functions)
         return self.answer(question, progress)
 
     def answer(self, question: Question, progress: Progress = ignore_progress) -> Answer:
-        """Return the answer to a question. Raises as ``localize`` does."""
+        """Return the answer to a question. Raises the errors of ``localize``."""
         return next(self.answer_many([question], progress=progress))
 
     def answer_many(
@@ -294,8 +296,8 @@ class Localizer:
     ) -> Iterator[Answer]:
         """Yield the answer to each question.
 
-        Questions without a ``commit`` are answered for the files that are on disk at the first of
-        them. Raises, and calls ``on_error``, as ``localize_many`` does.
+        Questions without a ``commit`` are answered from the files that are on disk at the first of
+        these questions. ``localize_many`` explains errors and ``on_error``.
         """
         versions: dict[str | None, SearchableVersion] = {}
         started = time.perf_counter()
@@ -323,9 +325,9 @@ class Localizer:
     def language_model_messages(
         self, question: Question, progress: Progress = ignore_progress
     ) -> list[dict[str, str]]:
-        """Return exactly what a question would send first to the language model; nothing is sent.
+        """Return the first messages that a question would send to the language model; send nothing.
 
-        Raises as ``localize`` does, and ToslocError if the localizer has no language model.
+        Raises the errors of ``localize``, and ToslocError if the localizer has no language model.
         """
         if self.language_model is None:
             raise ToslocError("no language model is used", hint="open the repository with {rerank}")
@@ -336,9 +338,9 @@ class Localizer:
             return self.language_model.first_prompt(files).messages
 
     def find_suspects(self, question: Question, progress: Progress = ignore_progress) -> Candidates:
-        """Return the commits that may have introduced the fault, with features that score them.
+        """Return the commits that may have introduced the bug, with the features that score them.
 
-        Raises as ``localize`` does, and ToslocError if no repository is open.
+        Raises the errors of ``localize``, and ToslocError if no repository is open.
         """
         if self.repository is None:
             raise ToslocError(NO_CHANGES_TO_SUSPECT)
@@ -355,9 +357,10 @@ class Localizer:
         version: SearchableVersion | None = None,
         progress: Progress = ignore_progress,
     ) -> Scores:
-        """Return the scores of every file of a version, from which ``answer`` makes the answer.
+        """Return the scores of every file of a version, from which ``answer`` composes the answer.
 
-        ``version`` defaults to the one that the question names. Raises as ``localize`` does.
+        ``version`` defaults to the version that the question names. Raises the errors of
+        ``localize``.
         """
         if version is None:
             version = self._searched_version(question.commit, progress)
@@ -370,7 +373,7 @@ class Localizer:
     def _rank_by_stages(
         self, question: Question, version: SearchableVersion, progress: Progress
     ) -> Scores:
-        """Return the scores by both stages, before a language model changes the order."""
+        """Return the scores by stages one and two, before a language model changes the order."""
         scores = rank(question, version, self.model)
         if self.model.reranker is not None:
             scores = rerank(scores, self.model.reranker, progress)
@@ -381,8 +384,8 @@ class Localizer:
     ) -> SearchableVersion:
         """Prepare the version that a ``commit`` names (None: the files on disk), and return it.
 
-        The next question about it is then quick. Without a repository it is the version in the
-        checkpoint. Raises as ``localize`` does.
+        The next question about this version is then quick. Without a repository, the version in the
+        checkpoint is prepared. Raises the errors of ``localize``.
         """
         indexed = self._repository
         if indexed is None:
@@ -418,23 +421,24 @@ class Localizer:
             return version
 
     def _searched_version(self, commit: str | None, progress: Progress) -> SearchableVersion:
-        """Return a prepared version with the settings that the repository has now."""
+        """Return a prepared version with the current settings of the repository."""
         version = self.prepare(commit, progress)
         work_tree = None if self.repository is None else self.repository.work_tree
         return version.with_settings(read_answer_settings(work_tree))
 
 
 def find_trained(repo: Repository) -> Path | None:
-    """Return the folder of the checkpoint that ``tosloc train`` wrote for a repository, if any."""
+    """Return the folder of the checkpoint that ``tosloc train`` wrote for a repository, or None."""
     folder = CacheEntry.of(repo).trained / "checkpoint"
     return folder if (folder / WEIGHTS_FILE).exists() else None
 
 
 def _may_be_trained_on(model: Model, repo: Repository) -> bool:
-    """Return False if a repository lacks the newest fix that a model learned from.
+    """Return whether a model may have been trained on a repository.
 
-    The cache finds a training by the path of its repository, where another project may be now.
-    A checkpoint that does not tell the fix is trusted, and so is a shallow clone.
+    It was not if the repository does not contain the newest fix that the model learned from. The
+    cache finds a checkpoint by the path of its repository, where another project may be now. The
+    result is True if the checkpoint does not record the fix, or if the clone is shallow.
     """
     newest = model.provenance.get("newest fix")
     if not isinstance(newest, str) or repo.shallow:

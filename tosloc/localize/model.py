@@ -1,4 +1,4 @@
-"""What a Localizer ranks by: learned or shipped weights, and what is known of their training."""
+"""The learned or shipped weights that a Localizer ranks by, and facts about their training."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tosloc.storage.repository import IndexedRepository
 
 NO_CHECKPOINT: Final = "none"
-"""In place of a checkpoint's folder: use the shipped weights, whatever was trained."""
+"""Value for a checkpoint's folder that selects the shipped weights, even if others were trained."""
 
 
 @dataclass(frozen=True)
@@ -35,31 +35,31 @@ class Model:
     """The weights of both stages and their origin. ``Model()`` has the shipped weights."""
 
     stage_one: StageOne | None = None
-    """Weights of stage one; None: each version selects its own from the shipped weights."""
+    """Weights of stage one; None if each version selects its own from the shipped weights."""
     temperature: float = DEFAULT_TEMPERATURE
-    """Temperature of the softmax of scores, whose values are the confidence; from validation."""
+    """Temperature of the softmax that turns scores into confidence, from validation reports."""
     reranker: Reranker | None = None
     known_reports: KnownReports | None = None
-    """The labelled reports that training knew."""
+    """The labelled reports that training read; None if there are none."""
     version: VersionIndex | None = None
-    """The version that the checkpoint contains, to localize without a repository."""
+    """The version that the checkpoint contains, to localize without a repository; else None."""
     weights: Weights = field(default_factory=lambda: Weights("shipped"))
-    """What answers say about the weights."""
+    """Facts about the weights that answers contain."""
     choice: Choice | None = None
-    """What training compared, and what it chose, for stage one."""
+    """What training compared and chose for stage one; None if nothing was trained."""
     provenance: Mapping[str, Any] = field(default_factory=lambda: {"shipped": True})
     configuration: Config | None = None
-    """The settings; None: the defaults."""
+    """The settings of the training; None for the defaults."""
 
     @cached_property
     def config(self) -> Config:
-        """The settings. The defaults are only made when they are used, since that takes long."""
+        """The settings. Defaults are built only when they are used, because this takes long."""
         from tosloc.core.config import Config
 
         return Config() if self.configuration is None else self.configuration
 
     def stage_one_for(self, paths: Sequence[str]) -> tuple[StageOne, float]:
-        """Return the weights, and their temperature, that rank a version with these files."""
+        """Return the weights that rank a version with these files, and their temperature."""
         if self.stage_one is None:
             return checkpoint.shipped(paths)
         return self.stage_one, self.temperature
@@ -71,14 +71,17 @@ class Model:
         progress: Progress = ignore_progress,
         changes: frozenset[Change] = frozenset(),
     ) -> SearchableVersion:
-        """Prepare a version with uncommitted changes; the caller keeps the repository open."""
+        """Prepare a commit's version with ``changes`` on disk.
+
+        The version reads ``repository`` later, so do not close it before the last question.
+        """
         index = repository.index_version(commit, progress, changes)
         version = SearchableVersion(repository, index, self.known_reports, self.reranker)
         version.uncommitted = len(changes)
         return version
 
     def with_version(self, version: VersionIndex) -> Model:
-        """Return a copy that contains a version, with the history that this model ranks it by."""
+        """Return a copy that contains ``version``, with the history that this model uses for it."""
         history = version.history
         if self.known_reports is not None:
             history = version.with_reports(self.known_reports)
@@ -94,8 +97,8 @@ class Model:
     def with_encoder(self, name: str) -> Model:
         """Return a copy in which a pretrained encoder reranks (see docs/guide.md).
 
-        ``name`` is its folder, its name on the hub, or a configuration with [stage_two]. Raises
-        MissingExtra without torch, and as ``pretrained_reranker`` does.
+        ``name`` is the encoder's folder, its name on the hub, or a configuration with [stage_two].
+        Raises MissingExtra without torch, and the errors of ``pretrained_reranker``.
         """
         reranker_class("encoder")
         from tosloc.rerank.encoder.pretrained import pretrained_reranker
@@ -103,9 +106,9 @@ class Model:
         return replace(self, reranker=pretrained_reranker(name))
 
     def with_reranker(self, name: str) -> Model:
-        """Return a copy in which a reranker of the user's own reranks, untrained.
+        """Return a copy in which an untrained reranker that the user wrote is stage two.
 
-        ``name`` is MODULE:CLASS or FILE.py:CLASS. Raises as ``reranker_class`` does.
+        ``name`` is MODULE:CLASS or FILE.py:CLASS. Raises the errors of ``reranker_class``.
         """
         return replace(self, reranker=reranker_class(name).from_config(self.config))
 
@@ -137,9 +140,10 @@ class Model:
 
     @classmethod
     def load(cls, folder: str | Path) -> Model:
-        """Read a checkpoint folder, or the one in a training folder; "none": the shipped weights.
+        """Return the model in a checkpoint folder, or in a training folder that contains one.
 
-        Raises CheckpointError if it is missing, incomplete, damaged or from a newer version.
+        "none" stands for the shipped weights. Raises CheckpointError if the checkpoint is missing,
+        incomplete, damaged or from a newer version of TosLoc.
         """
         if str(folder) == NO_CHECKPOINT:
             return cls()
@@ -168,8 +172,8 @@ def user_language_model(
 ) -> LanguageModelReranker:
     """Return the language model in the user's settings.
 
-    ``announce`` is called before the first question is sent. Raises ConfigError without settings,
-    and MissingExtra without the client library.
+    ``announce`` is called with a note before the first question is sent. Raises ConfigError without
+    settings, and MissingExtra without the client library.
     """
     require("a language model", "llm", "httpx2")
     from tosloc.rerank.llm.reranker import LanguageModelReranker

@@ -10,21 +10,20 @@ from tosloc.core.errors import ToslocError
 from tosloc.core.reports import BugReport
 
 Code: TypeAlias = Literal["lines", "body", "none"]
-"""Which code an answer shows of its first files.
+"""Which code an answer shows from its first files.
 
-"lines" are those that say most about the report; with "body", the first file has its first function
-instead; "none" shows no code, and no diffs.
+With "lines", these are the lines that match the report best. With "body", the first file has the
+body of its first function instead. With "none", there is neither code nor a diff.
 """
 _CODES: Final = get_args(Code)
 
 
 @dataclass(frozen=True)
 class Question:
-    """A bug report and how to answer it. Python, the command line, the page and agents make one.
+    """A bug report and how to answer it, for all interfaces: Python, command line, page and agents.
 
-    If ``include``, ``exclude``, ``tests`` or ``min_confidence`` is None, it falls back to the
-    repository's settings (see ``tosloc.localize.settings``). Raises ToslocError for impossible
-    values.
+    If ``include``, ``exclude``, ``tests`` or ``min_confidence`` is None, the repository's settings
+    apply (see ``tosloc.localize.settings``). Raises ToslocError for impossible values.
     """
 
     report: BugReport | str
@@ -33,44 +32,47 @@ class Question:
     commit: str | None = None
     """Commit, branch or tag to search; None for the files on disk, or HEAD of a bare repository."""
     path: str | None = None
-    """The only file to answer about, at its rank; None for the most suspicious files."""
+    """The only file to answer about, with its rank; None for the most suspicious files."""
     include: Sequence[str] | None = None
     """Globs in ``.gitignore`` syntax: only files that match one are listed."""
     exclude: Sequence[str] | None = None
     """Globs in ``.gitignore`` syntax: no file that matches one is listed."""
     tests: bool | None = None
-    """Whether test files are listed."""
+    """Whether test files may be listed."""
     all_files: bool = False
-    """Whether test, generated, minified, translated and vendored files are listed."""
+    """Whether test, generated, minified, translated and vendored files may be listed."""
     min_confidence: float | None = None
-    """Files with less confidence, from 0 to 1, are left out."""
+    """Smallest confidence of a listed file, from 0 to 1."""
     top: int = 10
-    """Largest number of files; at least 1."""
+    """Largest number of listed files; at least 1."""
     functions: int = 3
     """Largest number of functions for each file; at least 0."""
     background: bool = True
-    """Whether the answer has similar past changes, and tests and people of its first file."""
+    """Whether the answer contains similar past changes, and tests and people of its first file."""
     code: Code = "lines"
-    """Which code the first files have, and with "none" no suspect has its diff (see ``Code``)."""
+    """Which code the answer shows from its first files; "none" also omits suspects' diffs."""
     suspects: bool | None = None
-    """Whether the answer has past changes that may have introduced the fault.
+    """Whether the answer contains past changes that may have introduced the bug.
 
-    None: if the report says that something worked before, or with ``good`` or ``bad``.
+    None means yes if the report says that something worked before, or if ``good`` or ``bad`` is
+    given.
     """
     good: Sequence[str] = ()
-    """Commits, branches or tags in which it works; by default those that the report states.
+    """Commits, branches or tags that work; by default those that the report states.
 
-    Only changes that none of them contains are suspects."""
+    Only changes that none of them contains are suspects.
+    """
     bad: str | None = None
-    """Commit, branch or tag in which it fails; by default those that the report states.
+    """Commit, branch or tag that fails; by default those that the report states.
 
-    Only changes that it contains are suspects."""
+    Only changes that it contains are suspects.
+    """
 
     @classmethod
     def about_file(
         cls, report: BugReport | str, path: str, *, commit: str | None = None, functions: int = 10
     ) -> Self:
-        """Return the question of why a file has its rank."""
+        """Return the question why a file has its rank for a report."""
         return cls(
             report,
             commit=commit,

@@ -1,4 +1,4 @@
-"""Notes for users about a repository or a version that lacks files or history."""
+"""Write notes for users about files or history that a repository or a version does not contain."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tosloc.git.repository import Repository, Tags, WorkTreeState, suffix_matche
 from tosloc.retrieval.version_index import VersionIndex
 
 _MAX_NAMES: Final = 5
-"""Most paths that a note names; more are counted."""
+"""Largest number of paths that a note names; further paths are only counted."""
 
 
 def describe_gaps(repository: Repository, missing: int, fixes: int) -> Iterator[str]:
-    """Yield notes about files and history that a repository lacks.
+    """Yield notes about files and history that are missing in a repository.
 
-    ``missing`` is the number of files of the version that could not be read, ``fixes`` the number
-    of earlier fixes in the version's history.
+    ``missing`` is the number of the version's files that could not be read, and ``fixes`` the
+    number of earlier fixes in the version's history.
     """
     if missing:
         yield _describe_missing_files(missing, partial_clone=bool(repository.git.promisor_packs))
@@ -47,7 +47,7 @@ def _describe_missing_files(missing: int, *, partial_clone: bool) -> str:
 
 
 def describe_tags(tags: Tags) -> Iterator[str]:
-    """Yield notes about tags that are not read."""
+    """Yield notes about tags that were not read."""
     if tags.broken:
         number = pluralize(tags.broken, "tag")
         yield f"{number} could not be read, because objects are missing; run: git fetch --tags"
@@ -59,9 +59,9 @@ def describe_tags(tags: Tags) -> Iterator[str]:
 def describe_work_tree(
     repository: Repository, state: WorkTreeState, suffixes: Iterable[str]
 ) -> Iterator[str]:
-    """Yield notes about source files of a work tree that are not searched as they are on disk.
+    """Yield notes about source files whose content on disk is not searched.
 
-    ``suffixes`` are those of source files.
+    ``suffixes`` are the suffixes of source files.
     """
     elsewhere = repository.layout.other_work_tree
     if elsewhere is not None:
@@ -89,7 +89,7 @@ def describe_work_tree(
 
 
 def describe_version(version: VersionIndex) -> Iterator[str]:
-    """Yield notes about what an index lacks: files, history, and files that no parser has read."""
+    """Yield notes about what an index does not contain: files, history, and parsed files."""
     corpus = version.corpus
     rows = version.text.rows
     unread = 0
@@ -108,7 +108,7 @@ def describe_version(version: VersionIndex) -> Iterator[str]:
 
 
 def _describe_missing_parts(version: VersionIndex) -> Iterator[str]:
-    """Yield notes about what an answer cannot contain."""
+    """Yield notes about parts of the project that no answer can contain."""
     if set(version.snapshot.commit) == {"0"}:
         begin = "nothing is committed yet"
         yield f"{begin}: the files on disk are searched, and there is no history"
@@ -128,7 +128,7 @@ def _describe_large_files(number: int) -> str:
 
 
 def _describe_unparsed_files(number: int) -> str:
-    """Return a note about files of a language with a grammar that no parser could read."""
+    """Return a note about files that no parser could read although their language has a grammar."""
     why = "too large, too deeply nested or too broken for a parser, and"
     if number == 1:
         return f"1 file is {why} is read word by word"

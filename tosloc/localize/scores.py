@@ -1,7 +1,7 @@
 """The scores of every file of a version for one report, by both stages.
 
-This is where the two stages meet: the first files of stage one become candidates, and a reranker
-gives them new scores. Each step returns new scores.
+This module combines the two stages: the first files of stage one become candidates, and a reranker
+gives them new scores. Each step returns a new ``Scores``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts import top_k
 
 NARROW_RANGE: Final = 50
-"""Most commits of a stated range whose suspects come before the files."""
+"""Largest number of commits in a range that makes suspect changes come before the files."""
 _WHAT_TO_ADD: Final = "add an error message, an identifier or a file name"
 NO_WORD: Final = (
     "the report has no words of its own beside pictures, its form and the environment, so the files"
@@ -59,28 +59,28 @@ NOT_HERE: Final = (
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """The scores of all files of a version for one report. F files, in the order of their paths."""
+    """The scores of all F files of a version for one report, in path order."""
 
     report: BugReport
-    """The report as it was asked; its date may be missing."""
+    """The report as the user gave it; its date may be missing."""
     version: SearchableVersion
     """The searched version."""
     stage_one: StageOneResult
-    """The features and scores of stage one."""
+    """Features and scores of stage one."""
     temperature: float
     """Temperature of the softmax that turns scores into confidence."""
     values: FloatArray
-    """(F,) final scores."""
+    """(F,) final scores of the files."""
     values_by_stages: FloatArray
-    """(F,) scores before a language model changed the order, for confidence and reasons."""
+    """(F,) scores by the two stages, without a language model, for confidence and reasons."""
     notes: tuple[str, ...]
     """Sentences for the user about the version and the steps so far."""
     reranked: Reranked | None = None
-    """The reranker's scores, if it gave any."""
+    """The reranker's scores; None if there are none."""
     moved_up: Mapping[int, int] | None = None
-    """Files that a language model moved up, with their old ranks; None if none was asked."""
+    """File -> its old rank, if a language model moved it up; None if no model was used."""
     model_reasons: Mapping[int, Reason] = field(default_factory=dict)
-    """File -> the function that a language model names as the one to change."""
+    """File -> reason with the function that a language model says must change."""
 
     @cached_property
     def ranking(self) -> Ranking:
@@ -91,7 +91,8 @@ class Scores:
     def notes_on_report(self) -> tuple[str, ...]:
         """Notes on what the report names, and on how well it fits the version.
 
-        A ranking alone needs none of them, and they take longer than the ranking by few features.
+        They take longer to compute than a ranking with few features, so they are computed only for
+        answers.
         """
         context = self.stage_one.context
         notes = list(context.named_history.notes)
@@ -105,9 +106,9 @@ class Scores:
 
     @cached_property
     def presence(self) -> float:
-        """The probability that the report is about this project.
+        """Probability that the report is about this project.
 
-        A report that refers to the project's history is about it, however few words they share.
+        It is 1 if the report refers to the project's history, even if they share few words.
         """
         if self.stage_one.context.named_history.is_about_project:
             return 1.0
@@ -118,8 +119,8 @@ class Scores:
     def worked_before(self) -> bool:
         """Whether the report says that something worked before some change.
 
-        It says so in words, by releases or commits in which it worked or began to fail, or by
-        blaming or naming an earlier change of this project.
+        It may say so in words, by releases or commits that worked or began to fail, or by naming an
+        earlier change of this project.
         """
         context = self.stage_one.context
         if context.query.names.says_that_it_worked:
@@ -136,7 +137,7 @@ class Scores:
 
     @cached_property
     def later_fix(self) -> EarlierChange | None:
-        """The commit by which the report is probably fixed already, if there is one."""
+        """The commit that has probably fixed the report already; None if there is none."""
         repository = self.version.repository
         if repository is None:
             return None
@@ -144,10 +145,10 @@ class Scores:
         return find_later_fix(self.report, context, repository.repo, self.version.sources)
 
     def confidence(self, selection: FileSelection) -> FloatArray:
-        """Return (F,) the confidence in the first files; 0 for all others.
+        """Return (F,) the confidence in each of the first files; 0 for all other files.
 
-        If most text of the version is not searched, the bug may well be there. A file that no other
-        competes with has none.
+        It is lower if most text of the version is not searched, because the bug may be there. It is
+        0 if the report does not distinguish files, or if there is only one file to choose from.
         """
         result = np.zeros(len(self.values))
         if self.stage_one.context.distinguishes_files and selection.sharing.sum() > 1:
@@ -159,20 +160,20 @@ class Scores:
         return result
 
     def selection(self, question: Question) -> FileSelection:
-        """Return the files that the answer may list: the hidden ones that the report names, too."""
+        """Return the files that the answer may list, with hidden files that the report names."""
         paths = self.version.index.paths
         are_tests = paths.table.test[paths.path_ids]
         selection = self.version.select(question)
         return selection.with_files(self.stage_one.context.named_files.files, are_tests)
 
     def first_files(self, number: int, selection: FileSelection) -> list[int]:
-        """Return the first ``number`` selected files, best first."""
+        """Return the first ``number`` selected files, the best first."""
         first = top_k(np.where(selection.kept, self.values, -np.inf), number)
         files: list[int] = first[selection.kept[first]].tolist()
         return files
 
     def rank_of(self, file: int, selection: FileSelection) -> int:
-        """Return the rank of a file among the selected ones."""
+        """Return the rank of a file among the selected files, from 1."""
         scores = np.where(selection.kept, self.values, -np.inf)
         better = (scores > scores[file]).sum()
         equal_before = (scores[:file] == scores[file]).sum()
@@ -183,8 +184,8 @@ def rank(question: Question, version: SearchableVersion, model: Model) -> Scores
     """Rank every file of a version for a report, by stage one.
 
     The result depends on the report, the version and the model alone, not on the current time.
-    Raises ReportError if the question's text is no report, and CheckpointError if the weights give
-    a score that is not a finite number. Raises as ``QueryContext.with_ends`` does.
+    Raises ReportError if the question's text is not a report, CheckpointError if the weights yield
+    a score that is not a finite number, and the errors of ``QueryContext.with_ends``.
     """
     report = question.report
     if isinstance(report, str):
@@ -209,10 +210,10 @@ def rank(question: Question, version: SearchableVersion, model: Model) -> Scores
 
 
 def rerank(scores: Scores, reranker: Reranker, progress: Progress = ignore_progress) -> Scores:
-    """Return the scores after stage two; the same if the reranker may not score this report.
+    """Return the scores after stage two, or ``scores`` if the reranker does not score this report.
 
-    ``progress`` is called while the reranker encodes files. Raises CheckpointError as ``rank``
-    does.
+    ``progress`` is called while the reranker encodes files. Raises CheckpointError if a score is
+    not a finite number.
     """
     context = scores.version.reranking
     opened = scores.stage_one.context.query.report.opened_seconds
@@ -230,14 +231,14 @@ def rerank(scores: Scores, reranker: Reranker, progress: Progress = ignore_progr
 
 
 def _check_finite(values: FloatArray) -> FloatArray:
-    """Return the scores. Raises CheckpointError if one is not a finite number."""
+    """Return the scores, or raise CheckpointError if a score is not a finite number."""
     if not np.isfinite(values).all():
         raise CheckpointError("the weights give scores that are not numbers; train again")
     return values
 
 
 def _describe_scope(version: SearchableVersion) -> str:
-    """Return which text files of a version are not searched, although most are not."""
+    """Return a note that most text files are not searched, with the most frequent kind."""
     [(kind, number), *_] = version.unsearched.items()
     total = sum(version.unsearched.values()) + len(version.snapshot)
     return (
@@ -247,7 +248,7 @@ def _describe_scope(version: SearchableVersion) -> str:
 
 
 def _describe_gap(context: QueryContext) -> str:
-    """Return what a report lacks that distinguishes no files."""
+    """Return a sentence on what is missing in a report that does not distinguish files."""
     if not context.query.weights:
         return NO_WORD
     if not context.shares_words:
@@ -257,7 +258,7 @@ def _describe_gap(context: QueryContext) -> str:
 
 
 def candidates_of_answer(answer: StageOneResult, depth: int) -> Candidates:
-    """Return the first ``depth`` files of stage one for a new report, whose fix is unknown."""
+    """Return the first ``depth`` files of stage one as candidates, for a report without a fix."""
     rows = answer.order[:depth]
     version = answer.context.version
     snapshot = version.snapshot

@@ -1,4 +1,4 @@
-"""One version ready for questions: its index, its history and what is read from its repository."""
+"""One version ready for questions: its index, its history and a reader of its repository."""
 
 from __future__ import annotations
 
@@ -49,16 +49,19 @@ NO_SETTINGS: Final[Mapping[str, Any]] = {
 
 
 class SearchableVersion:
-    """One version ready for questions: its index, its history and, if known, its repository."""
+    """One version ready for questions: its index, its history and, if known, its repository.
+
+    Code of its files and messages of commits are read from the repository.
+    """
 
     uncommitted = 0
     """Number of files on disk that differ from the commit: changed, new or deleted."""
     others: VersionIndex | None = None
-    """Files that are not source code; None for the version of a checkpoint, and in experiments."""
+    """Index of the files other than source; None for checkpoints and in experiments."""
     reranking: RerankingContext | None = None
-    """What the reranker reads; None if only stage one ranks."""
+    """Data that the reranker reads; None if only stage one ranks."""
     settings: Mapping[str, Any] = NO_SETTINGS
-    """The repository's own settings for answers."""
+    """The repository's own settings for answers: option -> value."""
 
     def __init__(
         self,
@@ -69,8 +72,9 @@ class SearchableVersion:
     ) -> None:
         """Make a version ready.
 
-        Functions, texts and commit messages are read from ``repository``; None if a checkpoint
-        contains the version. ``known_reports`` are the labelled reports that training knew.
+        Functions, texts and commit messages are read from ``repository``; it is None if a
+        checkpoint contains the version. ``known_reports`` are the labelled reports that training
+        read.
         """
         self.snapshot = index.snapshot
         self.index = index
@@ -112,28 +116,28 @@ class SearchableVersion:
 
     @property
     def newest(self) -> datetime:
-        """The second after the version's own commit: the opening of a report without a date.
+        """Time of opening of a report without a date: a second after the version's commit.
 
-        It does not follow the newest commit of the history, because one wrong clock there would
-        make all other commits look old.
+        The newest commit of the history is not used, because one wrong clock there would make all
+        other commits look old.
         """
         return datetime.fromtimestamp(max(self.snapshot.committed_at, 0) + 1, UTC)
 
     @cached_property
     def _shipped(self) -> tuple[StageOne, float]:
-        """The shipped weights for these files, and their temperature."""
+        """The shipped weights for the version's files, and their temperature."""
         return shipped(self.snapshot.paths)
 
     def weights(self, model: Model) -> tuple[StageOne, float]:
-        """Return a model's weights for these files, and their temperature."""
+        """Return a model's weights for the version's files, and their temperature."""
         if model.stage_one is None:
             return self._shipped
         return model.stage_one, model.temperature
 
     def complete(self, question: Question) -> Question:
-        """Return the question with the settings in place of what it leaves open.
+        """Return the question with the repository's settings for the options that are None.
 
-        Settings do not hide a file that the question is about.
+        If the question is about one file, no settings apply, because they could hide that file.
         """
         settings = self.settings if question.path is None else NO_SETTINGS
         values = {}
@@ -145,8 +149,8 @@ class SearchableVersion:
     def select(self, question: Question) -> FileSelection:
         """Select the files that the answer to a question may list.
 
-        Raises ToslocError for a path that is no source file, for a pattern that is no glob, and for
-        a glob of the question, not of settings, that matches nothing.
+        Raises ToslocError for a path that is not a source file, for a pattern that is not a glob,
+        and for a glob in the question that matches no file. Globs in settings may match no file.
         """
         if question.path is not None:
             file = self.find_file(question.path)
@@ -223,7 +227,7 @@ class SearchableVersion:
 
     @cached_property
     def unsearched(self) -> dict[str, int]:
-        """Number of text files of each kind that are not ranked, the most frequent kind first.
+        """Kind -> number of its text files that are not ranked, the most frequent kind first.
 
         Tests, generated files, documentation and examples are left out.
         """
@@ -240,13 +244,13 @@ class SearchableVersion:
 
     @cached_property
     def searched_share(self) -> float:
-        """Share of the version's text files that are ranked; tests and the like do not count."""
+        """Share of the version's text files that are ranked, apart from tests and the like."""
         ranked = int(np.isin(self.index.file_class, OWN_CLASSES).sum())
         return ranked / max(ranked + sum(self.unsearched.values()), 1)
 
     @cached_property
     def template(self) -> frozenset[str]:
-        """Lines of the project's own issue forms, those on disk if its files are searched."""
+        """Lines of the project's own issue forms; those on disk if files on disk are searched."""
         if self.others is None or self.repository is None:
             return self._committed_template
         snapshot = self.others.snapshot
@@ -259,7 +263,7 @@ class SearchableVersion:
 
     @cached_property
     def sources(self) -> RepositoryLookups:
-        """What reasons read from the repository."""
+        """Functions that read the repository for reasons."""
         if self.repository is None:
             return RepositoryLookups()
         repo = self.repository.repo
@@ -274,7 +278,7 @@ class SearchableVersion:
         )
 
     def functions_of(self, files: Sequence[int]) -> Sequence[FunctionFacts]:
-        """Return the functions of each file; none if there is no repository."""
+        """Return the functions of each file; empty for each file if there is no repository."""
         if self.repository is None:
             return [NO_FUNCTIONS] * len(files)
         blobs = [self.snapshot.blob(file) for file in files]
@@ -283,7 +287,7 @@ class SearchableVersion:
         return [functions.get(blob, NO_FUNCTIONS) for blob in blobs]
 
     def for_reranking(self) -> RerankingContext:
-        """Return what a reranker may read of the version."""
+        """Return the data of this version that a reranker may read."""
         texts = None
         vectors = None
         if self.repository is not None:

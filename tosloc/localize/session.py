@@ -1,6 +1,6 @@
-"""Questions of a client, answered one after the other by another process.
+"""Answer the questions of a client one after the other in another process.
 
-The client's own process stays responsive, and can end any question by killing the other one.
+The client's own process stays responsive, and can end any question by killing that process.
 """
 
 from __future__ import annotations
@@ -31,11 +31,17 @@ if TYPE_CHECKING:
 
 
 SECONDS_TO_READ: Final = 30
-"""Time limit for reading one report. Most take milliseconds; the rest is for starting a process."""
+"""Time limit in seconds for reading a report. Most take milliseconds.
+
+The rest of the time is for starting a process.
+"""
 
 
 class Session:
-    """A queue of questions and the process that answers them. Any thread may ask; close it."""
+    """A queue of questions, and the process that answers them. Any thread may use it.
+
+    Close it after use.
+    """
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "tosloc-answers")
@@ -49,7 +55,7 @@ class Session:
         progress: Progress,
         stopped: Callable[[], bool],
     ) -> Future[Any]:
-        """Call ``answer`` in the other process, with a ``progress`` argument of its own.
+        """Call ``answer`` in the other process, with a progress callback as its last argument.
 
         Once ``stopped`` returns true, the process is killed. The future raises what ``answer``
         raises, BrokenProcessPool if the process dies, and Interrupted if it is killed.
@@ -66,7 +72,7 @@ class Session:
         progress: Progress,
         stopped: Callable[[], bool],
     ) -> Future[Any]:
-        """Ask as ``ask`` does, about a report that the other process reads from its text.
+        """Call ``answer`` as ``ask`` does, after the other process has read the report's text.
 
         The question with the report is the first argument of ``answer``. The future also raises
         ReportError for a text that is no report, or that takes longer than ``SECONDS_TO_READ`` to
@@ -119,9 +125,10 @@ class Session:
 
 
 def read_whole(text: str, progress: Progress = ignore_progress) -> BugReport:
-    """Read a report, with everything that an answer looks for in it. Raises ReportError.
+    """Read a report completely: also the parts that are usually read when an answer needs them.
 
-    A text that takes too long does so here, within the time limit, and not in the answer.
+    A slow text then reaches the time limit for reading, instead of slowing down the answer. Raises
+    ReportError.
     """
     from tosloc.reports.issues import read_report
     from tosloc.retrieval.query import Query
@@ -143,25 +150,26 @@ def read_whole(text: str, progress: Progress = ignore_progress) -> BugReport:
 
 
 def opened(repository: Path, checkpoint: Path | None) -> Localizer:
-    """Return a localizer for a repository, in a process that answers questions.
+    """Return a localizer for a repository, in the process that answers questions.
 
-    The last four stay open; one whose checkpoint was written anew since then is opened again.
+    The last four localizers stay open. A localizer is opened again if its checkpoint has been
+    written since.
 
-    Raises as ``Localizer.open`` does.
+    Raises the errors of ``Localizer.open``.
     """
     return _open_as_of(repository, checkpoint, _checkpoint_time(repository, checkpoint))
 
 
 @closing_cache(4)
 def _open_as_of(repository: Path, checkpoint: Path | None, _: int) -> Localizer:
-    """Return a localizer as ``opened`` does; the number only distinguishes checkpoints."""
+    """Return the localizer for ``opened``; the number distinguishes versions of a checkpoint."""
     from tosloc.localize.localizer import Localizer
 
     return Localizer.open(repository, checkpoint, ready=False)
 
 
 def _checkpoint_time(repository: Path, checkpoint: Path | None) -> int:
-    """Return when the weights were written that rank a repository, in nanoseconds; 0 for none."""
+    """Return when the checkpoint of a repository was written, in nanoseconds; 0 without one."""
     from tosloc.git import discovery
     from tosloc.git.repository import Repository
     from tosloc.localize.checkpoint import WEIGHTS_FILE
@@ -178,31 +186,34 @@ def _checkpoint_time(repository: Path, checkpoint: Path | None) -> int:
 
 
 class FileLines(NamedTuple):
-    """The lines of a listed file."""
+    """A listed file with its lines."""
 
     hit: Hit
     pointed_lines: Sequence[int]
-    """Lines that stack frames of the report name, then the one with a message of the report."""
+    """Numbers of lines that stack frames name, then of the line that contains a message.
+
+    The frames and the message are those of the report.
+    """
     lines: list[str]
 
 
 class AnswerDetails(NamedTuple):
-    """What is shown beside an answer: the words of the report and the lines of its files."""
+    """Data to show beside an answer: the words of the report and the lines of its files."""
 
     query: Query
     version: VersionIndex
     terms: dict[str, float]
-    """The report's words that tell files apart, and their weights."""
+    """The report's words that distinguish files -> their weights."""
     files: Sequence[int]
-    """Files of the answer that still exist."""
+    """Numbers of the answer's files that still exist."""
     lines: Sequence[FileLines]
-    """Lines of the first of these files."""
+    """Lines of the first of ``files``."""
 
 
 def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetails:
-    """Return what is shown beside an answer, with the lines of its first ``number`` files.
+    """Return the data to show beside an answer, with the lines of its first ``number`` files.
 
-    The localizer has an open repository.
+    The localizer must have an open repository.
     """
     from tosloc.code.notebooks import readable_text
     from tosloc.git.repository import decode_text

@@ -1,7 +1,7 @@
-"""Settings that a repository has for its own answers, in .tosloc.toml or pyproject.toml.
+"""Read a repository's settings for its own answers, in .tosloc.toml or pyproject.toml.
 
-They only choose which files are shown: a repository may be a stranger's, so they name no path
-outside it, no checkpoint and nothing that is run.
+They only choose the files that are shown. A repository may be a stranger's, so its settings can
+name no path outside it, no checkpoint and no program.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from tosloc.core.errors import ConfigError
 from tosloc.core.io import read_inside
 
 _MAX_BYTES: Final = 1_000_000
-"""Number of bytes of the largest file of settings that is read."""
+"""Largest file of settings that is read, in bytes."""
 _OWN_FILE: Final = ".tosloc.toml"
 _SHARED_FILE: Final = "pyproject.toml"
-"""File whose other tables belong to other tools."""
+"""File that also contains tables of other tools."""
 
 
 def read_answer_settings(work_tree: Path | None) -> dict[str, Any]:
-    """Return the settings of a work tree, as they are on disk; none without a work tree.
+    """Return the settings on disk in a work tree: option -> value; empty without a work tree.
 
-    .tosloc.toml comes before ``[tool.tosloc]`` of pyproject.toml. Raises ConfigError, which names
-    the file and the key.
+    If .tosloc.toml has settings, ``[tool.tosloc]`` in pyproject.toml is not read. Raises
+    ConfigError, which names the file and the key.
     """
     if work_tree is None:
         return {}
@@ -45,7 +45,7 @@ def _read_own_file(work_tree: Path) -> dict[str, Any]:
 
 
 def _read_shared_file(work_tree: Path) -> Any:
-    """Return ``[tool.tosloc]`` of pyproject.toml, whatever it is; {} if the file is not valid."""
+    """Return the value of ``[tool.tosloc]`` in pyproject.toml; {} if the file is not valid TOML."""
     try:
         values: Any = _read_toml(work_tree, _SHARED_FILE)
     except (OSError, ValueError, RecursionError):  # other tools read it too, and report errors
