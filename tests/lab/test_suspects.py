@@ -16,6 +16,7 @@ from tosloc.lab.suspects import (
     FIXED_FEATURES,
     NEWEST,
     OURS,
+    SAME_TRUTH,
     SHIPPED,
     JudgedReport,
     ProjectReports,
@@ -177,12 +178,35 @@ def test_summary_counts_reports_that_rank_nowhere():
 
 def test_projects_are_judged_by_weights_of_the_others():
     # The second project teaches nothing about the feature that decides in the first.
-    rows = judge_left_out([make_project("a"), make_project("b", "order")])
+    [rows] = judge_left_out([make_project("a"), make_project("b", "order")]).values()
     assert [row.technique for row in rows] == [OURS, SHIPPED, NEWEST, BM25]
     ours, _, newest, bm25 = rows
     assert ours.accuracy[1] < 0.5
     assert newest.mrr == 0.5
     assert bm25.mrr == 0.0
+
+
+def test_kinds_of_truth_teach_each_other_and_are_judged_apart():
+    declared = make_project("c")._replace(truth="declared")
+    other_declared = make_project("d", "order")._replace(truth="declared")
+    results = judge_left_out(
+        [make_project("a"), make_project("b", "order"), declared, other_declared]
+    )
+    assert list(results) == ["blame", "declared"]
+    for rows in results.values():
+        both, same, *_ = rows
+        assert same.technique == SAME_TRUTH
+        # Only a project with the other kind of truth teaches the feature that decides.
+        assert both.accuracy[1] > same.accuracy[1]
+
+
+def test_weight_of_a_project_counts_in_learning():
+    light = make_project("a")._replace(weight=0.1)
+    column = FEATURES.index("touched")
+    others = make_project("b", "order")
+    assert (
+        learn_weights([light, others])[column] < learn_weights([make_project("a"), others])[column]
+    )
 
 
 def test_one_project_alone_cannot_be_left_out():

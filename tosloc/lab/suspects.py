@@ -7,7 +7,8 @@ Every commit before the report's opening is ranked; a truth that is no candidate
 
 If reports of a project name the commits that introduced the bug, as ``tosloc mine`` reads them from
 messages of fixes, only these reports are judged, and by these commits. Where the message stands in
-for a report, names of files are left out of it, because its author knew the fix.
+for a report, names of files are left out of it, because its author knew the fix. Weights can be
+learned from projects with either kind of truth together; each kind is judged by itself.
 
 Baselines: the commits of the first file, newest first, then those of the second file and so on; and
 BM25 over commits, whose texts are message and changed lines as in Locus (Wen, Wu, Cheung, ASE
@@ -59,6 +60,7 @@ from tosloc.retrieval.texts import (
 
 OURS: Final = "suspect changes"
 SHIPPED: Final = "suspect changes, shipped weights"
+SAME_TRUTH: Final = "suspect changes, weights of projects with the same kind of truth"
 NEWEST: Final = "newest commits of the first file"
 BM25: Final = "BM25 over message and diff"
 FIXED_FEATURES: Final = ("blamed", "age_of_break", "in_range", "range_text")
@@ -111,6 +113,10 @@ class ProjectReports(NamedTuple):
     name: str
     judged: list[JudgedReport]
     without_truth: int
+    truth: str = "blame"
+    """Kind of truth: "blame", or "declared" if its reports name the commits."""
+    weight: float = 1.0
+    """Weight of each report when weights are learned."""
 
 
 # ---- truth
@@ -276,7 +282,9 @@ def judge_project(
                     ranks,
                 )
             )
-    return ProjectReports(project.name, judged, len(cases) - len(judged))
+    truth_kind = "declared" if declared else "blame"
+    without_truth = len(cases) - len(judged)
+    return ProjectReports(project.name, judged, without_truth, truth_kind, project.weight)
 
 
 def find_cases(
@@ -400,15 +408,18 @@ def learn_weights(projects: Iterable[ProjectReports]) -> FloatArray:
     weights = np.array([WEIGHTS[name] for name in FEATURES])
     learned = [column for column, name in enumerate(FEATURES) if name not in FIXED_FEATURES]
     lists = []
+    report_weights = []
     for project in projects:
         for report in project.judged:
             if report.guilty.any():
                 ones = np.ones(len(report.rows), dtype=np.float32)
                 rows = np.ascontiguousarray(report.rows[:, learned])
                 lists.append((rows, report.guilty, ones))
+                report_weights.append(project.weight)
     if not lists:
         raise ToslocError("weights can only be learned from other projects; name at least two")
-    weights[learned] = fit_listwise(RankingLists.of(lists))
+    joined = replace(RankingLists.of(lists), report_weights=np.array(report_weights))
+    weights[learned] = fit_listwise(joined)
     return weights
 
 
@@ -438,30 +449,47 @@ def summarize(technique: str, ranks: Sequence[int | None]) -> Quality:
     return Quality(technique, len(ranks), accuracy, ranked, mrr, mean_interval(first))
 
 
-def judge_left_out(projects: Sequence[ProjectReports]) -> list[Quality]:
-    """Return the quality of suspects, by weights of the other projects, and of the baselines."""
-    ranks: defaultdict[str, list[int | None]] = defaultdict(list)
+def judge_left_out(projects: Sequence[ProjectReports]) -> dict[str, list[Quality]]:
+    """Return the quality of suspects and of the baselines, by kind of truth.
+
+    The weights are those of all other projects. If there are both kinds of truth, the weights of
+    the other projects of the same kind are judged, too.
+    """
+    ranks: dict[str, defaultdict[str, list[int | None]]] = {}
     for project in projects:
-        weights = learn_weights(other for other in projects if other is not project)
-        _add_ranks(ranks, project, weights)
-    return [summarize(name, technique_ranks) for name, technique_ranks in ranks.items()]
+        others = [other for other in projects if other is not project]
+        weights = {OURS: learn_weights(others)}
+        alike = [other for other in others if other.truth == project.truth]
+        if alike and len(alike) < len(others):
+            weights[SAME_TRUTH] = learn_weights(alike)
+        _add_ranks(ranks.setdefault(project.truth, defaultdict(list)), project, weights)
+    return {truth: _summarize_all(by_technique) for truth, by_technique in ranks.items()}
 
 
 def judge_unseen(projects: Sequence[ProjectReports], weights: FloatArray) -> list[Quality]:
     """Return the quality of suspects by some weights (K,), and of the baselines."""
     ranks: defaultdict[str, list[int | None]] = defaultdict(list)
     for project in projects:
-        _add_ranks(ranks, project, weights)
-    return [summarize(name, technique_ranks) for name, technique_ranks in ranks.items()]
+        _add_ranks(ranks, project, {OURS: weights})
+    return _summarize_all(ranks)
+
+
+def _summarize_all(ranks: Mapping[str, Sequence[int | None]]) -> list[Quality]:
+    return [summarize(technique, of_technique) for technique, of_technique in ranks.items()]
 
 
 def _add_ranks(
-    ranks: Mapping[str, list[int | None]], project: ProjectReports, weights: FloatArray
+    ranks: Mapping[str, list[int | None]],
+    project: ProjectReports,
+    weights: Mapping[str, FloatArray],
 ) -> None:
-    """Add the ranks of the first truth of a project's reports, by technique."""
+    """Add the ranks of the first truth of a project's reports, by technique.
+
+    ``weights`` are the weights (K,) by technique; the shipped ones are added.
+    """
     shipped = np.array([WEIGHTS[name] for name in FEATURES])
     for report in project.judged:
-        ranks[OURS].append(report.rank(weights))
-        ranks[SHIPPED].append(report.rank(shipped))
+        for technique, vector in {**weights, SHIPPED: shipped}.items():
+            ranks[technique].append(report.rank(vector))
         for name, rank in report.baseline_ranks.items():
             ranks[name].append(rank)

@@ -23,7 +23,10 @@ from tosloc.terminal.options import JsonOption, MarkdownOption
 from tosloc.terminal.printing import Form, Table, interval_cell, progress_bars, share_cell
 from tosloc.train.experiment import results_folder
 
-LEFT_OUT: Final = "Projects left out in turn"
+LEFT_OUT: Final = {
+    "blame": "Projects left out in turn, commits by git blame",
+    "declared": "Projects left out in turn, commits that authors declared",
+}
 UNSEEN: Final = "Projects not used to learn the weights"
 
 
@@ -45,7 +48,8 @@ def suspects(
 
     The commits to find are those that last wrote the lines which the fix changed or removed, or
     those that the reports name in introduced_by.
-    Weights are learned on the other projects. Each report needs a fix_commit.
+    Weights are learned on the other projects, which may have either kind of truth. Each report
+    needs a fix_commit.
     """
     form = Form.chosen(as_json, as_markdown)
     project_list = read_projects(projects)
@@ -53,7 +57,7 @@ def suspects(
     with results_folder(work), progress_bars() as callback:
         judged = judge_projects(project_list, work, callback)
         weights = learn_weights(judged)
-        results = {LEFT_OUT: judge_left_out(judged)}
+        results = {LEFT_OUT[truth]: rows for truth, rows in judge_left_out(judged).items()}
         if unseen_list:
             judged_unseen = judge_projects(unseen_list, work, callback)
             results[UNSEEN] = judge_unseen(judged_unseen, weights)
@@ -73,6 +77,7 @@ def suspects(
 def _project_values(project: ProjectReports) -> dict[str, Any]:
     return {
         "name": project.name,
+        "truth": project.truth,
         "reports": len(project.judged),
         "without_truth": project.without_truth,
     }
