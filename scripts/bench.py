@@ -76,7 +76,8 @@ from tosloc.core.config import Config, load_config
 from tosloc.core.errors import ToslocError, require
 from tosloc.core.io import write_text
 from tosloc.core.rankings import Ranking
-from tosloc.evaluate.runs import Judgement, read_run, to_qrels, write_judgements, write_run
+from tosloc.evaluate.runs.judgements import Judgement, to_qrels, write_judgements
+from tosloc.evaluate.runs.run import read_run, write_run
 from tosloc.evaluate.runs.trec import write_trec_qrels, write_trec_run
 from tosloc.terminal.printing import Table
 
@@ -298,10 +299,10 @@ def print_rows(measured: Measured, as_json: bool, accepted: Accepted) -> None:
 MEASURES = ("AP", "RR", "nDCG", "P@10", "R@10", "nDCG@10")
 OURS = """
 from tosloc.evaluate.measures import Measure
-from tosloc.evaluate.run_paths import read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun
 
 def means(run, qrels, names):
-    evaluation = read_scored_run(run, qrels=qrels).evaluation()
+    evaluation = ScoredRun.read(run, qrels=qrels).evaluation()
     return [evaluation.mean(Measure.parse(name)) for name in names]
 """
 THEIRS = """

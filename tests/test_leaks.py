@@ -15,7 +15,7 @@ import pytest
 
 from tests import toy
 from tests.toy import INSIDE_VERSION, PLANT_KINDS, PLANTED_TEXT, plant_evidence
-from tosloc.evaluate.run_paths import read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.git.repository import Repository
 from tosloc.rank.features import registry
 from tosloc.rank.features.tables import read_blocks
@@ -199,7 +199,7 @@ def large_project(tmp_path_factory):
 def evaluate_test_split(project, records):
     """Train on few of the reports, and return the evaluation of the 101 test reports."""
     out = train(project, records, toy.small_config(0.3, 0.1))
-    evaluation = read_scored_run(out, "test").evaluation()
+    evaluation = ScoredRun.read(out, "test").evaluation()
     assert len(evaluation.per_report) == 101
     return evaluation
 
@@ -234,5 +234,5 @@ def test_nothing_is_fitted_on_test(tmp_path, fit):
     shuffled_out = train(project, shuffled, config)
     weights = (out / "checkpoint/weights.json").read_bytes()
     assert (shuffled_out / "checkpoint/weights.json").read_bytes() == weights
-    shuffled_map = read_scored_run(shuffled_out, "test").evaluation().map
-    assert read_scored_run(out, "test").evaluation().map > shuffled_map + 0.3
+    shuffled_map = ScoredRun.read(shuffled_out, "test").evaluation().map
+    assert ScoredRun.read(out, "test").evaluation().map > shuffled_map + 0.3

@@ -10,7 +10,7 @@ from tosloc.cli import main
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import ReportAttributes
 from tosloc.evaluate.measures import Measure
-from tosloc.evaluate.run_paths import read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs.judgements import Judgement, write_judgements
 from tosloc.evaluate.runs.run import read_run, write_run
 
@@ -34,7 +34,7 @@ def imported(trec, tmp_path, tosloc):
 
 
 def test_a_trec_run_is_imported_with_its_judgements(imported):
-    scored = read_scored_run(imported)
+    scored = ScoredRun.read(imported)
     assert scored.run.header["method"] == "bm25"
     assert scored.run.header["imported"]["name"] == "run.txt"
     assert scored.run.ranking("7").paths == ("a b.java", "c.java")
@@ -71,12 +71,12 @@ def test_reports_without_published_ranks_are_counted(published):
         "tosloc: 3 of 4 reports in the split all have published ranks;"
         " left out of the run and its judgements: 1\n"
     )
-    header = read_scored_run(out, "all").run.header
+    header = ScoredRun.read(out, "all").run.header
     assert header["left out"] == {"reports without published ranks": 1}
 
 
 def test_published_ranks_have_judgements(published):
-    judgement = read_scored_run(published[2], "all").qrels["2"]
+    judgement = ScoredRun.read(published[2], "all").qrels["2"]
     assert judgement.fixed == (WIDGET_PATH,)
     assert judgement.listed == ("New.java", WIDGET_PATH)
     assert judgement.searched == 3
@@ -84,7 +84,7 @@ def test_published_ranks_have_judgements(published):
 
 
 def test_published_ranks_are_evaluated(published):
-    evaluation = read_scored_run(published[2], "all").evaluation()
+    evaluation = ScoredRun.read(published[2], "all").evaluation()
     assert [scores.ranks for scores in evaluation.per_report] == [(2,), (4,), ()]
     assert evaluation.values(Measure("bpref")).tolist() == [0, 0, 0]
     assert evaluation.length is None
@@ -146,14 +146,14 @@ def import_back(tosloc, exported, qrels, out):
 @pytest.mark.parametrize("name", ["AP", "RR", "nDCG", "bpref"])
 def test_a_run_that_comes_back_has_the_same_values(linear, exported, tmp_path, tosloc, name):
     import_back(tosloc, exported, exported / "qrels.trec", tmp_path / "back")
-    values = read_scored_run(tmp_path / "back").evaluation().values(Measure(name))
-    expected = read_scored_run(linear).evaluation().values(Measure(name))
+    values = ScoredRun.read(tmp_path / "back").evaluation().values(Measure(name))
+    expected = ScoredRun.read(linear).evaluation().values(Measure(name))
     assert values.tolist() == expected.tolist()
 
 
 def test_a_run_that_comes_back_may_have_our_judgements(linear, exported, tmp_path, tosloc):
     import_back(tosloc, exported, linear / "test/qrels.jsonl", tmp_path / "back")
-    assert read_scored_run(tmp_path / "back").qrels == read_scored_run(linear).qrels
+    assert ScoredRun.read(tmp_path / "back").qrels == ScoredRun.read(linear).qrels
 
 
 def test_others_judges_every_other_file_as_not_fixed(linear, tmp_path, tosloc):
@@ -217,7 +217,7 @@ def test_an_import_that_was_cut_short_is_made_again(trec, tmp_path, monkeypatch)
     out = tmp_path / "out"
     words = ["import-run", str(trec), "--qrels", str(tmp_path / "qrels.txt"), "--out", str(out)]
     with monkeypatch.context() as patch:
-        patch.setattr("tosloc.evaluate.run_paths.write_judgements", fail)
+        patch.setattr("tosloc.evaluate.runs.folder.write_judgements", fail)
         with pytest.raises(ZeroDivisionError):
             main(words)
     assert (out / "run.jsonl.gz").is_file()

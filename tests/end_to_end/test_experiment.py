@@ -15,7 +15,7 @@ from tests.local_cluster import differing_files
 from tosloc.cli import main
 from tosloc.core.errors import ToslocError
 from tosloc.core.reports import BugReport, Case
-from tosloc.evaluate.run_paths import read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs.run import TRAINED_ON, read_run
 from tosloc.git.repository import Repository
 from tosloc.lab.reliability import judged_answers
@@ -78,7 +78,7 @@ def read_weights(out):
 
 
 def evaluate(out, split):
-    return read_scored_run(out, split).evaluation()
+    return ScoredRun.read(out, split).evaluation()
 
 
 # What training writes
@@ -143,13 +143,13 @@ def fit_temperature_on(scored, qrels):
 
 
 def test_the_temperature_is_fitted_on_validation(out):
-    validation = read_scored_run(out, "validation")
+    validation = ScoredRun.read(out, "validation")
     expected = pytest.approx(fit_temperature_on(validation, validation.qrels), rel=1e-3)
     assert read_weights(out)["temperature"] == expected
 
 
 def test_the_header_of_a_run_has_the_temperature(out):
-    header = read_scored_run(out, "test").run.header
+    header = ScoredRun.read(out, "test").run.header
     assert header["temperature"] == read_weights(out)["temperature"]
 
 
@@ -168,7 +168,7 @@ def mean_first_share(out, temperature=None):
 
     The temperature is by default that in the header of the run.
     """
-    scored = read_scored_run(out, "validation")
+    scored = ScoredRun.read(out, "validation")
     if temperature is None:
         temperature = scored.run.header["temperature"]
     judged = judged_answers(scored.run, scored.qrels)
@@ -189,14 +189,14 @@ def test_weak_reports_change_the_temperature(weak_out, out):
 
 def test_weak_reports_change_no_ranking(weak_out, out):
     for split in ("validation", "test"):
-        orders = read_scored_run(out, split).run.orders
-        weak_orders = read_scored_run(weak_out, split).run.orders
+        orders = ScoredRun.read(out, split).run.orders
+        weak_orders = ScoredRun.read(weak_out, split).run.orders
         files = [order.files.tolist() for order in orders.values()]
         assert [order.files.tolist() for order in weak_orders.values()] == files
 
 
 def test_a_real_report_in_validation_fits_the_temperature_alone(project, out):
-    validation = read_scored_run(out, "validation")
+    validation = ScoredRun.read(out, "validation")
     last = list(validation.qrels)[-1]
     records = [
         record if record["id"] == last else record | {"weak": True} for record in project.records
@@ -256,8 +256,8 @@ def test_an_answer_says_what_its_weights_learned_from(weak_out):
 def test_training_keeps_the_shipped_ranking_of_the_test_reports(out, project, tmp_path):
     ranked = tmp_path / "shipped"
     rank_by_shipped_weights(project, ranked, "test")
-    expected = read_scored_run(ranked, "test").run
-    kept = read_scored_run(out, "test").shipped.run
+    expected = ScoredRun.read(ranked, "test").run
+    kept = ScoredRun.read(out, "test").shipped.run
     assert kept.names == expected.names
     assert kept.header["temperature"] == expected.header["temperature"]
     for report, order in expected.orders.items():

@@ -9,7 +9,7 @@ from tests.answers import answer_all
 from tests.conftest import GitRepository
 from tosloc import Localizer
 from tosloc.core.processes import Worker
-from tosloc.evaluate.run_paths import read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.localize.question import Question
 from tosloc.reports.formats import read_reports
 from tosloc.train import experiment
@@ -93,7 +93,7 @@ def test_rank_orders_files_as_localize_does(project, tmp_path):
         records.append(record | {"version": version, "fix_commit": None})
     reports = project.write_reports("versions.jsonl", records)
     experiment.rank_reports(Localizer(), project.git.path, reports, tmp_path / "out", "all")
-    run = read_scored_run(tmp_path / "out", "all").run
+    run = ScoredRun.read(tmp_path / "out", "all").run
     with Localizer.open(project.git.path, ready=False) as localizer:
         for entry in read_reports(reports):
             version = localizer.prepare(entry.commit)

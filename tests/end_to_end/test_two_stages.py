@@ -16,7 +16,7 @@ from tests.rerank.encoder.tiny import Epochs, write_encoder
 from tosloc.core.config import Config
 from tosloc.core.progress import ignore_progress
 from tosloc.core.reports import BugReport
-from tosloc.evaluate.run_paths import read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs.run import read_run
 from tosloc.git.repository import Repository
 from tosloc.localize.localizer import Localizer
@@ -110,7 +110,7 @@ def read_rankings(out, split):
 
 
 def evaluate(out, split):
-    return read_scored_run(out, split).evaluation()
+    return ScoredRun.read(out, split).evaluation()
 
 
 def read_record(folder, kind):

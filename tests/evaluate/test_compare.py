@@ -5,7 +5,7 @@ import pytest
 
 from tests.toy import make_run
 from tosloc.core.rankings import Ranking
-from tosloc.evaluate.compare import compare, compare_all
+from tosloc.evaluate.compare import Comparison, compare_all
 from tosloc.evaluate.measures import AP, RR, Measure, evaluate
 from tosloc.evaluate.runs.judgements import Judgement, to_qrels
 
@@ -31,7 +31,7 @@ def comparison():
     AP is 1/2, 1, 1/4, 0 against 1, 5/6, 1, 0. RR is 1/2, 1, 1/4, 0 against 1, 1, 1, 0. Acc@1 (all
     fixed files at rank 1) is 0 against 1 for the reports 1 and 3: none against two, so p is 1/2.
     """
-    return compare(("base", BASE), ("better", BETTER), measures=(AP, ACC))
+    return Comparison.of(("base", BASE), ("better", BETTER), measures=(AP, ACC))
 
 
 def test_ap_and_rr_are_compared_first_and_each_measure_once(comparison):

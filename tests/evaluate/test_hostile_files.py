@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tosloc.core.errors import RunError
-from tosloc.evaluate.run_paths import RUN_FILE, read_function_runs, read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun, read_function_runs
 from tosloc.evaluate.runs import jsonl
 from tosloc.evaluate.runs.judgements import read_judgements
 from tosloc.evaluate.runs.run import read_run, write_run
@@ -203,7 +203,7 @@ def test_a_named_pipe_is_refused(tmp_path, read):
 
 
 def test_a_folder_without_a_run_of_functions_is_refused_with_advice(tmp_path):
-    write_run(tmp_path / RUN_FILE, {}, [])
+    write_run(tmp_path / "run.jsonl.gz", {}, [])
     with pytest.raises(RunError, match="no run of functions") as refusal:
         read_function_runs(tmp_path)
     assert refusal.value.hint.endswith("tosloc rank --functions")
@@ -212,4 +212,4 @@ def test_a_folder_without_a_run_of_functions_is_refused_with_advice(tmp_path):
 def test_a_folder_without_a_run_is_refused_with_advice(tmp_path):
     message = "there is no finished run of the split 'test'; create one with tosloc train"
     with pytest.raises(RunError, match=message):
-        read_scored_run(tmp_path)
+        ScoredRun.read(tmp_path)

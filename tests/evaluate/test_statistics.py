@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tosloc.evaluate.statistics import (
+    Difference,
     Interval,
-    difference,
-    mean_interval,
     paired_t_test,
     percentile_interval,
     resampled_sums,
@@ -41,7 +40,7 @@ def scipy_interval(samples, statistic):
 
 def test_the_interval_of_a_mean_is_the_percentile_bootstrap_of_scipy():
     scores = random_scores(1)
-    assert mean_interval(scores) == scipy_interval((scores,), np.mean)
+    assert Interval.of_mean(scores) == scipy_interval((scores,), np.mean)
 
 
 def test_the_interval_of_a_ratio_is_the_percentile_bootstrap_of_scipy():
@@ -74,7 +73,7 @@ def normal_pair():
 
 
 def test_the_interval_of_a_difference_contains_the_difference(normal_pair):
-    result = difference(*normal_pair)
+    result = Difference.between(*normal_pair)
     assert result.interval is not None
     assert result.interval.low < result.difference
     assert result.difference < result.interval.high
@@ -82,7 +81,7 @@ def test_the_interval_of_a_difference_contains_the_difference(normal_pair):
 
 def test_a_difference_has_the_mean_and_the_t_test_of_its_values(normal_pair):
     a, b = normal_pair
-    result = difference(a, b)
+    result = Difference.between(a, b)
     assert result.difference == pytest.approx(np.mean(b - a))
     t, p_t = paired_t_test(a, b)
     assert result.t == t
@@ -90,12 +89,12 @@ def test_a_difference_has_the_mean_and_the_t_test_of_its_values(normal_pair):
 
 
 def test_the_paired_bootstrap_agrees_with_the_t_test_where_that_is_exact(normal_pair):
-    result = difference(*normal_pair)
+    result = Difference.between(*normal_pair)
     assert result.p_bootstrap == pytest.approx(result.p_t, abs=0.01)
 
 
 def test_the_p_value_of_the_bootstrap_is_never_zero():
-    assert difference(np.zeros(9), np.arange(9.0) + 9).p_bootstrap == 1 / 10_001
+    assert Difference.between(np.zeros(9), np.arange(9.0) + 9).p_bootstrap == 1 / 10_001
 
 
 @pytest.mark.parametrize(
@@ -118,7 +117,7 @@ def test_the_p_value_of_the_bootstrap_is_never_zero():
 def test_degenerate_pairs_have_no_undefined_numbers(a, b, mean, interval, p_bootstrap):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = difference(np.array(a), np.array(b))
+        result = Difference.between(np.array(a), np.array(b))
     assert result.difference == mean
     assert result.interval == interval
     assert result.p_bootstrap == p_bootstrap
@@ -126,4 +125,4 @@ def test_degenerate_pairs_have_no_undefined_numbers(a, b, mean, interval, p_boot
 
 @pytest.mark.parametrize("values", [[], [0.75]], ids=["no report", "one report"])
 def test_fewer_than_two_values_have_no_interval(values):
-    assert mean_interval(np.array(values)) is None
+    assert Interval.of_mean(np.array(values)) is None

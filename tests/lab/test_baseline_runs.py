@@ -9,7 +9,7 @@ import pytest
 
 from tests import toy
 from tosloc.cli import main
-from tosloc.evaluate.run_paths import read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs.run import read_run
 from tosloc.lab import baseline_runs
 from tosloc.lab.baselines.context import Baseline
@@ -73,7 +73,7 @@ def test_run_has_the_header_of_our_runs(finished_folder):
 
 
 def test_run_ranks_every_file_for_every_report(finished_folder):
-    counts = read_scored_run(finished_folder, "test").evaluation().counts
+    counts = ScoredRun.read(finished_folder, "test").evaluation().counts
     assert counts["reports"] == 6
     assert counts["length"] == 1.0
 

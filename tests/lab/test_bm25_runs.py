@@ -8,7 +8,7 @@ from Stemmer import Stemmer
 
 from tosloc.cli import main
 from tosloc.core.reports import BugReport
-from tosloc.evaluate.run_paths import read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.git.repository import Repository
 from tosloc.lab.bm25_runs import WholeFiles
 
@@ -50,7 +50,7 @@ def bm25_command(repository, tmp_path):
 
 def test_reports_with_a_fix_and_with_a_version_are_ranked(bm25_command, tmp_path):
     assert main(bm25_command) == 0
-    scored = read_scored_run(tmp_path / "out", "all")
+    scored = ScoredRun.read(tmp_path / "out", "all")
     assert scored.run.header["search space"] == "all source files of the before-fix version"
     evaluation = scored.evaluation()
     # Without a known word files are ordered by path.
@@ -64,7 +64,7 @@ def test_settings_choose_the_files_that_are_searched(bm25_command, tmp_path):
     settings = tmp_path / "other.toml"
     settings.write_text('[data]\nsuffixes = [".py", ".txt"]\n', encoding="utf-8")
     assert main([*bm25_command, "--config", str(settings)]) == 0
-    first, *_ = read_scored_run(tmp_path / "out", "all").evaluation().per_report
+    first, *_ = ScoredRun.read(tmp_path / "out", "all").evaluation().per_report
     assert first.searched == 4
 
 

@@ -16,7 +16,7 @@ from tests.rerank.encoder.tiny import write_encoder
 from tests.toy import WORDS
 from tosloc.cli import main
 from tosloc.core.errors import ToslocError
-from tosloc.evaluate.run_paths import read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.lab.bundle import read_bundle
 from tosloc.rerank.encoder.encoders import Encoder
 from tosloc.rerank.encoder.reranker import EncoderReranker
@@ -135,7 +135,7 @@ def test_training_from_a_pack_keeps_stage_one_and_improves_validation(
     command, out = training_command("two", "learning_rate = 0.02\n")
     assert main(command) == 0
     printed = json.loads(capsys.readouterr().out)
-    stage_one = read_scored_run(project.folder / "out", "test").evaluation()
+    stage_one = ScoredRun.read(project.folder / "out", "test").evaluation()
     expected = {"mrr": stage_one.mrr, "map": stage_one.map}
     assert printed["test"]["stage one"] == pytest.approx(expected, abs=1e-4)
     validation = printed["validation"]

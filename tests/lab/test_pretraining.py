@@ -15,7 +15,7 @@ from tosloc.cli import main
 from tosloc.core.config import Config
 from tosloc.core.errors import MissingExtra, ToslocError
 from tosloc.core.progress import ignore_progress
-from tosloc.evaluate.run_paths import read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.lab import feature_ablation
 from tosloc.lab import pretraining as module
 from tosloc.lab.pretraining import (
@@ -231,7 +231,7 @@ def test_weights_record_the_projects_and_the_temperature(folder, pretrained):
     ids=["one", "two", "three", "unseen"],
 )
 def test_run_of_a_project_is_learned_from_the_others(project, others, folder, pretrained):
-    scored = read_scored_run(folder / "work/left-out" / project)
+    scored = ScoredRun.read(folder / "work/left-out" / project)
     assert scored.run.header["learned on"] == others
     assert scored.evaluation().length == 1
 
@@ -240,7 +240,7 @@ def test_run_of_a_project_is_learned_from_the_others(project, others, folder, pr
 def test_unseen_project_is_ranked_by_the_weights_that_are_written(folder, pretrained):
     stage_one, *_ = read_stage_one(folder / "out")
     table = next(ProjectTables.read(folder / "work/unseen/tables/five").tables())
-    run = read_scored_run(folder / "work/left-out/five").run
+    run = ScoredRun.read(folder / "work/left-out/five").run
     scores = np.sort(stage_one.scores(table.rows, table.asserted))[::-1]
     assert run.ranking(table.report).scores == pytest.approx(scores, rel=1e-5)
 

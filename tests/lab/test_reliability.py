@@ -9,7 +9,7 @@ import pytest
 from tosloc.cli import main
 from tosloc.core.errors import RunError
 from tosloc.core.rankings import Ranking
-from tosloc.evaluate.run_paths import read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs.judgements import Judgement, write_judgements
 from tosloc.evaluate.runs.run import write_known_ranks, write_run
 from tosloc.lab.reliability import Reliability, judged_answers
@@ -118,6 +118,6 @@ def test_incomplete_run_is_refused(options, message, folder, capsys):
 def test_run_without_scores_has_no_answers(folder):
     known_ranks = [(report, {"A.java": 1}) for report in "1234"]
     write_known_ranks(folder / "test/run.jsonl.gz", {}, known_ranks)
-    scored = read_scored_run(folder)
+    scored = ScoredRun.read(folder)
     with pytest.raises(RunError, match="report 1 has no scores, from which confidence is computed"):
         judged_answers(scored.run, scored.qrels)

@@ -11,7 +11,7 @@ from tests.lab.baselines.techniques import SMALL_TECHNIQUES
 from tests.rerank.encoder.tiny import write_encoder
 from tests.toy import WORDS
 from tosloc.cli import main
-from tosloc.evaluate.run_paths import read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.git.repository import Repository, decode_text
 from tosloc.lab import baseline_runs
 from tosloc.lab.paper import data, systems
@@ -123,7 +123,7 @@ def test_table_4_shows_the_means_of_finished_runs(
     assert code == 0
     assert "left out: what is not there" in err
     cells = cells_by_key(out)
-    evaluation = read_scored_run(finished_runs / run_folder, "test").evaluation()
+    evaluation = ScoredRun.read(finished_runs / run_folder, "test").evaluation()
     assert cells["MRR", system, "ash"]["ours"] == evaluation.mrr
     assert cells["MAP", system, "ash"]["ours"] == evaluation.map
 
@@ -318,8 +318,8 @@ def test_both_stages_are_timed_and_scored(reproduce, two_stage_options, tmp_path
     cells = cells_by_key(reproduce("table-4", *two_stage_options)[1])
     mrr_by_system = {key[1]: cell["ours"] for key, cell in cells.items() if key[0] == "MRR"}
     training_folder = tmp_path / "out/ash"
-    stage_one = read_scored_run(training_folder / "stage_one", "test").evaluation().mrr
-    both_stages = read_scored_run(training_folder, "test").evaluation().mrr
+    stage_one = ScoredRun.read(training_folder / "stage_one", "test").evaluation().mrr
+    both_stages = ScoredRun.read(training_folder, "test").evaluation().mrr
     assert mrr_by_system == {"TosLoc, stage one": stage_one, "TosLoc, both stages": both_stages}
     assert stage_one != both_stages
 
@@ -328,7 +328,7 @@ def test_figure_5_is_the_coverage_of_stage_one(finished_runs, reproduce, tmp_pat
     code, out, _ = reproduce("figure-5", "--json", "--figures", tmp_path)
     assert code == 0
     numbers = our_numbers(out)
-    evaluation = read_scored_run(finished_runs / "oak", "test").evaluation()
+    evaluation = ScoredRun.read(finished_runs / "oak", "test").evaluation()
     assert numbers["5", "oak: fixed files"] == evaluation.coverage(5)
     found_first = np.mean([1 in scores.ranks for scores in evaluation.per_report])
     assert numbers["1", "oak: reports with any fixed file"] == found_first

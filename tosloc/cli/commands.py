@@ -360,11 +360,11 @@ def export_run(
     Writes run.trec and qrels.trec with percent-encoded paths. Scores count down by one, so that
     every tool ranks the files alike.
     """
-    from tosloc.evaluate.run_paths import read_scored_run
+    from tosloc.evaluate.run_paths import ScoredRun
     from tosloc.train.experiment import command_folder, refuse_training
 
     refuse_training(out)
-    scored = read_scored_run(run, split.value, qrels)
+    scored = ScoredRun.read(run, split.value, qrels)
     with command_folder(out, "tosloc export-run"):
         scored.write_trec(out, others=others)
     print_notes(
@@ -390,11 +390,10 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
 
 def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) -> None:
     """Import the ranks that labelled reports publish, as a run with its judgements."""
-    from tosloc.evaluate.run_paths import RUN_FILE
-    from tosloc.evaluate.runs import write_known_ranks
+    from tosloc.evaluate.runs import RunFolder
     from tosloc.git.repository import Repository
     from tosloc.reports.labelled import chronological, load_dataset, published_ranks
-    from tosloc.train.experiment import file_provenance, write_truth
+    from tosloc.train.experiment import file_provenance, judge_cases
 
     # The projects whose ranks were published are written in Java.
     suffixes = frozenset({".java"})
@@ -417,10 +416,9 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
             "left out": {"reports without published ranks": len(part) - len(published)},
             "unresolved": len(dataset.unresolved),
         }
-        folder = out / split
         cases = [case for case in part if case.report.id in published]
-        write_known_ranks(folder / RUN_FILE, header, published.items())
-        write_truth(folder, cases, dataset)
+        judgements = judge_cases(cases, dataset)
+        RunFolder(out / split).write_known_ranks(header, published, judgements)
     left_out = len(part) - len(cases)
     print_notes(
         [

@@ -64,14 +64,15 @@ def evaluate(
     Prints means over all judged reports with 95 % bootstrap intervals, then means over kinds of
     reports.
     """
-    from tosloc.evaluate.run_paths import read_scored_runs
-    from tosloc.evaluate.tables import Results, parse_measures
+    from tosloc.evaluate.measures import Measure
+    from tosloc.evaluate.run_paths import ScoredRun
+    from tosloc.evaluate.tables import Results
 
     form = Form.chosen(as_json, as_markdown)
     check_drawing(html)
     functions = level is Level.function
-    extra_measures = parse_measures(measures, functions)
-    scored_runs = read_scored_runs(
+    extra_measures = Measure.parse_all(measures, functions)
+    scored_runs = ScoredRun.read_all(
         runs or [_trained_run()], split.value, qrels, no_tests, functions
     )
     if html is not None and functions:
@@ -143,15 +144,15 @@ def compare(
     exact test.
     """
     from tosloc.evaluate.compare import compare_all
-    from tosloc.evaluate.run_paths import read_scored_runs
-    from tosloc.evaluate.tables import parse_measures
+    from tosloc.evaluate.measures import Measure
+    from tosloc.evaluate.run_paths import ScoredRun
 
     form = Form.chosen(as_json, as_markdown)
     if len(runs) < 2:
         raise RunError(f"{runs[0]}: there is no second run to compare it with; name two or more")
-    scored_runs = read_scored_runs(runs, split.value, qrels, no_tests)
+    scored_runs = ScoredRun.read_all(runs, split.value, qrels, no_tests)
     evaluations = {scored.name: scored.evaluation() for scored in scored_runs}
-    comparisons = compare_all(evaluations, common, measures=parse_measures(measures))
+    comparisons = compare_all(evaluations, common, measures=Measure.parse_all(measures))
     values = {"pairs": [comparison.values(top) for comparison in comparisons]}
     tables = []
     for comparison in comparisons:
@@ -182,8 +183,8 @@ def _comparison_notes(comparison: Comparison) -> list[str]:
 
 def print_split(folder: Path, split: str) -> None:
     """Print the headline of one split of a folder, named by the split."""
-    from tosloc.evaluate.run_paths import read_scored_run
+    from tosloc.evaluate.run_paths import ScoredRun
     from tosloc.evaluate.tables import Results
 
-    scored = replace(read_scored_run(folder, split), name=split)
+    scored = replace(ScoredRun.read(folder, split), name=split)
     results_table([Results(scored)]).print()

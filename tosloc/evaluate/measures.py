@@ -22,6 +22,9 @@ from tosloc.evaluate.runs.judgements import Judgement, Qrels
 from tosloc.evaluate.runs.run import Run
 from tosloc.evaluate.statistics import exact_mean
 
+TOP_CUTS: Final = (1, 5, 10)
+"""Numbers of top ranks that a user may read."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReportScores:
@@ -192,6 +195,19 @@ class Measure:
         match = re.fullmatch(r"(\w+)(?:@(\d{1,9}))?", text.strip())
         name, k = match.groups() if match else (text, None)
         return cls(_NAMES_OF_MEANS.get(name.lower(), name), int(k) if k else None)
+
+    @classmethod
+    def parse_all(cls, texts: Sequence[str] | None, functions: bool = False) -> list[Self]:
+        """Return the measures in the values of ``--measures``: names with commas between them.
+
+        Each measure is returned once. With ``functions``, the measures that runs of functions
+        always have come first.
+        """
+        measures = [cls("Acc", k) for k in TOP_CUTS] if functions else []
+        for text in texts or ():
+            names = [name for name in text.split(",") if name.strip()]
+            measures += map(cls.parse, names)
+        return list(dict.fromkeys(measures))
 
 
 AP: Final = Measure("AP")

@@ -15,17 +15,24 @@ from pathlib import Path
 from typing import Any, Final
 
 from tosloc.core.arrays import BoolArray
-from tosloc.core.errors import RunError
+from tosloc.core.errors import RunError, pluralize
 from tosloc.evaluate.measures import Evaluation, ReportScores, evaluate
+from tosloc.evaluate.runs.folder import RUN_FILE, RunFolder
 from tosloc.evaluate.runs.jsonl import is_json
 from tosloc.evaluate.runs.judgements import (
     Judgement,
     Qrels,
     read_judgements,
     to_qrels,
-    write_judgements,
 )
-from tosloc.evaluate.runs.run import Order, Run, read_run, write_run
+from tosloc.evaluate.runs.run import (
+    TRAINED_ON,
+    UNJUDGED_REPORTS,
+    WEAK_REPORTS,
+    Order,
+    Run,
+    read_run,
+)
 from tosloc.evaluate.runs.trec import (
     read_trec_qrels,
     read_trec_run,
@@ -34,14 +41,6 @@ from tosloc.evaluate.runs.trec import (
 )
 from tosloc.paths.classify import which_are_tests
 
-RUN_FILE: Final = "run.jsonl.gz"
-JUDGEMENTS_FILE: Final = "qrels.jsonl"
-FUNCTION_LEVEL: Final = "functions"
-"""Folder, beside a run of files, of the run of functions."""
-BM25_LEVEL: Final = "functions-bm25"
-"""Folder, beside a run of files, of the run of functions by BM25."""
-SHIPPED: Final = "shipped"
-"""Folder in the folder of a training with the shipped weights' runs on the same reports."""
 BM25_NAME: Final = "BM25 over functions"
 
 
@@ -56,6 +55,70 @@ class ScoredRun:
     """For a trained run: the shipped weights' run on the same reports; None if there is none."""
 
     @classmethod
+    def read(
+        cls, path: str | Path, split: str = "test", qrels: str | Path | None = None
+    ) -> ScoredRun:
+        """Return the run at ``path`` with its judgements.
+
+        ``path`` is the folder that train or rank wrote, in which ``split`` is read, or the folder
+        of a split, or a run file. Files may be in our format or in TREC's. The judgements are read
+        from ``qrels``, or by default from qrels.jsonl beside the run. Raises RunError if either
+        cannot be found or read.
+        """
+        file, name = find_run(path, split)
+        folder = RunFolder(file.parent)
+        run = read_run(file) if is_json(file) else read_trec_run(file)
+        if qrels is None:
+            if not folder.is_finished:
+                raise RunError(
+                    f"{path}: there are no judgements beside the run", hint="name them with {qrels}"
+                )
+            qrels = folder.judgements_file
+        judgements = read_any_judgements(qrels)
+        shipped = None
+        if file == folder.run_file and folder.shipped.run_file.is_file():
+            shipped = cls("shipped", folder.shipped.read(), judgements)
+        return cls(name, run, judgements, shipped)
+
+    @classmethod
+    def read_all(
+        cls,
+        paths: Sequence[Path],
+        split: str,
+        qrels: Path | None = None,
+        no_tests: bool = False,
+        functions: bool = False,
+    ) -> list[ScoredRun]:
+        """Read runs with their judgements, each under a name of its own.
+
+        Runs with the same name are called by their paths. With ``functions``, each folder
+        contributes TosLoc's run of functions, followed by BM25's. Raises RunError for a path that
+        is given twice. Also raises RunError if ``functions`` is combined with ``qrels`` or
+        ``no_tests``.
+        """
+        for path, times in Counter(paths).items():
+            if times > 1:
+                raise RunError(f"{path} is given twice")
+        if functions:
+            if qrels is not None or no_tests:
+                raise RunError(
+                    "other judgements and leaving out tests apply only to files",
+                    hint="leave out {level} function",
+                )
+            function_runs: list[ScoredRun] = []
+            for path in paths:
+                function_runs += read_function_runs(path, split)
+            return function_runs
+        runs = [cls.read(path, split, qrels) for path in paths]
+        if no_tests:
+            runs = [drop_test_files(run) for run in runs]
+        name_counts = Counter(run.name for run in runs)
+        return [
+            replace(run, name=str(path)) if name_counts[run.name] > 1 else run
+            for run, path in zip(runs, paths, strict=True)
+        ]
+
+    @classmethod
     def read_trec(cls, file: Path, qrels: Path | None = None) -> ScoredRun:
         """Return a run in TREC's format, with judgements of either format if they are given.
 
@@ -67,15 +130,43 @@ class ScoredRun:
             scored.evaluation()
         return scored
 
-    def write(self, folder: Path, header: Mapping[str, Any]) -> None:
-        """Write the run and its judgements, if it has any, to a folder.
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about the reports, from the header of the run's file.
 
-        Judgements are written last, because a folder that contains them is a finished run.
+        There is one if the ranker was trained on some of the reports, one if reports are left
+        out, and one if some reports are commit messages.
         """
-        (folder / JUDGEMENTS_FILE).unlink(missing_ok=True)
-        write_run(folder / RUN_FILE, header, self.run.rankings())
-        if self.qrels:
-            write_judgements(folder / JUDGEMENTS_FILE, self.qrels.values())
+        notes = []
+        learned = self._header_count(TRAINED_ON)
+        if learned:
+            notes.append(
+                f"{self.name}: the checkpoint was trained on {pluralize(learned, 'report')} of"
+                " these, so the numbers are too high"
+            )
+        unjudged = self._header_count(UNJUDGED_REPORTS)
+        if unjudged:
+            notes.append(
+                f"left out {pluralize(unjudged, 'report')}: their version contains none of the"
+                " functions that the fix changed"
+            )
+        weak = self._header_count(WEAK_REPORTS)
+        if weak:
+            notes.append(
+                f"{self.name}: {weak:,} of {pluralize(len(self.qrels), 'report')} are commit "
+                "messages, which differ from what users write"
+            )
+        return notes
+
+    def _header_count(self, key: str) -> int:
+        """Return a count in the header; 0 if it is missing or not a number."""
+        value = self.run.header.get(key)
+        return value if isinstance(value, int) else 0
+
+    def write(self, folder: Path, header: Mapping[str, Any]) -> None:
+        """Write the run and its judgements, if it has any, to a folder."""
+        judgements = self.qrels.values() if self.qrels else None
+        RunFolder(folder).write(header, self.run.rankings(), judgements)
 
     def evaluation(self) -> Evaluation:
         """Evaluate the run. Raises RunError under the conditions of ``evaluate``."""
@@ -103,34 +194,8 @@ def read_any_judgements(path: str | Path) -> Qrels:
     return read_judgements(path) if is_json(path) else read_trec_qrels(path)
 
 
-def read_scored_run(
-    path: str | Path, split: str = "test", qrels: str | Path | None = None
-) -> ScoredRun:
-    """Return the run at ``path`` with its judgements.
-
-    ``path`` is the folder that train or rank wrote, in which ``split`` is read, or the folder of a
-    split, or a run file. Files may be in our format or in TREC's. The judgements are read from
-    ``qrels``, or by default from qrels.jsonl beside the run. Raises RunError if either cannot be
-    found or read.
-    """
-    file, name = find_run(path, split)
-    run = read_run(file) if is_json(file) else read_trec_run(file)
-    if qrels is None:
-        qrels = file.parent / JUDGEMENTS_FILE
-        if not qrels.is_file():
-            raise RunError(
-                f"{path}: there are no judgements beside the run", hint="name them with {qrels}"
-            )
-    judgements = read_any_judgements(qrels)
-    shipped = None
-    shipped_file = file.parent.parent / SHIPPED / file.parent.name / RUN_FILE
-    if file.name == RUN_FILE and shipped_file.is_file():
-        shipped = ScoredRun(SHIPPED, read_run(shipped_file), judgements)
-    return ScoredRun(name, run, judgements, shipped)
-
-
 def find_run(path: str | Path, split: str) -> tuple[Path, str]:
-    """Return the file and the name of the run at a path that ``read_scored_run`` accepts.
+    """Return the file and the name of the run at a path that ``ScoredRun.read`` accepts.
 
     Raises RunError, which names the splits found there, if there is no run.
     """
@@ -140,11 +205,11 @@ def find_run(path: str | Path, split: str) -> tuple[Path, str]:
     if not path.exists():
         raise RunError(f"{path}: no such file or folder; check the path of the run")
     name = path.name or path.absolute().name
-    if (path / RUN_FILE).is_file():
-        return path / RUN_FILE, name
+    if RunFolder(path).run_file.is_file():
+        return RunFolder(path).run_file, name
     finished_splits = set()
     for run in path.glob(f"*/{RUN_FILE}"):
-        if (run.parent / JUDGEMENTS_FILE).is_file():
+        if RunFolder(run.parent).is_finished:
             finished_splits.add(run.parent.name)
     if split not in finished_splits:
         if finished_splits:
@@ -155,7 +220,7 @@ def find_run(path: str | Path, split: str) -> tuple[Path, str]:
                 " tosloc lab evaluate"
             )
         raise RunError(f"{path}: there is no finished run of the split {split!r}; {advice}")
-    return path / split / RUN_FILE, name
+    return RunFolder(path / split).run_file, name
 
 
 def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun, ScoredRun]:
@@ -165,13 +230,14 @@ def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun
     Raises RunError if there are no such runs.
     """
     file, name = find_run(path, split)
-    if not (file.parent / FUNCTION_LEVEL).is_dir():
+    folder = RunFolder(file.parent)
+    if not folder.functions.path.is_dir():
         raise RunError(
             f"{file.parent}: there is no run of functions",
             hint="create it with: tosloc rank --functions",
         )
-    ours = read_scored_run(file.parent / FUNCTION_LEVEL)
-    bm25 = read_scored_run(file.parent / BM25_LEVEL)
+    ours = ScoredRun.read(folder.functions.path)
+    bm25 = ScoredRun.read(folder.functions_bm25.path)
     return replace(ours, name=name), replace(bm25, name=f"{name}: {BM25_NAME}")
 
 
@@ -223,39 +289,3 @@ def _judgement_without_tests(scores: ReportScores, stays: BoolArray) -> Judgemen
 
 def _without_tests(paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(compress(paths, ~which_are_tests(paths)))
-
-
-def read_scored_runs(
-    paths: Sequence[Path],
-    split: str,
-    qrels: Path | None = None,
-    no_tests: bool = False,
-    functions: bool = False,
-) -> list[ScoredRun]:
-    """Read runs with their judgements, each under a name of its own.
-
-    Runs with the same name are called by their paths. With ``functions``, each folder contributes
-    TosLoc's run of functions, followed by BM25's. Raises RunError for a path that is given twice.
-    Also raises RunError if ``functions`` is combined with ``qrels`` or ``no_tests``.
-    """
-    for path, times in Counter(paths).items():
-        if times > 1:
-            raise RunError(f"{path} is given twice")
-    if functions:
-        if qrels is not None or no_tests:
-            raise RunError(
-                "other judgements and leaving out tests apply only to files",
-                hint="leave out {level} function",
-            )
-        function_runs: list[ScoredRun] = []
-        for path in paths:
-            function_runs += read_function_runs(path, split)
-        return function_runs
-    runs = [read_scored_run(path, split, qrels) for path in paths]
-    if no_tests:
-        runs = [drop_test_files(run) for run in runs]
-    name_counts = Counter(run.name for run in runs)
-    return [
-        replace(run, name=str(path)) if name_counts[run.name] > 1 else run
-        for run, path in zip(runs, paths, strict=True)
-    ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 
@@ -29,6 +29,13 @@ class Interval(NamedTuple):
 
     low: float
     high: float
+
+    @classmethod
+    def of_mean(cls, values: FloatArray) -> Interval | None:
+        """Return the bootstrap interval of the mean of (R,) values; None for fewer than two."""
+        if len(values) < 2:
+            return None
+        return percentile_interval(resampled_sums(values[:, None])[:, 0] / len(values))
 
 
 @dataclass(slots=True)
@@ -58,6 +65,42 @@ class Difference:
     p_bootstrap_holm: float | None = None
     p_mcnemar_holm: float | None = None
 
+    @classmethod
+    def between(cls, a: FloatArray, b: FloatArray, *, yes_or_no: bool = False) -> Self:
+        """Test how the (R,) values of ``b`` differ from those of ``a``.
+
+        ``yes_or_no`` adds McNemar's test; all values must be 1 or 0. The bootstrap's p-value is the
+        share of resamples whose mean difference, shifted so that no difference is expected, is at
+        least as large as the observed one (Efron and Tibshirani 1993, chapter 16; Smucker et al.
+        2007). The sample itself counts as one resample (Davison and Hinkley 1997, section 4.2), so
+        p is never 0.
+        """
+        differences = _round_to_zero(b - a)
+        reports = len(differences)
+        mean = exact_mean(differences)
+        wins = int((differences > 0).sum())
+        losses = int((differences < 0).sum())
+        t, p_t = paired_t_test(a, b)
+        result = cls(
+            a=exact_mean(a),
+            b=exact_mean(b),
+            difference=mean,
+            wins=wins,
+            ties=reports - wins - losses,
+            losses=losses,
+            t=t,
+            p_t=p_t,
+        )
+        if yes_or_no:
+            result.p_mcnemar = mcnemar_p_value(wins, losses)
+        if reports > 1:
+            means = resampled_sums(differences[:, None])[:, 0] / reports
+            result.interval = percentile_interval(means)
+            if p_t is not None:
+                as_large = np.abs(means - mean) >= abs(mean) - EQUAL_TOLERANCE
+                result.p_bootstrap = (1 + int(as_large.sum())) / (1 + RESAMPLES)
+        return result
+
 
 def resampled_sums(values: FloatArray) -> FloatArray:
     """Return (Z, M) sums of (R, M) values over R reports that are drawn with replacement.
@@ -86,48 +129,6 @@ def percentile_interval(samples: FloatArray) -> Interval:
     """
     low, high = np.quantile(samples, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Interval(float(low), float(high))
-
-
-def mean_interval(values: FloatArray) -> Interval | None:
-    """Return the bootstrap interval of the mean of (R,) values; None for fewer than two values."""
-    if len(values) < 2:
-        return None
-    return percentile_interval(resampled_sums(values[:, None])[:, 0] / len(values))
-
-
-def difference(a: FloatArray, b: FloatArray, *, yes_or_no: bool = False) -> Difference:
-    """Test how the (R,) values of ``b`` differ from those of ``a``.
-
-    ``yes_or_no`` adds McNemar's test; all values must be 1 or 0. The bootstrap's p-value is the
-    share of resamples whose mean difference, shifted so that no difference is expected, is at least
-    as large as the observed one (Efron and Tibshirani 1993, chapter 16; Smucker et al. 2007). The
-    sample itself counts as one resample (Davison and Hinkley 1997, section 4.2), so p is never 0.
-    """
-    differences = _round_to_zero(b - a)
-    reports = len(differences)
-    mean = exact_mean(differences)
-    wins = int((differences > 0).sum())
-    losses = int((differences < 0).sum())
-    t, p_t = paired_t_test(a, b)
-    result = Difference(
-        a=exact_mean(a),
-        b=exact_mean(b),
-        difference=mean,
-        wins=wins,
-        ties=reports - wins - losses,
-        losses=losses,
-        t=t,
-        p_t=p_t,
-    )
-    if yes_or_no:
-        result.p_mcnemar = mcnemar_p_value(wins, losses)
-    if reports > 1:
-        means = resampled_sums(differences[:, None])[:, 0] / reports
-        result.interval = percentile_interval(means)
-        if p_t is not None:
-            as_large = np.abs(means - mean) >= abs(mean) - EQUAL_TOLERANCE
-            result.p_bootstrap = (1 + int(as_large.sum())) / (1 + RESAMPLES)
-    return result
 
 
 def paired_t_test(a: FloatArray, b: FloatArray) -> tuple[float | None, float | None]:

@@ -17,18 +17,15 @@ import numpy as np
 
 from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import pluralize
-from tosloc.evaluate.compare import Comparison, compare, difference_values
-from tosloc.evaluate.measures import AP, MEASURES, RR, Evaluation, Measure, count_within
-from tosloc.evaluate.run_paths import SHIPPED, ScoredRun
+from tosloc.evaluate.compare import Comparison
+from tosloc.evaluate.measures import AP, MEASURES, RR, TOP_CUTS, Evaluation, Measure, count_within
+from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs.judgements import Judgement
-from tosloc.evaluate.runs.run import TRAINED_ON, UNJUDGED_REPORTS, WEAK_REPORTS
 from tosloc.evaluate.statistics import Interval, percentile_interval, resampled_sums
 from tosloc.paths.classify import which_are_tests
 
 MIN_REPORTS_IN_STRATUM: Final = 30
-"""Number of reports from which a stratum's interval is reliable; with fewer it is too narrow."""
-TOP_CUTS: Final = (1, 5, 10)
-"""Numbers of top ranks that a user may read."""
+"""A stratum of fewer reports says little, and its interval is too narrow."""
 COVERAGE_CUTS: Final = (50, 100, 300)
 """Numbers of top ranks that a second stage may score again, for coverage and for any fixed file."""
 COUNT_MEANINGS: Final = {
@@ -39,8 +36,6 @@ COUNT_MEANINGS: Final = {
     "length": "ranking length / number of searched files",
 }
 """Key of ``Evaluation.counts`` -> what it counts."""
-_FUNCTION_MEASURES: Final = tuple(Measure("Acc", k) for k in TOP_CUTS)
-"""Measures of a run of functions, in addition to the headline."""
 
 
 class HeadlineRow(NamedTuple):
@@ -134,8 +129,9 @@ class Results:
         """
         if self.scored.shipped is None:
             return None
-        return compare(
-            (SHIPPED, self.scored.shipped.evaluation()), (self.scored.name, self.evaluation)
+        return Comparison.of(
+            (self.scored.shipped.name, self.scored.shipped.evaluation()),
+            (self.scored.name, self.evaluation),
         )
 
     @cached_property
@@ -205,7 +201,7 @@ class Results:
         They say what makes the numbers look better than they are, whether rankings may be cut off,
         and whether training helped.
         """
-        notes = header_notes(self.scored)
+        notes = self.scored.notes
         if self.evaluation.length != 1:
             notes.append(self._cut_note())
         if self.training is not None:
@@ -244,7 +240,7 @@ class Results:
             strata.append(counts | _mean_values(stratum.means))
         training = None
         if self.training is not None:
-            training = difference_values(self.training.differences)
+            training = self.training.measure_values
         return {
             "run": self.scored.name,
             **self.evaluation.counts,
@@ -253,40 +249,6 @@ class Results:
             "strata": strata,
             "against_shipped": training,
         }
-
-
-def header_notes(scored: ScoredRun) -> list[str]:
-    """Return sentences about a run's reports, from the header of its file.
-
-    There is one if the ranker was trained on some of the reports, one if reports are left out, and
-    one if some reports are commit messages.
-    """
-    notes = []
-    learned = _header_count(scored, TRAINED_ON)
-    if learned:
-        notes.append(
-            f"{scored.name}: the checkpoint was trained on {pluralize(learned, 'report')} of"
-            " these, so the numbers are too high"
-        )
-    unjudged = _header_count(scored, UNJUDGED_REPORTS)
-    if unjudged:
-        notes.append(
-            f"left out {pluralize(unjudged, 'report')}: their version contains none of the"
-            " functions that the fix changed"
-        )
-    weak = _header_count(scored, WEAK_REPORTS)
-    if weak:
-        notes.append(
-            f"{scored.name}: {weak:,} of {pluralize(len(scored.qrels), 'report')} are commit "
-            "messages, which differ from what users write"
-        )
-    return notes
-
-
-def _header_count(scored: ScoredRun, key: str) -> int:
-    """Return a count in the header; 0 if it is missing or not a number."""
-    value = scored.run.header.get(key)
-    return value if isinstance(value, int) else 0
 
 
 def training_sentence(comparison: Comparison) -> str:
@@ -392,16 +354,3 @@ def report_strata(judgement: Judgement) -> dict[str, bool]:
     only_tests = fixed > 0 and bool(which_are_tests(judgement.fixed).all())
     strata["only test files fixed"] = only_tests
     return strata
-
-
-def parse_measures(texts: Sequence[str] | None, functions: bool = False) -> list[Measure]:
-    """Return the measures in the values of ``--measures``: names with commas between them.
-
-    Each measure is returned once. With ``functions``, the measures that runs of functions always
-    have come first.
-    """
-    measures = list(_FUNCTION_MEASURES) if functions else []
-    for text in texts or ():
-        names = [name for name in text.split(",") if name.strip()]
-        measures += map(Measure.parse, names)
-    return list(dict.fromkeys(measures))

@@ -26,7 +26,7 @@ from tosloc.core.config import Config
 from tosloc.core.io import write_text
 from tosloc.core.progress import Progress, ignore_progress, track
 from tosloc.core.resources import peak_gibibytes
-from tosloc.evaluate.statistics import difference
+from tosloc.evaluate.statistics import Difference
 from tosloc.lab.bundle import CandidateBundle, read_bundle
 from tosloc.lab.word2vec import word_encoder
 from tosloc.rerank.base import Candidates, TrainingSet, mrr_and_map, reranked_rr_and_ap
@@ -269,7 +269,7 @@ def gains_over_stage_one(
     for name, values in orders.items():
         by_measure = {}
         for column, measure in enumerate(("mrr", "map")):
-            result = difference(by_stage_one[:, column], values[:, column])
+            result = Difference.between(by_stage_one[:, column], values[:, column])
             by_measure[measure] = {
                 "difference": round(result.difference, 4),
                 "interval": [round(end, 4) for end in result.interval or ()] or None,

@@ -24,13 +24,7 @@ from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import RunError
 from tosloc.evaluate.measures import Evaluation, Measure
 from tosloc.evaluate.runs import Run
-from tosloc.evaluate.statistics import (
-    EQUAL_TOLERANCE,
-    Interval,
-    exact_mean,
-    mean_interval,
-    paired_t_test,
-)
+from tosloc.evaluate.statistics import EQUAL_TOLERANCE, Interval, exact_mean, paired_t_test
 
 REGIONS: Final = {
     1: "effect found again, relative improvement smaller",
@@ -395,7 +389,7 @@ def compare_published(
 
 def _published_row(name: str, published: float, our_values: FloatArray) -> Row:
     mean = exact_mean(our_values)
-    interval = mean_interval(our_values)
+    interval = Interval.of_mean(our_values)
     if interval is not None:
         interval = Interval(interval.low - published, interval.high - published)
     return {

@@ -15,7 +15,7 @@ from tosloc.core.io import write_text
 from tosloc.core.progress import Progress, ignore_progress, track
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import Case
-from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
+from tosloc.evaluate.runs import RunFolder
 from tosloc.git.repository import Repository
 from tosloc.lab.baselines.context import Baseline, BaselineContext, FixHistory, ParsedFiles
 from tosloc.retrieval.paths import PathTable
@@ -83,7 +83,7 @@ def rank_with(
 
 def is_finished(folder: Path, split: str) -> bool:
     """Return whether a split's run has its judgements, which are written last."""
-    return (folder / split / JUDGEMENTS_FILE).is_file()
+    return RunFolder(folder / split).is_finished
 
 
 def context_for(

@@ -19,7 +19,7 @@ from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import ConfigError
 from tosloc.core.metrics import fixed_ranks, rr_and_ap
 from tosloc.core.progress import Progress, ignore_progress
-from tosloc.evaluate.statistics import difference
+from tosloc.evaluate.statistics import Difference
 from tosloc.lab.pretraining import (
     Pretraining,
     ProjectTables,
@@ -68,7 +68,7 @@ def feature_ablation(
             values_P = means_PV2[:, variant, column]
             row[measure] = float(values_P.mean())
             if left_out != "all":
-                change = difference(means_PV2[:, 0, column], values_P)
+                change = Difference.between(means_PV2[:, 0, column], values_P)
                 row[f"{measure} change"] = {
                     "mean": change.difference,
                     "interval": change.interval,

@@ -18,8 +18,7 @@ from tosloc.core.arrays import BoolArray, Float32Array, FloatArray, LongArray
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError
 from tosloc.core.progress import Progress, ignore_progress
-from tosloc.evaluate.run_paths import RUN_FILE
-from tosloc.evaluate.runs import read_run
+from tosloc.evaluate.runs import RunFolder
 from tosloc.git.repository import Repository
 from tosloc.lab.pretraining import LEFT_OUT_FOLDER, run_calls
 from tosloc.lab.projects import Project, spread_evenly
@@ -177,7 +176,7 @@ def _try_project(project: Project, work: Path, config: Config) -> list[FunctionT
 
 def _function_tables(project: Project, work: Path, config: Config) -> Iterator[FunctionTable]:
     """Yield the tables of a project's reports that list functions which their version has."""
-    run = read_run(work / LEFT_OUT_FOLDER / project.name / RUN_FILE)
+    run = RunFolder(work / LEFT_OUT_FOLDER / project.name).read()
     settings = config.model_copy(update={"data": project.config.data})
     with (
         Repository(project.repo) as repo,

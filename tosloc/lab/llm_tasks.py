@@ -20,7 +20,7 @@ from tosloc.core.errors import RunError
 from tosloc.core.io import read_regular_file, write_text
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport, Case
-from tosloc.evaluate.statistics import Difference, Interval, difference, mean_interval
+from tosloc.evaluate.statistics import Difference, Interval
 from tosloc.git.repository import Repository
 from tosloc.lab.projects import Project
 from tosloc.localize.language_model import ListedFiles
@@ -239,8 +239,8 @@ def _result(
 ) -> Result:
     differences = []
     for place in range(len(DEPTHS)):
-        differences.append(difference(own[:, place], found[:, place], yes_or_no=True))
-    intervals = [mean_interval(found[:, place]) for place in range(len(DEPTHS))]
+        differences.append(Difference.between(own[:, place], found[:, place], yes_or_no=True))
+    intervals = [Interval.of_mean(found[:, place]) for place in range(len(DEPTHS))]
     return Result(kind, unusable, found.mean(axis=0).tolist(), intervals, differences, agreement)
 
 

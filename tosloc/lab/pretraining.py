@@ -8,7 +8,6 @@ every project by weights that never saw it.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -27,8 +26,8 @@ from tosloc.core.processes import Call, count_workers, run_in_parallel
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import Case
 from tosloc.evaluate.measures import Evaluation
-from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE, read_scored_run
-from tosloc.evaluate.runs import write_run
+from tosloc.evaluate.run_paths import ScoredRun
+from tosloc.evaluate.runs import RunFolder
 from tosloc.git.repository import Repository
 from tosloc.lab.projects import Project, spread_evenly
 from tosloc.localize.checkpoint import LEARNED_ON, write_stage_one
@@ -51,7 +50,7 @@ from tosloc.rank.model import (
 )
 from tosloc.rank.model.fitting import fit_listwise, head_lists
 from tosloc.rank.model.ranking_lists import RankingLists, ranking_lists
-from tosloc.train.experiment import ExperimentContext, fingerprint, write_truth
+from tosloc.train.experiment import ExperimentContext, fingerprint, judge_cases
 
 ROUNDS: Final = 400
 """Trees of the ranker, chosen on projects left out."""
@@ -253,7 +252,7 @@ def _make_tables(
             lists = ranking_lists(read_blocks(learned_blocks))
         arrays = {name: getattr(lists, name) for name in _LIST_COLUMNS}
         save_arrays(folder / _LISTS_FILE, arrays, level=1)
-        write_truth(folder, judged, experiment.dataset)
+        RunFolder(folder).write_judgements(judge_cases(judged, experiment.dataset))
     for path in folder.glob("block-*.npz"):
         if path not in judged_blocks:
             path.unlink()
@@ -525,17 +524,15 @@ def _write_left_out_run(
         TEMPERATURE_KEY: temperature,
     }
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / JUDGEMENTS_FILE).unlink(missing_ok=True)
     # The tables number paths; their names are in the history.
     paths = unpack_words(load_arrays(tables.folder / HISTORY_FILE)["paths"])
     rankings = (
         table.ranking(stage_one.scores(table.rows, table.asserted), paths)
         for table in tables.tables()
     )
-    write_run(folder / RUN_FILE, header, rankings)
-    # The judgements are written last: a folder with them is a finished run.
-    shutil.copyfile(tables.folder / JUDGEMENTS_FILE, folder / JUDGEMENTS_FILE)
-    return tables.project.name, read_scored_run(folder).evaluation()
+    judgements = RunFolder(tables.folder).read_judgements()
+    RunFolder(folder).write(header, rankings, judgements.values())
+    return tables.project.name, ScoredRun.read(folder).evaluation()
 
 
 def _settings(config: Config) -> dict[str, Any]:

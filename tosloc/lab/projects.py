@@ -19,10 +19,10 @@ from tosloc.code.languages import language_name
 from tosloc.core.arrays import FloatArray
 from tosloc.core.config import Config, Section, find_config, load_config, read_toml
 from tosloc.core.errors import ConfigError, RepositoryError, RunError
-from tosloc.evaluate.compare import Comparison, ReportPair, compare_pairs
+from tosloc.evaluate.compare import Comparison, ReportPair
 from tosloc.evaluate.measures import AP, RR, Evaluation, Measure
-from tosloc.evaluate.run_paths import JUDGEMENTS_FILE
-from tosloc.evaluate.statistics import Difference, difference, mean_interval
+from tosloc.evaluate.runs import RunFolder
+from tosloc.evaluate.statistics import Difference, Interval
 from tosloc.git import discovery
 
 Part: TypeAlias = Literal["train", "validation", "test", "all"]
@@ -146,7 +146,7 @@ def find_project_runs(folder: Path, split: str) -> tuple[dict[str, Path], list[s
 
 def _find_finished_run(folder: Path, split: str) -> Path | None:
     for run in (folder, folder / split, folder / "all"):
-        if (run / JUDGEMENTS_FILE).is_file():
+        if RunFolder(run).is_finished:
             return run
     return None
 
@@ -178,7 +178,7 @@ def project_means(
         )
     macro: dict[str, Any] = {}
     for name, mean, column in zip(names, means.mean(axis=0).tolist(), means.T, strict=True):
-        interval = mean_interval(np.ascontiguousarray(column))
+        interval = Interval.of_mean(np.ascontiguousarray(column))
         macro[name] = {"mean": mean, "interval": interval}
     all_values = np.concatenate(values)
     return {
@@ -208,7 +208,8 @@ def group_comparisons(projects: Mapping[str, Comparison], by: str = "all") -> di
         names = [name for name in FIXED_FILE_GROUPS if name in groups]
     first = next(iter(projects.values()))
     return {
-        name: compare_pairs(first.a, first.b, groups[name], first.differences) for name in names
+        name: Comparison.of_pairs(first.a, first.b, groups[name], first.differences)
+        for name in names
     }
 
 
@@ -239,7 +240,7 @@ def compare_project_means(projects: Mapping[str, Comparison]) -> dict[Measure, D
     differences: dict[Measure, Difference] = {}
     for measure in next(iter(projects.values())).differences:
         of_projects = [comparison.differences[measure] for comparison in projects.values()]
-        differences[measure] = difference(
+        differences[measure] = Difference.between(
             np.array([project.a for project in of_projects]),
             np.array([project.b for project in of_projects]),
         )

@@ -36,7 +36,7 @@ from tosloc.core.errors import RepositoryError, ToslocError
 from tosloc.core.io import content_key, parse_json, read_regular_file, write_text
 from tosloc.core.progress import Progress, ignore_progress, track
 from tosloc.core.reports import Case
-from tosloc.evaluate.statistics import Interval, mean_interval
+from tosloc.evaluate.statistics import Interval
 from tosloc.git.patches import FilePatch, read_patches
 from tosloc.git.repository import Repository, suffix_matcher
 from tosloc.lab.projects import Project, spread_evenly
@@ -446,7 +446,7 @@ def summarize(technique: str, ranks: Sequence[int | None]) -> Quality:
     mrr = sum(0.0 if rank is None else 1 / rank for rank in ranks) / len(ranks)
     first = np.array([float(rank == 1) for rank in ranks])
     ranked = sum(rank is not None for rank in ranks) / len(ranks)
-    return Quality(technique, len(ranks), accuracy, ranked, mrr, mean_interval(first))
+    return Quality(technique, len(ranks), accuracy, ranked, mrr, Interval.of_mean(first))
 
 
 def judge_left_out(projects: Sequence[ProjectReports]) -> dict[str, list[Quality]]:

@@ -21,8 +21,7 @@ from tosloc.core.io import remove_unfinished
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import Case
-from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, RUN_FILE
-from tosloc.evaluate.runs import TRAINED_ON, Judgement, write_judgements, write_run
+from tosloc.evaluate.runs import TRAINED_ON, Judgement, RunFolder
 from tosloc.git.history import read_history
 from tosloc.git.repository import Repository
 from tosloc.localize.checkpoint import WEIGHTS_FILE, shipped, write_record
@@ -209,22 +208,17 @@ class ExperimentContext:
         cases: Sequence[Case],
     ) -> None:
         """Write the rankings of some cases, followed by their judgements."""
-        write_run(folder / RUN_FILE, header, rankings)
-        write_truth(folder, cases, self.dataset)
+        RunFolder(folder).write(header, rankings, judge_cases(cases, self.dataset))
 
 
-def write_truth(folder: Path, cases: Sequence[Case], dataset: Dataset) -> None:
-    """Write the judgements of some cases.
-
-    Call it last, because a folder with judgements counts as a finished run.
-    """
-    judgements = [
+def judge_cases(cases: Sequence[Case], dataset: Dataset) -> list[Judgement]:
+    """Return the judgements of some cases."""
+    return [
         Judgement.from_case(
             case, dataset.files[case.report.id], attributes_of(case.report, case.fixed)
         )
         for case in cases
     ]
-    write_judgements(folder / JUDGEMENTS_FILE, judgements)
 
 
 class RankedReports(NamedTuple):

@@ -19,8 +19,7 @@ from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import Case
 from tosloc.core.versions import first_path_by_blob
-from tosloc.evaluate.run_paths import BM25_LEVEL, FUNCTION_LEVEL, JUDGEMENTS_FILE, RUN_FILE
-from tosloc.evaluate.runs import UNJUDGED_REPORTS, Judgement, read_run, write_judgements, write_run
+from tosloc.evaluate.runs import UNJUDGED_REPORTS, Judgement, RunFolder
 from tosloc.rank.explain import FUNCTION_DEPTH, function_bm25, score_functions
 from tosloc.reports.formats import ChangedFunction
 from tosloc.reports.labelled import Dataset, attributes_of
@@ -54,7 +53,8 @@ def write_function_runs(
     are reports whose changed functions do not exist in the version. ``shared_lines`` are the lines
     that many of the project's reports share.
     """
-    run = read_run(folder / RUN_FILE)
+    files_folder = RunFolder(folder)
+    run = files_folder.read()
     ours: list[Ranking] = []
     bm25: list[Ranking] = []
     judgements: list[Judgement] = []
@@ -90,12 +90,11 @@ def write_function_runs(
         UNJUDGED_REPORTS: len(cases) - len(judgements),
         "search space": "functions and classes of all source files of the version but tests",
     }
-    for name, ranker, rankings in (
-        (FUNCTION_LEVEL, f"functions of the first {FUNCTION_DEPTH} files", ours),
-        (BM25_LEVEL, "BM25 over the functions of all files", bm25),
+    for run_folder, ranker, rankings in (
+        (files_folder.functions, f"functions of the first {FUNCTION_DEPTH} files", ours),
+        (files_folder.functions_bm25, "BM25 over the functions of all files", bm25),
     ):
-        write_run(folder / name / RUN_FILE, {**header, **more, "ranker": ranker}, rankings)
-        write_judgements(folder / name / JUDGEMENTS_FILE, judgements)
+        run_folder.write({**header, **more, "ranker": ranker}, rankings, judgements)
 
 
 def _our_ranking(

@@ -19,8 +19,7 @@ from tosloc.core.progress import Progress, announce, ignore_progress
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import Case
 from tosloc.core.resources import format_duration, peak_gibibytes
-from tosloc.evaluate.run_paths import SHIPPED
-from tosloc.evaluate.runs import WEAK_REPORTS
+from tosloc.evaluate.runs import WEAK_REPORTS, RunFolder
 from tosloc.git.repository import Repository
 from tosloc.localize.answer import Weights
 from tosloc.localize.checkpoint import write_record
@@ -234,7 +233,8 @@ def _finish(
             progress=progress,
         )
     model = replace(model, reranker=reranker, provenance=experiment.provenance())
-    shutil.rmtree(folder / SHIPPED, ignore_errors=True)  # an earlier training's
+    shipped_folder = RunFolder(folder / "test").shipped.path
+    shutil.rmtree(shipped_folder, ignore_errors=True)  # an earlier training's
     judged: list[JudgedAnswer] = []
     for part in ("validation", "test"):
         cases = experiment.parts[part]
@@ -256,7 +256,7 @@ def _finish(
         if by_shipped is not None:
             shipped_header = header | {"weights": "shipped", TEMPERATURE_KEY: shipped[1]}
             shipped_rankings = by_shipped.rankings(part)
-            experiment.write_part(folder / SHIPPED / part, shipped_header, shipped_rankings, cases)
+            experiment.write_part(shipped_folder, shipped_header, shipped_rankings, cases)
         header[TEMPERATURE_KEY] = model.temperature
         experiment.write_part(folder / part, header, rankings, cases)
     return model

@@ -14,7 +14,7 @@ import typer
 from tosloc.core.arrays import BoolArray, FloatArray
 from tosloc.core.errors import RunError, ToslocError
 from tosloc.evaluate.measures import Measure
-from tosloc.evaluate.run_paths import ScoredRun, read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.lab.agreement import Pair, compare_published, compare_reproduction
 from tosloc.lab.commands.options import FigureOption
 from tosloc.lab.reliability import (
@@ -60,7 +60,7 @@ def truncation(
     searched version, or all that are listed.
     """
     form = Form.chosen(as_json, as_markdown)
-    scored = read_scored_run(run, split.value, qrels)
+    scored = ScoredRun.read(run, split.value, qrels)
     evaluation = scored.evaluation()
     result = truncate_rankings(evaluation)
     summary = evaluation.counts | {"mrr": evaluation.mrr, "map": evaluation.map}
@@ -129,7 +129,7 @@ def calibration(
     values: list[dict[str, Any]] = []
     pooled: list[tuple[FloatArray, BoolArray]] = []
     for path in runs:
-        scored = read_scored_run(path, split.value, qrels)
+        scored = ScoredRun.read(path, split.value, qrels)
         run_temperature = _run_temperature(scored, path) if temperature is None else temperature
         name = scored.name if scored.name not in reliabilities else str(path)
         answers = judged_answers(scored.run, scored.qrels)
@@ -305,8 +305,8 @@ def _level_cell(row: Mapping[str, Any], head: str) -> str:
 
 def _read_pair(baseline: Path, advanced: Path, split: Split) -> Pair:
     """Read the runs of a pair, and evaluate them."""
-    baseline_run = read_scored_run(baseline, split.value)
-    advanced_run = read_scored_run(advanced, split.value)
+    baseline_run = ScoredRun.read(baseline, split.value)
+    advanced_run = ScoredRun.read(advanced, split.value)
     return Pair(
         (baseline_run.run, baseline_run.evaluation()),
         (advanced_run.run, advanced_run.evaluation()),

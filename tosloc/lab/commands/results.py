@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,11 +12,9 @@ from typing import Annotated, Any
 import typer
 
 from tosloc.core.errors import RunError, pluralize
-from tosloc.evaluate.compare import ALWAYS_COMPARED, Comparison, difference_values
-from tosloc.evaluate.compare import compare as compare_pair
-from tosloc.evaluate.measures import Evaluation
-from tosloc.evaluate.run_paths import BM25_NAME, read_scored_runs
-from tosloc.evaluate.tables import header_notes, parse_measures
+from tosloc.evaluate.compare import Comparison
+from tosloc.evaluate.measures import AP, RR, Evaluation, Measure
+from tosloc.evaluate.run_paths import BM25_NAME, ScoredRun
 from tosloc.lab.projects import (
     compare_project_means,
     find_project_runs,
@@ -73,7 +72,7 @@ def evaluate(
     micro mean over all reports.
     """
     form = Form.chosen(as_json, as_markdown)
-    shown_measures = parse_measures(measures, level is Level.function)
+    shown_measures = Measure.parse_all(measures, level is Level.function)
     missing: list[str] = []
     if len(runs) == 1:
         paths, missing = find_project_runs(runs[0], split.value)
@@ -82,7 +81,7 @@ def evaluate(
         paths = {path.name if names[path.name] == 1 else str(path): path for path in runs}
         if len(paths) < len(runs):
             raise RunError("a run is given twice")
-    scored_runs = read_scored_runs(
+    scored_runs = ScoredRun.read_all(
         list(paths.values()), split.value, None, no_tests, level is Level.function
     )
     runs_by_title = {"": scored_runs}
@@ -101,7 +100,7 @@ def evaluate(
     form.print(values.get("", values), tables)
     notes: dict[str, None] = {}  # used as an ordered set
     for scored in scored_runs:
-        notes.update(dict.fromkeys(header_notes(scored)))
+        notes.update(dict.fromkeys(scored.notes))
     print_notes(notes)
     if missing:
         number = pluralize(len(missing), "project")
@@ -145,7 +144,7 @@ def compare(
     which counts the same.
     """
     form = Form.chosen(as_json, as_markdown)
-    shown_measures = parse_measures(measures)
+    shown_measures = Measure.parse_all(measures)
     if first.resolve() == second.resolve():
         raise RunError(f"{first} is given twice")
     first_runs, _ = find_project_runs(first, split.value)
@@ -161,9 +160,10 @@ def compare(
     for project in common_projects:
         paths = [first_runs[project], second_runs[project]]
         evaluations = [
-            read_scored_runs([path], split.value, None, no_tests)[0].evaluation() for path in paths
+            ScoredRun.read_all([path], split.value, None, no_tests)[0].evaluation()
+            for path in paths
         ]
-        comparisons[project] = compare_pair(
+        comparisons[project] = Comparison.of(
             (names[0], evaluations[0]), (names[1], evaluations[1]), common, shown_measures
         )
     whole = group_comparisons(comparisons)["all"]
@@ -181,7 +181,9 @@ def compare(
         "rows": {name: _comparison_values(comparison) for name, comparison in rows.items()},
         "projects": {
             "number": len(comparisons),
-            "measures": difference_values(project_differences),
+            "measures": {
+                repr(measure): asdict(result) for measure, result in project_differences.items()
+            },
         },
     }
     form.print(values, tables)
@@ -195,7 +197,7 @@ def _comparison_values(comparison: Comparison) -> dict[str, Any]:
     """Return a comparison as plain values."""
     return {
         "reports": len(comparison.pairs),
-        "measures": difference_values(comparison.differences),
+        "measures": comparison.measure_values,
     }
 
 
@@ -203,13 +205,13 @@ def _rows_table(by: str, rows: Mapping[str, Comparison]) -> Table:
     """Return the table of comparisons, with both means and the differences of each."""
     whole = rows["all"]
     heads = [by, "reports", *(repr(measure) for measure in whole.differences)]
-    heads += [f"{measure!r}: difference [95 %]" for measure in ALWAYS_COMPARED]
+    heads += [f"{measure!r}: difference [95 %]" for measure in (AP, RR)]
     cells: list[list[str]] = []
     for name, comparison in rows.items():
         row = [name, count_cell(len(comparison.pairs))]
         for difference in comparison.differences.values():
             row.append(f"{share_cell(difference.b)} / {share_cell(difference.a)}")
-        for measure in ALWAYS_COMPARED:
+        for measure in (AP, RR):
             difference = comparison.differences[measure]
             row.append(mean_cell(difference.difference, difference.interval, sign=True))
         cells.append(row)

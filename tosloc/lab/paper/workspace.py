@@ -18,7 +18,8 @@ from tosloc.core.config import Section, Words, read_toml, shipped_configs_folder
 from tosloc.core.errors import RunError, ToslocError
 from tosloc.core.progress import Progress, track
 from tosloc.evaluate.measures import Evaluation
-from tosloc.evaluate.run_paths import JUDGEMENTS_FILE, read_scored_run
+from tosloc.evaluate.run_paths import ScoredRun
+from tosloc.evaluate.runs import RunFolder
 from tosloc.lab import baseline_runs
 from tosloc.lab.projects import Project
 from tosloc.train import training
@@ -29,7 +30,7 @@ PUBLISHED_FOLDER: Final = shipped_configs_folder() / "published"
 BASELINES_FOLDER: Final = "baselines"
 """Name of the folder of the published techniques' runs, which has a folder for each project."""
 SPLIT: Final = "test"
-LAST_FILE: Final = f"{SPLIT}/{JUDGEMENTS_FILE}"
+LAST_FILE: Final = str(RunFolder(Path(SPLIT)).judgements_file)
 """The file of a run of the test reports that is written last."""
 STAGE_ONE_SYSTEM: Final = "stage-one"
 """Name of TosLoc without a reranker."""
@@ -194,7 +195,7 @@ class Workspace:
 
         Raises RunError if the run is of other reports than those in the project's file.
         """
-        scored = read_scored_run(folder, SPLIT)
+        scored = ScoredRun.read(folder, SPLIT)
         reports = scored.run.header.get("reports")
         if isinstance(reports, dict):
             digest = reports.get("sha256")
