@@ -1,8 +1,8 @@
-"""Collect what an answer shows beside its ranking.
+"""Collect the background that an answer shows beside its ranking.
 
-That is: earlier changes like the report, the people who changed the first file, its owners and
-tests, and files that are no source code but match the report. None of it changes the ranking, and
-nothing is later than the report's opening.
+It consists of earlier changes that are similar to the report, people who changed the first file,
+the file's owners and tests, and files other than source code that match the report. The background
+does not change the ranking, and does not use anything later than the report's opening.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from tosloc.reports.text import is_issue_template, without_addresses
 from tosloc.retrieval.texts import top_k
 
 MAX_ITEMS: Final = 3
-"""Most earlier changes, most tests, and most files that are no source code."""
+"""Largest number of earlier changes, of tests, and of files other than source code."""
 MAX_PEOPLE: Final = 2
-"""Most people who changed the first file."""
+"""Largest number of people who changed the first file."""
 _MAX_CHANGES: Final = 50
-"""Newest changes of the first file whose authors are looked up."""
+"""Number of changes of the first file, the newest, whose authors are read."""
 _WORD_CANDIDATES: Final = 10
-"""Best files by words that are examined for a word that distinguishes files."""
+"""Number of files, the best by words, that are searched for a word that distinguishes files."""
 _MAX_NAMESAKES: Final = 3
-"""A written name that more files match is taken to mean none of them."""
+"""Largest number of files that a written name may match; a name of more files is ignored."""
 _WRITTEN_PATH: Final = re.compile(r"[\w@+.-]+(?:/[\w@+.-]+)*")
 
 
@@ -44,8 +44,8 @@ def collect_background(
 ) -> Background:
     """Return the background of an answered query.
 
-    ``first`` is the answer's first file, whose people, owners and tests are included; if it is
-    None, only the earlier changes are.
+    ``first`` is the answer's first file, whose people, owners and tests are included. If it is
+    None, only earlier changes are included.
     """
     earlier = []
     for change in reasons.changes.past():
@@ -67,7 +67,7 @@ def collect_background(
 def _earlier_change(
     reasons: FileReasons, change: PastChange, lookups: RepositoryLookups
 ) -> EarlierChange:
-    """Return a past change as the answer shows it."""
+    """Return a past change in the form that answers contain."""
     subject = lookups.subject(change.commit) or ""
     paths = reasons.paths.table.paths
     # Files that are gone matter to the reader only if none is left.
@@ -85,7 +85,7 @@ def _earlier_change(
 def _recent_authors(
     reasons: FileReasons, row: int, lookups: RepositoryLookups
 ) -> tuple[Person, ...]:
-    """Return the last people who changed the file with a path row; bots are left out."""
+    """Return the people who last changed the file with a path row; bots are left out."""
     view = reasons.context.history.commits
     documents = view.documents
     touching = documents.find_by_file(row)
@@ -106,7 +106,7 @@ def _recent_authors(
 
 
 def _related_tests(reasons: FileReasons, row: int) -> tuple[str, ...]:
-    """Return the tests of a file: those named like it, then those that changed with it most."""
+    """Return the tests of a file: those with a similar name, then those that changed with it."""
     table = reasons.paths.table
     view = reasons.context.history.commits
     if table.test[row]:
@@ -133,11 +133,11 @@ def find_other_files(
 ) -> list[Hit]:
     """Return the files that a report names or shares words with, each with a reason.
 
-    The context's version must contain the files that are no source code. Named files come first. A
-    file matches by words if it shares two of them that are not ``common`` in the source files, or
-    one and its name contains one, too. Before these come the files beside the ``first`` source file
-    that have its name and another suffix, such as a component's template. Only files that are
-    ``kept`` (F,) are returned, by default all.
+    Call it with a context whose version contains the files other than source code. Named files come
+    first. Then come files beside the ``first`` source file that have its name and another suffix,
+    such as a component's template. Last come files that match by words: they share two words that
+    are not ``common`` in the source files, or one such word if their name also contains one. Only
+    files that are ``kept`` (F,) are returned, by default all.
     """
     paths = context.version.snapshot.paths
     if kept is None:
@@ -163,7 +163,7 @@ def find_other_files(
 
 
 def _siblings(paths: Sequence[str], first: str | None) -> list[int]:
-    """Return the files in the folder of a path that differ from it in the suffix alone."""
+    """Return the files beside ``first`` whose names differ from its name in the suffix alone."""
     if first is None:
         return []
     folder, _, name = first.rpartition("/")
@@ -180,7 +180,7 @@ def _siblings(paths: Sequence[str], first: str | None) -> list[int]:
 def _matches_by_words(
     context: QueryContext, scores: FloatArray, common: frozenset[str], kept: BoolArray
 ) -> Iterator[tuple[int, Reason]]:
-    """Yield the best files that share enough words with the report, and the words."""
+    """Yield the best files that share enough words with the report, each with a reason."""
     reasons = FileReasons(context)
     paths = context.version.snapshot.paths
     are_templates = np.fromiter(map(is_issue_template, paths), dtype=np.bool_, count=len(paths))
@@ -195,11 +195,11 @@ def _matches_by_words(
 
 
 def mentioned_files(context: QueryContext) -> dict[int, str]:
-    """Return the files that a report mentions, each with how the report writes it.
+    """Return file -> how the report writes its name, for each file that a report mentions.
 
-    They come in the report's order; lines of the project's issue form do not count. A file is
-    mentioned by the end of its path, or by its whole name if at most three files match or one of
-    them is at the root. A name in capitals (README) may lack its suffix.
+    Files are in the report's order. Lines of the project's issue form do not count. A file is
+    mentioned by the end of its path, or by its whole name if at most three files match or a file at
+    the root matches. A name in capitals (README) may lack its suffix.
     """
     paths = context.version.snapshot.paths
     files_by_name = _files_by_name(paths)
@@ -223,7 +223,7 @@ def mentioned_files(context: QueryContext) -> dict[int, str]:
 
 
 def _files_by_name(paths: Sequence[str]) -> dict[str, list[int]]:
-    """Return file name -> files; a name in capitals is listed without its suffix, too."""
+    """Return file name -> files; a name in capitals is also listed without its suffix."""
     files_by_name: defaultdict[str, list[int]] = defaultdict(list)
     for file, path in enumerate(paths):
         name = path.rpartition("/")[2]

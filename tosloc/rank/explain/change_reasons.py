@@ -1,4 +1,4 @@
-"""Reasons from the history: earlier changes that are similar to the report, or that it names."""
+"""Reasons from the history: earlier changes that are similar to the report or named by it."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ from tosloc.rank.features.word_rarity import EVERYDAY
 from tosloc.retrieval.texts import DocumentsView
 
 MIN_SIMILARITY: Final = 0.15
-"""Cosine of the report and a commit message below which their shared words are chance."""
+"""Smallest cosine similarity of a report and a commit message whose shared words are no chance."""
 MIN_SIMILARITY_ONE_WORD: Final = 0.3
-"""Cosine from which on one shared word is enough."""
+"""Smallest cosine similarity at which one shared word is enough."""
 MIN_SHARED_IDF: Final = 8.0
-"""Least IDF of the words that a report and a commit share, if they share more than one.
+"""Smallest summed IDF of the words that a report and a commit share, if there are several.
 
-The IDF of words of the summary and of identifiers is doubled."""
+The IDF of words of the summary and of identifiers counts twice.
+"""
 FIX_FACTOR: Final = 1.25
-"""A fix comes before a commit whose similarity is at most this times as high."""
+"""Factor of a fix's similarity when fixes and other commits are ordered."""
 MAX_CHANGES_OF_FILE: Final = 3
-"""Fixes, and commits, of a file that are examined: those nearest to the report."""
+"""Number of a file's fixes, and of its commits, that are examined: the most similar ones."""
 MAX_CHANGES_OF_PROJECT: Final = 10
-"""The same for the whole project."""
+"""Number of the project's fixes, and of its commits, that are examined."""
 MAX_RANGE_SHARE: Final = 0.25
-"""Largest share of the files that changed between two releases, if a reason speaks of them."""
+"""Largest share of files changed between two releases for which these changes are a reason."""
 MIN_RANGE_FILES: Final = 20
-"""So few changed files are no hindrance, however few files there are."""
+"""Number of files whose change between two releases is always a reason, whatever their share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +46,24 @@ class PastChange:
 
     commit: str
     bug: str | None
-    """The fixed report, if it is known by a number of its own."""
+    """Number of the fixed report; None if no report is known, or it has no number of its own."""
     at: int
-    """Seconds since 1970."""
+    """Time of the change, in seconds since 1970."""
     fix: bool
-    """Whether it is a fixed report."""
+    """Whether the change is a fixed report."""
     similarity: float
-    """Cosine with the report."""
+    """Cosine similarity to the report."""
     words: tuple[str, ...]
-    """Terms that it shares with the report, rarest first."""
+    """Terms that the change shares with the report, rarest first."""
     rows: tuple[int, ...]
-    """Path rows of the files that it touched."""
+    """Path rows of the files that the change touched."""
 
 
 class ChangeReasons:
-    """Earlier changes of the files of one answered query; a file is its number in the version."""
+    """Earlier changes as reasons for the files of one answered query.
+
+    A file is given by its number in the version.
+    """
 
     def __init__(self, context: QueryContext, spelling: ReportSpelling) -> None:
         self._context = context
@@ -73,7 +77,7 @@ class ChangeReasons:
     def past(self, file: int | None = None) -> list[PastChange]:
         """Return earlier fixes and commits that are similar to the report, the best first.
 
-        They are those of a file, or of the whole project if ``file`` is None.
+        They touched the file, or any file of the project if ``file`` is None.
         """
         context = self._context
         history = context.history
@@ -95,7 +99,7 @@ class ChangeReasons:
     def _similar_documents(
         self, view: DocumentsView, similarities: FloatArray, file: int | None, *, is_fix: bool
     ) -> Iterator[PastChange]:
-        """Yield the documents of a file, or of all, that are most similar to the report."""
+        """Yield the most similar documents about a file, or about any file if it is None."""
         if file is None:
             numbers: LongArray = np.arange(len(similarities))
             most = MAX_CHANGES_OF_PROJECT
@@ -112,7 +116,7 @@ class ChangeReasons:
     def _past_change(
         self, view: DocumentsView, number: int, similarity: float, is_fix: bool
     ) -> PastChange | None:
-        """Return a document as a past change; None if the words that it shares may be chance."""
+        """Return a document as a past change; None if its shared words may be chance."""
         documents = view.documents
         start, end = documents.starts[number : number + 2].tolist()
         weights: dict[str, float] = {}
@@ -139,9 +143,9 @@ class ChangeReasons:
         return PastChange(commit, bug, at, is_fix, similarity, tuple(shared), rows)
 
     def describe_change(self, change: PastChange, lookups: RepositoryLookups) -> Reason:
-        """Return an earlier change as a reason: which, when, its subject and the shared words.
+        """Return an earlier change as a reason, with its commit, date, subject and shared words.
 
-        It is called a fix if a fixed report is known, or if its own subject says so.
+        The reason calls it a fix if a fixed report is known, or if its subject says so.
         """
         subject = lookups.subject(change.commit)
         is_fix = change.fix and (
@@ -171,7 +175,7 @@ class ChangeReasons:
         )
 
     def named_change(self, file: int, lookups: RepositoryLookups) -> Reason | None:
-        """Return the reason that the report blames or names a change that touched the file."""
+        """Return the reason that the report blames or names a change of the file; None if not."""
         row = self._row(file)
         named = self._context.named_history
         for change in named.changes:
@@ -191,15 +195,18 @@ class ChangeReasons:
 
     @cached_property
     def _range_is_narrow(self) -> bool:
-        """Whether few of the version's files changed between the ends that the report names."""
+        """Whether few of the version's files changed between the ends that the report names.
+
+        Ends are commits in which something works or fails.
+        """
         weights = self._context.to_files(self._context.named_history.range_weights)
         most = max(MAX_RANGE_SHARE * len(weights), MIN_RANGE_FILES)
         return int((weights > 0).sum()) <= most
 
     def changed_in_range(self, file: int, lookups: RepositoryLookups) -> Reason | None:
-        """Return the reason that the file changed between good and bad ends, where it broke.
+        """Return the reason that the file changed between the good and bad ends; None if not.
 
-        It cites the commit that is most similar to the report.
+        The reason cites the commit that is most similar to the report.
         """
         named = self._context.named_history
         if not named.range or not self._range_is_narrow:

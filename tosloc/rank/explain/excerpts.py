@@ -1,4 +1,4 @@
-"""Choose the lines of a file that show a reader why it answers the report."""
+"""Choose the lines of a file that show a reader why the file matches the report."""
 
 from __future__ import annotations
 
@@ -26,47 +26,47 @@ from tosloc.retrieval.query import Query
 from tosloc.retrieval.version_index import VersionIndex
 
 EXCERPTS: Final = 3
-"""Most excerpts of a file."""
+"""Largest number of excerpts of a file."""
 LINES: Final = 9
-"""Lines of an excerpt; excerpts that touch become one."""
+"""Number of lines of an excerpt; excerpts that touch become one."""
 LINES_BEFORE_FRAME: Final = 3
-"""Lines shown before, and after, a line that a stack frame names."""
+"""Number of lines shown before, and after, a line that a stack frame names."""
 FRAMES: Final = 2
-"""Most lines of a file that are shown because stack frames name them."""
+"""Largest number of a file's lines that are shown because stack frames name them."""
 MIN_GAIN: Final = 0.35
-"""An excerpt that is worth less than this share of the best one is left out."""
+"""Smallest worth of an excerpt, as a share of the best excerpt's worth."""
 REPEATED_WORD: Final = 0.3
-"""Weight of a word that another excerpt has shown already."""
+"""Weight of a word that an earlier excerpt already shows."""
 IN_FUNCTION: Final = 1.5
 """Weight of a line within a function that the answer lists."""
 IN_REASON: Final = 3.0
-"""Weight of a line within the function that a reason names, so that the reason can be checked."""
+"""Weight of a line within the function that a reason names; readers can then check the reason."""
 IN_IMPORT: Final = 0.3
-"""Weight of a line that imports: it names other files."""
+"""Weight of a line with an import, because it names other files."""
 BODY_LINES: Final = 20
-"""Most lines of a function that are shown as its body."""
+"""Largest number of lines that are shown as a function's body."""
 FADING: Final = 0.8
-"""Share of a line's worth that is left at each further line, in ``weigh_lines``."""
+"""Factor of a line's worth for each line of distance, in ``weigh_lines``."""
 MAX_BODIES: Final = 2
-"""Functions of a file whose bodies are cut out."""
+"""Largest number of a file's functions whose bodies are cut out."""
 MAX_TERMS: Final = 16
-"""Most words of a report that are marked."""
+"""Largest number of words of a report that are marked."""
 MAX_FREQUENCY: Final = 0.25
-"""Words that a larger share of the files contains are not marked."""
+"""Largest share of files that contain a word that is marked."""
 MAX_FREQUENCY_OF_SUMMARY: Final = 0.5
-"""The same bound for words of the summary."""
+"""Largest share of files that contain a word of the summary that is marked."""
 EVIDENCE_LINES: Final = 3
-"""Most single lines that are shown as evidence for a file."""
+"""Largest number of single lines that are shown as evidence for a file."""
 MIN_GAIN_OF_LINE: Final = 0.6
-"""A single line that is worth less than this share of the best one is left out."""
+"""Smallest worth of a single line, as a share of the best line's worth."""
 MIN_GAIN_IN_FUNCTION: Final = 0.3
-"""The same for the lines of one function."""
+"""Smallest worth of a line within one function, as a share of its best line's worth."""
 IN_NAME: Final = 0.1
 """Weight of a line with the name of a listed function."""
 MIN_DISTANCE: Final = 15
-"""Single lines that are shown for their words are further apart than this."""
+"""Number of lines between two single lines that are shown for their words, at least."""
 _BLOCK: Final = re.compile(r"[rRuU]?(\"\"\"|'''|/\*)")
-"""The beginning of a comment, or of documentation, that may have several lines."""
+"""Beginning of a comment, or of documentation, that may span several lines."""
 _BLOCK_ENDS: Final = {'"""': '"""', "'''": "'''", "/*": "*/"}
 _LINE_END: Final = re.compile("\n")
 _QUOTE: Final = re.compile("[\"'`]")
@@ -83,15 +83,15 @@ _IMPORT: Final = re.compile(
     | (?:[\w.]{1,60}\s)?"[\w.\-]{1,100}(?:/[\w.\-]{1,100}){1,20}"$
     )"""
 )
-"""A line that imports, in Go also one of a list of paths."""
+"""A line with an import; in Go it may also be one line of a list of paths."""
 MAX_LINES: Final = 50_000
-"""Lines of a file that are searched. A longer file was made by a program."""
+"""Largest number of lines of a file that are searched. A longer file was written by a program."""
 
 
 def distinctive_terms(query: Query, version: VersionIndex) -> dict[str, float]:
     """Return the report's terms that distinguish files, with their weights, the best first.
 
-    If no term does, all are candidates.
+    If no term distinguishes files, all of the report's terms are used.
     """
     weights = query.text_weights(query.text.told)
     rarity_of = rarities(version, weights)
@@ -112,7 +112,7 @@ class FrameLine(NamedTuple):
     """A line that a stack frame or a link names."""
 
     line: int
-    """From 1, in the report's version."""
+    """Number of the line, from 1, in the version that the report is about."""
     method: str
     """Name of the frame's function without its class; "" if it is not known."""
 
@@ -120,7 +120,7 @@ class FrameLine(NamedTuple):
 def frame_lines(
     query: Query, version: VersionIndex, files: Sequence[int]
 ) -> dict[int, tuple[FrameLine, ...]]:
-    """Return the lines of each file that stack frames and links name, the innermost frame first."""
+    """Return file -> lines that stack frames and links name, the innermost frame first."""
     lines: defaultdict[int, dict[int, FrameLine]] = defaultdict(dict)
     locations = query.places.locations
     places: Iterable[Frame | Place] = chain(*locations.traces, locations.links)
@@ -139,8 +139,8 @@ def find_current_line(
 ) -> int:
     """Return the line that a frame means in the searched version.
 
-    It is the line itself, unless the frame's function is among the listed ``functions`` and lies
-    elsewhere: then it is the first line of the function that has its name.
+    This is the frame's own line, unless its function is among the listed ``functions`` and does not
+    contain that line. Then it is the first line of the function that contains the function's name.
 
     >>> code = ["", "@Override", "void open() {", "  turn();", "}"]
     >>> function = Function("Door.open", 2, 5, 1.0)
@@ -159,7 +159,7 @@ def find_current_line(
 
 
 def _find_name(function: Function, lines: Sequence[str]) -> int:
-    """Return the first line of a function, from 1, that contains its name; else its first line."""
+    """Return the first line of a function that contains its name, or its first line; from 1."""
     name = function.name.rpartition(".")[2]
     for number, text in enumerate(lines[function.start - 1 : function.end], start=function.start):
         if name in text:
@@ -168,9 +168,9 @@ def _find_name(function: Function, lines: Sequence[str]) -> int:
 
 
 def find_message_line(lines: Sequence[str], message: str) -> int | None:
-    """Return the line, from 1, with most of the neighbouring words of a message; None without one.
+    """Return the line, from 1, with most neighbouring words of a message; None if none has any.
 
-    Of equal lines the first one with a quotation mark wins.
+    Of equally good lines, the first one with a quotation mark is returned.
 
     >>> find_message_line(["# no file", "x = 1", "fail('no such file')"], "No such file")
     3
@@ -195,7 +195,7 @@ def find_message_line(lines: Sequence[str], message: str) -> int | None:
 
 
 class PointedLines:
-    """The lines of some files that a report points to: those of frames, links and a message."""
+    """The lines of some files that a report points to, by frames, links and a message."""
 
     def __init__(
         self, query: Query, version: VersionIndex, files: Sequence[int], messages: ReportMessages
@@ -205,9 +205,9 @@ class PointedLines:
         self._messages = messages
 
     def find(self, file: int, functions: Sequence[Function], lines: Sequence[str]) -> list[int]:
-        """Return the lines, from 1, that frames mean, then the one with a message of the report.
+        """Return the lines, from 1, that frames mean, then the line with a message of the report.
 
-        ``functions`` are those of the file that the answer lists.
+        ``functions`` are the file's functions that the answer lists.
         """
         current = [find_current_line(item, functions, lines) for item in self._framed[file]]
         pointed = list(dict.fromkeys(current))
@@ -225,7 +225,7 @@ class PointedLines:
         lines: Sequence[str],
         terms: Mapping[str, float],
     ) -> list[CodeBody]:
-        """Return the code of a file that says most about the report; see ``cut_bodies``."""
+        """Return the code of a file that matches the report best; see ``cut_bodies``."""
         return cut_bodies(lines, terms, functions, self.find(file, functions, lines))
 
 
@@ -238,11 +238,11 @@ def choose_excerpts(
     excerpts: int = EXCERPTS,
     length: int = LINES,
 ) -> Iterator[list[int]]:
-    """Yield the excerpts of a file that say most about a report, in the order of the file.
+    """Yield the excerpts of a file that match a report best, in the order of the file.
 
-    An excerpt is a list of positions in ``lines``, from 0. ``terms`` are the report's, with their
-    weights; ``functions`` are the file's functions that the answer lists, ``framed`` the lines that
-    stack frames name, and ``spans`` the first and last lines that reasons are about.
+    An excerpt is a list of positions in ``lines``, from 0. ``terms`` are the report's terms with
+    their weights, and ``functions`` the file's functions that the answer lists. ``framed`` are the
+    lines that stack frames name, and ``spans`` the first and last lines that reasons are about.
 
     >>> code = ["a", "b", "def f():", "    return cookie"]
     >>> list(choose_excerpts(code, {"cooki": 1.0}, [Function("f", 3, 4, 1.0)]))
@@ -277,14 +277,15 @@ def choose_lines(
     framed: Sequence[int] = (),
     number: int = EVIDENCE_LINES,
 ) -> list[int]:
-    """Return the positions of up to ``number`` lines that say most about a report, in file order.
+    """Return the positions of up to ``number`` lines that match a report best, in file order.
 
-    The arguments are those of ``choose_excerpts``. Lines that stack frames name come first, unless
-    they have no word. Then come the lines of the first function with the report's rarest words, in
-    any spelling, and one of each further function. The first function has the line with its name if
-    no line of it has a word; else such a line counts little, because answers name the function.
-    Chosen lines are apart, so that they show different places of a long function. Without functions
-    they are lines of the whole file. Comments and imports are chosen only if there is nothing else.
+    ``choose_excerpts`` explains the arguments. Lines that stack frames name are chosen first,
+    unless they contain no word. Then come the first function's lines with the report's rarest
+    words, in any spelling, and one line of each further function. A line with the function's name
+    counts little, because answers name the function anyway. But it is chosen for the first function
+    if no other line there contains a word of the report. Chosen lines are some lines apart, to show
+    different parts of a long function. Without functions, lines are chosen from the whole file.
+    Comments and imports are chosen only if there are no other lines.
 
     >>> code = ["import http", "def health_headers(self):", "    return self.headers"]
     >>> choose_lines(code, {"health": 2.0, "header": 1.5})
@@ -308,12 +309,12 @@ def choose_lines(
 
 
 class _LineChoice:
-    """Up to a number of lines of a file, which are added one after the other."""
+    """Lines of a file, up to a number, that are chosen one after the other."""
 
     def __init__(
         self, lines: Sequence[str], terms: Mapping[str, float], names: Sequence[int], number: int
     ) -> None:
-        """Start without a line; ``names`` are the positions of lines with names of functions."""
+        """Start without lines; ``names`` are the positions of lines with names of functions."""
         self.places: list[int] = []
         """Positions of the chosen lines."""
         self._number = number
@@ -328,16 +329,16 @@ class _LineChoice:
         """(L,) whether no chosen line is near."""
 
     def add(self, place: int) -> None:
-        """Add a line, unless there are enough or it is among them."""
+        """Add a line, unless there are enough lines or the line was added before."""
         if len(self.places) < self._number and place not in self.places:
             self.places.append(place)
             self._is_free[max(place - MIN_DISTANCE, 0) : place + MIN_DISTANCE + 1] = False
             self._worth[:, self._contained[place]] *= REPEATED_WORD
 
     def add_best(self, start: int, end: int, number: int, min_gain: float) -> None:
-        """Add lines of a range until it has ``number``, those with the rarest words first.
+        """Add lines until ``number`` lines of a range are chosen, rarest words first.
 
-        A line is left out that is worth less than ``min_gain`` times the first one.
+        Lines that are worth less than ``min_gain`` times the first added line are left out.
         """
         most = 0.0
         for _ in range(number - sum(start <= place < end for place in self.places)):
@@ -381,8 +382,8 @@ def choose_body(
 ) -> list[int]:
     """Return the positions of up to ``length`` lines of a function; comment blocks are left out.
 
-    They begin where the function does. Of a longer function they are the lines around the one that
-    says most, if that is further down. The arguments are those of ``choose_lines``.
+    They are the function's first lines. If the best matching line of a longer function is further
+    down, they are the lines around that line. ``choose_lines`` explains the arguments.
 
     >>> choose_body(["x = 1", "", "def f():", "    return x"], {}, Function("f", 3, 4, 1.0))
     [2, 3]
@@ -409,11 +410,11 @@ def choose_body(
 def weigh_lines(
     lines: Sequence[str], terms: Mapping[str, float], pointed: Sequence[int] = ()
 ) -> FloatArray:
-    """Return (L,) how much each line and the lines near it say about a report.
+    """Return (L,) how well each line, with the lines near it, matches a report.
 
-    ``terms`` are the report's, with their weights, and ``pointed`` are lines, from 1, that frames
-    and messages mean; these say most. A line adds its worth to lines near it, a fifth less with
-    each line of distance.
+    ``terms`` are the report's terms with their weights. ``pointed`` are the lines, from 1, that
+    frames and messages mean; these are worth most. A line adds its worth to lines near it, a fifth
+    less with each line of distance.
 
     >>> weigh_lines(["a", "b", "return cookie"], {"cooki": 1.0}).round(2).tolist()
     [0.64, 0.8, 1.0]
@@ -433,14 +434,14 @@ def weigh_lines(
 
 
 class CodeBody(NamedTuple):
-    """Code of a file that says much about the report."""
+    """Code of a file that matches the report well."""
 
     function: str
-    """Name of the function that it is; "" for lines outside of the other bodies."""
+    """Name of the function with this body; "" for lines outside the other bodies."""
     lines: list[tuple[int, str]]
-    """Lines with their numbers, without blank ones."""
+    """Numbers and texts of the lines, without blank lines."""
     weights: list[float]
-    """How much each line and the lines near it say about the report."""
+    """How well each line, with the lines near it, matches the report."""
 
 
 def cut_bodies(
@@ -449,11 +450,11 @@ def cut_bodies(
     functions: Sequence[Function],
     pointed: Sequence[int] = (),
 ) -> list[CodeBody]:
-    """Return the code of a file that says most about a report, the best first.
+    """Return the code of a file that matches a report best, the best code first.
 
-    It is that of up to ``MAX_BODIES`` of the ``functions`` that do not overlap, then excerpts of
-    the other lines. The first line of a function weighs most, because it has the name. The other
-    arguments are those of ``weigh_lines``.
+    It consists of the bodies of up to ``MAX_BODIES`` of the ``functions`` that do not overlap,
+    followed by excerpts of the other lines. The first line of a function weighs most, because it
+    contains the name. ``weigh_lines`` explains the other arguments.
     """
     if not lines:
         return []
@@ -487,8 +488,8 @@ def _body(
 def contained_terms(lines: Sequence[str], terms: Mapping[str, float]) -> Any:
     """Return (L, T) whether each line contains each term.
 
-    Most lines contain none, so they are only split into terms if the beginning of a term occurs in
-    them. A stem may differ from its words in its last letter, and a compound has no separators.
+    Most lines contain no term, so a line is split into terms only if it contains the beginning of a
+    term. A stem may differ from its words in its last letter, and a compound has no separators.
     """
     contained = np.zeros((len(lines), len(terms)), dtype=np.bool_)
     if not terms or not lines:
@@ -522,7 +523,7 @@ def _line_weights(
 ) -> npt.NDArray[np.float64]:
     """Return (L, 1) the weight of each line.
 
-    Only lines that contain a term, by ``contained`` (L, T), are looked at for imports.
+    Only lines that contain a term, according to ``contained`` (L, T), are checked for imports.
     """
     weights = np.ones((len(lines), 1))
     for function in functions:
@@ -538,9 +539,10 @@ def _line_weights(
 def _add_best_excerpts(
     shown: BoolArray, contained: Any, weighted: Any, gains: Any, number: int, length: int
 ) -> None:
-    """Mark in ``shown`` (L,) up to ``number`` excerpts, greedily by what each adds.
+    """Mark up to ``number`` excerpts in ``shown`` (L,), each time the one that adds most.
 
-    ``contained`` and ``weighted`` are (L, T), ``gains`` (T,).
+    ``contained`` and ``weighted`` are (L, T): whether a line contains a term, and the line's weight
+    if it does. ``gains`` (T,) are the weights of the terms.
     """
     best_of_excerpt = _highest_ahead(weighted, length)
     # An excerpt begins one line before a line that contains a word.
@@ -561,7 +563,7 @@ def _add_best_excerpts(
 
 
 def _highest_ahead(values: npt.NDArray[Any], length: int) -> Any:
-    """(L, ...) largest value of the ``length`` lines from each line on."""
+    """Return (L, ...) the largest value within ``length`` lines from each line on."""
     padding = np.zeros((length - 1, *values.shape[1:]), values.dtype)
     padded = np.concatenate((values, padding))
     return sliding_window_view(padded, length, axis=0).max(axis=-1)

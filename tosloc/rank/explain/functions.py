@@ -1,6 +1,6 @@
 """Score the functions of the first files by a few weighted signs, the same for every project.
 
-docs/method.md, section 5, has the formula and what its weights were learned from.
+docs/method.md, section 5, explains the formula and how its weights were learned.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from tosloc.retrieval.texts import idf, length_norm, saturate_tf, top_k
 from tosloc.retrieval.version_index import VersionIndex
 
 FUNCTION_DEPTH: Final = 50
-"""First files whose functions evaluations rank, and whose scores scale the sign ``gap``."""
+"""Number of first files whose functions evaluations rank; their scores scale the sign ``gap``."""
 CLASS_KIND: Final = FUNCTION_KINDS.index("class")
 """Kind of a class in ``FunctionFacts.kinds``."""
 _COMMENT_WEIGHT: Final = 0.5
-"""Weight of a word in a comment; in code it is 1."""
+"""Weight of a word in a comment, relative to a word in code."""
 
 _CALLED = re.compile(r"(?<!\w)([^\W\d]\w{0,200})\s?\(")
 _QUOTED = re.compile(r"`{1,3}([^`\n]{1,200})`")
@@ -53,22 +53,25 @@ SIGN_WEIGHTS: Final = {
     "among": -3.4,  # number of functions in its file: ln(1 + functions) / 10
     "gap": 1.0,  # its file's score minus the first one's, in deviations of the first 50 scores
 }
-"""Weight of each sign in a function's score. Signs are from 0 to 1, except ``gap``: at most 0."""
+"""Weight of each sign in a function's score.
+
+Signs are between 0 and 1, except ``gap``, which is at most 0.
+"""
 
 
 class _WrittenNames(NamedTuple):
-    """Names that a report writes."""
+    """The names that a report contains."""
 
     mentioned: frozenset[str]
-    """All words."""
+    """All words of the report."""
     code: set[str]
-    """Names written as code: called, quoted, dotted, or spelled as no English word is."""
+    """Names written as code: called, quoted, dotted, or spelled like no English word."""
     pairs: set[tuple[str, str]]
-    """Names that follow each other with a dot between them."""
+    """Pairs of names with a dot between them."""
 
 
 def _find_written_names(query: Query) -> _WrittenNames:
-    """Return the names that a report writes."""
+    """Return the names that a report contains."""
     text = f"{query.text.title}\n{query.text.told}"
     mentioned = frozenset(query.names.mentions)
     code: set[str] = set()
@@ -97,13 +100,13 @@ def score_functions(
     """Return the functions and classes of each of the first files, highest score first.
 
     ``files`` are rows of the version in the order of their ranking, ``facts`` their functions, and
-    ``scores`` (F,) the scores of all files. For each file the ``most`` best functions are
-    returned, by default all. Functions that a stack frame or a link names are first, the innermost
-    frame's before the others. Of overloads only the best is returned, and with ``most`` a class
-    only if none of its methods ranks near it. Scores are comparable between the files of one call.
+    ``scores`` (F,) the scores of all files. For each file the ``most`` best functions are returned,
+    by default all. Functions that a stack frame or a link names come first, starting with the
+    innermost frame. Of several overloads only the best is returned. With ``most``, a class is left
+    out if one of its methods ranks near it. Scores are comparable between the files of one call.
 
-    The result depends on the arguments alone: on the report, the version and the ranking, which
-    knows no history after the report's opening.
+    The result depends on the arguments alone. The ranking uses no history after the report's
+    opening.
     """
     counts = [len(file_facts) for file_facts in facts]
     if not sum(counts):
@@ -128,9 +131,9 @@ def function_signs(
     scores: FloatArray,
     facts: Sequence[FunctionFacts],
 ) -> dict[str, FloatArray]:
-    """Return the values (J,) of each sign for the functions of some files, file after file.
+    """Return sign -> its values (J,) for the functions of some files, file after file.
 
-    The arguments are those of ``score_functions``; the files have at least one function.
+    ``score_functions`` explains the arguments. The files must have at least one function.
     """
     counts = [len(file_facts) for file_facts in facts]
     written = _find_written_names(query)
@@ -152,9 +155,10 @@ def function_signs(
 
 
 def _raise_frames(values: FloatArray, frame: FloatArray) -> FloatArray:
-    """Return the values of a file's functions, with those of stack frames above all others.
+    """Return the values of a file's functions, with those of stack frames raised above all others.
 
-    ``frame`` is the sign of frames: the largest is that of the innermost frame, which leads.
+    ``frame`` is the sign ``frame`` of the functions. Its largest value belongs to the innermost
+    frame, whose function comes first.
     """
     in_frame = frame > 0
     if not in_frame.any():
@@ -166,7 +170,7 @@ def _raise_frames(values: FloatArray, frame: FloatArray) -> FloatArray:
 def _named_sign(
     facts: Sequence[FunctionFacts], names: Sequence[tuple[str, ...]], code: set[str]
 ) -> FloatArray:
-    """Return (J,) 1 / (1 + ln(functions with the same name)) for names that are written as code."""
+    """Return (J,) 1 / (1 + ln(functions with the same name)) for names written as code, else 0."""
     values = np.zeros(len(names))
     if not any(name in code for _, name in names):
         return values
@@ -182,7 +186,10 @@ def _named_sign(
 
 
 def _score_gaps(files: Sequence[int], scores: FloatArray) -> FloatArray:
-    """Return each file's score minus the best one, in standard deviations of the first scores."""
+    """Return each file's score minus the best score, divided by a standard deviation.
+
+    This is the deviation of the first FUNCTION_DEPTH scores.
+    """
     gaps = scores[list(files)] - scores[list(files)].max()
     deviation = float(scores[top_k(scores, FUNCTION_DEPTH)].std())
     return gaps / deviation if deviation > 0 else np.zeros(len(gaps))
@@ -209,7 +216,7 @@ def _best_functions(
 
 
 def _is_class_with_method(facts: FunctionFacts, number: int, names: Sequence[str]) -> bool:
-    """Return whether a function is a class of which some names are methods."""
+    """Return whether a function is a class, and some of ``names`` are its methods."""
     if facts.kinds[number] != CLASS_KIND:
         return False
     prefix = f"{facts.names[number]}."
@@ -246,7 +253,7 @@ def _bm25(
     b: float,
     comment_weight: float,
 ) -> list[FloatArray]:
-    """Return BM25 of the functions of each file, from the weight of each term times its IDF."""
+    """Return BM25 of the functions of each file, from ``weights``: term -> weight x IDF."""
     lengths = np.concatenate([file_facts.lengths for file_facts in facts])
     average = max(float(lengths.mean()), 1e-9)
     scores = []
@@ -263,11 +270,11 @@ def _bm25(
 
 
 def function_bm25(report: BugReport, facts: Sequence[FunctionFacts]) -> FloatArray:
-    """Return BM25 (J,) of the functions of all files, the baseline of evaluations.
+    """Return BM25 (J,) of the functions of all files, which is a baseline in evaluations.
 
-    Every function and class is a document. Summary and description are the query, with each word
-    as often as it occurs there. The constants are the defaults of bm25s, k1 1.5 and b .75
-    (Lù 2024).
+    Every function and class is a document. The query consists of all words of summary and
+    description, with repetitions. The constants are the defaults of bm25s: k1 = 1.5 and b = .75 (Lù
+    2024).
     """
     query = Counter((*terms_of(report.summary), *terms_of(report.description)))
     functions = sum(map(len, facts))
@@ -286,22 +293,22 @@ def function_bm25(report: BugReport, facts: Sequence[FunctionFacts]) -> FloatArr
 
 
 class _NamedPlace(NamedTuple):
-    """A stack frame or link of a report, and the files that it can mean."""
+    """A stack frame or link in a report, with the files that it can mean."""
 
     rows: Sequence[int]
-    """Path rows."""
+    """Path rows of these files."""
     method: str
     line: int
 
     @property
     def names_function(self) -> bool:
-        """Whether the method is the name of a function."""
+        """Whether ``method`` is the name of a function."""
         has_name = self.method != "" and self.method not in _NO_NAMES
         return has_name and "lambda" not in self.method
 
 
 def _named_traces(query: Query, version: VersionIndex) -> Iterator[list[_NamedPlace]]:
-    """Yield the places of each stack trace, innermost first, then those of the links."""
+    """Yield the places of each stack trace, innermost first, and then the places of the links."""
     paths = version.paths
     by_cause: defaultdict[int, list[_NamedPlace]] = defaultdict(list)
     for frame in query.text.frames:
@@ -318,10 +325,10 @@ def _named_traces(query: Query, version: VersionIndex) -> Iterator[list[_NamedPl
 def _frame_sign(
     query: Query, version: VersionIndex, files: Sequence[int], facts: Sequence[FunctionFacts]
 ) -> FloatArray:
-    """Return (J,) 1 / sqrt(rank) for a function that a frame names, or whose lines it is in.
+    """Return (J,) 1 / sqrt(rank) for a function that a frame names or points into, otherwise 0.
 
-    The rank is the frame's among those of its trace that are in a function of the files, innermost
-    first. Lines count for links, and for frames without the name of a function.
+    The rank counts the frames of a trace, innermost first, that are in a function of the files. The
+    line decides for links, and for frames without the name of a function.
     """
     starts = np.cumsum([0, *map(len, facts)])
     values = np.zeros(int(starts[-1]))
@@ -343,7 +350,7 @@ def _frame_sign(
 
 
 def _functions_at(facts: FunctionFacts, place: _NamedPlace) -> LongArray:
-    """Return the numbers of the functions, not classes, that a place names or lies in."""
+    """Return the numbers of the functions, but not classes, that a place names or is inside."""
     if place.names_function:
         matches = np.array([_has_name(names, place.method) for names in facts.last_names], bool)
     elif place.method == "<module>":
@@ -354,7 +361,10 @@ def _functions_at(facts: FunctionFacts, place: _NamedPlace) -> LongArray:
 
 
 def _has_name(names: tuple[str, ...], method: str) -> bool:
-    """Return whether a function, by the names of its class and itself, is the method of a frame."""
+    """Return whether a function is the method of a frame.
+
+    ``names`` are the names of the function's class and of the function itself.
+    """
     outer, name = names
     return method == name or (method in _CONSTRUCTORS and name == outer)
 
@@ -362,10 +372,10 @@ def _has_name(names: tuple[str, ...], method: str) -> bool:
 def find_best_holder(
     functions: FunctionFacts, words: Sequence[str], listed: Sequence[Function]
 ) -> tuple[int, frozenset[str]] | None:
-    """Return the ``listed`` function that contains most of the words, and which it contains.
+    """Return the ``listed`` function that contains most of the words, and the words it contains.
 
-    Each word counts more than all words after it together. Classes do not count. Returns None if
-    no listed function contains a word.
+    Each word counts more than all later words together. Classes do not count. Return None if no
+    listed function contains a word.
     """
     if not len(functions):
         return None

@@ -1,6 +1,7 @@
-"""Find the commit by which a report is probably fixed already in the searched version.
+"""Find the commit that has probably fixed a report already in the searched version.
 
-It is later than the report's opening, so no feature sees it: it is shown beside the ranking.
+The commit is later than the report's opening, so no feature may use it. It is only shown beside the
+ranking.
 """
 
 from __future__ import annotations
@@ -26,24 +27,28 @@ from tosloc.reports.mentions import Mention, find_mentions, own_id
 from tosloc.retrieval.texts import Documents, DocumentsView, group_sum, top_k
 
 MIN_SHARED_TERMS: Final = 4
-"""Fewest different terms of a commit's first line and a summary that say the same."""
-MIN_OVERLAP: Final = 0.7
-"""Least overlap of a commit's first line and a summary that say the same.
+"""Smallest number of different terms that a commit's first line shares with a summary.
 
-Of 614 development reports, 13 have a commit without their number that reaches both limits, and each
-is the report's fix. With an overlap of .6 there are two more fixes and a wrong commit."""
+Only then the two can say the same.
+"""
+MIN_OVERLAP: Final = 0.7
+"""Smallest overlap of a commit's first line and a summary that say the same.
+
+Of 614 development reports, 13 have a commit that reaches both limits without naming the report, and
+each is the report's fix. With an overlap of .6 there are two more fixes and one wrong commit.
+"""
 _FILLER: Final = frozenset({"fix", "fixes", "fixed", "bug", "issue"})
-"""Terms that say nothing about what is fixed."""
+"""Terms that do not say what is fixed."""
 _UNRESOLVED: Final = re.compile(r"(?i)\W{0,3}(?:new|assigned|reopened|unconfirmed)\b")
-"""The state of a bug that some tools write before its number: the commit has not fixed it."""
+"""State of a bug that some tools write before its number: the commit has not fixed the bug."""
 
 
 class _Fix(NamedTuple):
-    """A commit that may have fixed the report, as the history has it."""
+    """A commit in the history that may have fixed the report."""
 
     documents: Documents
     document: int
-    """Its number among the documents."""
+    """Number of the commit among ``documents``."""
 
     @property
     def commit(self) -> str:
@@ -61,9 +66,9 @@ def find_later_fix(
 ) -> EarlierChange | None:
     """Return the newest commit of the version that fixed a report after its opening, or None.
 
-    It closes the report's own number, or names it in the first line and says that it fixes
-    something. Else its first line says the same as the summary; that counts only if the report has
-    a date. Commits that were reverted are left out.
+    The commit closes the report's number, or names the number in its first line and says that it
+    fixes something. If there is no such commit, a first line that says the same as the summary
+    counts, but only if the report has a date. Commits that were reverted are left out.
     """
     opened = -inf if report.opened is None else report.opened_seconds
     history = context.history
@@ -96,7 +101,10 @@ def find_later_fix(
 
 
 def _later(documents: Documents, numbers: Iterable[int], opened: float) -> list[_Fix]:
-    """Return those of the documents that the version contains and that are later, newest first."""
+    """Return the documents that the version contains and that are later, newest first.
+
+    ``numbers`` are candidates in order of time. At most the newest MAX_DOCUMENTS are returned.
+    """
     later = []
     for number in numbers:
         if documents.commits[number] >= 0 and documents.times[number] > opened:
@@ -105,7 +113,7 @@ def _later(documents: Documents, numbers: Iterable[int], opened: float) -> list[
 
 
 def _read(repo: Repository, fixes: Sequence[_Fix]) -> list[tuple[_Fix, CommitInfo]]:
-    """Return the commits with their messages, without those that cannot be read."""
+    """Return the fixes with their commits; those that cannot be read are left out."""
     commits = []
     for fix in fixes:
         with suppress(UnknownCommit):
@@ -114,7 +122,7 @@ def _read(repo: Repository, fixes: Sequence[_Fix]) -> list[tuple[_Fix, CommitInf
 
 
 def _says_fixed(message: str, report_id: str, projects: Sequence[str] | None) -> bool:
-    """Return whether a message says that its commit fixes the report with an id."""
+    """Return whether a message says that its commit fixes the report with this id."""
     if _UNRESOLVED.match(message):
         return False
     kind = find_mentions(message, {report_id}, projects, bare=True).get(report_id)
@@ -124,7 +132,7 @@ def _says_fixed(message: str, report_id: str, projects: Sequence[str] | None) ->
 
 
 def _fixes_by_text(context: QueryContext, repo: Repository, opened: float) -> list[_Fix]:
-    """Return later commits that fix something and whose first line says the same as the summary."""
+    """Return later commits that fix something and whose first lines say what the summary says."""
     view = context.history.commits
     documents = view.documents
     summary_weights = _weights(view, context.query.text.title)
@@ -153,7 +161,7 @@ def _fixes_by_text(context: QueryContext, repo: Repository, opened: float) -> li
 
 
 def _weights(view: DocumentsView, words: str) -> dict[str, float]:
-    """Return the different terms of a text with their weights, without numbers and filler."""
+    """Return term -> weight for the terms of a text, without numbers and filler."""
     weights = {}
     for term in text.terms(words):
         if term not in _FILLER and not any(map(str.isdigit, term)):
@@ -162,7 +170,7 @@ def _weights(view: DocumentsView, words: str) -> dict[str, float]:
 
 
 def _without_reverted(fixes: Sequence[_Fix], documents: Documents, repo: Repository) -> list[_Fix]:
-    """Return the fixes that no later commit reverted, by its message."""
+    """Return the fixes that were not reverted, according to the messages of later commits."""
     term = documents.term_ids.get("revert")
     if term is None or not fixes:
         return list(fixes)

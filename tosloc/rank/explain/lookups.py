@@ -1,4 +1,4 @@
-"""What reasons read from the repository."""
+"""Functions that read the repository for reasons."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ class RepositoryLookups:
     """Functions that read from the repository what reasons show; by default they return nothing."""
 
     subject: Callable[[str], str | None] = lambda commit: None
-    """Return the first line of a commit's message."""
+    """Function that returns the first line of a commit's message."""
     commit_url: Callable[[str], str | None] = lambda commit: None
-    """Return the address where a commit can be read."""
+    """Function that returns the web address of a commit."""
     authors: Callable[[Sequence[str]], Mapping[str, str]] = lambda commits: {}
-    """Return the author's name of each commit id."""
+    """Function that returns commit id -> author's name."""
     owners: Callable[[str], Sequence[str]] = lambda path: ()
-    """Return whom the version's CODEOWNERS names for a path."""
+    """Function that returns the owners of a path, according to the version's CODEOWNERS."""
     committed: Callable[[str, int], datetime] = lambda commit, seconds: datetime.fromtimestamp(
         seconds, UTC
     )
-    """Return a commit's time in seconds since 1970 as a time in the committer's zone."""
+    """Function that returns a commit's time in the committer's zone, from seconds since 1970."""

@@ -1,4 +1,4 @@
-"""Reasons that the report itself points to a file: a frame, a name or a message."""
+"""Reasons that the report itself points to a file, by a frame, a name or a message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tosloc.reports.traces import Frame, Place
 from tosloc.retrieval.paths import file_stem
 
 MAX_NAMESAKES: Final = 5
-"""A name that more files have is no reason for one of them."""
+"""Largest number of files with a name that is a reason for each of them."""
 _PATH: Final = re.compile(
     r"(?<![\w$.\-/\\])[/\\]{0,3}+"
     r"((?:[\w.\-$]+[/\\])*[\w.\-$]*[\w\-$]\.[A-Za-z][A-Za-z+]{0,7})(?![\w(])"
@@ -25,7 +25,7 @@ _MODULE: Final = re.compile(r"(?<![\w./\\])[a-z_]\w*(?:\.[A-Za-z_]\w*){1,8}")
 
 
 class PointerReasons:
-    """Reasons that the report names a file; a file is its number in the version."""
+    """Reasons that the report points to a file; a file is given by its number in the version."""
 
     def __init__(self, context: QueryContext) -> None:
         self._context = context
@@ -36,7 +36,10 @@ class PointerReasons:
         return int(self._paths.path_ids[file])
 
     def frame(self, file: int) -> Reason | None:
-        """Return the first stack frame in the file; its line is that of the report's version."""
+        """Return the first stack frame in the file as a reason; None if there is none.
+
+        Its line is that of the report's version.
+        """
         row = self._row(file)
         for trace in self._context.query.places.locations.traces:
             for location in trace:
@@ -47,7 +50,7 @@ class PointerReasons:
         return None
 
     def name(self, file: int) -> Reason | None:
-        """Return the reason that the report writes the file's path, its module or its name."""
+        """Return the reason that the report contains the file's path, module or name; else None."""
         row = self._row(file)
         if row in self._spelling_by_row:
             return Reason("name", f"The report names {self._spelling_by_row[row]}")
@@ -66,7 +69,7 @@ class PointerReasons:
 
     @cached_property
     def _spelling_by_row(self) -> dict[int, str]:
-        """Path row -> how the report spells the file, for files that a spelling means alone."""
+        """Path row -> how the report spells the file, for spellings that mean only this file."""
         spellings: dict[int, str] = {}
         paths = self._paths.table.paths
         for source in (self._context.query.text.title, self._context.query.text.written):
@@ -93,14 +96,14 @@ class PointerReasons:
         return spellings
 
     def _is_foreign(self, spelling: str) -> bool:
-        """Return whether a path is within a link to a file of another project."""
+        """Return whether a path is part of a link to a file of another project."""
         foreign_projects = self._context.query.places.foreign_projects
         return any(f"/{project}/" in spelling for project in foreign_projects)
 
     def _find_module(self, dotted: str) -> int | None:
-        """Return the path row of the module that a dotted name begins with.
+        """Return the path row of the module at the beginning of a dotted name, or None.
 
-        The longest beginning of two names or more that means exactly one file counts.
+        The longest beginning of at least two names is used that means exactly one file.
         """
         names = dotted.split(".")
         for length in range(len(names), 1, -1):
@@ -114,9 +117,9 @@ class PointerReasons:
     def defined_name(self, file: int, functions: FunctionFacts | None = None) -> Reason | None:
         """Return the reason that the file defines a function or type that the report names.
 
-        The name must have two words or more, and few files may define it. Terms have neither
-        capitals nor underscores; if the file's ``functions`` are given, one must have exactly the
-        name.
+        The name must consist of two words or more, and few files may define it. Terms do not
+        preserve capitals and underscores. If the file's ``functions`` are given, one of them must
+        therefore have exactly the name. Return None if there is no such name.
         """
         row = int(self._context.version.text.rows[file])
         function_names = {name for _, name in functions.last_names} if functions else set()
@@ -131,7 +134,7 @@ class PointerReasons:
         return None
 
     def message(self, file: int) -> Reason | None:
-        """Return the reason that a string of the file contains a message of the report."""
+        """Return the reason that a string of the file contains a message of the report, or None."""
         row = int(self._context.version.text.rows[file])
         message = self._context.messages.find(row)
         if message is None or not message.is_distinctive:
@@ -154,7 +157,7 @@ def _frame_reason(location: Frame, files: int) -> Reason:
 
 
 def _common_path_end(spelling: str, path: str) -> str:
-    """Return the end of a path as far as a report's spelling of it agrees.
+    """Return the end of ``path`` that agrees with a report's spelling of it.
 
     >>> _common_path_end("github.com/x/y/blob/12ab/src/a.py", "src/a.py")
     'src/a.py'
@@ -170,5 +173,5 @@ def _common_path_end(spelling: str, path: str) -> str:
 
 
 def _one_of(files: int) -> str:
-    """Return a remark that a name is that of several files; "" if it is not."""
+    """Return a remark that several files have a name; "" if it is only one."""
     return f" (one of {files} files with this name)" if files > 1 else ""

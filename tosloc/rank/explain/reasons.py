@@ -1,7 +1,7 @@
 """Reasons for a file, each with what people need to check it: a frame, a name, a commit, words.
 
-Each kind of reason is a method that gives it or None: of ``PointerReasons``, ``ChangeReasons`` or
-``WordReasons``, by what it reads.
+Each kind of reason is a method that returns the reason or None. It belongs to ``PointerReasons``,
+``ChangeReasons`` or ``WordReasons``, depending on what it reads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tosloc.retrieval.paths import file_stem
 
 
 class FileReasons:
-    """Reasons for the files of one answered query; a file is its number in the version."""
+    """Reasons for the files of one answered query; a file is given by its number in the version."""
 
     def __init__(self, context: QueryContext) -> None:
         self.context = context
@@ -33,9 +33,9 @@ class FileReasons:
         """Words that the report shares with a file."""
 
     def counterpart(self, file: int, leading: Sequence[int]) -> Reason | None:
-        """Return the reason that a ``leading`` file is a test of this one, or tested by this one.
+        """Return the reason that a ``leading`` file is a test of this file, or is tested by it.
 
-        Tests are found by their names.
+        Tests are found by their names. Return None if there is no such file.
         """
         table = self.paths.table
         row = int(self.paths.path_ids[file])

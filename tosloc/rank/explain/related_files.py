@@ -1,4 +1,4 @@
-"""The files that belong to the first ones: called by them, changed with them, or beside them."""
+"""Find the files related to the first files: called by them, changed with them, or near them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tosloc.rank.features.registry import folder_share, scale_by_largest
 from tosloc.rank.features.text_features import co_change
 
 MAX_DEFINING_FILES: Final = 3
-"""A name that more files define points at none of them."""
+"""Largest number of files that may define a name; a name with more definitions is ignored."""
 
 
 def relate_files(context: QueryContext, first: Sequence[int], code: Sequence[str]) -> FloatArray:
-    """Return (F,) how much each file belongs to the ``first`` ones, the best of them first.
+    """Return (F,) how closely each file is related to the ``first`` files, the best of them first.
 
-    The value is a sum of three parts from 0 to 1: for names in the ``code`` of the first files that
-    the file defines, for commits that changed it with them, and for its folder. It depends on
-    nothing that is later than the report.
+    The value is the sum of three parts from 0 to 1. They are for names in the ``code`` of the first
+    files that the file defines, for commits that changed the file together with them, and for its
+    folder. Nothing later than the report is used.
     """
     shares = np.zeros(context.files)
     shares[list(first)] = 1 / np.arange(1, len(first) + 1)
@@ -34,9 +34,9 @@ def relate_files(context: QueryContext, first: Sequence[int], code: Sequence[str
 
 
 def _defines_names(context: QueryContext, code: Sequence[str]) -> FloatArray:
-    """Return (F,) for how many compound names of some code each file has a definition.
+    """Return (F,) the number of compound names in ``code`` that each file defines.
 
-    A name counts less for each further file that defines it.
+    A name counts less if more files define it.
     """
     view = context.version.text
     numbers = view.corpus.terms

@@ -1,4 +1,4 @@
-"""Reasons from words: those that a report shares with the text or the name of a file."""
+"""Reasons from words that a report shares with the text or the name of a file."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from tosloc.rank.features.query_context import QueryContext
 from tosloc.retrieval.paths import file_stem
 
 COMMON_SHARE: Final = 0.25
-"""Share of the files from which on a word distinguishes no file; two such words do."""
+"""Share of the files from which on a single word does not distinguish files; two words do."""
 MAX_NAMED_SHARE: Final = 0.5
-"""Words that a larger share of the files contains are not named."""
+"""Largest share of files that contain a word that a reason names."""
 RARE_SHARE: Final = 0.1
-"""Largest share of the files with a word of the description alone, if it is to be named."""
+"""Largest share of files with a word that a reason names although the summary does not have it."""
 MIN_RARE_WORDS: Final = 3
-"""Rare words of the description that distinguish files without a word of the summary."""
+"""Number of rare words in the description that distinguish files without a word of the summary."""
 
 
 class WordReasons:
-    """Words that a report shares with files of a version; a file is its number in the version."""
+    """Words that a report shares with files; a file is given by its number in the version."""
 
     def __init__(self, context: QueryContext, spelling: ReportSpelling) -> None:
         self._context = context
@@ -34,7 +34,7 @@ class WordReasons:
         self._spelling = spelling
 
     def shared(self, file: int) -> tuple[list[str], bool]:
-        """Return the terms that the report and the file share, and whether they distinguish it.
+        """Return the terms that the report and the file share, and whether these distinguish files.
 
         The terms that contribute most to the score come first.
         """
@@ -57,7 +57,7 @@ class WordReasons:
         return [*rarity_by_term], False
 
     def _shared_terms(self, file: int) -> dict[str, float]:
-        """Return the IDF of the terms that the report and the file share, best score first."""
+        """Return term -> IDF for terms that the report and the file share, best score first."""
         rarity_by_term = self._context.matches.rarity_in_file(file)
         spelled = self._spelling.by_term
         return {term: rarity for term, rarity in rarity_by_term.items() if term in spelled}
@@ -67,8 +67,8 @@ class WordReasons:
     ) -> Reason:
         """Return shared words as a reason.
 
-        If a ``listed`` function of the file contains some of them, the reason names the function
-        that contains most, and these words alone.
+        If ``listed`` functions of the file contain some of the words, the reason names the function
+        with most of them, and only the words in it.
         """
         shown = list(words[:MAX_WORDS])
         holder = None
@@ -84,9 +84,9 @@ class WordReasons:
         )
 
     def in_name(self, file: int) -> list[str]:
-        """Return the words of the file's name that the report is about, heaviest first.
+        """Return the words in the file's name that the report is about, by decreasing weight.
 
-        Only words that few file names have count.
+        Words that many file names contain are left out.
         """
         path = self._paths.table.paths[int(self._paths.path_ids[file])]
         stem_terms = frozenset(text.terms(file_stem(path)))

@@ -1,4 +1,4 @@
-"""How reasons are worded: the report's spelling of its terms, subjects of commits, dates."""
+"""Words of reasons: the report's spelling of its terms, commits' subjects and dates."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tosloc.code import text
 from tosloc.retrieval.query import Query
 
 MAX_WORDS: Final = 5
-"""Most words of a reason."""
+"""Largest number of words that a reason names."""
 MAX_SUBJECT: Final = 100
-"""Most characters of a commit's subject that are shown."""
+"""Largest number of characters that are shown of a commit's subject."""
 NOT_WRITTEN: Final = re.compile(r"https?://\S+|www\.\S+|<!--.*?(?:-->|\Z)", re.DOTALL)
-"""Text that nobody wrote for this report: addresses, and the instructions of a form."""
+"""Text that nobody wrote for this report: web addresses, and instructions in an issue form."""
 
 
 class ReportSpelling:
-    """How a report spells its terms, and which of them say what it is about."""
+    """How a report spells its terms, and which terms say what the report is about."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
@@ -33,17 +33,20 @@ class ReportSpelling:
 
     @cached_property
     def subject_terms(self) -> frozenset[str]:
-        """Terms that say what the report is about: words of the summary, and identifiers."""
+        """Terms in the summary, and terms of identifiers, which say what the report is about."""
         terms = (*self._query.summary_counts, *self._query.names.compounds)
         return frozenset(terms) & self.by_term.keys()
 
     def describe_match(self, report_term: str, file_term: str) -> str:
-        """Return a report's term as written, with the file's term that matches if it differs."""
+        """Return a report's term as written, and the file's matching term if it is different."""
         spelling = self.by_term.get(report_term, report_term)
         return spelling if report_term == file_term else f"{spelling} ~ {file_term}"
 
     def join_words(self, terms: Sequence[str]) -> str:
-        """Return the first terms as the report spells them, without parts of words before them."""
+        """Return the first terms, joined, as the report spells them.
+
+        A term is left out if its spelling is part of an earlier one.
+        """
         words: list[str] = []
         for term in terms:
             word = self.by_term.get(term, term)
@@ -53,7 +56,7 @@ class ReportSpelling:
 
 
 def shorten(subject: str) -> str:
-    """Return a commit's subject with single blanks, cut off if it is too long."""
+    """Return a commit's subject with single blanks, shortened if it is too long."""
     subject = " ".join(subject.split())
     if len(subject) <= MAX_SUBJECT:
         return subject

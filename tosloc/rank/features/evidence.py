@@ -1,8 +1,9 @@
-"""The ranks of evidence: what a report states outright, and what each statement is worth.
+"""Find statements of a report about its fault, and raise the files that they point at.
 
-A report says in words where its fault is, and sometimes outright. A statement is no feature: a fit
-learns to distrust it, because words suffice in most of the reports that it learns from. Statements
-are therefore applied after all that was learned, here and nowhere else. They have four ranks:
+A report describes its fault in words, and sometimes states directly where it is. Such a statement
+is not a feature: a fit would give it little weight, because words suffice in most of the reports
+that it learns from. Statements are therefore applied after everything that was learned, and only
+here. They have four ranks:
 
 1. **They bound.** A release or commit in which it works or fails, or the reporter's build, says
    which history counts (``tosloc.retrieval.history.bounds``). It points at no file.
@@ -13,12 +14,12 @@ are therefore applied after all that was learned, here and nowhere else. They ha
 4. **They say nothing** beyond their words: a path in code, in a log or in a list of files; a path
    that several files can mean; frames of libraries and tests, and a second stack trace.
 
-``KINDS`` lists the statements of ranks 2 and 3 with their raises, and how often their files were
-fixed ones. ``tosloc lab evidence`` counts that; docs/method.md has its table.
+``KINDS`` lists the statements of ranks 2 and 3 with their raises. Its comments say how often the
+files were fixed. ``tosloc lab evidence`` counts that; docs/method.md has its table.
 
-If statements contradict each other, accusing ones come before those that point. Files of the same
-rank keep the order of their scores, which the strongest statement about each file has raised.
-Statements never add up, because they often repeat each other.
+If statements contradict each other, files of rank 2 come before files of rank 3. Files of the same
+rank keep the order of their raised scores. Only the strongest statement about a file raises its
+score: statements are never added, because they often repeat each other.
 
 A new kind of statement is a row of ``KINDS``, and a line that yields it in ``find_statements``.
 """
@@ -46,9 +47,9 @@ from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts import top_k
 
 ACCUSES: Final = 100.0
-"""What the value of an accusing statement has in addition to its raise."""
+"""Amount that is added to the value of an accusing statement, besides its raise."""
 LEAD: Final = 1.0
-"""Least lead in score of an accused file over all other files."""
+"""Smallest lead in score of an accused file over all files that are not accused."""
 
 
 class Kind(NamedTuple):
@@ -56,13 +57,13 @@ class Kind(NamedTuple):
 
     name: str
     raised: float
-    """How much the score of the file is raised: the logarithm of odds, as scores are."""
+    """Amount by which the file's score is raised, as a logarithm of odds, like scores."""
     accuses: bool = False
-    """Whether the file comes before all files that no statement accuses."""
+    """Whether the file comes before all files without an accusing statement."""
 
     @property
     def value(self) -> float:
-        """The value of a file that the statement points at, in ``find_asserted``."""
+        """Value in ``find_asserted`` of a file that such a statement points at."""
         return self.raised + (ACCUSES if self.accuses else 0.0)
 
 
@@ -70,7 +71,7 @@ class Statement(NamedTuple):
     """A statement of a report that points at one file."""
 
     kind: str
-    """Name of its kind."""
+    """Name of the statement's kind."""
     row: int
     """Path row of the file."""
 
@@ -94,17 +95,24 @@ KINDS: Final = {
 }
 """The kinds of statements by name, strongest first.
 
-The comments say how many files of the kind were fixed ones; those of a vague report's innermost
-frame are counted in reports with at most 8 words beside the trace, because few have less. The
-raises were chosen on development reports of 27 projects (docs/method.md). Most are small,
-because the learned weights already follow these statements there."""
+The comments say how many files of each kind were fixed. For the innermost frame of a vague report
+they count reports with at most 8 words beside the trace, because few reports have fewer words. The
+raises were chosen on development reports of 27 projects (docs/method.md). Most raises are small,
+because the learned weights already follow these statements.
+"""
 
 MAX_FILES_OF_BLAMED: Final = 20
-"""Most files that a blamed commit points at; one of more files says too little about each."""
+"""Largest number of files of a blamed commit that points at them.
+
+A larger commit says too little about each file.
+"""
 _MAX_WORDS_OF_VAGUE_REPORT: Final = 6
-"""Most words, everyday ones aside, that a report has beside its stack trace if that decides."""
+"""Largest number of words, without everyday words, that a vague report has beside its trace.
+
+The innermost frame of such a report decides.
+"""
 _WORDS_BEFORE_PATH: Final = 100
-"""Characters before a path in which a sentence may blame it."""
+"""Number of characters before a path in which a sentence may blame it."""
 _BLAMES: Final = re.compile(
     r"""(?ix)
     (?: \b(?:bugs?|errors?|defects?|faults?|flaws?|issues?|leaks?|mistakes?|problems?|regressions?
@@ -112,28 +120,29 @@ _BLAMES: Final = re.compile(
       | \b(?:because\ of|caused\ by|culprit\ is|due\ to)
     ) \s (?:(?:the|file|module|script)\s){0,2} [`'"(\[*]{0,3} \Z"""
 )
-"""What precedes a path that a sentence blames."""
+"""Text before a path that a sentence blames."""
 _QUOTE: Final = re.compile(
     r"""`{1,3}([^`\n]{3,200})`|["\u201c]([^"\u201c\u201d\n]{3,200})["\u201d]"""
 )
-"""A text in back-ticks or in double quotes."""
+"""A text in backticks or in double quotes."""
 _ROUTE: Final = re.compile(r"(?<![\w/.:\\-])/?[\w-]{1,60}(?:/[\w-]{1,60}){1,10}/?(?![\w/.:\\-])")
-"""A route of a service, such as ``api/ws/status``; a path of a file has a suffix."""
+"""A route of a service, such as ``api/ws/status``, which has no suffix, unlike a file's path."""
 _MAX_QUOTES: Final = 50
-"""Quoted texts of a report that are looked up, the first ones."""
+"""Largest number of quoted texts of a report that are searched for, the first ones."""
 _MAX_BLOBS_WITH_QUOTES: Final = 30
-"""Blobs that are compared with quoted texts: those with the rarest words of them."""
+"""Largest number of blobs that are compared with quoted texts: those with their rarest words."""
 _THROWN: Final = re.compile(
     r'\A\s{0,20}(?:Caused by: |Exception in thread "[^"\n]{0,100}" )?'
     r"[\w.$]{1,200}(?:Error|Exception|Throwable)(?::|\s{0,5}\Z)"
 )
-"""The beginning of a line with an exception and its message, which belong to a stack trace."""
+"""Beginning of a line with an exception and its message, which belongs to a stack trace."""
 
 
 def find_asserted(context: QueryContext, names: Sequence[str]) -> FloatArray:
     """Return (F,) the value of the strongest statement that points at each file; 0 without one.
 
-    ``names`` are the features of stage one. The paper's method knows no statements.
+    ``names`` are the features of stage one. All values are 0 for the paper's features, because the
+    paper's method has no statements.
     """
     asserted = np.zeros(context.all_paths)
     if set(names) <= set(PAPER_NAMES):
@@ -147,7 +156,8 @@ def find_asserted(context: QueryContext, names: Sequence[str]) -> FloatArray:
 def raise_asserted(scores: FloatArray, asserted: FloatArray | Float32Array) -> FloatArray:
     """Return scores (F,) raised by the values (F,) of ``find_asserted``.
 
-    Accused files keep the order of their raised scores, and lead all others by ``LEAD`` at least.
+    Accused files keep the order of their raised scores. They lead all other files by at least
+    ``LEAD``.
     """
     if not asserted.any():
         return scores
@@ -163,11 +173,11 @@ def raise_asserted(scores: FloatArray, asserted: FloatArray | Float32Array) -> F
 
 
 def find_statements(context: QueryContext) -> Iterator[Statement]:
-    """Yield the statements of a report that point at one file of the version each.
+    """Yield the statements of a report; each points at one file of the version.
 
-    Test files are left out, because reports name the tests that fail. So is a place that several
-    files can mean. Statements about the history, which accuse many files at once, are yielded here,
-    one for each file.
+    Test files are left out, because reports name the tests that fail. Places that several files can
+    mean are left out as well. A statement about a commit that changed several files is yielded once
+    for each of them.
     """
     paths = context.version.paths
     places = _find_places(context.query, paths)
@@ -177,7 +187,7 @@ def find_statements(context: QueryContext) -> Iterator[Statement]:
 
 
 def _find_places(query: Query, paths: VersionPaths) -> Iterator[tuple[str, Rows]]:
-    """Yield the kind of each statement about a place, with the rows of the files it can mean."""
+    """Yield the kind of each statement about a place, and the rows of the files it can mean."""
     in_title = _written_places(locations(query.text.title))
     for place in in_title:
         yield "path in the title", _rows(place, paths)
@@ -207,9 +217,9 @@ def _find_places(query: Query, paths: VersionPaths) -> Iterator[tuple[str, Rows]
 
 
 def _find_blamed(context: QueryContext) -> Iterator[tuple[str, Rows]]:
-    """Yield each source file of the version that the blamed commits changed, as a row of its own.
+    """Yield each source file that blamed commits changed, with the kind of the statement.
 
-    Test files do not count, because a change and its tests come together.
+    Test files are left out, because a change is committed together with its tests.
     """
     paths = context.version.paths
     blamed = np.array(context.named_history.blamed_rows, dtype=np.int64)
@@ -227,17 +237,17 @@ def _rows(place: Frame | Place, paths: VersionPaths) -> Rows:
 
 
 def _written_places(found: Locations) -> list[Frame | Place]:
-    """Return the paths of a text, and its places with a line that are no stack trace."""
+    """Return the paths in a text, and its places with a line that are not in a stack trace."""
     alone = [trace[0] for trace in found.traces if len(trace) == 1]
     return [*found.paths, *alone]
 
 
 def own_frames(query: Query, paths: VersionPaths) -> list[Rows]:
-    """Return the project's own files in the first stack trace that has any, innermost first.
+    """Return the project's own files in the first stack trace that contains any, innermost first.
 
-    Each file is there once. Frames after the last "Caused by" come first, because that failed
-    first: in 29 reports with causes, the innermost own frame there was in a fixed file 15 times,
-    and the innermost own frame of the whole trace 9 times.
+    Each file is returned once. Frames after the last "Caused by" come first, because this part
+    failed first. In 29 reports with causes, the innermost own frame of this part was in a fixed
+    file 15 times, and the innermost own frame of the whole trace 9 times.
     """
     for trace in query.places.locations.traces:
         if len(trace) == 1:
@@ -253,7 +263,7 @@ def own_frames(query: Query, paths: VersionPaths) -> list[Rows]:
 
 
 def _find_quotes(context: QueryContext) -> Iterator[tuple[str, Rows]]:
-    """Yield each quoted text or route that is in string literals, with the rows of its files."""
+    """Yield the kind of each quoted text or route in string literals, and the rows of its files."""
     quotes = _quoted_texts(context.query)
     if not quotes:
         return
@@ -270,7 +280,7 @@ def _find_quotes(context: QueryContext) -> Iterator[tuple[str, Rows]]:
 
 
 def _quoted_texts(query: Query) -> list[str]:
-    """Return the quoted texts and the routes of two words or more, without marks around them."""
+    """Return the quoted texts and routes that have two words or more, without quotation marks."""
     told = f"{query.text.title}\n{query.text.parts.prose}\n{query.text.parts.errors}"
     written = [match[match.lastindex or 0] for match in _QUOTE.finditer(told)]
     written += _ROUTE.findall(told)
@@ -283,7 +293,7 @@ def _quoted_texts(query: Query) -> list[str]:
 
 
 def _is_vague(query: Query) -> bool:
-    """Return whether a report says little beside its stack trace."""
+    """Return whether a report says little besides its stack trace."""
     words = set(text.terms(query.text.title))
     for line in query.text.parts.prose.splitlines():
         if not _THROWN.match(line):

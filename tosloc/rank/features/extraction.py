@@ -1,7 +1,7 @@
-"""Compute the feature tables of labelled reports, in blocks, in parallel, resumable.
+"""Compute the feature tables of labelled reports in blocks and in parallel.
 
 The blobs of a block of consecutive versions are loaded and inverted once for all of its versions.
-Each finished block is a file; a second run goes on after the last one.
+Each finished block is written to a file, so that a second run computes only missing blocks.
 """
 
 from __future__ import annotations
@@ -41,20 +41,21 @@ from tosloc.storage.facts import read_facts
 from tosloc.storage.store import FactStore
 
 HISTORY_FILE: Final = "history.npz"
-"""File of an extraction's folder with the history that its workers read."""
+"""File in an extraction's folder with the history that its workers read."""
 BLOCK_REPORTS = 48
-"""Number of reports of a block: enough to share the loading, few enough for memory."""
+"""Number of reports in a block: enough to share the loading of blobs, but few enough for memory."""
 SAMPLED_FILES: Final = 400
-"""Number of wrong files kept of each training report of the listwise fit; more gained nothing on
-four projects."""
+"""Number of wrong files kept for each training report of the listwise fit.
+
+More wrong files gained nothing on four projects.
+"""
 HARD_SHARE: Final = 0.75
-"""Share of the sampled files that are the best wrong files by the prior; the others are drawn at
-random."""
+"""Share of the best wrong files by the prior in the sampled ones; the rest is drawn at random."""
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """The feature tables of one project, kept in a folder."""
+    """Computes the feature tables of one project, which are stored in a folder."""
 
     folder: Path
     repo_path: Path
@@ -63,16 +64,16 @@ class Extraction:
     names: tuple[str, ...]
     """Names of the features."""
     history_digest: str
-    """Digest of the history that the workers read, ``HISTORY_FILE`` of the folder."""
+    """Digest of ``HISTORY_FILE`` in the folder, the history that the workers read."""
     ancestors: Callable[[str], BoolArray] | None
-    """Tell which commits of the history a version contains; None in workers."""
+    """Function that returns which commits of the history a version contains; None in workers."""
     lizard: bool = False
-    """Whether complexity is measured, by lizard."""
+    """Whether lizard measures complexity."""
     shared: bool = False
-    """Whether workers read over a network, and the store from a copy that nobody writes."""
+    """Whether workers read over a network, and read the store from a copy that nobody writes to."""
 
     def _block_path(self, cases: Sequence[Case], sampled: int) -> Path:
-        """Return the file of a block; its name depends on everything that its tables depend on."""
+        """Return the file of a block; its name depends on everything that the tables depend on."""
         reports = []
         labels = []
         for case in cases:
@@ -99,7 +100,7 @@ class Extraction:
     ) -> list[Path]:
         """Compute the blocks that are missing; return the files of all blocks, in order.
 
-        ``sampled`` is the number of wrong files that are kept of each report; 0 keeps all.
+        ``sampled`` is the number of wrong files that are kept for each report; 0 keeps all.
         """
 
         assert self.ancestors is not None
@@ -133,10 +134,10 @@ class Extraction:
 
     @contextmanager
     def _for_workers(self) -> Iterator[Extraction]:
-        """Yield this extraction as workers get it.
+        """Yield this extraction in the form that workers receive.
 
-        Workers of other machines read a copy of the facts that nobody writes, because SQLite's
-        files are not safe over a network while anyone writes them.
+        Workers on other machines read a copy of the facts that nobody writes to, because SQLite's
+        files are not safe over a network while they are written.
         """
         if current_executor() is None:
             yield replace(self, ancestors=None)
@@ -159,7 +160,7 @@ class Extraction:
 
 
 class _OpenExtraction:
-    """The repository, facts and history that a process needs for every block. Close it."""
+    """The repository, facts and history that a process needs for all blocks. Close it after use."""
 
     def __init__(self, extraction: Extraction) -> None:
         arrays = load_arrays(extraction.folder / HISTORY_FILE)
@@ -189,9 +190,9 @@ def _extract(
     sampled: int,
     path: Path,
 ) -> tuple[Path, bytes, int]:
-    """Compute one block; return its path, its bytes and the number of its reports.
+    """Compute one block; return the path of its file, its bytes and its number of reports.
 
-    ``contained`` are the commits of the history that each report's version contains.
+    ``contained`` has for each report the commits of the history that its version contains.
     """
     opened = _open_extraction(extraction)
     repo = opened.repo
@@ -223,11 +224,11 @@ def _extract(
 def sample_table(
     table: FeatureTable, values: Mapping[str, FloatArray], number: int, commit: str
 ) -> FeatureTable:
-    """Keep the fixed files of a whole table and ``number`` others; 0 keeps all.
+    """Return a table with the fixed files and ``number`` other files; 0 keeps all.
 
-    ``values`` are the features (F,) by name. The others are the best wrong files by the prior, and
-    some drawn at random, each of which stands for many. The draw depends on the report and the
-    commit alone.
+    ``values`` are the features (F,) by name. Of the other files most are the best by the prior.
+    Some are drawn at random, and each of these stands for many. The draw depends on the report and
+    the commit alone.
     """
     if not number or len(table.rows) <= number + int(table.fixed.sum()):
         return table
@@ -251,7 +252,7 @@ def sample_table(
 
 
 def select_names(settings: StageOneSettings) -> tuple[str, ...]:
-    """Return the features that settings name, or all of their method.
+    """Return the features that the settings name, or all features of their method.
 
     Raises ConfigError for an unknown feature.
     """

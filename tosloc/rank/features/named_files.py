@@ -1,4 +1,4 @@
-"""The files that a report names: in stack frames, by paths and links, and by their names.
+"""Find the files that a report names: in stack frames, by paths and links, and by their names.
 
 A path row is the number of a path in the version's path table.
 """
@@ -18,7 +18,7 @@ from tosloc.retrieval.query import Query
 Rows: TypeAlias = tuple[int, ...]
 """Path rows that a name or location can mean."""
 MAX_FILES_OF_NAME: Final = 3
-"""A name of several words that means more files means none of them."""
+"""Largest number of files that a name of several words may mean; other names are ignored."""
 
 
 class FilesOfName(NamedTuple):
@@ -26,9 +26,9 @@ class FilesOfName(NamedTuple):
 
     name: CompoundName
     rows: Rows
-    """Their path rows."""
+    """Path rows of these files."""
     share: float
-    """Share of the words of their names, by IDF, that the name has; 1 for the whole name."""
+    """Share of the summed IDF of the file name's words that ``name`` contains; 1 for all."""
 
 
 class NamedFiles:
@@ -40,7 +40,7 @@ class NamedFiles:
 
     @cached_property
     def in_frames(self) -> tuple[tuple[str, int, Rows], ...]:
-        """(class, part of the trace, path rows) of each stack frame that names files, in order."""
+        """Class, part of the trace, and path rows of each stack frame that names files."""
         frames = []
         for frame in self._query.text.frames:
             if frame.type:
@@ -55,9 +55,9 @@ class NamedFiles:
 
     @cached_property
     def mentioned_rows(self) -> tuple[list[int], ...]:
-        """Path rows of each file name that the report writes, in the order of the report.
+        """Path rows of the files with each file name in the report, in the order of the report.
 
-        A name may be that of several files.
+        Several files may have the same name.
         """
         mentioned = []
         for word in self._query.names.mentions:
@@ -69,7 +69,7 @@ class NamedFiles:
 
     @staticmethod
     def _is_mention(word: str) -> bool:
-        """Return whether a word may be the name of a file, because it looks like no plain word."""
+        """Return whether a word may be a file's name, because it does not look like a word."""
         return word[:1].isupper() or "_" in word
 
     def find_rows(self, place: Frame | Place) -> Rows:
@@ -78,11 +78,12 @@ class NamedFiles:
 
     @cached_property
     def by_compound_name(self) -> tuple[FilesOfName, ...]:
-        """Few files that names of several words mean in any spelling, in the order of the names.
+        """Files that names of several words mean in any spelling, in the order of the names.
 
         ``new-window``, ``new_window`` and ``newWindow`` mean ``cmd-new-window.c``: the words of the
-        name follow each other in the name of the file. Of several such files it means those whose
-        names have the fewest other words, by IDF. Names that ``mentioned_rows`` has are left out.
+        name follow each other in the name of the file. Of several such files the name means those
+        whose other words have the smallest IDF. Names of more than MAX_FILES_OF_NAME files, and
+        names in ``mentioned_rows``, are left out.
         """
         files = []
         for name in self._query.names.compound_names:
@@ -97,7 +98,7 @@ class NamedFiles:
 
     @cached_property
     def project_frames(self) -> tuple[tuple[Rows, ...], ...]:
-        """Path rows of the project's frames of each trace, each file once, innermost first."""
+        """Path rows of the project's frames in each trace, innermost first, without repetitions."""
         traces = []
         for trace in self._query.places.locations.traces:
             rows = map(self.find_rows, trace)
@@ -108,7 +109,7 @@ class NamedFiles:
 
     @cached_property
     def files(self) -> list[int]:
-        """Files that the report names: by path, link or name, or in a frame unless tests.
+        """Files that the report names by path, link or name, or in a frame that is not in a test.
 
         A name of several words counts only if it is the whole name of the file.
         """

@@ -1,4 +1,7 @@
-"""The part of the history that a report names: earlier changes, and the bounds of a cause."""
+"""Find the part of the history that a report names: earlier changes, and ends of a range.
+
+Ends are commits in which something works or fails.
+"""
 
 from __future__ import annotations
 
@@ -28,37 +31,38 @@ from tosloc.retrieval.texts import Documents, DocumentsView
 from tosloc.retrieval.version_index import VersionIndex
 
 MAX_DOCUMENTS: Final = 20
-"""Commits that one name may mean; a name of more, such as that of a long task, tells nothing."""
+"""Largest number of commits that a name may mean; names of more commits are ignored."""
 MIN_ISSUES_OF_TRACKER: Final = 5
-"""Fewest issues such as PROJ-7 that commits name, if PROJ is a tracker's project.
+"""Number of different issues such as PROJ-7 that commits must name for PROJ to be a tracker.
 
-CIFAR-10 is none."""
+CIFAR-10, for example, is no issue.
+"""
 MAX_BLAMED: Final = 10
-"""Blamed commits that are looked at."""
+"""Largest number of blamed commits that are used."""
 _ROLES_OF_ENDS: Final = (Role.BUILD, Role.GOOD, Role.BAD)
 
 
 @dataclass(frozen=True)
 class FoundChange:
-    """An earlier change that a report names, as the history has it."""
+    """An earlier change that a report names and the history contains."""
 
     written: str
     """The name as people write it: #6322 or 321d7e5."""
     name: str
-    """The number as ``tosloc.git.change_names`` has it, "#6322" or "!45"; "" for a commit."""
+    """Name in the form of ``tosloc.git.change_names``, "#6322" or "!45"; "" for a commit."""
     commit: str
-    """Full id of its newest commit; of a merge only if no other commit is known."""
+    """Full id of the change's newest commit; a merge's id only if no other commit is known."""
     at: int
     """Committer time of that commit, in seconds since 1970."""
     is_change: bool
-    """Whether the report names a change for certain, not maybe an issue."""
+    """Whether the name certainly means a change; otherwise it may mean an issue."""
     rows: tuple[int, ...]
-    """Path rows of the files that it changed, under their present paths."""
+    """Path rows, by present paths, of the files that the change touched."""
 
 
 @dataclass(frozen=True)
 class BlamedCommit:
-    """A commit that, by the report, broke something."""
+    """A commit that broke something, according to the report."""
 
     written: str
     """The name as people write it: #6322 or 321d7e5."""
@@ -67,15 +71,15 @@ class BlamedCommit:
     at: int
     """Committer time, in seconds since 1970; 0 if it is not known."""
     subject: str
-    """First line of its message; "" if it is not known."""
+    """First line of the commit's message; "" if it is not known."""
     brought: frozenset[str]
-    """Full ids of the commits that it stands for: itself, or what a merge brought."""
+    """Full ids of the commits that the blame covers: the commit, or those that a merge brought."""
     is_contained: bool
-    """Whether the searched version contains it."""
+    """Whether the searched version contains the commit."""
 
 
 class NamedHistory:
-    """Earlier changes and releases that a query names, as far as they were known."""
+    """Earlier changes and releases that a query names, from the history known at its opening."""
 
     def __init__(
         self,
@@ -94,10 +98,10 @@ class NamedHistory:
 
     @cached_property
     def changes(self) -> tuple[FoundChange, ...]:
-        """The earlier changes that the report names as evidence; each changed a source file.
+        """The earlier changes of source files that the report names as evidence.
 
-        They are in the report's order. A commit that is a build, or a good or bad end, is no
-        evidence, even if the report names it once more.
+        They are in the report's order. A commit that is named as a build, or as one that works or
+        fails, is not evidence, even if the report names it again.
         """
         found = []
         surest: dict[str, Role] = {}
@@ -112,7 +116,10 @@ class NamedHistory:
 
     @cached_property
     def _tracker_projects(self) -> frozenset[str]:
-        """Projects of issues that the report names, PROJ of PROJ-7, that several commits name."""
+        """Keys of the trackers of issues that the report names, such as PROJ for PROJ-7.
+
+        A key counts only if known commits name several of its issues.
+        """
         projects = set()
         for named in self._names.changes:
             if _names_tracker(named):
@@ -130,7 +137,7 @@ class NamedHistory:
         )
 
     def _find(self, named: NamedChange) -> FoundChange | None:
-        """Return a named change as the history has it; None if it is not known."""
+        """Return a named change from the history; None if the history does not contain it."""
         history = self._history
         if _names_tracker(named) and _tracker_project(named.name) not in self._tracker_projects:
             return None
@@ -163,7 +170,8 @@ class NamedHistory:
     def blamed(self) -> tuple[BlamedCommit, ...]:
         """The commits that the report blames, in its order, if the repository contains them.
 
-        Without a repository they are those of the version's history, and a merge stands for itself.
+        Without a repository they are looked up in the version's history, and a merge covers only
+        itself.
         """
         blamed: dict[str, BlamedCommit] = {}
         for named in self._names.changes:
@@ -176,7 +184,7 @@ class NamedHistory:
         return tuple(blamed.values())[:MAX_BLAMED]
 
     def _commits_of(self, named: NamedChange) -> list[str]:
-        """Return the full ids of the commits that a name means, of one commit or of a number."""
+        """Return the full ids of the commits that a name means, which is an id or a number."""
         repository = self._repository
         if named.commit and repository is not None:
             resolved = repository.resolve_many([named.commit])[named.commit]
@@ -189,7 +197,7 @@ class NamedHistory:
         return commits
 
     def _describe_blamed(self, commit: str, written: str) -> BlamedCommit | None:
-        """Return a blamed commit with what it brought; None for one after the opening."""
+        """Return a blamed commit with the commits it covers; None if it is after the opening."""
         repository = self._repository
         if repository is None:
             return BlamedCommit(written, commit, 0, "", frozenset([commit]), is_contained=True)
@@ -207,7 +215,7 @@ class NamedHistory:
 
     @cached_property
     def blamed_ids(self) -> frozenset[str]:
-        """Full ids of the commits that the report blames, and of what blamed merges brought."""
+        """Full ids of the commits that the report blames, and of those in blamed merges."""
         return frozenset().union(*(blamed.brought for blamed in self.blamed))
 
     def blames(self, change: FoundChange) -> bool:
@@ -217,9 +225,9 @@ class NamedHistory:
 
     @cached_property
     def blamed_rows(self) -> tuple[int, ...]:
-        """Path rows of the files that blamed commits changed, under their present paths.
+        """Path rows, by present paths, of the files that blamed commits changed.
 
-        A merge changed what it brought.
+        A merge counts as changing the files of all commits that it brought.
         """
         rows: set[int] = set()
         for blamed in self.blamed:
@@ -232,9 +240,9 @@ class NamedHistory:
 
     @cached_property
     def _ends(self) -> Ends:
-        """Good and bad ends that the question names, else those that its report states.
+        """Good and bad ends that the question names, or by default those that its report states.
 
-        There are none without a repository.
+        There are no ends without a repository.
         """
         return self._given.override(find_ends(self._repository, self._names, self._history))
 
@@ -245,7 +253,7 @@ class NamedHistory:
 
     @cached_property
     def bounds(self) -> Bounds:
-        """Where the cause can be by the releases and commits in which it works and fails."""
+        """Range in which the cause can be, given the releases and commits that work and fail."""
         good, bad, implied = self._ends
         if self._repository is None or not (good or bad):
             return Bounds()
@@ -255,35 +263,38 @@ class NamedHistory:
     def range(self) -> frozenset[str] | None:
         """The commits between the good and bad ends; None if no start is known.
 
-        Most reports only tell which version was used. Then git need not be asked.
+        Most reports only say which version was used. Then git is not called.
         """
         good, _, implied = self._ends
         return self.bounds.range if good or implied is not None else None
 
     @cached_property
     def states_regression(self) -> bool:
-        """Whether the report blames a change of this project, or says after which end it broke."""
+        """Whether the report blames a change of this project, or says after which end it broke.
+
+        An end is a release or commit in which it worked.
+        """
         return bool(self.blamed) or self.range is not None
 
     @cached_property
     def is_about_project(self) -> bool:
         """Whether the report refers to this project's history, so that it is about this project.
 
-        A number that the report only names does not show that: most projects have a change #12.
+        A mere number is not enough, because most projects have a change #12.
         """
         return self.states_regression or any(not change.name for change in self.changes)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about commits and releases that decide, but that the repository lacks."""
+        """Sentences about commits and releases that matter, but are missing in the repository."""
         if self._repository is None:
             return ()
         return (*self._describe_missing_commits(), *self._describe_missing_releases())
 
     def _describe_missing_commits(self) -> Iterator[str]:
-        """Yield a note for each commit that the report calls good or bad and that is missing.
+        """Yield a note for each missing commit that works or fails according to the report.
 
-        What is only named, or a build, may be another program's.
+        Commits that are only named, or are builds, may belong to another program.
         """
         deciding = []
         for named in self._names.changes:
@@ -300,7 +311,7 @@ class NamedHistory:
                 )
 
     def _describe_missing_releases(self) -> Iterator[str]:
-        """Yield a note for each release that the report calls good or bad and that has no tag."""
+        """Yield a note for each release without a tag that works or fails by the report."""
         releases = self._history.releases
         if not releases.releases:
             return
@@ -323,7 +334,10 @@ class NamedHistory:
 
     @cached_property
     def range_weights(self) -> FloatArray:
-        """(N,) sum of 1/sqrt(k) over the commits and merges in the range that touched a file."""
+        """(N,) for each path the sum of 1/sqrt(k) over commits and merges in the range.
+
+        k is the number of files that a commit touched. Only commits that touched the path count.
+        """
         total = np.zeros(self._number_of_paths)
         for view in (self._history.commits, self._history.merges):
             documents = self.in_range(view)
@@ -340,7 +354,7 @@ def touched_rows(documents: Documents, number: int) -> Sequence[int]:
 
 
 def _known_documents(view: DocumentsView, named: NamedChange) -> list[int]:
-    """Return the known documents with a name, or the one with an id."""
+    """Return the known documents with a name, or the document with an id."""
     documents = view.documents
     if named.commit:
         numbers: Iterable[int] = _by_commit(documents, named.commit)
@@ -355,13 +369,13 @@ def _names_tracker(named: NamedChange) -> bool:
 
 
 def _tracker_project(name: str) -> str:
-    """Return the project of an issue, PROJ of PROJ-7; "" for a name without a hyphen."""
+    """Return the project of an issue, such as PROJ for PROJ-7; "" for a name without a hyphen."""
     project, hyphen, _ = name.partition("-")
     return project if hyphen else ""
 
 
 def _by_commit(documents: Documents, beginning: str) -> Iterator[int]:
-    """Yield the document of a commit by the beginning of its id, if that of one alone."""
+    """Yield the document of the commit whose id begins so, if it is the only one."""
     ids = documents.remember(_sorted_ids)
     position = bisect_left(ids, (beginning, 0))
     matching = [item for item in ids[position : position + 2] if item[0].startswith(beginning)]

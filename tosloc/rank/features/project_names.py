@@ -1,4 +1,4 @@
-"""What a report names of the searched project, and not of others: changes and releases."""
+"""Find the changes and releases of the searched project, not of others, that a report names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tosloc.retrieval.history import HistoryAsOf
 from tosloc.retrieval.query import Query
 
 LENGTH_OF_ID: Final = 40
-"""Characters of a whole commit id, at least."""
+"""Smallest number of characters of a whole commit id."""
 
 
 class ProjectNames:
@@ -25,7 +25,7 @@ class ProjectNames:
 
     @cached_property
     def _folders(self) -> frozenset[str]:
-        """Normalized names of the version's folders, and of its top-level files."""
+        """Normalized names of the version's folders and of its top-level files."""
         folders: set[str] = set()
         for path in self._snapshot.paths:
             folders.update(path.split("/")[:-1])
@@ -37,7 +37,7 @@ class ProjectNames:
 
     @cached_property
     def changes(self) -> tuple[NamedChange, ...]:
-        """The changes of this project that the report names, without the report itself."""
+        """The changes of this project that the report names, except the report itself."""
         report_id = own_id(self._query.report)
         report_name = f"#{report_id}" if report_id.isdigit() else report_id
         names = []
@@ -48,16 +48,16 @@ class ProjectNames:
         return tuple(names)
 
     def _concerns_project(self, named: NamedChange) -> bool:
-        """Return whether a name is not that of another project.
+        """Return whether a name does not belong to another project.
 
-        A whole id that the repository contains is this project's, whatever its remote is called.
+        A whole commit id in the repository belongs to this project, whatever its remote is called.
         """
         is_whole = len(named.commit) >= LENGTH_OF_ID
         return is_whole or not named.project or self.is_own(named.project)
 
     @cached_property
     def claims(self) -> list[ReleaseClaim]:
-        """What the report says about releases of this project."""
+        """The report's statements about releases of this project."""
         claims = []
         for claim in self._query.names.release_claims:
             # A key such as "Python" may also be the name of a folder.

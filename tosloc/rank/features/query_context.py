@@ -1,4 +1,4 @@
-"""One query for one version: what the features share, each part computed once when needed."""
+"""Values that features share for one query and one version, each computed once when needed."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tosloc.retrieval.version_index import VersionIndex
 class QueryContext:
     """A query, the version that is searched, and the history known when the report was opened.
 
-    A feature has a value for each of the F files of the version, in the order of their paths,
-    which are ``version.snapshot.paths``. The history numbers N paths, those that are gone
-    among them; ``to_files`` picks the files' values from theirs. ``version.paths`` is the index of
-    the paths' words.
+    A feature has a value for each of the F files of the version, in the order of their paths, which
+    are ``version.snapshot.paths``. The history has N paths, including those that no longer exist;
+    ``to_files`` selects the values of the version's files. ``version.paths`` is the index of the
+    words of paths.
     """
 
     query: Query
@@ -37,15 +37,15 @@ class QueryContext:
     history: HistoryAsOf
     """The history that was known when the report was opened."""
     repository: Repository | None = None
-    """Where the ancestry of named commits and releases is read; None if there is none."""
+    """Repository in which the ancestry of named commits and releases is read, if there is one."""
     given: Ends = NO_ENDS
-    """Commits in which it works and fails, if the question names any."""
+    """Commits that work or fail according to the question; empty if it names none."""
 
     def with_ends(self, good: Sequence[str], bad: str | None) -> Self:
-        """Return a context with the revisions that a question names as good and bad.
+        """Return a context with the revisions that the question names as good and bad.
 
-        Raises UnknownCommit for a revision that names no commit, and ToslocError if a good commit
-        contains the bad one, or without a repository.
+        Raises UnknownCommit for a revision that names no commit. Raises ToslocError if a good
+        commit contains the bad commit, or if there is no repository.
         """
         if not good and bad is None:
             return self
@@ -77,7 +77,7 @@ class QueryContext:
 
     @cached_property
     def word_rarity(self) -> WordRarity:
-        """Which words of the report few files have."""
+        """Numbers of files that contain the report's words, and which words distinguish files."""
         return WordRarity(self.query, self.version, self.matches)
 
     @cached_property
@@ -109,11 +109,11 @@ class QueryContext:
 
     @property
     def distinguishes_files(self) -> bool:
-        """Whether the report has anything that distinguishes files.
+        """Whether the report contains anything that distinguishes files.
 
-        This is a file of the version that it names, an earlier change that it names, or what its
-        words say. Everyday words do not count. The language of the words does not matter: of a
-        text in another language only the names occur in files.
+        This is a file of the version or an earlier change that it names, or its words. Everyday
+        words do not count. The language of the report does not matter: if it is not that of the
+        code, usually only its names occur in files.
         """
         if self.named_files.mentioned_rows or self.named_files.project_frames:
             return True

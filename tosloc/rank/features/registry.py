@@ -1,7 +1,8 @@
 """The features of stage one: functions from a query context to one value for each file.
 
-The lists ``DIRECT``, ``RELATED``, ``CONTEXT`` and ``PAPER`` name every feature once, with its
-function and its meaning; docs/features.md has them as tables, and what each feature is worth.
+The lists ``DIRECT``, ``RELATED``, ``CONTEXT`` and ``PAPER`` contain every feature once, with its
+function and its meaning. docs/features.md shows them as tables, and says how much each feature
+contributes.
 
 The functions about the files that a report names, and about the kinds of files, are in this module.
 The functions about words and about the history are in ``text_features.py``.
@@ -37,17 +38,19 @@ FEATURES_VERSION = "features23"
 Raise it when a value of an existing feature changes. A new feature needs no new version, because
 the names of tables depend on the names of their features."""
 BODY_NAME_WEIGHT: Final = 0.5
-"""Weight of a name of several words outside the title.
+"""Weight of a name of several words that is not in the title.
 
-If a report writes the whole name of a file in its title, the file was fixed in 50 % of the cases,
-and if elsewhere, in 20 % (20 projects)."""
+A file whose whole name is in the report's title was fixed in 50 % of the cases. If the name is
+elsewhere in the report, the file was fixed in 20 % (20 projects).
+"""
 NAME_SHARE_POWER: Final = 6
-"""Power of the share of a file name's words that a name has.
+"""Exponent of the share of a file name's words that a name contains.
 
-If a report writes the whole name of a file, the file was fixed in 24 % of the cases, and if it
-writes a part of the name, in 5 % (20 projects)."""
+If a report contains the whole name of a file, the file was fixed in 24 % of the cases; if it
+contains a part of the name, in 5 % (20 projects).
+"""
 COUNTERPART_SOURCES: Final = 100
-"""First files by the prior that lend their share to their tests, and to what they test."""
+"""Number of first files by the prior that pass their share to their tests, or to tested files."""
 
 
 def trace(context: QueryContext) -> FloatArray:
@@ -66,9 +69,10 @@ def trace(context: QueryContext) -> FloatArray:
 
 
 def mention(context: QueryContext) -> FloatArray:
-    """Return 1 for a file whose name the report writes, .5 if it is a plain capitalised word.
+    """Return 1 for a file whose name the report contains, .5 if it is a plain capitalised word.
 
-    A file that a command, an option or a key names has the share of its name's words that this has.
+    If a command, option or key of the report is part of a file's name, the value is the share of
+    the name's words that it contains.
     """
     scores = np.zeros(context.all_paths)
     for rows in context.named_files.mentioned_rows:
@@ -80,12 +84,12 @@ def mention(context: QueryContext) -> FloatArray:
 
 
 def rare_frame(context: QueryContext) -> FloatArray:
-    """Return how rare each file's class is in earlier traces, divided by the root of its rank."""
+    """Return the rarity of each file's class in earlier traces / sqrt(its rank in this one)."""
     return _frame_rarity(context, context.named_files.in_frames)
 
 
 def cause_frame(context: QueryContext) -> FloatArray:
-    """Return ``rare_frame`` with ranks that are counted from the last "Caused by" on."""
+    """Return ``rare_frame`` with ranks counted from the last "Caused by" of a trace."""
     last = max((frame.cause for frame in context.query.text.frames), default=0)
     frames = [frame for frame in context.named_files.in_frames if frame[1] == last]
     return _frame_rarity(context, frames)
@@ -108,14 +112,14 @@ def _frame_rarity(
 
 
 def own_frame(context: QueryContext) -> FloatArray:
-    """Return 1 / rank of each file among the project's own frames of a trace, innermost first."""
+    """Return 1 / rank of each file among a trace's frames in the project, innermost first."""
     return _rank_scores(context, context.named_files.project_frames, 1.0)
 
 
 def named_change(context: QueryContext, *, certain: bool = False) -> FloatArray:
-    """Return (F,) 1/sqrt(k) of each file that an earlier change has touched that the report names.
+    """Return (F,) 1/sqrt(k) for each file that an earlier change named by the report has touched.
 
-    k is the number of files of the change. Of several changes the one with fewest files counts.
+    k is the number of files of the change; of several changes the one with the fewest files counts.
     With ``certain`` only names of commits and pull requests count, not those of issues.
     """
     scores = np.zeros(context.all_paths)
@@ -129,28 +133,30 @@ def named_change(context: QueryContext, *, certain: bool = False) -> FloatArray:
 
 
 def linked(context: QueryContext) -> FloatArray:
-    """Return 1 / sqrt(rank) of each file among those that the report links to.
+    """Return 1 / sqrt(rank) of each file among the files that the report links to.
 
-    The k files of a commit or pull request that the report names have 1 / sqrt(k) at least.
+    If the report names a commit or pull request with k files, each of them has at least 1 /
+    sqrt(k).
     """
     links = _location_scores(context, context.query.places.locations.links, 0.5)
     return np.maximum(links, named_change(context, certain=True))
 
 
 def written_path(context: QueryContext) -> FloatArray:
-    """Return 1 / rank of each file among the paths that the report writes.
+    """Return 1 / rank of each file among the paths in the report.
 
-    A file that a name of several words means has the value of ``_named_file_scores`` at least.
+    A file that a name of several words means has at least the value of ``_named_file_scores``.
     """
     paths = _location_scores(context, context.query.places.locations.paths, 1.0)
     return np.maximum(paths, _named_file_scores(context))
 
 
 def _named_file_scores(context: QueryContext) -> FloatArray:
-    """Return (F,) a value of each of the k files that a name of several words means.
+    """Return (F,) the value of each file that a name of several words means.
 
-    It is s / sqrt(k) for a command, and w s^6 / sqrt(k) for another name. s is the share of the
-    words of the file's name that the name has, w is 1 for a name in the title and .5 elsewhere.
+    If the name means k files, the value is s / sqrt(k) for a command, and w s^6 / sqrt(k) for
+    another name. s is the share of the words of the file's name that the name contains. w is 1 for
+    a name in the title, and .5 elsewhere.
     """
     scores = np.zeros(context.all_paths)
     for name, rows, share in context.named_files.by_compound_name:
@@ -168,8 +174,9 @@ def _rank_scores(
 ) -> FloatArray:
     """Return (F,) the best 1 / rank^power of each file in the traces.
 
-    A trace is a sequence of locations, a location the rows of the paths that it can mean. The
-    value is divided by the root of the trace's number, from 1, and among the paths of a location.
+    A trace is a sequence of locations. A location consists of the rows of the paths that it can
+    mean, and its value is divided by their number. Values are also divided by the square root of
+    the trace's number, from 1.
     """
     scores = np.zeros(context.all_paths)
     for number, locations in enumerate(traces, start=1):
@@ -180,15 +187,16 @@ def _rank_scores(
 
 
 def _location_scores(context: QueryContext, places: Iterable[Place], power: float) -> FloatArray:
-    """Return ``_rank_scores`` of places that are no stack frames, each file once."""
+    """Return ``_rank_scores`` of places that are not stack frames; a file counts once."""
     rows = [context.named_files.find_rows(place) for place in places]
     return _rank_scores(context, [dict.fromkeys(filter(None, rows))], power)
 
 
 def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
-    """Return the summed share of the other files in each file's folder.
+    """Return the sum of the shares of the other files in each file's folder.
 
-    The sum is divided by the root of their number; ``shares`` (F,) are those of the prior.
+    The sum is divided by the square root of their number. ``shares`` (F,) are the shares by the
+    prior.
     """
     folder = context.version.table.directory[context.version.paths.path_ids]
     others = np.maximum(np.bincount(folder)[folder] - 1, 1)
@@ -199,7 +207,7 @@ def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
 def best_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
     """Return the largest share among each file's tests, or among the files that it tests.
 
-    Only the first files by ``shares`` (F,), those of the prior, count.
+    ``shares`` (F,) are the shares by the prior; only the first files by these count.
     """
     groups = context.version.table.counterpart_group[context.version.paths.path_ids]
     first = top_k(shares, COUNTERPART_SOURCES)
@@ -216,9 +224,9 @@ def best_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
 
 
 def language_share(context: QueryContext) -> FloatArray:
-    """Return the share of the version's files that are in each file's language.
+    """Return the share of the version's files that are in the same language as each file.
 
-    A build script has the largest share, because its language says nothing.
+    A build script gets the largest share, because its language says nothing.
     """
     language = context.version.table.language[context.version.paths.path_ids]
     shares = np.bincount(language)[language] / context.files
@@ -230,55 +238,59 @@ class Feature:
     """A feature: its formula, its reasons, its weight in the prior and its scaling."""
 
     name: str
-    """Name, which is also its key in weights.json."""
+    """Name of the feature, which is also its key in weights.json."""
     values: Callable[..., FloatArray]
-    """Function from a query context to values (F,); a related feature also gets the prior (F,)."""
+    """Function from a query context to values (F,); for related features also from the prior."""
     meaning: str
-    """A sentence: what the value is, and when it is high. docs/features.md has it in its table."""
+    """A sentence that says what the value is, and when it is high; docs/features.md shows it."""
     reason: str | None = None
-    """Kind of the reasons for a file that the feature lifts; None if nobody could check one."""
+    """Kind of the reasons for a file that the feature lifts; None if nobody could check it."""
     prior: float = 0.0
-    """Weight in the prior, which is never fitted. Features that start from the prior depend on it,
-    so a new feature has none until the shipped weights are learned again."""
-    scaled: bool = True
-    """Whether values are divided by the largest one among the version's files that people wrote.
+    """Weight in the prior, which is never fitted.
 
-    A sum such as BM25 has to be, because its size depends on the report and the version. A value
-    whose size means the same in every version needs no scaling: 0 or 1, 1 / rank, a rarity."""
+    Features that start from the prior depend on this weight. A new feature therefore has 0 until
+    the shipped weights are learned again.
+    """
+    scaled: bool = True
+    """Whether values are divided by the largest value among files that people wrote.
+
+    A sum such as BM25 needs this, because its size depends on the report and the version. A value
+    with the same meaning in every version does not: 0 or 1, 1 / rank, a rarity.
+    """
 
 
 def _words(score: _Score, weights: Callable[[Query], Mapping[str, float]]) -> Formula:
-    """Return the formula of BM25 for terms of the report that ``weights`` chooses and weighs."""
+    """Return the formula for BM25 of report terms with the weights that ``weights`` returns."""
     return lambda c: score(c.matches, c.matches.align(weights(c.query)))
 
 
 def _field(score: _Score) -> Formula:
-    """Return BM25 of one field of the text."""
+    """Return the formula for BM25 of one field of the text."""
     return lambda c: score(c.matches, c.matches.weights)
 
 
 def _file_class(*classes: FileClass) -> Formula:
-    """Return 1 for the files of some classes, by their path and their text."""
+    """Return the formula that is 1 for files of some classes, by their path and text."""
     return lambda c: np.isin(c.version.file_class, classes).astype(np.float64)
 
 
 def _constant(number: Callable[[QueryContext], int]) -> Formula:
-    """Return ln(1 + number), the same for every file."""
+    """Return the formula ln(1 + number), which has the same value for every file."""
     return lambda c: np.full(c.files, math.log1p(number(c)))
 
 
 def _compound_weights(query: Query) -> dict[str, float]:
-    """Return the weights of the report's compound names."""
+    """Return term -> weight for the report's compound names."""
     return {term: query.weights[term] for term in query.weights.keys() & query.names.compounds}
 
 
 def _summary_words(query: Query) -> dict[str, float]:
-    """Return weight 1 for each word of the summary."""
+    """Return 1 as the weight of each word of the summary."""
     return dict.fromkeys(query.summary_weights, 1.0)
 
 
 def _text(context: QueryContext) -> FloatArray:
-    """Return the paper's text similarity: rVSM."""
+    """Return the paper's text similarity (revised vector space model)."""
     return context.version.revised.similarity(context.query.plain_weights)
 
 
@@ -288,39 +300,39 @@ def _chunk(context: QueryContext) -> FloatArray:
 
 
 def _rare_bm25f(context: QueryContext) -> FloatArray:
-    """Return BM25F with weights by rarity in the history."""
+    """Return BM25F with weights by the rarity of terms in the history."""
     weights = weigh_by_rarity(context, context.query.fielded_weights)
     return context.matches.score_fields(context.matches.align(weights))
 
 
 def _rare_chunk(context: QueryContext) -> FloatArray:
-    """Return BM25 of the best chunk of each file with weights by rarity in the history."""
+    """Return BM25 of each file's best chunk, with weights by the rarity of terms in the history."""
     weights = weigh_by_rarity(context, context.query.weights)
     return context.matches.best_chunk_scores(context.matches.align(weights))
 
 
 def _path(context: QueryContext) -> FloatArray:
-    """Return BM25 of the words of the path."""
+    """Return BM25 of the words in each file's path."""
     return context.version.paths.bm25(context.query.weights)
 
 
 def _test(context: QueryContext) -> FloatArray:
-    """Return 1 for each test, also for one that a program wrote."""
+    """Return 1 for each test, including generated tests."""
     return context.to_files(context.version.table.test.astype(np.float64))
 
 
 def _folders(context: QueryContext) -> FloatArray:
-    """Return BM25 of the words of the folders."""
+    """Return BM25 of the words in each file's folders."""
     return context.version.paths.bm25(context.query.weights, names=False)
 
 
 def _name_coverage(context: QueryContext) -> FloatArray:
-    """Return the share of the file name's words, by IDF, that the summary contains."""
+    """Return the share of the summed IDF of each file name's words that the summary contains."""
     return context.version.paths.name_coverage(frozenset(context.query.summary_counts))
 
 
 def _commit_summary(context: QueryContext) -> FloatArray:
-    """Return BM25 of each file's commit messages, as one text, for the summary."""
+    """Return BM25 of all commit messages of each file, as one text, for the summary's words."""
     values = context.similar_documents.aggregated_bm25(
         context.history.commits, context.query.summary_weights
     )
@@ -661,7 +673,7 @@ DIRECT: tuple[Feature, ...] = (
         scaled=False,
     ),
 )
-"""Features of a query context alone."""
+"""Features that are computed from a query context alone."""
 RELATED: tuple[Feature, ...] = (
     Feature(
         "co_change",
@@ -683,7 +695,7 @@ RELATED: tuple[Feature, ...] = (
         " first files are its neighbours.",
     ),
 )
-"""Features that pass the prior on to related files."""
+"""Features that are also computed from the prior, which they pass on to related files."""
 CONTEXT: tuple[Feature, ...] = (
     Feature(
         "files",
@@ -717,11 +729,11 @@ CONTEXT: tuple[Feature, ...] = (
         scaled=False,
     ),
 )
-"""Features that are the same for every file, or nearly, so that they change no weighted sum.
+"""Features that have about the same value for every file, so that they change no weighted sum.
 
-The trees of the learned ranker use them to decide how much another feature is worth: in a
-repository of 30 files size and folders mean little, and without fixed reports the history means
-less."""
+The trees of the learned ranker use them to decide how much another feature counts: in a repository
+of 30 files size and folders mean little, and without fixed reports the history means less.
+"""
 
 FEATURES: Mapping[str, Feature] = {
     feature.name: feature for feature in (*DIRECT, *RELATED, *CONTEXT, *PAPER)
@@ -730,7 +742,7 @@ FEATURES: Mapping[str, Feature] = {
 ALL: tuple[str, ...] = tuple(FEATURES)
 """Names of all features."""
 NAMES: tuple[str, ...] = ALL[: -len(PAPER)]
-"""Names of the features of stage one, in the order of its weights, if no configuration differs."""
+"""Names of the features of stage one in the order of its weights, by default."""
 PAPER_NAMES: tuple[str, ...] = ALL[-len(PAPER) :]
 """Names of the paper's features."""
 PRIOR_WEIGHTS: Mapping[str, float] = {
@@ -742,7 +754,7 @@ PRIOR_WEIGHTS: Mapping[str, float] = {
 def prior(columns: Mapping[str, FloatArray]) -> FloatArray:
     """Return the prior (F,): the softmax over the files of a weighted sum of scaled columns.
 
-    Features of the prior that ``columns`` lacks are left out.
+    Features of the prior that ``columns`` does not contain are left out.
     """
     total: Any = np.float64(0.0)
     for name, weight in PRIOR_WEIGHTS.items():
@@ -753,9 +765,10 @@ def prior(columns: Mapping[str, FloatArray]) -> FloatArray:
 
 
 def scale_by_largest(values: FloatArray, of: BoolArray | None = None) -> FloatArray:
-    """Divide values by the largest one if that is above 0.
+    """Return values divided by the largest one, if that is above 0.
 
-    The largest one of the files ``of`` (F,), by default of all; larger values of others become 1.
+    The largest value is taken over the files ``of`` (F,), by default over all files. Values above
+    it become 1.
     """
     if of is None or of.all():
         largest = float(values.max(initial=0.0))
@@ -765,7 +778,7 @@ def scale_by_largest(values: FloatArray, of: BoolArray | None = None) -> FloatAr
 
 
 def columns(context: QueryContext, wanted: Sequence[str]) -> dict[str, FloatArray]:
-    """Return the wanted features' values (F,), made comparable between reports.
+    """Return the values (F,) of the wanted features, scaled to be comparable between reports.
 
     Raises KeyError for an unknown name.
     """

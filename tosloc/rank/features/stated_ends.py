@@ -1,4 +1,4 @@
-"""The commits in which something works or fails, by the releases and commits of a report."""
+"""Find the commits in which something works or fails, from releases and commits in a report."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Ends(NamedTuple):
     good: tuple[End, ...] = ()
     bad: tuple[End, ...] = ()
     implied: End | None = None
-    """The release before the first with which it began to fail."""
+    """The release before the first one that fails according to the report; else None."""
 
     @classmethod
     def resolve(cls, repository: Repository, good: Sequence[str], bad: str | None) -> Self:
-        """Return the ends that a question names.
+        """Return the ends with the commits that a question names as good and bad.
 
         Raises UnknownCommit for a revision that names no commit, and ToslocError if a good commit
-        contains the bad one.
+        contains the bad commit.
         """
         good_ends = tuple(End(name, repository.resolve(name), is_given=True) for name in good)
         if bad is None:
@@ -42,7 +42,10 @@ class Ends(NamedTuple):
         return cls(good_ends, (bad_end,))
 
     def override(self, stated: Ends) -> Ends:
-        """Return these ends, and of each kind that has none those that a report states."""
+        """Return these ends; if good or bad ones are missing, take those from ``stated``.
+
+        ``stated`` are the ends that a report states.
+        """
         if self.good:
             return Ends(self.good, self.bad or stated.bad)
         return Ends(stated.good, self.bad or stated.bad, stated.implied)
@@ -52,7 +55,7 @@ NO_ENDS: Final = Ends()
 
 
 def find_ends(repository: Repository | None, names: ProjectNames, history: HistoryAsOf) -> Ends:
-    """Return the good and bad ends that a report states; none without a repository."""
+    """Return the good and bad ends that a report states; empty without a repository."""
     if repository is None:
         return NO_ENDS
     releases = history.releases.find(names.claims, history.opened)
@@ -69,7 +72,7 @@ def find_ends(repository: Repository | None, names: ProjectNames, history: Histo
 def _ends_of_releases(
     repository: Repository, releases: Iterable[Release], *, is_own: bool = False
 ) -> list[End]:
-    """Return the commits of releases."""
+    """Return the tagged commits of releases as ends."""
     names = {f"refs/tags/{release.name}": release.name for release in releases}
     ends = []
     for tag, commit in (repository.resolve_many(names) if names else {}).items():
@@ -81,9 +84,9 @@ def _ends_of_releases(
 def _ends_of_commits(
     repository: Repository, names: ProjectNames, opened: float
 ) -> list[tuple[End, Role]]:
-    """Return the commits with a role, if they were committed before the opening.
+    """Return the commits that work, fail or were built, with their roles, from before the opening.
 
-    A commit that the report contradicts itself about has two roles, so that its bounds say so.
+    A commit has two roles if the report contradicts itself about it; the bounds then say so.
     """
     roles: dict[str, Role] = {}
     contradicted: set[str] = set()

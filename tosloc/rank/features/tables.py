@@ -1,7 +1,7 @@
-"""Feature tables of labelled reports and the files that keep them.
+"""Feature tables of labelled reports, and the files that store them.
 
-The tables of a block of consecutive reports are one file. Rankers learn from tables and see no
-paths.
+A file contains the tables of a block of consecutive reports. Rankers learn from tables and do not
+see paths.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from tosloc.core.rankings import Ranking
 from tosloc.retrieval.texts import group_starts
 
 WORK_FOLDER: Final = ".tosloc-work"
-"""Folder, inside a folder of results, of what a command keeps while it works."""
+"""Folder, within a folder of results, for what a command stores while it runs."""
 PARTS: Final = ("train", "validation", "test")
 _LISTING: Final = "blocks.json"
-"""File of a work folder that lists its blocks by part."""
+"""File in a work folder that lists the blocks of each part."""
 _COLUMNS: Final = ("rows", "fixed", "weights", "path_ids", "asserted")
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """Features of one report's files."""
+    """Features of the files of one report."""
 
     report: str
     """Id of the report."""
@@ -58,13 +58,13 @@ class FeatureTable:
     """(n,) how strongly the report itself points to each file (``evidence.find_asserted``)."""
 
     def ranking(self, scores: FloatArray, paths: Sequence[str]) -> Ranking:
-        """Rank the files by ``scores`` (n,); ``paths`` are the paths that the numbers mean."""
+        """Return the ranking of the files by ``scores`` (n,); ``path_ids`` number ``paths``."""
         names = [paths[number] for number in self.path_ids.tolist()]
         return Ranking.from_scores(self.report, names, scores)
 
 
 def read_blocks(paths: Iterable[Path]) -> Iterator[FeatureTable]:
-    """Yield the tables of the files of blocks, in order.
+    """Yield the tables in the files of blocks, in order.
 
     Raises CheckpointError for a damaged file.
     """
@@ -81,7 +81,7 @@ def read_blocks(paths: Iterable[Path]) -> Iterator[FeatureTable]:
 
 
 def encode_block(tables: Sequence[FeatureTable]) -> bytes:
-    """Return the bytes of the file that keeps some tables."""
+    """Return the bytes of a file that stores some tables."""
     arrays: Arrays = {}
     for name in _COLUMNS:
         arrays[name] = np.concatenate([getattr(table, name) for table in tables])
@@ -93,20 +93,20 @@ def encode_block(tables: Sequence[FeatureTable]) -> bytes:
 
 
 def write_listing(work: Path, blocks: Mapping[str, Sequence[Path]]) -> None:
-    """Write down which blocks of a work folder are train, validation and test."""
+    """Write a file that lists the blocks of train, validation and test in a work folder."""
     names = {part: [path.name for path in paths] for part, paths in blocks.items()}
     write_text(work / _LISTING, json.dumps(names, indent=1) + "\n")
 
 
 def has_tables(folder: Path) -> bool:
-    """Return whether a training folder keeps its feature tables, for ``list_blocks``."""
+    """Return whether a training folder contains feature tables, for ``list_blocks``."""
     return (folder / WORK_FOLDER / _LISTING).is_file()
 
 
 def list_blocks(folder: Path) -> dict[str, list[Path]]:
-    """Return the files of a training's feature tables, by part.
+    """Return part -> files of the feature tables in a training folder.
 
-    Raises ToslocError if the folder keeps none.
+    Raises ToslocError if the folder contains none.
     """
     try:
         listing = parse_json(read_regular_file(folder / WORK_FOLDER / _LISTING))

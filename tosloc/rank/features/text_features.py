@@ -14,19 +14,19 @@ from tosloc.retrieval.texts import min_max, top_k
 from tosloc.retrieval.version_index import VersionIndex
 
 SINGLE_WORD_WEIGHT: Final = 0.5
-"""Weight of a name of one word, whose term may also be a part of longer names."""
+"""Weight of a name of one word, because its term may be part of longer names."""
 MAX_DEFINED_NAMES: Final = 3.0
 """Largest value of the feature ``defined_names``."""
 MONTH_DAYS: Final = 30.0
-"""Days of a month."""
+"""Number of days in a month."""
 CO_CHANGE_SOURCES: Final = 20
-"""First files by the prior that lend their share to files that change with them."""
+"""Number of first files by the prior that pass their share to files that change with them."""
 
 
 def complexity(context: QueryContext) -> FloatArray:
     """Return the summed cyclomatic complexity (E - N + 2) of each file's functions.
 
-    Values are min-max scaled over the version.
+    Values are min-max scaled over the files of the version.
     """
     view = context.version.text
     return min_max(view.to_files(view.corpus.complexity.astype(np.float64)))
@@ -39,7 +39,7 @@ def length(context: QueryContext) -> FloatArray:
 
 
 def rarities(version: VersionIndex, terms: Iterable[str]) -> dict[str, float]:
-    """Return the inverse document frequency of each term that files of the version contain."""
+    """Return term -> IDF for the terms that files of the version contain."""
     numbers = version.corpus.terms
     known = [term for term in terms if term in numbers]
     idf = version.text.idf(np.array([numbers[term] for term in known], dtype=np.int64))
@@ -47,7 +47,7 @@ def rarities(version: VersionIndex, terms: Iterable[str]) -> dict[str, float]:
 
 
 def weigh_by_rarity(context: QueryContext, weights: Mapping[str, float]) -> dict[str, float]:
-    """Multiply weights of terms by the rarity of each among earlier reports and among commits."""
+    """Return term -> weight x its rarity among earlier reports and among commits."""
     reports = context.history.reports
     commits = context.history.commits
     return {
@@ -61,17 +61,17 @@ class DefinedName(NamedTuple):
 
     name: Name
     weight: float
-    """3 in the summary, 1 in prose, .5 in code; half of it for a name of one word."""
+    """Weight of the name: 3 in the summary, 1 in prose, .5 in code; half for a single word."""
     rows: IntArray
-    """Rows of the blobs that define it, as a function or a type."""
+    """Rows of the blobs in which the name is that of a function or type."""
     files: int
     """Number of the version's files with these blobs."""
 
 
 def find_defined_names(context: QueryContext) -> list[DefinedName]:
-    """Return the report's names that a file of the version contains, each once.
+    """Return the names in the report that a file of the version contains, without repetitions.
 
-    A name that the report writes several times has its largest weight.
+    A name that the report contains several times has its largest weight.
     """
     view = context.version.text
     numbers = view.corpus.terms
@@ -92,10 +92,10 @@ def find_defined_names(context: QueryContext) -> list[DefinedName]:
 
 
 def defined_names(context: QueryContext) -> FloatArray:
-    """Return how much of what the report names as code each file defines.
+    """Return how many of the names that the report writes as code each file defines.
 
-    The value is the sum over the names that the file defines of w / (number of files that define
-    the name), at most 3; w is ``DefinedName.weight``.
+    The value is the sum over the defined names of w / (number of files that define the name), at
+    most 3; w is ``DefinedName.weight``.
     """
     view = context.version.text
     values = np.zeros(len(view.corpus))
@@ -105,10 +105,10 @@ def defined_names(context: QueryContext) -> FloatArray:
 
 
 def literals(context: QueryContext) -> FloatArray:
-    """Return ln(1 + r) of each file; r is the rarity of the best message in its string literals.
+    """Return ln(1 + r) of each file, where r is the rarity of the best message in its literals.
 
-    It is the summed IDF of the pairs of words that follow each other in the report as in one
-    literal of the file, format fields aside.
+    r is the summed IDF of the pairs of words that follow each other in the report and in a string
+    literal of the file. Format fields between words are ignored.
     """
     return np.log1p(context.version.text.to_files(context.messages.rarity))
 
@@ -116,7 +116,8 @@ def literals(context: QueryContext) -> FloatArray:
 def history(context: QueryContext) -> FloatArray:
     """Return norm(number of earlier fixes) + 1 / (months since the last fix + 1) of each file.
 
-    It is 0 for a file that was never fixed; norm is min-max over the version.
+    The value is 0 for a file that was never fixed; norm is min-max scaling over the version's
+    files.
     """
     reports = context.history.reports
     fixes = context.to_files(context.history.fixes(context.all_paths))
@@ -126,9 +127,10 @@ def history(context: QueryContext) -> FloatArray:
 
 
 def near_commits(context: QueryContext) -> FloatArray:
-    """Return the sum of s/sqrt(k) over the file's commits among the 10 nearest to the report.
+    """Return the sum of s/sqrt(k) over those of the 10 most similar commits that touched a file.
 
-    s is the similarity of a commit message, k the number of files that the commit touched.
+    s is the cosine similarity of the commit message to the report, k the number of files of the
+    commit.
     """
     view = context.history.commits
     nearest = context.similar_documents.near_commits[:10]
@@ -139,7 +141,11 @@ def near_commits(context: QueryContext) -> FloatArray:
 
 
 def near_reports(context: QueryContext) -> FloatArray:
-    """Return the sum of s^2 exp(-age/730 d)/sqrt(k) over the file's nearest 200 fixed reports."""
+    """Return the sum of s^2 exp(-age/730 d)/sqrt(k) over reports about the file.
+
+    Only the 200 fixed reports most similar to the report count. s is the similarity, age the time
+    since the fix in days, and k the number of files of the fix.
+    """
     view = context.history.reports
     nearest = context.similar_documents.near_reports
     weights = view.decay_weights(context.history.opened, 730.0)[nearest]
@@ -148,9 +154,11 @@ def near_reports(context: QueryContext) -> FloatArray:
 
 
 def near_package(context: QueryContext) -> FloatArray:
-    """Return the sum of s/k over the folder's commits among the 300 nearest to the report.
+    """Return the sum of s/k over commits that touched files of each file's folder.
 
-    The sum is divided by the root of the number of files in the folder.
+    Only the 300 commits most similar to the report count. s is the similarity of the message, k the
+    number of files of the commit. The sum is divided by the square root of the folder's number of
+    files.
     """
     view = context.history.commits
     nearest = context.similar_documents.near_commits
@@ -160,9 +168,10 @@ def near_package(context: QueryContext) -> FloatArray:
 
 
 def folder_reports(context: QueryContext) -> FloatArray:
-    """Return the sum of s^2/k over the folder's reports among the 100 nearest fixed ones.
+    """Return the sum of s^2/k over fixed reports about files of each file's folder.
 
-    The sum is divided by the root of the number of files in the folder.
+    Only the 100 fixed reports most similar to the report count. s is the similarity, k the number
+    of files of the fix. The sum is divided by the square root of the folder's number of files.
     """
     view = context.history.reports
     nearest = context.similar_documents.near_reports[:100]
@@ -174,7 +183,7 @@ def folder_reports(context: QueryContext) -> FloatArray:
 
 
 def file_documents(context: QueryContext) -> FloatArray:
-    """Return BM25 of each file's fixed reports, as one text, plus BM25 of its commits, as one."""
+    """Return BM25 of all fixed reports of a file, as one text, plus BM25 of all its commits."""
     weights = context.query.weights
     reports = context.similar_documents.aggregated_bm25(context.history.reports, weights)
     commits = context.similar_documents.aggregated_bm25(context.history.commits, weights)
@@ -184,7 +193,7 @@ def file_documents(context: QueryContext) -> FloatArray:
 def name_documents(context: QueryContext) -> FloatArray:
     """Return BM25 of the commits of all files whose name shares a word with the file's name.
 
-    It helps files that have no commits of their own.
+    This helps files without commits of their own.
     """
     paths = context.version.paths
     by_term = context.similar_documents.aggregated_bm25(
@@ -201,15 +210,18 @@ def recency(context: QueryContext) -> FloatArray:
 
 
 def activity(days: float) -> Callable[[QueryContext], FloatArray]:
-    """Return the feature ln(1 + sum over the file's commits of exp(-age/days)/sqrt(k))."""
+    """Return a feature: ln(1 + sum over the file's commits of exp(-age/days)/sqrt(k)).
+
+    age is in days before the opening, and k is the number of files of a commit.
+    """
     return lambda context: context.to_files(context.history.activity(days, context.all_paths))
 
 
 def co_change(context: QueryContext, shares: FloatArray) -> FloatArray:
     """Return how often each file changes together with the first files by the prior.
 
-    The value is the sum over the 20 first files j of p_j x the decayed share of j's commits that
-    touched this file, too; ``shares`` (F,) are the p of all files.
+    The value is the sum over the first 20 files j of p_j x the decayed share of the commits on j
+    that also touched this file. ``shares`` (F,) are the p of all files, by the prior.
     """
     first = top_k(shares, CO_CHANGE_SOURCES)
     path_ids = context.version.paths.path_ids[first].astype(np.int64)

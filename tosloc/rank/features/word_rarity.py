@@ -1,4 +1,7 @@
-"""How many of a version's files have the words of a report, and which words distinguish files."""
+"""Count the files of a version that contain the words of a report.
+
+The counts show which words distinguish files.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +23,20 @@ EVERYDAY: Final = frozenset(
         today try update upgrade use user version want way weird well work wrong yesterday"""
     )
 )
-"""Words that are polite, or only say that something is wrong.
+"""Words that are polite, or that only say that something is wrong.
 
-They were chosen by reading, not by any result."""
+They were chosen by reading reports, not by any result.
+"""
 _COMMON_SHARE: Final = 0.25
-"""A word that a larger share of the files has, and more than ``_MIN_FILES``, is common."""
+"""Share of files above which a word is common, if more than ``_MIN_FILES`` contain it."""
 _HALF: Final = 0.5
-"""Two words distinguish files if no larger share of the files has either."""
+"""Largest share of files that contain each of two words that together distinguish files."""
 _MIN_FILES: Final = 3
-"""A word that no more files have distinguishes files, however few files there are."""
+"""Number of files up to which a word always distinguishes files."""
 
 
 class WordRarity:
-    """Which words of a report few files of a version have."""
+    """Words of a report, and the numbers of files of a version that contain them."""
 
     def __init__(self, query: Query, version: VersionIndex, matches: TextMatches) -> None:
         self._query = query
@@ -42,7 +46,7 @@ class WordRarity:
 
     @cached_property
     def common_words(self) -> frozenset[str]:
-        """Everyday words, and words of the report that many files have."""
+        """Everyday words, and words of the report that many files contain."""
         common = set(EVERYDAY)
         for word, files in self._files_by_word.items():
             if files > self._few_files(_COMMON_SHARE):
@@ -50,12 +54,15 @@ class WordRarity:
         return frozenset(common)
 
     def _few_files(self, share: float) -> float:
-        """Return how many files a share of them is, at least ``_MIN_FILES``."""
+        """Return the number of files that is a share of all files, but at least ``_MIN_FILES``."""
         return max(share * self._paths.files, _MIN_FILES)
 
     @cached_property
     def _files_by_word(self) -> dict[str, int]:
-        """Number of files with each word of the report, without everyday words and absent ones."""
+        """Word of the report -> number of files that contain it, without everyday words.
+
+        Words that no file contains are left out.
+        """
         counts = self._texts.frequency[self._matches.numbers].tolist()
         files_by_word: dict[str, int] = {}
         for word, files in zip(self._matches.words, counts, strict=True):
@@ -64,7 +71,7 @@ class WordRarity:
         return files_by_word
 
     def _has_rare_path_word(self) -> bool:
-        """Return whether a word of the report is in few file names."""
+        """Return whether few file names contain a word of the report."""
         paths = self._paths
         few = self._few_files(_COMMON_SHARE)
         for word in self._query.weights.keys() - EVERYDAY:
@@ -74,7 +81,7 @@ class WordRarity:
         return False
 
     def _has_rare_name(self) -> bool:
-        """Return whether the report writes a name as code that few files have."""
+        """Return whether the report writes a name as code that few files contain."""
         rare = self._files_by_word.keys() - self.common_words
         if not rare.isdisjoint(self._query.names.compounds):
             return True
@@ -87,8 +94,8 @@ class WordRarity:
     def distinguishes_files(self) -> bool:
         """Whether the words of the report distinguish files.
 
-        This is a word that few file names have, two words that at most half of the files have, or
-        a name written as code that few files have.
+        They do if few file names contain one of the words, if at most half of the files contain
+        each of two words, or if few files contain a name written as code.
         """
         if self._has_rare_path_word():
             return True

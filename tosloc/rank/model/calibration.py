@@ -1,10 +1,10 @@
-"""Turn the scores of an answer's first files into shares, the first of which is a probability.
+"""Turn the scores of an answer's first files into shares; the first share is a probability.
 
-The shares are a softmax of the scores with a fitted temperature. The event that is predicted is
-"the fix changed the first file": of the answers whose first file has a share of .3, three in ten
-should be right, so that "name nothing under .3" has a meaning. Shares of one list sum to 1, but a
-fix may change several files. The shares below the first one are therefore no probabilities: they
-divide the chance that the first file is wrong.
+The shares are a softmax of the scores with a fitted temperature. The predicted event is "the fix
+changed the first file": of the answers whose first file has a share of .3, three in ten should be
+right, so that a user can choose to see nothing below .3. Shares of one list sum to 1, but a fix may
+change several files. The shares of the other files are therefore not probabilities: they divide the
+chance that the first file is wrong.
 
 ``tosloc.rank.model.presence`` multiplies all shares by the probability that the report is about the
 searched project.
@@ -23,12 +23,13 @@ import numpy as np
 from tosloc.core.arrays import FloatArray
 
 CALIBRATED_FILES: Final = 10
-"""First files that the softmax covers; all others have share 0.
+"""Number of first files that the softmax covers; all other files have the share 0.
 
-Of 3, 5, 10, 20, 50, 150 and all files, 10 had the least mean loss on 18 validation parts
-(docs/evaluation.md). A fixed number does not depend on the size of the version."""
+Of 3, 5, 10, 20, 50, 150 and all files, 10 had the smallest mean loss on 18 validation parts
+(docs/evaluation.md). A fixed number does not depend on the size of the version.
+"""
 DEFAULT_TEMPERATURE: Final = 1.0
-"""Temperature where none was fitted."""
+"""Temperature that is used if none was fitted."""
 TEMPERATURE_KEY: Final = "temperature"
 """Key of the temperature in a run's header."""
 MIN_TEMPERATURE: Final = 0.01
@@ -36,27 +37,27 @@ MIN_TEMPERATURE: Final = 0.01
 MAX_TEMPERATURE: Final = 100.0
 """Highest fitted temperature."""
 _GRID_POINTS: Final = 24
-"""Temperatures of the first, coarse search."""
+"""Number of temperatures in the first, coarse search."""
 _MAX_FACTOR: Final = 10.0
-"""A matching temperature is searched from the known one divided by this up to times this."""
+"""Largest factor by which a matching temperature may be above or below the known one."""
 _HALVINGS: Final = 40
-"""Steps of the bisection; what they leave of the range is less than the four digits kept."""
+"""Number of steps of the bisection; the remaining range is smaller than the four digits kept."""
 
 
 class JudgedAnswer(NamedTuple):
     """The first scores of an answer to a labelled report, and whether its first file is right."""
 
     scores: FloatArray
-    """(F,) scores, best first; only the first ``CALIBRATED_FILES`` are used."""
+    """(n,) scores, best first; only the first ``CALIBRATED_FILES`` are used."""
     right: bool
-    """Whether the fix changed the first file; False if it changed none that the version has."""
+    """Whether the fix changed the first file; False if it changed no file of the version."""
 
 
 def shares(scores: FloatArray, temperature: float) -> FloatArray:
     """Return the share (F,) of each file of one list.
 
-    The ``CALIBRATED_FILES`` files with the highest scores share 1, all others have 0. A score of
-    -inf means that a file does not count. Equal scores keep their order.
+    The shares of the ``CALIBRATED_FILES`` files with the highest scores sum to 1; all other files
+    have 0. A file with the score -inf gets no share. Equal scores keep their order.
 
     >>> shares(np.array([0.0, 2.0, -np.inf]), 2.0).round(3).tolist()
     [0.269, 0.731, 0.0]
@@ -71,12 +72,12 @@ def shares(scores: FloatArray, temperature: float) -> FloatArray:
 
 
 def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | float = 1.0) -> float:
-    """Return the temperature at which the first shares predict best which first files are right.
+    """Return the temperature at which first shares predict best whether first files are right.
 
     It maximises the likelihood of these events times a prior, under which ln temperature is
-    standard normal. Without any answer the result is ``DEFAULT_TEMPERATURE``, and a few answers
-    that are all right or all wrong do not lead to extreme shares. The reports must not have been
-    learned from. ``counts`` is how many answers each one stands for.
+    standard normal. Without answers the result is ``DEFAULT_TEMPERATURE``. A few answers that are
+    all right or all wrong do not lead to extreme shares. Pass only reports that nothing was learned
+    from. ``counts`` is the number of answers that each answer stands for.
 
     >>> flat, steep = np.array([1.0, 0.0]), np.array([3.0, 0.0])
     >>> answers = [JudgedAnswer(flat, True), JudgedAnswer(flat, False), JudgedAnswer(steep, True)]
@@ -107,12 +108,12 @@ def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | float 
 def match_temperature(
     answers: Sequence[JudgedAnswer], known: Sequence[JudgedAnswer], temperature: float
 ) -> float:
-    """Return the temperature at which ``answers`` are on average as sure as the ``known`` ones.
+    """Return the temperature that gives ``answers`` the mean confidence of the ``known`` answers.
 
-    Both answer the same reports, with different weights; ``temperature`` is that of the known
+    Both answer the same reports, with different weights. ``temperature`` is used for the known
     answers. Only the mean confidence is matched, not how often answers are right, because labelled
-    reports may be easier than users' reports. Temperatures from a tenth to ten times the known one
-    are tried; the known one is returned if it already fits.
+    reports may be easier than users' reports. The search covers a tenth to ten times
+    ``temperature``, which is returned itself if it already fits.
 
     >>> flat, steep = np.array([1.0, 0.0]), np.array([3.0, 0.0])
     >>> match_temperature([JudgedAnswer(steep, True)], [JudgedAnswer(flat, False)], 1.1)
@@ -134,7 +135,7 @@ def match_temperature(
 
 
 def _score_gaps(answers: Sequence[JudgedAnswer]) -> FloatArray:
-    """Return (N, CALIBRATED_FILES) first scores minus the best one; -inf where there is no file."""
+    """Return (n, CALIBRATED_FILES) scores minus the best score; -inf if there is no file."""
     gaps = np.full((len(answers), CALIBRATED_FILES), -np.inf)
     for row, answer in zip(gaps, answers, strict=True):
         first = answer.scores[:CALIBRATED_FILES]

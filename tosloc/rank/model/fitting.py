@@ -1,6 +1,6 @@
-"""Learn stage one: weights and rankers are fitted on train, every choice is made on validation.
+"""Learn stage one: weights and rankers are fitted on train, choices are made on validation.
 
-Test reports are never seen.
+Test reports are never used.
 """
 
 from __future__ import annotations
@@ -26,34 +26,38 @@ Quality: TypeAlias = tuple[float, float]
 """MRR and MAP of a candidate."""
 
 L2: Final = 1e-3
-"""Pull of the weights toward zero in the listwise fit.
+"""Strength of the penalty on the weights in the listwise fit.
 
-Chosen on the validation reports of four projects."""
+Chosen on the validation reports of four projects.
+"""
 SHRINK: Final = 0.03
-"""Pull of the weights toward the shipped ones with 50 training reports or fewer.
+"""Strength of the penalty on distances from the shipped weights, for up to 50 training reports.
 
 With more reports it is divided by (reports / 50). Chosen on the validation reports of four
-projects."""
+projects.
+"""
 RANKER_WEIGHTS: Final = (0.5, 2.0, 8.0, 32.0)
-"""Weights of the learned ranker's score against the linear one that validation chooses from."""
+"""Weights of the learned ranker's score among which validation chooses; the linear score has 1."""
 MIN_LEAD: Final = 0.002
-"""MRR + MAP by which a candidate must exceed a simpler one before it to be chosen."""
+"""Smallest lead in MRR + MAP with which a candidate is chosen over a simpler one."""
 AS_SHIPPED: Final = "shipped weights and ranker as they are"
-"""Name of the candidate that whatever was learned must beat to be chosen."""
+"""Name of the candidate that every learned candidate must beat to be chosen."""
 MIN_REPORTS_OWN_RANKER: Final = 750
-"""Training reports from which on an own ranker is learned, and validation decides.
+"""Number of training reports from which a project gets a ranker of its own, if validation agrees.
 
-On 50 to 700 reports of six projects validation chose what was .008 worse than the shipped weights
-as they are (docs/results.md)."""
+On 50 to 700 reports of six projects the candidates that validation chose were .008 worse than the
+unchanged shipped weights (docs/results.md).
+"""
 MIN_REPORTS: Final = 20
-"""Training reports from which on anything is learned beside a shipped ranker.
+"""Number of training reports from which anything is learned if there is a shipped ranker.
 
-What cross-validation chose on 4 and 8 reports of three projects was .001 better than the shipped
-weights, on single ones .02 worse."""
+On 4 and 8 reports of three projects the candidates that cross-validation chose were .001 better
+than the shipped weights; on single reports they were .02 worse.
+"""
 FOLDS: Final = 4
-"""Folds of the cross-validation."""
+"""Number of folds of the cross-validation."""
 _SUM_ROWS: Final = 4096
-"""Rows whose gradient is summed in single precision before that sum is added in double."""
+"""Number of rows whose gradients are summed in single precision; such sums are added in double."""
 _OWN_WEIGHTS: Final = "own weights"
 """Name of the candidate with the trained weights."""
 _SHIPPED_WEIGHTS: Final = "shipped weights"
@@ -65,10 +69,10 @@ def listwise_loss(
 ) -> tuple[float, FloatArray]:
     """Return the listwise loss of some weights (K,), and its gradient (K,).
 
-    The loss is the mean over reports of the mean over fixed files of
-    -log p(file | this file and all files that were not fixed), where p is a softmax of scores.
-    Reports count by ``lists.report_weights``. Squared distances of the weights to 0, times ``l2``,
-    and to ``centre``, times ``pull``, are added. The loss is convex.
+    The loss is the mean over reports of the mean over fixed files of -log p(file | this file and
+    all files that were not fixed), where p is a softmax of scores. Reports are weighted by
+    ``lists.report_weights``. Two penalties are added: ``l2`` times the squared distance of the
+    weights from 0, and ``pull`` times that from ``centre``. The loss is convex.
     """
     rows = lists.rows
     fixed = lists.fixed
@@ -107,7 +111,7 @@ def fit_listwise(
 ) -> FloatArray:
     """Return the weights (K,) that minimise ``listwise_loss``.
 
-    L-BFGS starts at the centre and stops by SciPy's own tolerance. Weights may be negative.
+    L-BFGS starts at ``centre`` and stops by SciPy's default tolerance. Weights may be negative.
     """
     from scipy import optimize  # Imported here because stage one is used without it.
 
@@ -124,9 +128,9 @@ def fit_listwise(
 
 
 def list_quality(weights: FloatArray, lists: RankingLists) -> float:
-    """Return MRR + MAP of the weighted sums over lists in which every row stands for one file.
+    """Return MRR + MAP of the ranking by weighted sums; every row must stand for one file.
 
-    A fixed file ranks behind every wrong file with the same score, so that constant scores earn
+    A fixed file ranks behind all wrong files with the same score, so that constant scores gain
     nothing.
     """
     scores = weighted_sums(lists.rows, weights)
@@ -149,8 +153,7 @@ def fit_evolution(
 ) -> FloatArray:
     """Return the weights (K,) from 0 to 1 that maximise an objective, by differential evolution.
 
-    Source: Storn and Price 1997. The result is not polished: MAP and MRR are step functions, on
-    which a gradient step leads nowhere.
+    Source: Storn and Price 1997. No gradient steps follow, because MAP and MRR are step functions.
     """
     from scipy import optimize
 
@@ -179,18 +182,18 @@ def fit_evolution(
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The candidates for stage one, in the order of preference, and the one that was chosen."""
+    """The candidates for stage one, in order of preference, and the chosen one."""
 
     taken: str
     """Name of the chosen candidate."""
     tried: Mapping[str, Quality]
     """MRR and MAP of each candidate by name."""
     by: str
-    """What decided: validation, cross-validation, or why there was no choice."""
+    """What decided: validation, cross-validation, or the reason why there was no choice."""
 
     @property
     def sentence(self) -> str:
-        """The choice between trained and shipped weights; "" if the shipped were no candidate."""
+        """Sentence about the choice of trained or shipped weights; "" if there was no choice."""
         shipped = AS_SHIPPED if AS_SHIPPED in self.tried else _SHIPPED_WEIGHTS
         if shipped not in self.tried:
             return ""
@@ -205,15 +208,15 @@ class Choice:
         return f"Keeping {kept} instead of trained ones ({self._quality_text(best)})."
 
     def _quality_text(self, name: str) -> str:
-        """Return MRR and MAP of a candidate in words."""
+        """Return MRR and MAP of a candidate as text."""
         mrr, mean_ap = self.tried[name]
         return f"MRR {mrr:.3f}, MAP {mean_ap:.3f}"
 
 
 def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) -> dict[str, Quality]:
-    """Return MRR and MAP of every candidate over feature tables, which are read once.
+    """Return candidate's name -> its MRR and MAP over feature tables, which are read once.
 
-    Reports without a fixed file count 0.
+    A report without a fixed file counts as 0.
     """
     by_report = []
     for table in tables:
@@ -229,9 +232,9 @@ def judge(candidates: Mapping[str, StageOne], tables: Iterable[FeatureTable]) ->
 
 
 def choose_candidate(tried: Mapping[str, Quality]) -> str:
-    """Return the first name whose MRR + MAP no later one exceeds by more than ``MIN_LEAD``.
+    """Return the first name that no later name exceeds in MRR + MAP by more than ``MIN_LEAD``.
 
-    Names are in the order of preference, the simplest first.
+    Names are in order of preference, the simplest first.
     """
     best, *others = tried
     for name in others:
@@ -241,7 +244,10 @@ def choose_candidate(tried: Mapping[str, Quality]) -> str:
 
 
 def head_lists(stage: StageOne, lists: RankingLists) -> RankingLists:
-    """Return the head of every report's list by linear score; heads without a fixed file go."""
+    """Return the head of each report's list, by linear score.
+
+    Reports without a fixed file in the head are left out.
+    """
     heads = []
     kept = []
     scores = stage.linear(lists.rows)
@@ -263,16 +269,16 @@ def fit_stage_one(
     seed: int = 7,
     progress: Progress = ignore_progress,
 ) -> tuple[StageOne, Choice]:
-    """Return the stage one learned on ``train``, and how it was chosen.
+    """Return the stage one that was learned on ``train``, and how it was chosen.
 
-    ``validation`` returns full feature tables, anew at each call; it decides between own, shipped
-    and averaged weights and between rankers. Beside a shipped ranker, fewer than
-    ``MIN_REPORTS_OWN_RANKER`` reports train no own ranker and their cross-validation decides;
-    fewer than ``MIN_REPORTS`` train nothing. Whatever was learned must beat ``default``, the
-    shipped stage one with its own ranker, or that is returned.
+    ``validation`` reads full feature tables at each call. They decide between own, shipped and
+    averaged weights, and between rankers. If there is a shipped ranker, fewer than
+    ``MIN_REPORTS_OWN_RANKER`` reports train no ranker of their own, and cross-validation decides;
+    fewer than ``MIN_REPORTS`` train nothing. ``default`` is the shipped stage one with its ranker.
+    It is returned unless a learned candidate is better.
 
-    A feature of ``names`` that the default lacks has weight 0 in it. If the default has a feature
-    that is not among ``names``, it is ignored.
+    Features of ``names`` that are missing in ``default`` have the weight 0 there. If ``default``
+    has a feature that is not among ``names``, ``default`` is ignored.
     """
     if default is not None:
         default = default.align(names)
@@ -294,19 +300,19 @@ def fit_stage_one(
 
 
 def learns_ranker(settings: StageOneSettings, reports: int, default: StageOne | None) -> bool:
-    """Return whether ``fit_stage_one`` trains a ranker, with LightGBM, on a number of reports."""
+    """Return whether ``fit_stage_one`` would train a ranker, with LightGBM, on so many reports."""
     return settings.ranker and not _is_cross_validated(settings, reports, default)
 
 
 def _is_cross_validated(settings: StageOneSettings, reports: int, default: StageOne | None) -> bool:
-    """Return whether cross-validation decides, because reports are too few for an own ranker."""
+    """Return whether cross-validation decides, because there are too few reports for a ranker."""
     is_listwise = settings.fit == "listwise"
     is_few = reports < MIN_REPORTS_OWN_RANKER
     return is_listwise and is_few and bool(_shipped_rankers(settings, default))
 
 
 def _shipped_rankers(settings: StageOneSettings, default: StageOne | None) -> dict[str, HeadRanker]:
-    """Return the shipped ranker by name; nothing if there is none or no ranker is wanted."""
+    """Return the shipped ranker by its name; empty if there is none or no ranker is wanted."""
     if settings.ranker and default is not None and default.ranker is not None:
         return {"shipped ranker": default.ranker}
     return {}
@@ -318,7 +324,7 @@ def _candidates_of_few_reports(
     tables: Sequence[FeatureTable],
     default: StageOne,
 ) -> dict[str, StageOne]:
-    """Return the candidates by name with the shipped ranker, then the shipped stage one."""
+    """Return name -> candidate with the shipped ranker, followed by the shipped stage one."""
     weights = _fit_near_default(ranking_lists(tables), default)
     linear = _linear_candidates(names, weights, default)
     ranked = _ranked_candidates(linear, _shipped_rankers(settings, default))
@@ -331,7 +337,7 @@ def _cross_validate(
     tables: Sequence[FeatureTable],
     default: StageOne,
 ) -> dict[str, Quality]:
-    """Return the mean quality over the folds of each candidate, trained on the other folds."""
+    """Return candidate's name -> mean quality over the folds, trained on the other folds."""
     by_fold = []
     for fold in np.array_split(np.arange(len(tables)), FOLDS):
         others = [table for number, table in enumerate(tables) if number not in fold]
@@ -353,10 +359,11 @@ def _validate(
     seed: int,
     progress: Progress,
 ) -> tuple[dict[str, StageOne], dict[str, Quality]]:
-    """Return the candidates by name, and their quality on validation.
+    """Return name -> candidate, and name -> quality of the candidate on validation.
 
-    The best weights without a ranker get one, if rankers are wanted: an own one and the shipped
-    one, each with several weights. The shipped stage one is a candidate, too.
+    If rankers are wanted, the best weights without a ranker are combined with two rankers: one
+    trained on these reports and the shipped one, each with several weights. The shipped stage one
+    is also a candidate.
     """
     lists = ranking_lists(tables)
     if settings.fit == "differential_evolution":
@@ -384,9 +391,10 @@ def _validate(
 
 
 def _choose_beside_shipped(tried: Mapping[str, Quality]) -> str:
-    """Return the name of the chosen candidate; the shipped stage one wins ties.
+    """Return the name of the chosen candidate; the shipped stage one is preferred to equal ones.
 
-    Without reports to judge by every quality is 0, and the shipped stage one is not preferred.
+    If there are no reports to judge by, all qualities are 0 and the shipped stage one is not
+    preferred.
     """
     best = choose_candidate({name: tried[name] for name in tried if name != AS_SHIPPED})
     shipped = sum(tried.get(AS_SHIPPED, ()))
@@ -394,7 +402,7 @@ def _choose_beside_shipped(tried: Mapping[str, Quality]) -> str:
 
 
 def _fit_near_default(lists: RankingLists, default: StageOne | None) -> FloatArray:
-    """Return weights (K,) of a listwise fit, which the shipped ones attract if reports are few."""
+    """Return weights (K,) of a listwise fit, pulled towards the shipped ones if reports are few."""
     if default is None:
         return fit_listwise(lists)
     return fit_listwise(lists, centre=default.weights, pull=SHRINK * 50.0 / max(len(lists), 50))
@@ -403,7 +411,7 @@ def _fit_near_default(lists: RankingLists, default: StageOne | None) -> FloatArr
 def _linear_candidates(
     names: tuple[str, ...], weights: FloatArray, default: StageOne | None
 ) -> dict[str, StageOne]:
-    """Return a stage one by name with own weights, and with shipped and averaged ones if any."""
+    """Return name -> stage one with own weights, and with shipped and averaged weights if any."""
     stages = {_OWN_WEIGHTS: StageOne(names, weights)}
     if default is not None:
         stages[_SHIPPED_WEIGHTS] = StageOne(names, default.weights)
@@ -414,7 +422,7 @@ def _linear_candidates(
 def _ranked_candidates(
     stages: Mapping[str, StageOne], rankers: Mapping[str, HeadRanker]
 ) -> dict[str, StageOne]:
-    """Return each stage one with each ranker at each weight."""
+    """Return name -> stage one with a ranker, for each of both and each ranker's weight."""
     candidates = {}
     for stage_name, stage in stages.items():
         for ranker_name, ranker in rankers.items():

@@ -1,13 +1,13 @@
-"""Whether a report is about the searched project at all: a second factor of the confidence.
+"""Estimate whether a report is about the searched project: a second factor of the confidence.
 
 Some file is always the best match, even if the report belongs to another project. The softmax over
 the first files cannot show that, because it compares files with each other. The signals here
-compare the report with the version and its history instead: how many of its words and names occur,
-what it names that exists, and whether an earlier commit is like it. They depend on the report and
-the version alone, not on the weights that rank, and none reads a file.
+compare the report with the version and its history: how many of its words and names occur, which
+existing things it names, and whether an earlier commit is similar. They depend on the report and
+the version alone, not on the weights that rank, and no file is read for them.
 
-The logistic model over these signals was fitted to reports that were asked in their own repository
-and in another one (``tosloc lab presence``, docs/evaluation.md).
+The logistic model over these signals was fitted to reports that were answered from their own
+repository and from another one (``tosloc lab presence``, docs/evaluation.md).
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ SIGNALS: Final = (
 )
 """Names of the signals, in the order of their values; ``presence_signals`` explains them."""
 PRESENCE_FILE: Final = Path(__file__).parents[2] / "defaults" / "presence.json"
-"""The fitted model, which the package contains."""
+"""File of the fitted model in the package."""
 LOW_PRESENCE: Final = 0.5
-"""Probability below which an answer says that nothing fits the report well."""
+"""Probability below which an answer says that no file matches the report well."""
 _UNKNOWN_NAME: Final = 0.5
 """Value of the signal ``own_name`` if the project's name is not known."""
 _PENALTY: Final = 1e-3
@@ -53,18 +53,20 @@ _PENALTY: Final = 1e-3
 
 @dataclass(frozen=True)
 class PresenceModel:
-    """A logistic model of whether a report is about the searched project."""
+    """A logistic model of the probability that a report is about the searched project."""
 
     intercept: float
     weights: Mapping[str, float]
-    """Weight of each signal."""
+    """Signal -> its weight."""
     temperature_factor: float = 1.0
-    """Factor of the temperature of shares.
+    """Factor of the softmax temperature of shares.
 
-    With it, answers to reports of the project are on average as sure as without the model."""
+    With it, answers to reports of the project have on average the same confidence as without the
+    model.
+    """
 
     def probabilities(self, signals: FloatArray) -> FloatArray:
-        """Return (R,) probabilities for the signals (R, K) of reports."""
+        """Return (R,) probabilities, from the signals (R, K) of reports."""
         weights = np.array([self.weights[name] for name in SIGNALS])
         return np.asarray(1 / (1 + np.exp(-(self.intercept + signals @ weights))))
 
@@ -82,10 +84,10 @@ def shipped_presence() -> PresenceModel:
 def presence_signals(context: QueryContext) -> FloatArray:
     """Return (K,) the signals of a report and a version.
 
-    Words count by their weight in the query and their IDF; a word that no file has counts most.
-    ``best_score`` is the highest BM25 of a file, divided by the highest that any file could have.
-    ``near_commit`` is the highest cosine of a commit message. It ignores words that no message has,
-    so it counts as much as the share of known words.
+    Words count by their weight in the query and their IDF; a word that no file contains counts
+    most. ``best_score`` is the highest BM25 of a file, divided by the highest possible BM25.
+    ``near_commit`` is the highest cosine similarity of a commit message, times the share of known
+    words, because it ignores words that no message contains.
     """
     query = context.query
     frames = len(query.text.frames) + sum(map(len, query.places.locations.traces))
@@ -112,14 +114,14 @@ def presence_signals(context: QueryContext) -> FloatArray:
 
 
 def _own_name(query: Query) -> float:
-    """Return 1 if the report writes the project's name, 0 if not."""
+    """Return 1 if the report contains the project's name, 0 if not, .5 if the name is unknown."""
     if not query.projects:
         return _UNKNOWN_NAME
     return float(query.text.names_project)
 
 
 def _match_words(context: QueryContext) -> tuple[float, float]:
-    """Return the share of the report's words that any file has, and the scaled best BM25."""
+    """Return the share of the report's words that any file contains, and the scaled best BM25."""
     weights = context.matches.weights
     frequency = context.version.text.frequency[context.matches.numbers]
     known = float(weights @ (idf(context.files, frequency) * (frequency > 0)))
@@ -138,14 +140,18 @@ def _match_words(context: QueryContext) -> tuple[float, float]:
 
 
 def _share_of_known_names(context: QueryContext) -> float:
-    """Return the share of the report's compounds that a file has; a half if there is none."""
+    """Return the share of the report's compounds that a file contains; .5 if it has no compound.
+
+    Half a name is added to the known names, and one to all names, so that few names give no
+    extremes.
+    """
     names = context.query.names.compounds
     known = sum(map(context.version.has_term, names))
     return (known + 0.5) / (len(names) + 1)
 
 
 def _share_of_path_words(context: QueryContext) -> float:
-    """Return the share of the title's words that are words of file names of the version."""
+    """Return the share of the title's words that occur in file names of the version."""
     words = context.query.summary_weights
     paths = context.version.paths
     known = 0
@@ -158,8 +164,9 @@ def _share_of_path_words(context: QueryContext) -> float:
 def fit_presence(signals: FloatArray, at_home: BoolArray, counts: FloatArray) -> PresenceModel:
     """Return the logistic model that predicts best which reports are about the searched project.
 
-    ``signals`` (R, K) are those of the reports, ``counts`` (R,) how many reports each stands for.
-    Half of each counts as if the project's name were not known.
+    ``signals`` (R, K) are those of the reports, and ``at_home`` (R,) whether a report is about the
+    project. ``counts`` (R,) is the number of reports that each stands for. Half of each report
+    counts as if the project's name were not known.
     """
     from scipy.optimize import minimize
 

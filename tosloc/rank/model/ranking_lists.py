@@ -1,4 +1,4 @@
-"""Feature rows of many reports in one array: the input of every fit."""
+"""Feature rows of many reports in one array, the input of every fit."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class RankingLists:
     """Feature rows of reports, one report after the other, each with at least one fixed file."""
 
     rows: Float32Array
-    """(n, K) features."""
+    """(n, K) features of the files."""
     fixed: BoolArray
     """(n,) whether the fix changed the file."""
     starts: LongArray
     """(R+1,) report r has the rows from starts[r] to starts[r+1]."""
     weights: Float32Array
-    """(n,) number of files that a row stands for: 1, or more for sampled files."""
+    """(n,) number of files that each row stands for: 1, or more for sampled files."""
     report_weights: FloatArray
     """(R,) weight of each report."""
 
@@ -38,7 +38,7 @@ class RankingLists:
 
     @classmethod
     def of(cls, lists: Sequence[tuple[Float32Array, BoolArray, Float32Array]]) -> Self:
-        """Join the (rows, fixed, weights) of reports, which all weigh 1."""
+        """Return the lists of reports from their (rows, fixed, weights); all reports weigh 1."""
         if not lists:
             empty = np.zeros((0, 0), np.float32), np.zeros(0, np.bool_), np.zeros(0, np.float32)
             return cls(empty[0], empty[1], group_starts([]), empty[2], np.ones(0))
@@ -50,7 +50,7 @@ class RankingLists:
 
     @classmethod
     def join(cls, parts: Sequence[RankingLists]) -> Self:
-        """Join the reports of several lists, in their order."""
+        """Return the reports of several lists, in their order."""
         return cls(
             np.concatenate([part.rows for part in parts]),
             np.concatenate([part.fixed for part in parts]),
@@ -61,7 +61,7 @@ class RankingLists:
 
 
 def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
-    """Join the tables that have at least one fixed file."""
+    """Return the tables that have at least one fixed file as lists."""
     return RankingLists.of(
         [(table.rows, table.fixed, table.weights) for table in tables if table.fixed.any()]
     )

@@ -1,16 +1,16 @@
 """Stage one: from features to the scores of every file, and the reasons for its rank.
 
-The score is a weighted sum of features. Over the same features a learned ranker orders the head of
-the list: LambdaMART (Burges 2010), by LightGBM. Importing LightGBM would take longer than answering
-a report, so that it is only used to learn trees. They are kept as arrays, which yield LightGBM's
-sums to the last bit. A split that sends a row right removes the leaves on its left from those of
-the tree; the first leaf that remains, from left to right, is that of the row (QuickScorer,
-Lucchese et al. 2015).
+The score is a weighted sum of features. A learned ranker then orders the head of the list by the
+same features: LambdaMART (Burges 2010), trained with LightGBM. Importing LightGBM takes longer than
+answering a report, so that it is only used to learn trees. The trees are stored as arrays, which
+yield LightGBM's sums to the last bit. A split that sends a row to the right removes the leaves on
+its left; the first remaining leaf, from left to right, is the row's (QuickScorer, Lucchese et al.
+2015).
 
 A file gets at most three reasons, in the order of their use to a reader: first what the report
-itself points to (a stack frame, a name), then an earlier fix or commit, then shared words; others
-are for files that have none of these. A reason is only given if a feature of its kind lifted the
-file. Age, size, folder and common changes lift files, too, but are no reasons.
+itself points to (a stack frame, a name), then an earlier fix or commit, then shared words. Other
+reasons are for files that have none of these. A reason is only given if features of its kind lifted
+the file. Age, size, folder and common changes also lift files, but are not reasons.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
     from tosloc.rank.model.ranking_lists import RankingLists
 
 MAX_REASONS: Final = 3
-"""Most reasons for a file."""
+"""Largest number of reasons for a file."""
 COUNTERPART_DEPTH: Final = 5
-"""First files whose tests, or what they test, have that as a reason."""
+"""Number of first files for which a test, or a tested file, is a reason."""
 HEAD_DEPTH: Final = 150
-"""Files of the head that a ranker orders; the rest keeps its order."""
+"""Number of files in the head, which a ranker orders; the other files keep their order."""
 NUM_TREES: Final = 600
-"""Trees of a ranker."""
+"""Number of trees of a ranker."""
 LIGHTGBM_PARAMETERS: Final = {
     "objective": "lambdarank",
     "num_leaves": 15,
@@ -72,14 +72,15 @@ LIGHTGBM_PARAMETERS: Final = {
 }
 """Parameters of LightGBM.
 
-Like ``HEAD_DEPTH`` and ``NUM_TREES`` they were chosen on the training and validation reports of
-four projects."""
+They were chosen, as were ``HEAD_DEPTH`` and ``NUM_TREES``, on the training and validation reports
+of four projects.
+"""
 _MAX_LEAVES: Final = 16
-"""Most leaves of a tree; each is one bit of a 16-bit number."""
+"""Largest number of leaves of a tree; each leaf is one bit of a 16-bit number."""
 _ALL_LEAVES: Final = np.uint16(0xFFFF)
-"""The bits of all leaves."""
+"""Bits of all leaves."""
 _MAX_LEAF_VALUE: Final = 1e9
-"""Bound of a leaf's absolute value; LightGBM learns none above 100."""
+"""Largest absolute value of a leaf; LightGBM learns none above 100."""
 
 
 class _Split(NamedTuple):
@@ -88,7 +89,7 @@ class _Split(NamedTuple):
     feature: int
     threshold: float
     left_leaves: int
-    """Bits of the leaves on its left."""
+    """Bits of the leaves on the left of the split."""
 
 
 @cache
@@ -105,18 +106,19 @@ def _lowest_bits() -> npt.NDArray[np.uint8]:
 class Trees:
     """Decision trees with numeric splits, padded to 15 splits that always go left.
 
-    Rows are finite numbers. Any bit pattern of the arrays yields a finite score.
+    Rows must be finite numbers. Any bit pattern of the arrays yields a finite score.
     """
 
     feature: IntArray
     """(Y, 15) feature of each split."""
     threshold: Float32Array
-    """(Y, 15) values up to it go left.
+    """(Y, 15) threshold of each split; values up to it go left.
 
     Thresholds are rounded down to single precision, which makes no difference for values in single
-    precision."""
+    precision.
+    """
     left: npt.NDArray[np.uint16]
-    """(Y, 15) the leaves on the left of each split, as bits; leaves count from left to right."""
+    """(Y, 15) bits of the leaves on the left of each split; leaves count from left to right."""
     leaves: FloatArray
     """(Y, 16) value of each leaf."""
 
@@ -143,14 +145,14 @@ class Trees:
         return cls(feature, rounded_down, left, leaves)
 
     def to_arrays(self) -> Arrays:
-        """Return plain arrays, for ``from_arrays``."""
+        """Return the trees as plain arrays, for ``from_arrays``."""
         return dict(vars(self))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array], features: int) -> Self:
-        """Return the trees of ``to_arrays``, which split on ``features`` features.
+        """Return the trees from the arrays of ``to_arrays``; they split on ``features`` features.
 
-        Raises KeyError or ValueError if the arrays are no such trees.
+        Raises KeyError or ValueError if the arrays are not such trees.
         """
         leaves = validate_array(
             arrays,
@@ -170,7 +172,7 @@ class Trees:
         )
 
     def scores(self, rows: Float32Array) -> FloatArray:
-        """Return (k,) the summed values of the leaves that each of the rows (k, K) reaches."""
+        """Return (k,) the sum of the leaf values that each of the rows (k, K) reaches."""
         goes_left = rows.T.take(self.feature, axis=0) <= self.threshold[..., None]
         # Leaves (Y, 15, k) that each split leaves over: all of them if the row goes left, else
         # those that are not on its left.
@@ -188,7 +190,7 @@ class Trees:
 def _splits_and_leaves(node: Mapping[str, Any], first: int = 0) -> tuple[list[_Split], list[float]]:
     """Return the splits and leaf values below a node, in preorder.
 
-    ``first`` is the number of its first leaf.
+    ``first`` is the number of the node's first leaf.
     """
     if "split_feature" not in node:
         return [], [float(node["leaf_value"])]
@@ -203,28 +205,29 @@ def _splits_and_leaves(node: Mapping[str, Any], first: int = 0) -> tuple[list[_S
 
 @dataclass(frozen=True, eq=False)
 class HeadRanker:
-    """A ranker of the first ``HEAD_DEPTH`` files, learned from heads; it does not see paths."""
+    """A ranker of the first ``HEAD_DEPTH`` files, learned from such files; it sees no paths."""
 
     features: tuple[str, ...]
-    """Names of the features that it reads, before the two columns that ``head_rows`` adds."""
+    """Names of the features that the ranker reads, without the columns that ``head_rows`` adds."""
     trees: Trees
     weight: float
     """Weight of the trees' score beside the linear score; chosen on validation."""
 
 
 def head_rows(rows: Float32Array, scores: FloatArray) -> Float32Array:
-    """Return (k, K+2) the rows of a head in rank order, with two more columns.
+    """Return (k, K + 2) the rows of a head in rank order, with two more columns.
 
-    They are the linear score (k,) minus that of the first file, and ln(1 + rank).
+    The columns are the linear score minus that of the first file, and ln(1 + rank). ``scores`` (k,)
+    are the linear scores.
     """
     rank = np.arange(1, len(rows) + 1, dtype=np.float32)
     return np.column_stack([rows, scores - scores[0], np.log1p(rank)]).astype(np.float32)
 
 
 def load_lightgbm() -> Any:
-    """Import LightGBM.
+    """Return the module of LightGBM.
 
-    Raises MissingExtra if the OpenMP library that it needs is missing.
+    Raises MissingExtra if the OpenMP library that LightGBM needs is missing.
     """
     try:
         import lightgbm
@@ -240,8 +243,8 @@ def load_lightgbm() -> Any:
 def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Trees:
     """Return ``rounds`` trees learned from heads, by default ``NUM_TREES``.
 
-    The result is deterministic for a seed. A report's pairs count as much as the report's weight.
-    Raises MissingExtra if LightGBM cannot be loaded.
+    The result is the same for the same seed. The pairs of files of a report are weighted by the
+    report's weight. Raises MissingExtra if LightGBM cannot be loaded.
     """
     lightgbm = load_lightgbm()
     weights = np.repeat(heads.report_weights, heads.sizes)
@@ -255,8 +258,9 @@ def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Tree
 def weighted_sums(rows: Float32Array, weights: FloatArray) -> FloatArray:
     """Return (n,) weighted sums of rows (n, K), added in single precision and feature order.
 
-    Neither this function nor the fits use products of the linear algebra library: it splits sums
-    by its number of threads, on which their rounding would depend. ``einsum`` adds in one order.
+    Neither this function nor the fits use matrix products of the linear algebra library, because
+    that splits sums by its number of threads, so that rounding would depend on this number.
+    ``einsum`` always adds in the same order.
     """
     return np.asarray(np.einsum("nk,k->n", rows, weights.astype(np.float32)).astype(np.float64))
 
@@ -270,13 +274,13 @@ class StageOne:
     weights: FloatArray
     """(K,) weight of each feature."""
     ranker: HeadRanker | None = None
-    """Ranker of the head; its features are among these."""
+    """Ranker of the head, whose features are among ``features``; None if there is none."""
 
     def align(self, names: tuple[str, ...]) -> StageOne | None:
         """Return the same stage one for tables of the features ``names``.
 
-        A feature that it lacks has weight 0. Returns None if it has a feature that is not among
-        ``names``.
+        Features that it does not have get the weight 0. Return None if it has a feature that is not
+        among ``names``.
         """
         if not set(self.features) <= set(names):
             return None
@@ -287,8 +291,8 @@ class StageOne:
     def linear(self, table: Float32Array) -> FloatArray:
         """Return (F,) weighted sums of a feature table (F, K).
 
-        They are added in single precision, so that every way to compute them rounds alike.
-        Features of weight 0 are left out, so that an unknown feature changes no bit.
+        Sums are computed in single precision, so that every way to compute them rounds alike.
+        Features of weight 0 are left out, so that a new feature changes no bit.
         """
         used = np.flatnonzero(self.weights)
         if len(used) < len(self.weights):
@@ -298,9 +302,9 @@ class StageOne:
     def head(
         self, names: Sequence[str], table: Float32Array, scores: FloatArray
     ) -> tuple[LongArray, Float32Array]:
-        """Return the head by linear scores (F,): its files (k,) and their ``head_rows``.
+        """Return the head by linear ``scores`` (F,): its files (k,) and their ``head_rows``.
 
-        The rows have the features ``names`` of a feature table (F, K).
+        The rows contain the features ``names`` from a feature table (F, K).
         """
         order = top_k(scores, HEAD_DEPTH)
         columns = np.array([self.features.index(name) for name in names], dtype=np.int64)
@@ -310,7 +314,7 @@ class StageOne:
         """Return (F,) final scores of a feature table (F, K) whose rows are in path order.
 
         ``asserted`` (F,) is how strongly the report itself points to each file (see
-        ``find_asserted``). It raises files above what was learned, and is never fitted.
+        ``find_asserted``). It raises the learned scores of files, and is never fitted.
         """
         return raise_asserted(self.learned_scores(table), asserted)
 
@@ -327,14 +331,14 @@ class StageOne:
 
 @dataclass(frozen=True, eq=False)
 class StageOneResult:
-    """Stage one's scores of every file of the version, in path order, for one query."""
+    """Stage one's features and scores of all files of the version, in path order, for a query."""
 
     context: QueryContext
     stage: StageOne
     columns: Mapping[str, FloatArray]
     """Feature -> (F,) values."""
     asserted: FloatArray
-    """(F,) how strongly the report itself points to each file."""
+    """(F,) how strongly the report itself points to each file; see ``find_asserted``."""
     learned_scores: FloatArray
     """(F,) scores by the weights and the ranker alone."""
     scores: FloatArray
@@ -342,7 +346,7 @@ class StageOneResult:
 
     @classmethod
     def of(cls, context: QueryContext, stage: StageOne) -> Self:
-        """Return stage one's answer to a query."""
+        """Return stage one's result for a query."""
         columns = features.columns(context, stage.features)
         table = np.stack([*columns.values()], axis=1, dtype=np.float32, casting="same_kind")
         asserted = find_asserted(context, stage.features)
@@ -361,7 +365,7 @@ class StageOneResult:
         return FileReasons(self.context)
 
     def relate_files(self, first: Sequence[int], code: Sequence[str]) -> FloatArray:
-        """Return (F,) how much each file belongs to the first ones; see ``related_files``."""
+        """Return (F,) how closely each file is related to the first ones; see ``related_files``."""
         return relate_files(self.context, first, code)
 
     def choose_reasons(
@@ -375,8 +379,8 @@ class StageOneResult:
         """Return at most ``MAX_REASONS`` reasons for a file, the most useful first.
 
         ``terms`` is the reason of a reranker, ``functions`` are the file's functions, and
-        ``listed`` those of them that the answer names. A file always has a reason: without any
-        other, what little can be said of it.
+        ``listed`` those of them that the answer names. Every file gets a reason; if no other
+        exists, a weak one is returned.
         """
         lifted = self._lifted_kinds(file)
         words: list[str] = []
@@ -417,7 +421,7 @@ class StageOneResult:
     def _pointer(
         self, file: int, lifted: set[str | None], functions: FunctionFacts | None
     ) -> Reason | None:
-        """Return the reason that the report itself points to the file."""
+        """Return the reason that the report itself points to the file; None if it does not."""
         pointer = None
         if "frame" in lifted or self.asserted[file] > 0:
             pointer = self.reasons.pointers.frame(file)
@@ -438,18 +442,21 @@ class StageOneResult:
                 yield self.reasons.changes.describe_change(change, lookups)
 
     def _path_words(self, file: int, words: Sequence[str]) -> Reason | None:
-        """Return the words of the file's name, if not all are shown as ``words`` of its text."""
+        """Return the reason that the path contains words of the report; else None.
+
+        None is also returned if all of these words are among ``words``, which another reason shows.
+        """
         name_words = self.reasons.words.in_name(file)
         if set(name_words) <= set(words):
             return None
         return Reason("path", f"The path contains {self.reasons.spelling.join_words(name_words)}")
 
     def _counterpart(self, file: int) -> Reason | None:
-        """Return the reason that a first file is a test of the file, or tested by it."""
+        """Return the reason that a first file is a test of the file or is tested by it, or None."""
         return self.reasons.counterpart(file, top_k(self.scores, COUNTERPART_DEPTH).tolist())
 
     def _lifted_kinds(self, file: int) -> set[str | None]:
-        """Return the kinds of reasons whose features together add to the file's score."""
+        """Return the kinds of reasons whose features together raise the file's score."""
         added: defaultdict[str | None, float] = defaultdict(float)
         for name, weight in zip(self.stage.features, self.stage.weights.tolist(), strict=True):
             added[features.FEATURES[name].reason] += weight * self.columns[name][file]

@@ -1,4 +1,4 @@
-"""Past changes that may have introduced the fault of a report."""
+"""Past changes that may have introduced the bug of a report."""
 
 from tosloc.rank.suspects.candidates import MAX_FILES, Candidates, collect_candidates
 from tosloc.rank.suspects.features import FEATURES, WEIGHTS

@@ -1,11 +1,11 @@
 """Candidates for suspect changes: commits that touched the first files of an answer.
 
-They came before the report was opened, the searched version contains them, and they are within the
-bounds that the report states. Commits that only format code are left out. The patches of the
-leading candidates are read, newest first, and show which commit last wrote each line of the files.
+They are older than the report, the searched version contains them, and they are within the bounds
+that the report states. Commits that only format code are left out. The patches of the leading
+candidates are read, newest first; they show which commit last wrote each line of the files.
 
-If the report states a narrow range, the patches of all its commits are read, whatever files they
-change. Those that share terms with the report are candidates, too.
+If the report states a narrow range, the patches of all commits in the range are read, whatever
+files they change. Those that share terms with the report are also candidates.
 """
 
 from __future__ import annotations
@@ -37,18 +37,20 @@ from tosloc.rank.suspects.range_changes import RangeChanges, read_range
 from tosloc.retrieval.texts import top_k
 
 MAX_FILES: Final = 10
-"""First files of an answer whose commits are candidates, and most further files of blamed commits.
+"""Number of first files of an answer whose commits are candidates.
+
+It is also the largest number of further files of blamed commits.
 """
 MAX_PATCHES: Final = 40
-"""Candidates whose patches are read."""
+"""Number of candidates whose patches are read."""
 MAX_BYTES: Final = 2_000_000
-"""Bytes of patches that are read."""
+"""Largest number of bytes of patches that are read."""
 MAX_TERMS: Final = 16
-"""Terms of the report that are looked for in lines: those with the largest weights."""
+"""Number of the report's terms, those with the largest weights, that are searched for in lines."""
 TEMPERATURE: Final = 0.7
-"""Divisor of the scores of suspects before their softmax, chosen on the projects of Denchmark."""
+"""Temperature of the softmax of suspects' scores, chosen on the projects of Denchmark."""
 RANK_SHARE: Final = 0.1
-"""Part of a file's share that follows from its rank alone, so that no file has a share of 0."""
+"""Part of a file's share that depends on its rank alone, so that no file has a share of 0."""
 
 
 @dataclass
@@ -60,42 +62,44 @@ class Candidates:
     times: LongArray
     """(C,) committer times, in seconds since 1970."""
     positions: list[list[int]]
-    """(C,) places in the answer of the files that each touched, best first; none if it is only a
-    candidate because of its text."""
+    """(C,) positions in the answer of the files that each commit touched, best first.
+
+    They are empty for a commit that is a candidate only because of its text.
+    """
     sizes: list[float]
-    """(C,) number of source files that each touched."""
+    """(C,) number of source files that each commit touched."""
     features: FloatArray
-    """(C, K) in the order of ``FEATURES``."""
+    """(C, K) values of the features, in the order of ``FEATURES``."""
     files: list[FileLines]
-    """(F,) the files of the answer that were searched."""
+    """(F,) files of the answer that were searched for changes."""
     patches: dict[str, list[FilePatch]]
-    """Commit -> its changes of the files, under their present paths, if they were read."""
+    """Commit -> its changes of the files, under their present paths, for commits that were read."""
     terms: dict[str, float] = field(default_factory=dict)
-    """The report's weightiest terms that files contain, with their weights."""
+    """The report's terms with the largest weights that files contain, with their weights."""
     range_changes: RangeChanges = field(default_factory=RangeChanges)
-    """The changes of the narrow range that the report states."""
+    """The changes in the narrow range that the report states; empty if it states none."""
     is_incomplete: bool = False
-    """Whether patches could not be read because blobs are missing."""
+    """Whether some patches could not be read because blobs are missing."""
 
     def scores(self, weights: Mapping[str, float] = WEIGHTS) -> FloatArray:
-        """Return (C,) the weighted sums of the features; those without a weight do not count."""
+        """Return (C,) the weighted sums of the features; features without a weight do not count."""
         vector = np.array([weights.get(name, 0.0) for name in FEATURES])
         scores: FloatArray = self.features @ vector
         return scores
 
     def log_odds(self) -> FloatArray:
-        """Return (C,) the scores as logarithms of how likely each is, up to a constant."""
+        """Return (C,) the logarithm of the odds of each candidate, up to a constant."""
         return self.scores() / TEMPERATURE
 
     def likelihoods(self) -> FloatArray:
-        """Return (C,) how likely each candidate is among all: the softmax of the log odds."""
+        """Return (C,) the probability of each candidate among all: the softmax of the log odds."""
         log_odds = self.log_odds()
         odds: FloatArray = np.exp(log_odds - log_odds.max(initial=0.0))
         odds /= odds.sum()
         return odds
 
     def feature(self, place: int, name: str) -> float:
-        """Return a feature of the candidate at a place."""
+        """Return the value of a feature of the candidate at a position."""
         return float(self.features[place, FEATURES.index(name)])
 
 
@@ -108,8 +112,8 @@ def collect_candidates(
 ) -> Candidates:
     """Return the commits that touched the first files of an answer, with their features.
 
-    ``blamed_files`` are further files, which a blamed commit changed; only blamed commits are
-    candidates because of them. ``excluded`` are the ids of commits that are no candidates.
+    ``blamed_files`` are further files, which blamed commits changed; only the blamed ones among
+    their commits are candidates. Commits whose ids are ``excluded`` are never candidates.
     """
     hits = hits[:MAX_FILES]
     first_files = len(hits)
@@ -154,7 +158,10 @@ def _remove(candidates: Candidates, commits: Collection[str]) -> None:
 
 
 def file_shares(hits: Sequence[Hit]) -> FloatArray:
-    """Return (F,) how likely each file is, summing to 1: mostly its share, if it has one."""
+    """Return (F,) the probability of each file, with the sum 1: mostly its confidence.
+
+    A file without confidence gets a probability by its rank.
+    """
     by_rank: FloatArray = 1.0 / np.arange(1, len(hits) + 1)
     by_rank /= by_rank.sum()
     shares = np.array([hit.confidence for hit in hits])
@@ -169,8 +176,8 @@ def _find_touching(
 ) -> Iterator[TouchingCommit]:
     """Yield the known commits that touched files of an answer under any of their paths.
 
-    Commits out of the bounds that the report states are left out, unless it blames them. Of the
-    files after the ``first_files`` only those blamed commits are yielded.
+    Commits outside the bounds that the report states are left out, unless it blames them. Commits
+    that touched only files after the ``first_files`` are yielded if the report blames them.
     """
     bounds = context.named_history.bounds
     blamed = context.named_history.blamed_ids
@@ -207,9 +214,10 @@ def _read_leading(
     candidates: Candidates,
     shares: FloatArray,
 ) -> frozenset[str]:
-    """Read the patches of the leading candidates, and fill in the features that need them.
+    """Read the patches of the leading candidates, and fill in the features that need patches.
 
-    Return those of them that only format code. Their lines count for the commits before them.
+    Return the candidates that only format code. The lines that they wrote count as written by
+    earlier commits.
     """
     ignored = read_ignored_revisions(repository, context.version.snapshot.commit)
     leading = set(top_k(candidates.scores(HISTORY_WEIGHTS), MAX_PATCHES).tolist())
@@ -239,7 +247,7 @@ def _read_leading(
 def _read_files(
     repository: Repository, context: QueryContext, hits: Sequence[Hit], shares: FloatArray
 ) -> list[FileLines]:
-    """Return the lines of the files of an answer; none of a file whose blob is missing."""
+    """Return the lines of each file of an answer; a file whose blob is missing has no lines."""
     snapshot = context.version.snapshot
     blob_by_path = dict(zip(snapshot.paths, snapshot.blobs, strict=True))
     texts = dict(repository.texts(list(dict.fromkeys(blob_by_path[hit.path] for hit in hits))))
@@ -255,8 +263,8 @@ def _read_patches(
 ) -> tuple[dict[str, list[FilePatch]], bool]:
     """Return each commit's changes of the files of an answer, under their present paths.
 
-    Lines that a commit only moves count as unchanged. The second value says whether patches could
-    not be read because blobs are missing.
+    Lines that a commit only moves count as unchanged. The second result is whether some patches
+    could not be read because blobs are missing.
     """
     present_paths = _present_paths(context, [hit.path for hit in hits])
     read = read_patches(repository, commits, list(present_paths), MAX_BYTES)
@@ -269,7 +277,7 @@ def _read_patches(
 
 
 def _report_terms(context: QueryContext) -> dict[str, float]:
-    """Return the report's terms that files contain, with their weights, the largest first."""
+    """Return term -> weight for the report's terms that files contain, the largest weight first."""
     weights = context.query.weights_without_trace
     gains = {}
     for term, rarity in rarities(context.version, weights).items():
@@ -279,7 +287,7 @@ def _report_terms(context: QueryContext) -> dict[str, float]:
 
 
 def _present_paths(context: QueryContext, paths: Iterable[str]) -> dict[str, str]:
-    """Return each path that some files have or had, with the path that the file has now."""
+    """Return present or former path -> present path, for the files with the given present paths."""
     table = context.version.table
     numbers = context.version.snapshot.path_names.ids
     present_paths = {path: path for path in paths}

@@ -1,4 +1,4 @@
-"""Suspect changes as an answer shows them: file, function, diff and reasons."""
+"""Describe suspect changes for an answer: their file, function, diff and reasons."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tosloc.rank.suspects.candidates import Candidates
 from tosloc.rank.suspects.line_history import FileLines, line_texts
 
 MAX_PARTS: Final = 5
-"""Most parts of a file, written by a suspect, that are named."""
+"""Largest number of parts of a file, last written by a suspect, that are named."""
 MAX_GAP: Final = 3
-"""Lines from one written line to the next of the same part, at most."""
+"""Largest distance in lines between two written lines of the same part."""
 MAX_HUNK_LINES: Final = 400
-"""First lines of a hunk that may be shown."""
+"""Number of lines of a hunk, from its beginning, that may be shown."""
 WORD_WORTH: Final = 0.1
-"""Worth of a line that has all words of the report; lines of functions have up to 1 together."""
+"""Worth of a line with all words of the report; lines of functions are worth up to 1 together."""
 GUARD_WORTH: Final = 0.5
 """Worth of a removed check or lock."""
 _GUARD: Final = re.compile(
@@ -38,7 +38,7 @@ _GUARD: Final = re.compile(
 )
 """Words of checks and locks."""
 DIFF_LINES: Final = 6
-"""Most lines of a suspect's hunk that are shown."""
+"""Largest number of lines of a suspect's hunk that are shown."""
 
 
 class _DiffLines(NamedTuple):
@@ -46,7 +46,10 @@ class _DiffLines(NamedTuple):
 
     lines: tuple[str, ...]
     start: int
-    """Number that the first line has, or would have, after the change; 0 without lines."""
+    """Line number of the first line after the change; 0 without lines.
+
+    If the change deleted the line, it is the number that the line would have.
+    """
 
 
 NO_LINES: Final = _DiffLines((), 0)
@@ -55,7 +58,7 @@ NO_LINES: Final = _DiffLines((), 0)
 def describe_suspect(
     candidates: Candidates, place: int, reasons: FileReasons, lookups: RepositoryLookups
 ) -> SuspectChange:
-    """Return a candidate as an answer shows it."""
+    """Return the candidate at a position in the form that answers contain."""
     commit = candidates.commits[place]
     if not candidates.positions[place]:
         return _describe_by_text(candidates, place, reasons, lookups)
@@ -84,9 +87,9 @@ def describe_suspect(
 
 
 def _written_lines(file: FileLines, commit: str) -> tuple[tuple[int, int], ...]:
-    """Return the first and last lines of the longest parts of a file that a commit last wrote.
+    """Return first and last line of the longest parts of a file that a commit wrote last.
 
-    Lines that say nothing, such as brackets, belong to the part around them.
+    Lines without content, such as brackets, belong to the part around them.
     """
     parts: list[tuple[int, int]] = []
     numbers = sorted(position + 1 for position, writer in file.writers.items() if writer == commit)
@@ -102,7 +105,7 @@ def _written_lines(file: FileLines, commit: str) -> tuple[tuple[int, int], ...]:
 def _describe_by_text(
     candidates: Candidates, place: int, reasons: FileReasons, lookups: RepositoryLookups
 ) -> SuspectChange:
-    """Return a candidate that touched no file of the answer, with its most telling lines."""
+    """Return a candidate that touched no file of the answer, with its best matching lines."""
     commit = candidates.commits[place]
     path = ""
     diff = NO_LINES
@@ -139,16 +142,16 @@ class _Change(NamedTuple):
     file: FileLines
     patch: FilePatch
     worths: list[FloatArray]
-    """How much each line of each hunk says about the fault; 0 for context."""
+    """Worth of each line of each hunk as evidence of the bug; 0 for context."""
 
     @property
     def worth(self) -> float:
-        """How much the change says about the fault."""
+        """Worth of the change as evidence of the bug."""
         return sum(float(worths.sum()) for worths in self.worths) / (1 + self.file.position)
 
 
 def _find_best_change(candidates: Candidates, commit: str) -> _Change | None:
-    """Return the change of a file by a commit that says most about the fault; None if unread."""
+    """Return the commit's change of a file with the largest worth; None if no patch was read."""
     files = {file.path: file for file in candidates.files}
     changes = []
     for patch in candidates.patches.get(commit, ()):
@@ -161,10 +164,10 @@ def _find_best_change(candidates: Candidates, commit: str) -> _Change | None:
 def _line_worths(
     file: FileLines, commit: str, hunk: Hunk, terms: Mapping[str, float]
 ) -> FloatArray:
-    """Return for each line of a commit's hunk how much it says about the fault; 0 for context.
+    """Return the worth of each line of a commit's hunk as evidence of the bug; 0 for context.
 
-    Lines of likely functions count by their likelihood, less if a later commit wrote them again.
-    Words of the report count beside. Of long hunks only the first lines count.
+    A line is worth the likelihood of its function, but less if a later commit wrote the line again.
+    Words of the report are added. Only the first lines of long hunks count.
     """
     worths = _word_worths(hunk, terms)
     lines = hunk.lines[:MAX_HUNK_LINES]
@@ -182,9 +185,9 @@ def _line_worths(
 
 
 def _word_worths(hunk: Hunk, terms: Mapping[str, float]) -> FloatArray:
-    """Return for each line of a hunk how much its words say about the fault; 0 for context.
+    """Return the worth of the words in each line of a hunk; 0 for context.
 
-    A check or lock says more if the hunk removes more of them than it adds.
+    A check or lock is worth more if the hunk removes more of them than it adds.
     """
     worths = np.zeros(len(hunk.lines))
     lines = hunk.lines[:MAX_HUNK_LINES]
@@ -203,7 +206,7 @@ def _word_worths(hunk: Hunk, terms: Mapping[str, float]) -> FloatArray:
 
 
 def _find_best_function(change: _Change) -> int:
-    """Return the rank of the listed function that a change is most about; 0 if of none."""
+    """Return the rank of the listed function with most of a change's worth; 0 if there is none."""
     worth_by_rank: defaultdict[int, float] = defaultdict(float)
     for hunk, worths in zip(change.patch.hunks, change.worths, strict=True):
         # Lines of context say in which function a line was removed.
@@ -214,9 +217,10 @@ def _find_best_function(change: _Change) -> int:
 
 
 def _find_enclosing_function(change: _Change) -> str:
-    """Return the function, listed or not, that encloses what a change is most about; "" if none.
+    """Return the name of the function with most of a change's worth, listed or not.
 
-    It is that of the searched version, in which the changed lines and those beside them are.
+    It is the innermost function of the searched version that contains the changed lines or their
+    context. Return "" if there is none.
     """
     facts = find_functions(change.file.text, change.file.path)
     starts = facts.starts.tolist()
@@ -238,9 +242,10 @@ def _find_enclosing_function(change: _Change) -> str:
 
 
 def _best_lines(change: _Change, function: int) -> _DiffLines:
-    """Return the neighbouring lines of a change that say most, at most ``DIFF_LINES``.
+    """Return the neighbouring lines of a change with the largest worth, at most ``DIFF_LINES``.
 
-    They come from the hunks that have a line of the function with this rank; 0 for all hunks.
+    They come from the hunks with a line of the function whose rank is ``function``; 0 means all
+    hunks.
     """
     hunks = []
     worths_of_hunks = []
@@ -252,7 +257,7 @@ def _best_lines(change: _Change, function: int) -> _DiffLines:
 
 
 def _best_window(hunks: Sequence[Hunk], worths_of_hunks: Sequence[FloatArray]) -> _DiffLines:
-    """Return the neighbouring lines of some hunks that say most, at most ``DIFF_LINES``."""
+    """Return neighbouring lines of some hunks with the largest worth, at most ``DIFF_LINES``."""
     best = NO_LINES
     best_worth = -1.0
     for hunk, worths in zip(hunks, worths_of_hunks, strict=True):
@@ -286,7 +291,7 @@ def _named_in_report(history: NamedHistory, commit: str) -> Iterator[str]:
 def _reasons_in_words(
     candidates: Candidates, place: int, file: FileLines, function: str, context: QueryContext
 ) -> Iterator[str]:
-    """Yield why a candidate is suspect, the strongest reason first."""
+    """Yield the reasons why a candidate is suspect, as text, the strongest first."""
     commit = candidates.commits[place]
     history = context.named_history
     yield from _named_in_report(history, commit)

@@ -1,4 +1,4 @@
-"""Features of commits that may have introduced the fault of a report, and their weights.
+"""Features of commits that may have introduced the bug of a report, and their weights.
 
 docs/method.md, section 6, describes them.
 """
@@ -20,13 +20,13 @@ from tosloc.rank.suspects.line_history import FileLines
 from tosloc.retrieval.texts import DAY, K1, B, idf, length_norm, saturate_tf
 
 FLOOR: Final = 0.01
-"""Added to shares before their logarithm, so that a commit without any share has a value."""
+"""Value that is added to shares before taking their logarithm, so that 0 has a logarithm."""
 _COSMETIC: Final = re.compile(
     r"(?i)\b(?:re)?format(?:s|ted|ting)?\b|\bclean[- ]?up|\btypos?\b|\bwhite ?space|\bindent"
     r"|\bcheckstyle\b|\blint|\bpep-?8\b|\bflake8\b|\bisort\b|\bblack\b|\bpyupgrade\b|\bprettier\b"
     r"|\bjavadoc|\bdocstrings?\b|\bcomments\b|\bspelling\b|\bno functional change"
 )
-"""Words of a subject that promise a change without effect."""
+"""Words of a commit's first line that promise a change without effect."""
 
 HISTORY_WEIGHTS: Final = {
     "blamed": 100.0,  # the report says that it broke something; nothing outweighs that
@@ -50,30 +50,33 @@ WEIGHTS: Final = HISTORY_WEIGHTS | {
     "touched": 0.7,  # it changed lines beside or in a function, by rank of file and function
     "text": 1.2,  # ln of BM25 of its changed lines, over the highest
 }
-"""Weight of each feature in a candidate's score; those after ``HISTORY_WEIGHTS`` need its patch."""
+"""Feature -> its weight in a candidate's score; those not in ``HISTORY_WEIGHTS`` need a patch."""
 FEATURES: Final = tuple(WEIGHTS)
 
 
 class TouchingCommit(NamedTuple):
-    """A commit that touched files of the answer; ordered by time."""
+    """A commit that touched files of the answer; commits are ordered by time."""
 
     at: int
     """Committer time, in seconds since 1970."""
     number: int
-    """Its number in the history."""
+    """Number of the commit in the history."""
     commit: str
     positions: list[int]
-    """Places of these files in the answer, best first; none if only its text is known."""
+    """Positions in the answer of the files that the commit touched, best first.
+
+    They are empty if the commit is a candidate because of its text.
+    """
     size: float
-    """Number of source files that it touched."""
+    """Number of source files that the commit touched."""
     similarity: float
-    """Cosine of its message and the report."""
+    """Cosine similarity of the commit's message to the report."""
 
 
 def history_features(
     context: QueryContext, touching: Sequence[TouchingCommit], shares: FloatArray
 ) -> dict[str, FloatArray]:
-    """Return the features (C,) of commits, oldest first, that need no patch."""
+    """Return feature -> its values (C,) for commits, oldest first, that need no patch."""
     order = np.zeros(len(touching))
     newer = [0] * len(shares)
     for place in range(len(touching) - 1, -1, -1):
@@ -103,7 +106,7 @@ def history_features(
 
 
 def _log_share(values: FloatArray) -> FloatArray:
-    """Return ln(1 + values / FLOOR) / 5, which is 0 for 0, and .92 for 1."""
+    """Return ln(1 + values / FLOOR) / 5: 0 for the value 0, and .92 for 1."""
     result: FloatArray = np.log1p(values / FLOOR) / 5
     return result
 
@@ -115,12 +118,12 @@ def patch_features(
     terms: Mapping[str, float],
     formatting: Collection[str] = (),
 ) -> dict[str, FloatArray]:
-    """Return the features of commits, newest first, that need their patches.
+    """Return feature -> its values (C,) for commits, newest first, that need their patches.
 
-    ``subjects`` are the first lines of their messages, ``patches`` their changes of ``files`` by
-    commit in the same order. ``terms`` are the report's terms with their weights. Each line of the
-    files gets the newest of these commits that wrote it as its writer; the commits of
-    ``formatting`` write no line.
+    ``subjects`` are the first lines of their messages. ``patches`` maps the commits, in the same
+    order, to their changes of ``files``. ``terms`` are the report's terms with their weights. The
+    newest of these commits that wrote a line of the files becomes the line's writer; commits in
+    ``formatting`` write no lines.
     """
     cosmetic = [_COSMETIC.search(subject) is not None for subject in subjects]
     return {
@@ -135,7 +138,7 @@ def _line_features(
     files: Sequence[FileLines],
     formatting: Collection[str],
 ) -> dict[str, FloatArray]:
-    """Return features of commits, newest first: the lines that they last wrote and touched."""
+    """Return the features for the lines that commits, newest first, last wrote and touched."""
     files_by_path = {file.path: file for file in files}
     wrote_function = np.zeros(len(patches))
     wrote_file = np.zeros(len(patches))
@@ -165,7 +168,7 @@ def score_changes(
     *,
     by_rarity: bool = False,
 ) -> FloatArray:
-    """Return (C,) BM25 of the changed lines of commits; a term counts once a line.
+    """Return (C,) BM25 of the changed lines of commits; a term counts once for each line.
 
     ``by_rarity`` multiplies the weight of a term by its IDF among these commits.
     """

@@ -1,4 +1,4 @@
-"""Commits that only format code, which introduce no fault."""
+"""Recognize commits that only format code and therefore introduce no bug."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tosloc.reports.text import normalize_name
 from tosloc.retrieval.history import MAX_FILES
 
 IGNORED_REVISIONS: Final = ".git-blame-ignore-revs"
-"""File of the commits that git blame should ignore."""
+"""File that lists the commits that git blame should ignore."""
 MAX_IGNORED: Final = 10_000
-"""Commits of such a file that are read."""
+"""Largest number of commits in such a file that are read."""
 _MAX_SUBJECT: Final = 200
-"""Characters of a subject that are read."""
+"""Largest number of characters of a commit's first line that are read."""
 _TOOLS: Final = frozenset(
     """ktlint spotless detekt prettier eslint standardjs biome black isort autopep8 yapf ruff flake8
     pep8 pyupgrade gofmt gofumpt goimports golangci-lint rustfmt clang-format clang-tidy astyle
@@ -29,7 +29,7 @@ _FORM: Final = frozenset(
     linter linting whitespace indent indentation style codestyle
     """.split()
 )
-"""Words that speak of the form of code."""
+"""Words about the form of code."""
 _OTHER_WORDS: Final = frozenset(
     """a add address adopt all and appease apply auto automatically bump by change changes chore
     code codebase config configuration cs disable enable entire error errors everything everywhere
@@ -40,7 +40,7 @@ _OTHER_WORDS: Final = frozenset(
     whole with space strip clean cleanup up build deps ci
     """.split()
 )
-"""Words that say nothing of what code does."""
+"""Words that do not say what code does."""
 _WORD: Final = re.compile(r"[a-z][a-z'-]*[a-z\d]|[a-z]")
 _ID: Final = re.compile(r"(?m)^[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
 
@@ -48,8 +48,8 @@ _ID: Final = re.compile(r"(?m)^[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
 def is_formatting(subject: str, files: float = 0, own_names: Collection[str] = ()) -> bool:
     """Return whether a commit only formats code, by its subject and the number of its files.
 
-    ``own_names`` are the normalized names of the project, which mean no tool: a formatter's own
-    commits are about its code.
+    ``own_names`` are the normalized names of the project. They do not count as tools, because the
+    commits of a formatter's own project are about its code.
 
     >>> subjects = "Re-enable ktlint indent rule", "Bump ktlint (#12)", "Format dates of invoices"
     >>> [is_formatting(subject) for subject in subjects]
@@ -65,7 +65,7 @@ def is_formatting(subject: str, files: float = 0, own_names: Collection[str] = (
 
 
 def read_ignored_revisions(repository: Repository, commit: str) -> frozenset[str]:
-    """Return the commits that ``.git-blame-ignore-revs`` lists at ``commit``; none without it."""
+    """Return the commits in the ``.git-blame-ignore-revs`` of a commit; empty without this file."""
     [(_, content)] = repository.git.objects([f"{commit}:{IGNORED_REVISIONS}"], b"blob")
     ids: list[str] = _ID.findall(decode_text(content or b""))
     return frozenset(ids[:MAX_IGNORED])

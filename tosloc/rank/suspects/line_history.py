@@ -1,4 +1,4 @@
-"""The commits that last wrote the lines of a file, read from patches, and what the lines say.
+"""Find the commits that last wrote the lines of a file, from patches.
 
 Lines are compared without white space, because a commit that only indents writes nothing.
 
@@ -21,37 +21,40 @@ from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.git.patches import FilePatch, Hunk
 
 MAX_LINES: Final = 20_000
-"""Lines of a file whose last changes are looked for. A longer file was made by a program."""
+"""Largest number of lines of a file that are examined. A longer file was written by a program."""
 _TELLING: Final = re.compile(r"(?:[^\W_][\W_]*){7}")
-"""More letters and digits than "return" has."""
+"""Pattern of a line with more letters and digits than "return"."""
 _WHITE_SPACE: Final = dict.fromkeys(map(ord, " \t\r\f\v"))
 
 
 @dataclass
 class FileLines:
-    """The lines of one file of the answer, and which commit last wrote each."""
+    """The lines of one file of the answer, and the commit that last wrote each line."""
 
     path: str
     position: int
-    """Place of the file in the answer, from 0."""
+    """Position of the file in the answer, from 0."""
     share: float
     """How likely the file is; the shares of all files sum to 1."""
     functions: tuple[Function, ...]
     text: str
     positions_by_text: dict[str, list[int]]
-    """Text of a line without white space -> its positions, of lines that say something."""
+    """Text of a line without white space -> positions of the lines with it, for lines with content.
+
+    ``is_telling`` decides which lines have content.
+    """
     ranks: LongArray
-    """(L,) rank of the best function that contains the line, from 1; 0 outside."""
+    """(L,) rank of the best function that contains each line, from 1; 0 outside functions."""
     telling: FloatArray
-    """(L,) 1 for a line that says something, else 0."""
+    """(L,) 1 for a line with content (see ``is_telling``), else 0."""
     by_function: FloatArray
-    """(L,) how likely each line is faulty by its function; the sum is 1 if there are functions."""
+    """(L,) probability that each line is faulty, by its function; the sum is 1 with functions."""
     writers: dict[int, str] = field(default_factory=dict)
-    """Position of a line -> commit that last wrote it, of those whose patches were read."""
+    """Position of a line -> commit that last wrote it, if that commit's patch was read."""
 
     @classmethod
     def of(cls, hit: Hit, position: int, share: float, text: str) -> FileLines:
-        """Return the lines of a file with a text, which the answer has at a position."""
+        """Return the lines of a hit with this text; ``position`` is its position in the answer."""
         lines = text.splitlines()[:MAX_LINES]
         positions_by_text: defaultdict[str, list[int]] = defaultdict(list)
         for number, line in enumerate(without_white_space(lines)):
@@ -78,14 +81,14 @@ class FileLines:
         )
 
     def telling_lines(self, rank: int) -> int:
-        """Return the number of lines of a function, by its rank, that say something."""
+        """Return the number of lines with content in the function with this rank."""
         return int(((self.ranks == rank) & (self.telling > 0)).sum())
 
     def assign(self, patch: FilePatch) -> tuple[list[int], int]:
-        """Let a patch's commit be the writer of the lines that it added and no later one did.
+        """Record the patch's commit as writer of its added lines that no later commit wrote.
 
-        Return the positions of these lines, and the rank of the best function that has a line of
-        the patch, changed or beside a change; 0 if none has.
+        Return the positions of these lines, and the rank of the best function that contains a line
+        of the patch, changed or context; 0 if there is none. Call it for the newest patch first.
         """
         written = []
         touched: set[int] = set()
@@ -105,9 +108,9 @@ class FileLines:
         return written, int(ranks.min()) if len(ranks) else 0
 
     def pass_on(self, patch: FilePatch) -> None:
-        """Let the lines that a formatting patch removes mean those that it adds in their place.
+        """Match the lines that a formatting patch removes with the lines that replace them.
 
-        An earlier commit that added such a line then counts as the writer of the later line.
+        An earlier commit that added a removed line then counts as the writer of the new line.
         """
         for hunk in patch.hunks:
             removed = []
@@ -126,7 +129,7 @@ class FileLines:
                     positions += sorted(new.difference(positions))
 
     def line_ranks(self, hunk: Hunk) -> list[int]:
-        """Return for each line of a hunk the rank of the best function that has it; 0 for none."""
+        """Return the rank of the best function with each line of a hunk; 0 if there is none."""
         ranks = []
         for text in line_texts(hunk):
             positions = self.positions_by_text.get(text, ())
@@ -135,7 +138,7 @@ class FileLines:
         return ranks
 
     def _nearest_free(self, positions: Sequence[int], number: int) -> int | None:
-        """Return the position nearest to a line number that has no writer."""
+        """Return the position, nearest to a line number, that has no writer; None if all have."""
         free = [position for position in positions if position not in self.writers]
         if len(free) < 2:
             return free[0] if free else None
@@ -143,7 +146,7 @@ class FileLines:
 
 
 def _weigh_functions(functions: Sequence[Function], ranks: LongArray) -> FloatArray:
-    """Return for each line (L,) the softmax of its function's score, over the function's lines."""
+    """Return (L,) the softmax of function scores, divided among the lines of each function."""
     weights = np.zeros(len(ranks))
     if functions:
         scores = np.array([function.score for function in functions])
@@ -155,7 +158,7 @@ def _weigh_functions(functions: Sequence[Function], ranks: LongArray) -> FloatAr
 
 
 def _normalize(values: FloatArray) -> FloatArray:
-    """Return values divided by their sum."""
+    """Return the values divided by their sum."""
     total = float(values.sum())
     return values / total if total > 0 else values
 
@@ -175,7 +178,9 @@ def without_white_space(lines: Sequence[str]) -> list[str]:
 
 
 def is_telling(text: str) -> bool:
-    """Return whether a line without white space says more than a bracket or a keyword, as code.
+    """Return whether a line without white space has content: more than a bracket or a keyword.
+
+    Comments have no content.
 
     >>> is_telling("returnself.cart"), is_telling("}else{"), is_telling("#thecartisempty")
     (True, False, False)
@@ -184,9 +189,9 @@ def is_telling(text: str) -> bool:
 
 
 def without_moves(patches: Sequence[FilePatch]) -> list[FilePatch]:
-    """Return the patches of one commit, in which lines that it only moves count as unchanged.
+    """Return the patches of one commit with lines that the commit only moves as unchanged.
 
-    A line is moved if the commit adds and removes its text, in the same file or in two.
+    A line is moved if the commit adds and removes its text, in the same file or in two files.
     """
     texts_by_patch = [[line_texts(hunk) for hunk in patch.hunks] for patch in patches]
     added: set[str] = set()
@@ -214,7 +219,7 @@ def without_moves(patches: Sequence[FilePatch]) -> list[FilePatch]:
 
 
 def _keep_moved_lines(hunk: Hunk, texts: Sequence[str], moved: set[str]) -> Hunk:
-    """Return a hunk in which moved lines are context where they are added, and else absent."""
+    """Return a hunk in which added lines that were moved are context, and removed ones left out."""
     lines = []
     for line, text in zip(hunk.lines, texts, strict=True):
         if line[0] == " " or text not in moved:

@@ -1,7 +1,7 @@
-"""The commits of a narrow range that a report states, ranked by the text of their changes.
+"""Rank the commits of a narrow range that a report states by the text of their changes.
 
-All their changes count, also of files that no answer lists: of deleted files, of documentation, of
-settings. A term is rare here if few commits of the range change lines with it.
+Changes of all files count, also of files that no answer lists, such as deleted files, documentation
+and settings. A term is rare here if few commits of the range change lines with it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tosloc.rank.suspects.features import TouchingCommit, score_changes
 from tosloc.rank.suspects.formatting import is_formatting, read_ignored_revisions
 
 MAX_COMMITS: Final = 200
-"""Most commits of a narrow range."""
+"""Largest number of commits of a narrow range."""
 MAX_BYTES: Final = 4_000_000
-"""Bytes of their patches that are read, the newest first."""
+"""Largest number of bytes of the patches of these commits that are read, the newest first."""
 
 
 @dataclass(frozen=True)
@@ -28,20 +28,20 @@ class RangeChanges:
     """The commits of a range that change lines with terms of the report."""
 
     commits: Sequence[TouchingCommit] = ()
-    """Without files of the answer."""
+    """The commits, without positions of files of the answer."""
     scores: Mapping[str, float] = field(default_factory=dict)
-    """Commit -> BM25 of its changed lines, over the highest."""
+    """Commit -> BM25 of its changed lines, divided by the highest BM25."""
     patches: Mapping[str, Sequence[FilePatch]] = field(default_factory=dict)
-    """Commit -> its changes."""
+    """Commit -> its changes of files."""
 
 
 def read_range(
     repository: Repository, context: QueryContext, terms: Mapping[str, float]
 ) -> RangeChanges:
-    """Return the commits of the range that a report states, if it is narrow, by their text.
+    """Return the commits of the range that a report states, scored by the text of their changes.
 
-    ``terms`` are the report's terms with their weights. Merges and commits that only format code
-    are left out.
+    The result is empty if the range is not narrow. ``terms`` are the report's terms with their
+    weights. Merges and commits that only format code are left out.
     """
     between = context.named_history.bounds.commits
     if not terms or between is None or not 0 < len(between) <= MAX_COMMITS:

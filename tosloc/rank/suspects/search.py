@@ -1,7 +1,7 @@
-"""Find the past commits that may have introduced the fault of a report.
+"""Find the past commits that may have introduced the bug of a report.
 
-Candidates are commits that touched the first files of an answer. A weighted sum of features orders
-them; docs/method.md, section 6, describes features and weights.
+Candidates are commits that touched the first files of an answer. They are ordered by a weighted sum
+of features; docs/method.md, section 6, describes features and weights.
 """
 
 from __future__ import annotations
@@ -26,18 +26,20 @@ from tosloc.retrieval.history import find_first_release, list_brought
 from tosloc.retrieval.texts import top_k
 
 MAX_SUSPECTS: Final = 3
-"""Most suspect changes of an answer."""
+"""Largest number of suspect changes in an answer."""
 MIN_LIKELIHOOD: Final = 0.05
-"""Least softmax of a suspect that the report neither names nor bounds. Of less likely ones among
-the first three, 3 of 27 were right on development data."""
+"""Smallest softmax of a suspect that the report does not name and that is in no stated range.
+
+Of less likely commits among the first three, 3 of 27 were right on development data.
+"""
 MISSING_BLOBS: Final = "some changes could not be read, because this clone lacks their contents"
 
 
 class SuspectSearch(NamedTuple):
-    """Suspect changes for one report, and what hindered the search."""
+    """Suspect changes for one report, and notes on what hindered the search."""
 
     changes: tuple[SuspectChange, ...]
-    """The most suspect first."""
+    """Suspect changes, the most suspect first."""
     notes: tuple[str, ...] = ()
     """Sentences for the user."""
 
@@ -51,13 +53,13 @@ def find_suspects(
     blamed_files: Sequence[Hit] = (),
     later_fix: str = "",
 ) -> SuspectSearch:
-    """Return the commits that most likely introduced the fault of an answered report.
+    """Return the commits that most likely introduced the bug of an answered report.
 
-    ``reasons`` are those of the answered query; its history ends before the report's opening, and
-    the searched version contains all of it. ``hits`` are the first files of the answer with their
-    functions; only the first ``suspect_candidates.MAX_FILES`` of them count. ``blamed_files`` are
-    further files, which blamed commits changed. ``later_fix`` is the id of the commit that probably
-    fixed the report, which introduced nothing. Missing blobs give a note, not an error.
+    ``reasons`` are those of the answered query, whose history ends before the report's opening.
+    ``hits`` are the first files of the answer with their functions; only the first
+    ``candidates.MAX_FILES`` count. ``blamed_files`` are further files, which blamed commits
+    changed. ``later_fix`` is the id of the commit that probably fixed the report; it is never a
+    suspect. Missing blobs give a note, not an error.
     """
     context = reasons.context
     fixing = _list_fixing(repository, later_fix) if later_fix else frozenset()
@@ -78,10 +80,11 @@ def find_suspects(
 
 
 def _best_places(candidates: Candidates, history: NamedHistory, most: int) -> list[int]:
-    """Return the places of the candidates with the highest scores, the best first.
+    """Return the positions of the candidates with the highest scores, the best first.
 
-    If some are in the range that the report states or implies, only these and blamed ones count.
-    Otherwise only those count that are likely or named by the report.
+    If some candidates are in the range that the report states or implies, only these and blamed
+    ones are returned. Otherwise only likely candidates and those that the report names are
+    returned.
     """
     allowed = (history.bounds.range or frozenset()).intersection(candidates.commits)
     if allowed:
@@ -106,7 +109,7 @@ def _add_origins(
     changes: Sequence[SuspectChange],
     lookups: RepositoryLookups,
 ) -> list[SuspectChange]:
-    """Return changes with their authors, pull requests and first releases."""
+    """Return the changes with their authors, pull requests and first releases."""
     commits = [change.commit for change in changes]
     authors = lookups.authors(commits)
     releases = context.history.releases.known_before(context.history.opened)
@@ -130,9 +133,9 @@ def _add_sweeps(
     changes: Sequence[SuspectChange],
     paths: Sequence[str],
 ) -> list[SuspectChange]:
-    """Return changes with a further reason for those that replaced a name, but not everywhere.
+    """Return the changes, with a further reason for those that replaced a name incompletely.
 
-    The old name is looked for in the files that they changed, and in those with one of ``paths``.
+    The old name is searched for in the files that a change touched and in those with ``paths``.
     """
     version = context.version.text.snapshot.commit
     complete = []
@@ -144,7 +147,7 @@ def _add_sweeps(
 
 
 def _list_fixing(repository: Repository, fix: str) -> frozenset[str]:
-    """Return the commit of a fix, and of a merge also what it brought."""
+    """Return the ids of a fix and, if it is a merge, of the commits that it brought."""
     [info] = repository.commits([fix])
     if len(info.parents) < 2:
         return frozenset([fix])
@@ -157,7 +160,7 @@ def _blamed_elsewhere(
     candidates: Sequence[str],
     lookups: RepositoryLookups,
 ) -> Iterator[SuspectChange]:
-    """Yield the blamed commits of the version that changed none of the searched source files."""
+    """Yield the blamed commits in the version that changed none of the searched source files."""
     for blamed in context.named_history.blamed:
         if not blamed.is_contained or not blamed.brought.isdisjoint(candidates):
             continue
@@ -175,14 +178,14 @@ def _blamed_elsewhere(
 
 
 def describe_statements(history: NamedHistory, lookups: RepositoryLookups) -> tuple[str, ...]:
-    """Return which commits the report blames, and between which ends the cause is, in words."""
+    """Return sentences: which commits the report blames, and between which ends the cause is."""
     return tuple(_describe(history, lookups))
 
 
 def _describe(history: NamedHistory, lookups: RepositoryLookups) -> Iterator[str]:
-    """Yield the statements, blamed commits first.
+    """Yield the sentences of ``describe_statements``, blamed commits first.
 
-    A range in which all commits are blamed would repeat them, such as that of a finished bisect.
+    The range is left out if all its commits are blamed, as after a finished bisection.
     """
     for blamed in history.blamed:
         yield _describe_blamed(blamed, lookups)
@@ -195,7 +198,7 @@ def _describe(history: NamedHistory, lookups: RepositoryLookups) -> Iterator[str
 
 
 def _describe_blamed(blamed: BlamedCommit, lookups: RepositoryLookups) -> str:
-    """Return that the report blames a commit, with its date and subject."""
+    """Return a sentence that the report blames a commit, with the commit's date and subject."""
     text = f"The report blames {blamed.commit[:10]}"
     if blamed.at:
         text += f" ({lookups.committed(blamed.commit, blamed.at).date()})"

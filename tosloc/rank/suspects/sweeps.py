@@ -1,6 +1,6 @@
-"""Unfinished sweeps: a commit that replaced a name in many lines, but not everywhere.
+"""Find commits that replaced a name in many lines, but not everywhere.
 
-The lines that it missed are often the fault, or the other places to fix.
+The lines that such a sweep missed often contain the bug, or are other places to fix.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ from tosloc.git.patches import Hunk, read_patches
 from tosloc.git.repository import Repository
 
 MIN_LINES: Final = 5
-"""Fewest lines in which a sweep replaced a name."""
+"""Smallest number of lines in which a sweep replaced a name."""
 MAX_MISSED: Final = 5
-"""Most lines that a sweep missed; code that has more of them was not swept on purpose."""
+"""Largest number of lines that a sweep missed; if there are more, it meant only some lines."""
 MAX_TOKENS: Final = 3
-"""Most neighbouring tokens that are replaced."""
+"""Largest number of neighbouring tokens that are replaced."""
 MAX_LINE_CHARACTERS: Final = 300
-"""Characters of a line that are compared; longer ones are left out."""
+"""Largest number of characters of a line that is compared."""
 MAX_FILES: Final = 100
-"""Most changed files in which missed lines are looked for."""
+"""Largest number of changed files that are searched for missed lines."""
 MAX_BYTES: Final = 1_000_000
-"""Bytes of a commit's patch that are read."""
+"""Largest number of bytes of a commit's patch that are read."""
 _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 _NAME: Final = re.compile(r"[^\W\d]\w{2}")
-"""The beginning of a name of three letters or more."""
+"""Beginning of a name with three letters or more."""
 _MATCH: Final = re.compile(rb"[^:\0]+:(?P<path>[^\0]+)\0(?P<line>\d+)[:\0]")
-"""A line of ``git grep -z -n`` in a commit."""
+"""A line in the output of ``git grep -z -n`` for a commit."""
 
 
 class Sweep(NamedTuple):
-    """A replacement that a commit made in many lines, and those that still have the old name."""
+    """A replacement that a commit made in many lines, and lines that still have the old name."""
 
     before: str
     after: str
     lines: int
-    """Number of lines in which it was replaced."""
+    """Number of lines in which the name was replaced."""
     missed: tuple[tuple[str, int], ...]
-    """Path and number of each line of the searched version that has the old name."""
+    """Path and number of each line of the searched version that contains the old name."""
 
     def __str__(self) -> str:
-        """Return the sweep in words."""
+        """Return a sentence about the replacement."""
         places = ", ".join(f"{path}:{line}" for path, line in self.missed)
         replaced = f"replaced `{self.before}` by `{self.after}` in {self.lines} lines"
         return f"{replaced}, but not in {places}"
@@ -54,9 +54,9 @@ class Sweep(NamedTuple):
 def find_unfinished_sweep(
     repository: Repository, version: str, commit: str, paths: Collection[str]
 ) -> Sweep | None:
-    """Return the replacement that a commit did not finish; None if it made or left no such one.
+    """Return the replacement that a commit did not finish; None if there is none.
 
-    What it missed is looked for in the files that it changed and in those with one of ``paths``.
+    Missed lines are searched for in the files that the commit changed and in those with ``paths``.
     """
     patches = read_patches(repository, [commit], most_bytes=MAX_BYTES).files
     counts: Counter[tuple[str, str]] = Counter()
@@ -74,7 +74,7 @@ def find_unfinished_sweep(
 
 
 def _replacements(hunk: Hunk) -> Iterator[tuple[str, str]]:
-    """Yield what is replaced in each line of a hunk of which nothing else changes."""
+    """Yield old and new tokens for each line of a hunk in which nothing else changes."""
     removed: list[str] = []
     added: list[str] = []
     for line in (*hunk.lines, " "):
@@ -91,7 +91,7 @@ def _replacements(hunk: Hunk) -> Iterator[tuple[str, str]]:
 
 
 def _replacement(old: str, new: str) -> Iterator[tuple[str, str]]:
-    """Yield the neighbouring tokens that a line has in place of others, if nothing else changes."""
+    """Yield old and new neighbouring tokens of a changed line, if nothing else in it changes."""
     if len(old) > MAX_LINE_CHARACTERS or len(new) > MAX_LINE_CHARACTERS:
         return
     before = _TOKEN.findall(old)
@@ -108,7 +108,10 @@ def _replacement(old: str, new: str) -> Iterator[tuple[str, str]]:
 def _find_lines(
     repository: Repository, version: str, name: str, paths: Sequence[str]
 ) -> list[tuple[str, int]]:
-    """Return the lines of a version's files that have a name, at most one more than are shown."""
+    """Return path and number of the lines that contain a name, in a version's files with ``paths``.
+
+    At most one line more than MAX_MISSED is returned.
+    """
     command = ["grep", "-z", "-n", "-w", "-F", "-I", "-e", name, version, "--", *paths]
     lines: list[tuple[str, int]] = []
     # git grep ends with 1 if there is no such line
