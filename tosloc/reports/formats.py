@@ -1,7 +1,8 @@
 """Read files of labelled reports.
 
-They are the published tables of Ye et al. (FSE 2014), BugLocator's XML, or our own JSON lines. The
-content decides which, not the name. Each reader yields records such as our own lines have.
+The files are the published tables of Ye et al. (FSE 2014), BugLocator's XML, or our own JSON lines.
+The content shows the format; the name does not matter. Each reader yields records with the keys of
+our own JSON lines.
 """
 
 from __future__ import annotations
@@ -21,25 +22,26 @@ from tosloc.reports.published_tables import cell_text, spreadsheet_rows, xml_row
 from tosloc.reports.trackers import OUR_LINES, Record
 
 _MAX_LINES: Final = 1 << 31
-"""A number that no line of a file has."""
+"""Upper limit of the numbers of lines in a file."""
 _COMMIT_ID: Final = re.compile(r"[0-9a-f]{7,64}")
 _RANK: Final = re.compile(r"(?s)(?:\A|(?<=\s))([0-9]{1,9}):(.*?)(?=\s[0-9]{1,9}:|\Z)")
 
 
 class ChangedFunction(NamedTuple):
-    """A function that a fix changed, as data names it."""
+    """A function that a fix changed, as the data name it."""
 
     path: str
     name: str
     start: int = 0
-    """Its first line after the fix.
+    """First line of the function after the fix.
 
-    0 if the data have none; then the name is the qualified one before the fix."""
+    It is 0 if the data do not contain it; then ``name`` is the qualified name before the fix.
+    """
 
 
 @dataclass(frozen=True)
 class LabelledReport:
-    """A bug report with its fix as a file lists them; nothing is checked in a repository yet."""
+    """A bug report with its fix, as a file lists them, before any check in a repository."""
 
     report: BugReport
     """The report. Its id is the tracker's number.
@@ -48,27 +50,32 @@ class LabelledReport:
     bug: str
     """The tracker's number."""
     commit: str | None
-    """The fixing commit as listed, full or abbreviated; None if the data have none.
+    """The fixing commit as listed, full or abbreviated; None if the data do not name one.
 
-    With ``names_version`` it is the version to search."""
+    With ``names_version`` it is the version to search.
+    """
     names_version: bool
-    """Whether the data name the version to search in place of the fix."""
+    """Whether the data name the version to search instead of the fix."""
     listed: tuple[str, ...]
-    """The fixed source files as listed, each once, in order.
+    """The fixed source files as listed, in order, without repetitions.
 
-    They are paths, or dotted class names (``org.x.Y.java``)."""
+    They are paths, or dotted class names (``org.x.Y.java``).
+    """
     published_ranks: Mapping[str, int]
-    """Ranks that the authors of the data published, by path; empty if they published none."""
+    """Path -> rank that the authors of the data published; empty if they published none."""
     fixed_on: datetime | None
-    """Time of the fix in the tracker; only formats without commits have it."""
+    """Time of the fix in the tracker; None for formats that name commits."""
     functions: tuple[ChangedFunction, ...]
-    """Changed functions, each once."""
+    """Functions that the fix changed, without repetitions."""
     weak: bool = False
-    """Whether a commit message stands in for the report, as ``tosloc mine`` marks it."""
+    """Whether a commit message takes the place of the report, as ``tosloc mine`` marks it."""
     introduced_by: tuple[str, ...] = ()
     """Ids of the commits that introduced the bug, if its fix declares them."""
     changed_lines: tuple[tuple[str, int, int], ...] = ()
-    """Path, first and last line of what the fix changed; data with a version may list them."""
+    """Path, first and last line of each part that the fix changed, if the data list them.
+
+    Only data that name a version list them.
+    """
 
 
 def read_reports(
@@ -78,12 +85,11 @@ def read_reports(
 
     The file is a spreadsheet (.xlsx) or phpMyAdmin export of the published data, the XML of
     BugLocator and Bench4BL, or JSON lines: ``{id, summary, description, opened, fix_commit,
-    fixed}``.
-    Times without a zone are read in ``zone``. Only listed files that end with one of ``suffixes``
-    are kept.
+    fixed}``. Times without a zone are read in ``zone``. Listed files that end with none of
+    ``suffixes`` are left out.
 
-    Raises ReportError if the file cannot be read, is of no known kind, is damaged, or lists no
-    source file at all, and ConfigError for an unknown zone.
+    Raises ReportError if the file cannot be read, has an unknown format, is damaged, or lists no
+    source file at all. Raises ConfigError for an unknown zone.
     """
     name = str(path)
     ends = frozenset(suffixes)
@@ -127,7 +133,7 @@ def read_reports(
 
 
 def _of_rows(rows: Iterable[tuple[str, Json]], suffixes: Iterable[str]) -> Iterator[Record]:
-    """Yield rows as records, their summaries without a leading ``Bug 123456`` of this very bug."""
+    """Yield rows as records, without a leading ``Bug 123456`` of the row's bug in the summary."""
     for where, row in rows:
         texts = defaultdict(str, {key: cell_text(value) for key, value in row.items()})
         bug = texts["bug_id"]
@@ -145,7 +151,7 @@ def _of_rows(rows: Iterable[tuple[str, Json]], suffixes: Iterable[str]) -> Itera
 
 
 def _without_number(summary: str, bug: str) -> str:
-    """Return a summary without a leading ``Bug 123456:`` or ``Bug 123456 -`` of this very bug.
+    """Return a summary without a leading ``Bug 123456:`` or ``Bug 123456 -`` that names ``bug``.
 
     >>> [_without_number(f"Bug {start} Crash", "12") for start in ("12:", "12 -", "12")]
     ['Crash', 'Crash', 'Crash']
@@ -167,10 +173,10 @@ def _without_number(summary: str, bug: str) -> str:
 
 
 def split_paths(text: str, suffixes: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths of a cell, each once, in order.
+    """Return the paths in a cell, in order, without repetitions.
 
-    They end with a source suffix, in either case, and may contain blanks. Text that ends with no
-    suffix (a path cut at the end of its cell, a file that is no source) is left out.
+    They end with a source suffix, in either case, and may contain blanks. Text without such a
+    suffix (a path cut at the end of its cell, a file other than source) is left out.
 
     >>> split_paths("a/Eclipse SWT/B.java c/D.java", [".java"])
     ('a/Eclipse SWT/B.java', 'c/D.java')
@@ -189,9 +195,9 @@ def split_paths(text: str, suffixes: Iterable[str]) -> tuple[str, ...]:
 
 
 def split_ranks(text: str) -> dict[str, int]:
-    """Return ranks by path from ``rank:path rank:path``.
+    """Return path -> rank from ``rank:path rank:path``.
 
-    Paths may contain blanks; the best rank of a repeated path counts.
+    Paths may contain blanks; for a repeated path the best rank counts.
 
     >>> split_ranks("2:a/Eclipse SWT/B.java 13:c/D.java")
     {'a/Eclipse SWT/B.java': 2, 'c/D.java': 13}
@@ -204,11 +210,12 @@ def split_ranks(text: str) -> dict[str, int]:
 
 
 def _labelled(record: Record, zone: tzinfo, suffixes: Iterable[str]) -> LabelledReport:
-    """Return the report of a record; keys beyond ours are ignored.
+    """Return the labelled report in a record; unknown keys are ignored.
 
-    In place of ``fix_commit`` it may name the ``version`` to search. It may have the functions that
-    the fix changed: ``functions`` ({path: [qualified name]}) and ``methods`` ([{path, name,
-    start}], lines after the fix); and ``changed_lines`` ([[path, first, last]], before the fix).
+    Instead of ``fix_commit``, a record may name the ``version`` to search. It may list functions
+    that the fix changed, as ``functions`` ({path: [qualified name]}) and ``methods`` ([{path, name,
+    start}], with lines after the fix). It may also list ``changed_lines`` ([[path, first, last]],
+    before the fix).
     """
     fields = record.fields
     where = record.where
@@ -245,9 +252,9 @@ def _labelled(record: Record, zone: tzinfo, suffixes: Iterable[str]) -> Labelled
 
 
 def _introducing_commits(record: Json, where: str) -> tuple[str, ...]:
-    """Return the commits that introduced a bug by its record. Raises ReportError for other values.
+    """Return the ids of commits that introduced the bug of a record, maybe abbreviated.
 
-    They may be abbreviated.
+    Raises ReportError if the record has values of another form.
     """
     commits: Any = record.get("introduced_by") or []
     if not isinstance(commits, list) or not all(map(_is_commit_id, commits)):
@@ -256,7 +263,10 @@ def _introducing_commits(record: Json, where: str) -> tuple[str, ...]:
 
 
 def _changed_lines(record: Json, where: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the lines that the fix of a record changed. Raises ReportError for other values."""
+    """Yield path, first and last line of each part that the fix of a record changed.
+
+    Raises ReportError if the record has values of another form.
+    """
     spans: Any = record.get("changed_lines") or []
     for span in spans if isinstance(spans, list) else [None]:
         match span:

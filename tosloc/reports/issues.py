@@ -1,7 +1,6 @@
-"""Read new bug reports: text, Markdown, the JSON of a tracker, or what machines write of failures.
+"""Read new bug reports: text, Markdown, JSON of a tracker, or failures that machines report.
 
-Each tracker is a row of ``trackers.TRACKERS``, each format of failures one of
-``failures.table.FORMATS``.
+``trackers.TRACKERS`` lists the trackers, and ``failures.table.FORMATS`` the formats of failures.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from tosloc.reports.trackers import Record
 __all__ = ["Record", "is_unfilled", "read_new_reports", "read_report"]
 
 LARGEST_REPORT: Final = 10_000_000
-"""Characters from which on a report is refused: it is a log or a dump, not a description."""
+"""Number of characters from which a report is refused, because it is a log or a dump."""
 
 
 # ---- new reports
@@ -37,13 +36,13 @@ def read_report(source: Path | Literal["-"] | TextIO, *, zone: str = "UTC") -> B
 
     It is text or Markdown (its first line with words is the summary; front matter may give ``id``
     and ``opened``), the JSON of ``gh issue view``, of GitLab's, Bugzilla's or Jira's REST
-    interface, or our own ``{id, summary, description, opened}``. Of test results, the output of a
-    run or an event of Sentry (see docs/formats.md) it is the most frequent failure, with a note
-    about the others. Its opening time is None if it has none; a time without a zone is read in
-    ``zone``. A report without an id is called like its file.
+    interface, or our own ``{id, summary, description, opened}``. From test results, the output of a
+    run or an event of Sentry (see docs/formats.md) the most frequent failure is returned, with a
+    note about the others. The opening time is None if the report has none; a time without a zone is
+    read in ``zone``. If the report has no id, the name of the file is its id.
 
-    Raises ReportError if it is missing, empty, an empty template, binary, too large, or JSON of no
-    known kind.
+    Raises ReportError if the report is missing, empty, an empty template, binary, too large, or
+    JSON of an unknown kind.
     """
     return read_new_reports(source, zone=zone, one=True)[0]
 
@@ -55,11 +54,11 @@ def read_new_reports(
     one: bool = False,
     every_failure: bool = False,
 ) -> list[BugReport]:
-    """Return the new reports in a file, ``one`` or many.
+    """Return the new reports in a file, many or exactly ``one``.
 
-    They are those of ``read_report``, or many as JSON lines or as a list of JSON. With
-    ``every_failure`` each distinct failure of a run is a report. One of many without an id is
-    called like its file, with its number. Raises ReportError.
+    Files of ``read_report`` contain one report; a file of JSON lines or a JSON list contains many.
+    With ``every_failure`` each distinct failure of a run is a report. If one of many reports has no
+    id, the name of the file with the report's number is its id. Raises ReportError.
     """
     text, name = read_text(source)
     default_id = source.stem if isinstance(source, Path) and source.is_file() else BugReport.TEXT_ID
@@ -94,7 +93,7 @@ def read_new_reports(
 
 
 def _lead_failure(failures: Sequence[BugReport], name: str) -> list[BugReport]:
-    """Return the first of the failures of a run, with a note about the others."""
+    """Return the first of a run's failures, with a note about the others."""
     others = len(failures) - 1
     if not others:
         return [failures[0]]
@@ -118,7 +117,7 @@ def _with_ids(reports: Sequence[BugReport], default_id: str) -> list[BugReport]:
 
 
 def _begins_with_json(text: str) -> bool:
-    """Return whether a text only begins with JSON, such as a line of a log, and goes on in words.
+    """Return whether a text begins with JSON, but continues in words, such as a line of a log.
 
     >>> texts = ('{"level": 3} is logged', '{"level": 3}', '{"title": "a"} b')
     >>> [_begins_with_json(text) for text in texts]
@@ -153,13 +152,14 @@ _FORM: Final = re.compile(
       (?:describe|explain|include|provide|paste|fill\ in|tell\ us|enter|replace\ this)\b.*
     """
 )
-"""Lines of a form that nobody has filled in, beside those that ``split_report_text`` knows."""
+"""Lines of a form that nobody filled in, besides those that ``split_report_text`` recognizes."""
 
 
 def is_unfilled(report: BugReport) -> bool:
-    """Return whether a report has only a form: its comments, headings, boxes and examples.
+    """Return whether a report contains nothing but a form: comments, headings, boxes, examples.
 
-    A report that only points to a picture, or shows one, has no words, but it is no form.
+    A report that only points to a picture, or shows one, contains no words, but it does not count
+    as a form.
 
     >>> form = "**Describe the bug**\\nA clear and concise description.\\n\\n- OS: [e.g. iOS]"
     >>> [is_unfilled(BugReport("", title, form, None)) for title in ("Bug report", "Crash")]

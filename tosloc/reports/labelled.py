@@ -1,8 +1,8 @@
 """Labelled bugs of a repository, and their split into training, validation and test.
 
-Reports come from a file; fixes, before-fix versions and fixed files from git. Older bugs are always
-learned from, and newer ones measured on. If the settings name no suffixes, the files of those
-languages are searched that the reports fixed.
+Reports are read from a file; fixes, before-fix versions and fixed files from git. Models are always
+trained on older bugs and measured on newer ones. If the settings name no suffixes, files of the
+languages that the reports fixed are searched.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ from tosloc.reports.formats import LabelledReport, read_reports
 from tosloc.reports.traces import frames
 
 _DAY: Final = 86_400
-"""Seconds of a day."""
+"""Number of seconds in a day."""
 _NEVER: Final = 1 << 60
-"""A time later than all commits, so that the newest commit is the nearest."""
+"""A time later than all commits, for which the newest commit is the nearest."""
 LANGUAGE_SHARE: Final = 0.1
-"""Least share of the reports with a source file that fixed a file of a language that is
-searched."""
+"""Smallest share of reports that fixed files of a language for the language to be searched.
+
+The share is one of the reports with a fixed source file.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +44,19 @@ class Dataset:
     """Labelled bugs of one repository, in the order of their fixes."""
 
     cases: tuple[Case, ...]
-    """Cases by time of the fix (of a version that is named, its time), fix id and report id."""
+    """Cases ordered by time of the fix, fix id and report id.
+
+    If the data name a version instead of a fix, its time counts.
+    """
     unresolved: tuple[str, ...]
-    """Ids of the reports without a fix or version, or with a fix without parent, in file order."""
+    """Ids of reports whose fix or version is missing, or whose fix has no parent, in file order."""
     labelled: Mapping[str, LabelledReport]
-    """What the file says of each report, by report id."""
+    """Report id -> labelled report in the file."""
     files: Mapping[str, int]
-    """Number of source files in the before-fix version of each report, by report id."""
+    """Report id -> number of source files in its before-fix version."""
 
     def oldest(self, share: float) -> Dataset:
-        """Return the oldest ``share`` of the cases, as if the later ones had not been written."""
+        """Return the oldest ``share`` of the cases, as if later reports did not exist."""
         number = math.floor(Fraction(str(share)) * len(self.cases))
         return replace(self, cases=self.cases[:number])
 
@@ -66,11 +71,11 @@ def load_dataset(
 ) -> Dataset:
     """Return the cases of a file of labelled reports (see ``read_reports``) in a repository.
 
-    The version of a case is the first parent of its fix, or the one that the report names. The
-    fixed files are the listed files that this version has. A listed class name (``org.x.Y.java``)
-    stands for the one file of the version whose path ends with it. Reports are never lost: those
-    that cannot be resolved are in ``unresolved``. Raises ReportError if the file cannot be read, or
-    if none of its reports belongs to this repository.
+    The version of a case is the first parent of its fix, or the version that the report names. The
+    fixed files are the listed files that exist in this version. A listed class name
+    (``org.x.Y.java``) stands for the one file of the version whose path ends with it. Reports that
+    cannot be resolved are listed in ``unresolved``. Raises ReportError if the file cannot be read,
+    or if none of its reports belongs to this repository.
     """
     reports = {entry.report.id: entry for entry in read_reports(path, zone, suffixes=suffixes)}
     commits = _find_commits(repository, reports)
@@ -109,7 +114,7 @@ def load_dataset(
 
 
 def _find_commits(repository: Repository, reports: Mapping[str, LabelledReport]) -> dict[str, str]:
-    """Return the full commit id of each report that has one, by report id."""
+    """Return report id -> full commit id, for the reports whose commit is found."""
     listed = [entry.commit for entry in reports.values() if entry.commit]
     resolved = repository.resolve_many(listed)
     commits: dict[str, str] = {}
@@ -122,16 +127,17 @@ def _find_commits(repository: Repository, reports: Mapping[str, LabelledReport])
 
 
 def _number(bug: str) -> str:
-    """Return the last number of a bug's id, 123 of CAMEL-123; the id itself if it has none."""
+    """Return the last number in a bug's id, such as 123 in CAMEL-123; the whole id without one."""
     return next(reversed(re.findall(r"\d+", bug)), bug)
 
 
 def _find_by_messages(repository: Repository, reports: Sequence[LabelledReport]) -> dict[str, str]:
-    """Return, by report id, the commit of HEAD's history whose message names the bug.
+    """Return report id -> id of the commit in HEAD's history whose message names the bug.
 
-    Of several it is the one nearest to the listed date of fixing, or the newest if no date is
-    listed. A commit that names it as a bug ("PROJ-7", "bug 7") comes before one whose message only
-    contains the number. A commit more than a day before the report was opened means something else.
+    If there are several, it is the commit nearest to the listed date of fixing, or the newest if no
+    date is listed. Commits that name the bug as one ("PROJ-7", "bug 7") are preferred to commits
+    whose messages only contain the number. Commits more than a day older than the report are
+    ignored, because they mean something else.
     """
     if not reports:
         return {}
@@ -155,7 +161,7 @@ def _commits_by_bug(
 ) -> defaultdict[tuple[bool, str], list[tuple[int, str]]]:
     """Return time and id of the commits that name each bug.
 
-    A key is whether the message names it as a bug, and the bug's name or number.
+    Keys consist of whether the message names it as a bug, and of the bug's name or number.
     """
     commits = defaultdict[tuple[bool, str], list[tuple[int, str]]](list)
     history = list_parents_first(repository, [repository.resolve("HEAD")])
@@ -171,9 +177,9 @@ def _commits_by_bug(
 def _resolve_files(
     listed: Iterable[str], snapshot: Snapshot
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return all listed files, and those of them that the version has; both sorted.
+    """Return all listed files, and those of them that exist in the version; both sorted.
 
-    Class names are replaced by the path that they stand for.
+    Class names are replaced by the path that they mean.
     """
     existing: set[str] = set()
     absent: set[str] = set()
@@ -201,8 +207,8 @@ def _paths_of_file(listed: str, snapshot: Snapshot) -> list[str]:
 def attributes_of(report: BugReport, fixed: Iterable[str]) -> ReportAttributes:
     """Return the attributes of a report whose fixed files are ``fixed``.
 
-    They divide results into strata, and no ranker sees them. A class counts as named if the file's
-    name without its suffix is a word of the text, in the same case.
+    They divide results into strata, and no ranker uses them. A class counts as named if the text
+    contains the file's name without its suffix as a word, in the same case.
 
     >>> report = BugReport("1", "Door.push fails", "", None)
     >>> attributes_of(report, ["a/Door.java", "a/Doors.java"])
@@ -215,10 +221,10 @@ def attributes_of(report: BugReport, fixed: Iterable[str]) -> ReportAttributes:
 
 
 def published_ranks(dataset: Dataset, cases: Iterable[Case]) -> dict[str, dict[str, int]]:
-    """Return the ranks that the data publish for fixed files, by report id and path.
+    """Return report id -> path -> rank that the data publish for fixed files.
 
-    Only reports that have any are in it. Ranks of files that the before-fix version lacks are
-    dropped. Raises ReportError for ranks that are impossible.
+    Reports without such ranks are left out, and so are files that do not exist in the before-fix
+    version. Raises ReportError for impossible ranks.
     """
     ranks_by_report: dict[str, dict[str, int]] = {}
     for case in cases:
@@ -248,7 +254,7 @@ def chronological(
     """Split cases, which are in the order of their fixes, into train, validation and test.
 
     The oldest ``train`` share is for training, the next ``validation`` share for validation;
-    nothing is fitted or chosen on the rest. ``all`` has all cases. The first cut is after
+    nothing is fitted or chosen on the rest. ``all`` contains all cases. The first cut is after
     ``floor(train * n)`` cases, the second after ``floor((train + validation) * n)``, in exact
     decimal arithmetic; so the test tenth of 1056 cases has 106.
     """
@@ -264,10 +270,11 @@ def chronological(
 
 
 def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
-    """Return a row of counts for all cases and for each part of the split, ready to print.
+    """Return counts for all cases and for each part of the split, one row each, ready to print.
 
-    ``listed`` counts source files listed as fixed, ``existing`` those of them in the before-fix
-    version; the others were added by the fix or named wrongly. ``empty`` reports have none.
+    ``listed`` counts the source files that are listed as fixed. ``existing`` counts those of them
+    that exist in the before-fix version; the fix added the others, or the data name them wrongly.
+    ``empty`` counts reports without existing files.
     """
     rows: list[dict[str, str | int | float]] = []
     for part, cases in chronological(dataset.cases).items():
@@ -292,8 +299,8 @@ def resolve_suffixes(config: Config, reports: str | Path) -> Config:
     """Return the settings with the suffixes of the languages that the reports fixed.
 
     Settings that name suffixes stay as they are. A language counts if at least ``LANGUAGE_SHARE``
-    of the reports with a source file fixed a file of it. Raises ReportError if the file cannot be
-    read, or lists no source file.
+    of the reports with a source file fixed a file in that language. Raises ReportError if the file
+    cannot be read, or lists no source file.
     """
     if config.data.suffixes != "auto":
         return config

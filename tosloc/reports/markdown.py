@@ -1,4 +1,4 @@
-"""Reports that are written as Markdown: a title, and what follows."""
+"""Read reports that are written as Markdown: a title, followed by a description."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ _FRONT_MATTER: Final = re.compile(
     r"\A---[ \t]*\n(?=[\w-]+[ \t]*:)(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
 )
 _HEADING: Final = re.compile(r"\A\s*\#{1,6}[ \t]+|[ \t]\#+\s*\Z")
-"""Marks of a heading. They may also close it, but only after a blank: C# keeps its own."""
+"""Marks around a heading. Marks after it count only after a blank, because of names such as C#."""
 _UNDERLINE: Final = re.compile(r"\A(?:=+|-{2,})[ \t]*(?:\n|\Z)")
 _COMMENTS: Final = re.compile(r"\A(?:(?><!--.*?-->)\s*+)++", re.DOTALL)
 
 
 def parse_markdown(text: str, name: str, zone: tzinfo) -> BugReport:
-    """Return the report of text or Markdown.
+    """Return the report in a text or in Markdown.
 
-    The first line with more than pictures and comments is the summary, the rest the description.
+    The first line that contains more than pictures and comments is the summary; the rest is the
+    description.
     """
     facts: dict[str, str] = {}
     if front := _FRONT_MATTER.match(text):
@@ -39,7 +40,7 @@ def parse_markdown(text: str, name: str, zone: tzinfo) -> BugReport:
 
 
 def _split_summary(text: str) -> tuple[str, str]:
-    """Return the summary of a text of Markdown, empty if it has only pictures, and the rest."""
+    """Return the summary of a Markdown text, and the rest; "" if the summary is only pictures."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
         summary = without_pictures(_HEADING.sub("", line)).strip()

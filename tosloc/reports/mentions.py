@@ -1,6 +1,6 @@
-"""Issues that a text mentions, and how: with a closing keyword, as an issue, or only by number.
+"""Find issues that a text mentions, and how: by a closing keyword, as an issue, or by number only.
 
-A report's own id is read here, too.
+This module also reads a report's own id.
 """
 
 from __future__ import annotations
@@ -15,25 +15,28 @@ from tosloc.reports.trackers import TRACKERS
 
 
 class Mention(StrEnum):
-    """How a text mentions an issue, the surest kinds first."""
+    """The way in which a text mentions an issue; the surest kinds come first."""
 
     CLOSES = "closing keyword"
     NAMES = "issue named"
     NUMBER = "number in the first line"
     BODY = "number further down"
     REFERRED = "referred to"
-    """The text is not about the issue. ``find_mentions`` leaves it out."""
+    """The text refers to the issue, but is not about it. ``find_mentions`` leaves it out."""
 
 
 _KINDS: Final = tuple(Mention)
 MAX_TEXT_LENGTH: Final = 20_000
-"""Characters of a text that are read: longer texts list what a release or a merge contains."""
+"""Largest number of characters of a text that are read.
+
+Longer texts list the contents of a release or a merge.
+"""
 _CONTEXT_LENGTH: Final = 60
-"""Characters before a reference that are read."""
+"""Number of characters before a reference that are read."""
 _MIN_BARE_DIGITS: Final = 4
-"""Digits of a bare number that can be an issue."""
+"""Smallest number of digits of a bare number that can be an issue."""
 _MIN_BARE_DIGITS_IN_LIST: Final = 5
-"""The same within a list that began with a number and not with a word such as issue."""
+"""The same limit within a list that begins with a number, instead of a word such as issue."""
 
 _REFERENCE: Final = re.compile(
     r"""(?ix)
@@ -76,9 +79,10 @@ _REFERS: Final = re.compile(
 # The white space at its beginning starts once only, so that matching takes linear time.
 _CONTINUES_LIST: Final = re.compile(r"(?i)(?<!\s)\s*(?:[,;&+/]|\band\b|\bor\b|,\s*and\b)\s*\#?\Z")
 _LEADS: Final = re.compile(r"[\W_]*(?:\w{1,12}\b[^\w(]{1,3})?\Z")
-"""What may stand before a reference that leads the first line.
+"""Text that may come before a reference at the beginning of the first line.
 
-It is nothing, or one word such as fix or a component's name."""
+It is empty, or one word such as fix or a component's name.
+"""
 
 _ID_NUMBER: Final = r"[1-9]\d{0,8}"
 _TRACKER_ID: Final = r"[A-Z][A-Z0-9_]{0,30}-[1-9]\d{0,8}"
@@ -91,17 +95,17 @@ _TITLE_WITH_ID: Final = re.compile(
     | [ ]·[ ]Issue[ ]\#(?P<page>{_ID_NUMBER})\b
     """
 )
-"""A summary's own id: "#12: It fails", "Bug 12 - It fails", "It fails · Issue #12 · shop/cart"."""
+"""A report's own id in its title: "#12: It fails", "Bug 12 - It fails", "It fails · Issue #12"."""
 
 
 def find_mentions(
     text: str, ids: Collection[str], projects: Collection[str] | None, *, bare: bool = False
 ) -> dict[str, Mention]:
-    """Return the issues among ``ids`` that a text mentions: id -> kind, the surest one.
+    """Return id -> surest kind of mention, for the issues in ``ids`` that a text mentions.
 
     The text is a commit message, or another text with a title. ``projects`` are OWNER/NAME in lower
-    case: references to issues of other projects are skipped; None allows any. With ``bare``, as for
-    Bugzilla, numbers that stand alone at the beginning count.
+    case: references to issues of other projects are skipped; None allows all projects. With
+    ``bare``, as for Bugzilla, bare numbers at the beginning also count.
 
     >>> mentions = find_mentions("Fix #3, #4 and bug 5 (#6)\\n\\nsee #7, #8", set("345678"), ())
     >>> [(number, str(kind)) for number, kind in mentions.items() if number in "56"]
@@ -132,7 +136,7 @@ def find_mentions(
 
 
 def own_id(report: BugReport) -> str:
-    """Return the number, or the id such as PROJ-7, that a tracker gave to a report; "" for none.
+    """Return the number or id, such as PROJ-7, that a tracker gave to a report; "" if none.
 
     >>> [own_id(BugReport(name, "It fails", "", None)) for name in ("12", "#12", "PROJ-7", "bug")]
     ['12', '12', 'PROJ-7', '']
@@ -147,7 +151,7 @@ def own_id(report: BugReport) -> str:
 
 
 def _issue_id(match: re.Match[str], projects: Collection[str] | None) -> str:
-    """Return the id of the issue that a reference means; "" if it is of another project."""
+    """Return the id of the issue that a reference means; "" for an issue of another project."""
     project = (match["project"] or match["other"] or "").lower()
     page = (match["page"] or "issues").lower()
     if project and page != "issues":
@@ -158,10 +162,7 @@ def _issue_id(match: re.Match[str], projects: Collection[str] | None) -> str:
 
 
 def _kind(match: re.Match[str], before: str, in_first_line: bool, bare: bool) -> Mention | None:
-    """Return the kind of a mention by the text before it.
-
-    It is None for a bare number that is no issue.
-    """
+    """Return the kind of a mention, by the text before it; None for a number that is no issue."""
     is_long_enough = not match["bare"] or len(match["bare"]) >= _MIN_BARE_DIGITS
     if _CLOSING.search(before):
         return Mention.CLOSES if is_long_enough else None

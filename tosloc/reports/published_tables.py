@@ -1,7 +1,7 @@
-"""Rows of published data sets, which are spreadsheets or XML.
+"""Read the rows of published data sets, which are spreadsheets or XML.
 
-A row comes with its place for errors, and has its cells by column. The ``*_timestamp`` columns of
-spreadsheets went through single precision, and are never read.
+A row is yielded with its location for errors, and with its cells by column. The ``*_timestamp``
+columns of spreadsheets were rounded to single precision, so they are never read.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ from tosloc.core.errors import ReportError
 from tosloc.core.inputs import MOST_TAGS, Json, clean
 
 _MAX_UNPACKED_BYTES: Final = 200_000_000
-"""Bytes to which a spreadsheet may unpack."""
+"""Largest number of bytes to which a spreadsheet may unpack."""
 _MAX_CHARACTERS: Final = 100_000_000
-"""Characters of all rows of a sheet: ten times those of the largest published file.
+"""Largest number of characters in all rows of a sheet: ten times the largest published file.
 
-A text that many rows share counts in each of them."""
+A text that many rows share counts once for each row.
+"""
 _MAX_ROWS: Final = 1_048_576
-"""Rows of a sheet that are read: as many as there can be."""
+"""Largest number of rows of a sheet: as many as there can be."""
 _MAX_COLUMNS: Final = 64
-"""Columns of a sheet that are read: more than a table of reports has."""
+"""Largest number of columns of a sheet that are read; tables of reports have fewer."""
 _REQUIRED: Final = ("bug_id", "summary", "report_time", "commit", "files")
 _MISSING: Final = frozenset({"", "nan", "none", "null"})
 
 
 def spreadsheet_rows(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
-    """Yield the rows of the first sheet that has the columns of bug reports."""
+    """Yield location and cells of the rows of the first sheet with the columns of bug reports."""
     import openpyxl  # Imported here because few files are spreadsheets.
 
     try:
@@ -78,7 +79,7 @@ def spreadsheet_rows(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
 def _read_rows(cells: Iterable[Sequence[object]], name: str) -> list[tuple[int, Sequence[object]]]:
     """Return the rows below the header that are not empty, with their numbers.
 
-    Raises ReportError if they have too many characters together.
+    Raises ReportError if all rows together have too many characters.
     """
     rows = []
     characters = 0
@@ -95,9 +96,10 @@ def _read_rows(cells: Iterable[Sequence[object]], name: str) -> list[tuple[int, 
 
 
 def xml_rows(data: bytes, name: str) -> Iterator[tuple[str, Json]]:
-    """Yield the rows of a phpMyAdmin export, or of the XML of BugLocator and Bench4BL.
+    """Yield location and cells of the rows in a phpMyAdmin export or in BugLocator's XML.
 
-    An export has ``database/table/column``, the others no commits.
+    Bench4BL uses the same XML. An export has ``database/table/column``; the other format has no
+    commits.
     """
     if data.count(b"<") > MOST_TAGS:
         raise ReportError(f"{name}: has more than {MOST_TAGS:,} tags; split it")

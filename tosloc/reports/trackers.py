@@ -16,14 +16,14 @@ from tosloc.core.reports import BugReport
 
 
 class Tracker(NamedTuple):
-    """How a tracker writes an issue as JSON.
+    """Keys under which a tracker writes the parts of an issue as JSON.
 
-    Fields are dotted keys with blanks between them; the first key with a value counts.
+    Fields contain dotted keys separated by blanks; the first key with a value counts.
     """
 
     name: str
     mark: str
-    """A key that its issues have, and that those of the trackers below it lack."""
+    """A key that issues of this tracker have, and issues of the trackers below it do not."""
     opened: str
     closed: str
     id: str = "id"
@@ -32,16 +32,17 @@ class Tracker(NamedTuple):
     state: str = "state"
     """Keys of a value that is true or "open" if the issue is open.
 
-    Without a value the issue is open, too, except for ``state``, which exports of closed issues
-    lack. For a tracker that only tells the time of closing, give the key of this time.
+    Without a value the issue also counts as open, except for ``state``, which exports of closed
+    issues do not contain. For a tracker that only records the time of closing, give the key of this
+    time.
     """
     resolution: str = ""
-    """Keys of how the issue was closed."""
+    """Keys of the way in which the issue was closed."""
     labels: str = "labels"
-    """Keys of labels and kinds; all of them count."""
+    """Keys of labels and kinds; the values of all keys count."""
     url: str = ""
     link: str = ""
-    r"""Pattern of its addresses in a text; the id, \d{1,9}, is in a group with its own name."""
+    r"""Pattern of an issue's address in a text; a named group contains the id, \d{1,9}."""
 
 
 _PAGES: Final = r"""
@@ -114,28 +115,28 @@ class Record:
     """A value of JSON, such as an issue in an export of a tracker."""
 
     fields: Any
-    """The value: of an issue an object."""
+    """The value; for an issue, an object."""
     where: str
-    """Its place, for errors."""
+    """Location of the value, for errors."""
 
     @classmethod
     def read_all(cls, text: str, name: str) -> Iterator[Self]:
-        """Yield all objects of a text of JSON.
+        """Yield all objects in a JSON text.
 
-        They may be in a list, in the answer to a search, a line each, or in one answer after the
-        other. Raises ReportError.
+        They may be in a list, in the answer to a search, one a line, or in several answers one
+        after the other. Raises ReportError.
         """
         for number, fields in enumerate(_objects(text, name), start=1):
             yield cls(fields, f"{name}, record {number}")
 
     def value(self, keys: str) -> object:
-        """Return the value at the first of some dotted keys that has one; None if none has."""
+        """Return the value at the first of the dotted keys that has a value; None if none has."""
         return _value_at(self.fields, keys)
 
     def text(self, keys: str) -> str:
-        """Return the text at the first of some dotted keys that has a value.
+        """Return the text at the first of the dotted keys that has a value.
 
-        A number becomes digits. Raises ReportError if the value is no text.
+        A number is returned as digits. Raises ReportError if the value is not text.
         """
         value = self.value(keys)
         if isinstance(value, bool) or not isinstance(value, str | int | float | None):
@@ -144,7 +145,7 @@ class Record:
         return "" if value is None else clean(str(value)).strip()
 
     def inner(self, keys: str) -> list[Record]:
-        """Return the list at a key, also in the form of GraphQL; a single value as a list of it."""
+        """Return the list at a key, also in GraphQL's form; a single value becomes a list."""
         value = self.value(f"{keys}.nodes {keys}")
         if value is None:
             return []
@@ -153,7 +154,7 @@ class Record:
 
     @cached_property
     def tracker(self) -> Tracker:
-        """The tracker of an issue. Raises ReportError if no tracker writes such an issue."""
+        """The tracker that wrote the issue. Raises ReportError if no known tracker did."""
         for tracker in TRACKERS:
             if tracker.mark in self.fields:
                 return tracker
@@ -165,7 +166,7 @@ class Record:
         )
 
     def report(self, zone: tzinfo = UTC, tracker: Tracker | None = None) -> BugReport:
-        """Return the report of an issue; its id is empty if it has none. Raises ReportError."""
+        """Return the bug report in an issue; its id is empty if it has none. Raises ReportError."""
         tracker = tracker or self.tracker
         number = self.text(tracker.id)
         summary = self.text(tracker.summary)
@@ -185,7 +186,7 @@ class Record:
 
 
 def _value_at(fields: object, keys: str) -> object:
-    """Return the value at the first of some dotted keys that has one; None if none has."""
+    """Return the value at the first of the dotted keys that has a value; None if none has."""
     for key in keys.split():
         value = fields
         for part in key.split("."):
@@ -204,7 +205,7 @@ _BLOCKS: Final = frozenset(
     hardBreak
     """.split()
 )
-"""Nodes of an Atlassian document that end a line."""
+"""Types of nodes in an Atlassian document that end a line."""
 
 
 def _document_text(node: object) -> str:
@@ -224,7 +225,7 @@ def _document_text(node: object) -> str:
 
 
 def _objects(text: str, name: str) -> Iterator[Json]:
-    """Yield all objects of a text of JSON, see ``Record.read_all``. Raises ReportError."""
+    """Yield all objects in a JSON text, see ``Record.read_all``. Raises ReportError."""
     decoder = json.JSONDecoder()
     begin = re.compile(r"[^\s,\ufeff]")
     text = text.rstrip("\ufeff \t\n,")
@@ -254,9 +255,9 @@ def _objects(text: str, name: str) -> Iterator[Json]:
 
 
 def _listed_records(record: Json) -> list[object] | None:
-    """Return the records in an answer to a search; None if it is a record itself.
+    """Return the records in an answer to a search; None if ``record`` itself is the record.
 
-    They are those of Bugzilla, of Jira's search, of GitHub's search and of GraphQL.
+    Such answers come from Bugzilla, Jira's search, GitHub's search and GraphQL.
     """
     if {"title", "summary"} & set(record):
         return None

@@ -1,4 +1,4 @@
-"""Errors of compilers, which end many runs before any test."""
+"""Read errors of compilers, which end many runs before any test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEAD: Final = re.compile(
     r"|e: (?:file://)?(?:\S{1,500}\.kts?):\d{1,7}:\d{1,7}:? (?P<kotlin_message>\S.{0,1000})"
     r"|error\[E\d{4}\]: (?P<rust_message>\S.{0,1000})"
 )
-"""The line with which an error begins."""
+"""The first line of an error."""
 _END: Final = re.compile(r"\Z|(?:[^\s:()]{1,500}[:(][^\n]{0,40} )?(?:warning|note)\b|> Task |make")
 
 

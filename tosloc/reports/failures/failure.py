@@ -1,4 +1,4 @@
-"""One failure of a run, and how several become bug reports."""
+"""One failure of a run, and the conversion of several failures to bug reports."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tosloc.reports.text.logs import without_digits
 from tosloc.reports.traces import locations
 
 MAX_FAILURES: Final = 5_000
-"""Failures of a run that are read."""
+"""Largest number of failures of a run that are read."""
 MAX_BODY_LINES: Final = 300
-"""Lines of a failure that are read."""
+"""Largest number of lines of a failure that are read."""
 MAX_MESSAGE_LENGTH: Final = 300
-"""Characters of a message that a summary contains."""
+"""Largest number of characters of a message that a summary contains."""
 _FRAME: Final = re.compile(
     r"""\s*(?:at\s|File\s"|from\s|\#\s|\#\d|❯\s|\d{1,3}:\s|/|[\w.@~\-]{1,100}[/\\])"""
 )
-"""How a line begins that may be a stack frame."""
+"""Beginning of a line that may be a stack frame."""
 _FILE_OF_CALL: Final = re.compile(r"\s*(?:at\s)?/")
 _CALL: Final = re.compile(r"\s*+(?:\d{1,4}: \S|[^\s(]{1,300}\([^\n]{0,1000}\)\Z)")
-"""The function of a frame, which Go and Rust write in the line before the file."""
+"""Function of a frame, which Go and Rust write in the line before the file."""
 _FOREIGN: Final = re.compile(
     r"""(?x)
       [/\\](?:site-packages|dist-packages|gems)[/\\] | (?<![\w.-])node_modules[/\\]
@@ -40,25 +40,25 @@ _FOREIGN: Final = re.compile(
     | \bat\ (?:System|Microsoft|Xunit|NUnit|InvokeStub_\w{0,200}|FluentAssertions)\b
     """
 )
-"""What a stack frame of a library contains."""
+"""Text that marks a stack frame as one of a library."""
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-f]{1,16}\b")
 _PYTHON_ERROR: Final = re.compile(r"[A-Za-z_][\w.]{0,200}(?:: |\Z)")
-"""How the last line of a traceback begins."""
+"""Beginning of the last line of a traceback."""
 
 
 class Failure(NamedTuple):
-    """What a machine wrote about one failure."""
+    """The text that a machine wrote about one failure."""
 
     test: str
-    """Name of the failed test, or of what failed in its place."""
+    """Name of the failed test, or of another thing that failed."""
     body: Sequence[str]
-    """Lines about it: messages and stack frames."""
+    """Lines about the failure: messages and stack frames."""
     message: str = ""
-    """What went wrong; empty if the body says so."""
+    """Message that says what went wrong; empty if the body contains it."""
     file: str = ""
     """Path of the test's file; empty if it is not known."""
     opened: object = None
-    """When it happened, as the machine wrote it, if that is also when it was reported."""
+    """When the failure happened, as the machine wrote it, if it was reported at the same time."""
 
 
 def read_blocks(
@@ -67,10 +67,10 @@ def read_blocks(
     end: re.Pattern[str],
     start: re.Pattern[str] | None = None,
 ) -> Iterator[tuple[re.Match[str], list[str]]]:
-    """Yield each line that begins a failure, and the lines that follow until the next or the end.
+    """Yield each line that begins a failure, and the lines up to the next such line or the end.
 
-    Before a line that matches ``start``, and after one that matches ``end``, only another ``start``
-    counts; without ``start`` every ``head`` counts.
+    ``head`` matches a line that begins a failure. Such lines count only after a line that matches
+    ``start``, and up to a line that matches ``end``. Without ``start`` they count everywhere.
     """
     is_active = start is None
     number = 0
@@ -98,7 +98,7 @@ def read_blocks(
 
 
 def own_lines(body: Iterable[str]) -> list[str]:
-    """Return the lines of a failure without stack frames of libraries and the code below them."""
+    """Return the lines of a failure without libraries' stack frames and the code below these."""
     kept: list[str] = []
     skips_code = False
     for line in body:
@@ -144,8 +144,8 @@ def find_message(body: Sequence[str]) -> str:
 def to_reports(failures: Iterable[Failure], zone: tzinfo = UTC, where: str = "") -> list[BugReport]:
     """Return a report for each distinct failure, the most frequent first, then the first.
 
-    Failures with the same innermost own frame and the same message, apart from numbers, are one.
-    Raises ReportError for a time of opening that is none.
+    Failures count as the same if their innermost own frames and their messages, apart from numbers,
+    are equal. Raises ReportError for an invalid time of opening.
     """
     counts: Counter[tuple[str, ...]] = Counter()
     reports: dict[tuple[str, ...], BugReport] = {}

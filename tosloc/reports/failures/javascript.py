@@ -1,4 +1,4 @@
-"""Failures in the output of jest, vitest and mocha."""
+"""Read failures in the output of jest, vitest and mocha."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOCHA_PART: Final = re.compile(r"\s{0,4}\d{1,6} failing\b")
 _MOCHA_HEAD: Final = re.compile(r" {2,4}\d{1,6}\) (?P<test>\S.{0,1000})")
 _NEVER: Final = re.compile(r"(?!)")
 _CODE_FRAME: Final = re.compile(r"\s*+>?+\s*+\d{0,7}+\s*+\|")
-"""A line of the code that is shown around a place."""
+"""A line of the code that is shown around a position."""
 _SHOWN_LINE: Final = re.compile(r"\s*+>\s*+\d{1,7}+\s*+\|")
 
 
@@ -66,7 +66,7 @@ def read_vitest(log: Log) -> Iterator[Failure]:
 
 
 def _without_code(body: Sequence[str]) -> list[str]:
-    """Return the lines of a failure; of the code around a place only the line that it marks."""
+    """Return the lines of a failure with only the marked line of the code that it shows."""
     lines = []
     for line in body:
         if _SHOWN_LINE.match(line):
@@ -77,7 +77,7 @@ def _without_code(body: Sequence[str]) -> list[str]:
 
 
 def read_mocha(log: Log) -> Iterator[Failure]:
-    """Yield the failures in the output of mocha, whose names may take several lines."""
+    """Yield the failures in the output of mocha, in which names may take several lines."""
     for head, body in read_blocks(log.lines, _MOCHA_HEAD, _NEVER, _MOCHA_PART):
         names = [head["test"].strip()]
         rest = list(body)

@@ -1,4 +1,4 @@
-"""Failures in test results as JUnit writes them (XML), as nearly every test runner can."""
+"""Read failures in JUnit's XML of test results, which nearly every test runner can write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures in the output of Maven, Gradle and dotnet test."""
+"""Read failures in the output of Maven, Gradle and dotnet test."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DOTNET_LABEL: Final = re.compile(r"\s{1,4}(?:Error Message|Stack Trace):\Z")
 
 
 def read_maven(log: Log) -> Iterator[Failure]:
-    """Yield the failures in the output of Maven: of tests, and of the compiler."""
+    """Yield the failures of tests and of the compiler in the output of Maven."""
     compiled = set()
     for head, body in read_blocks(log.lines, _MAVEN_HEAD, _MAVEN_END):
         if not head["path"]:
@@ -57,5 +57,5 @@ def read_dotnet(log: Log) -> Iterator[Failure]:
 
 
 def _unlabelled(body: Sequence[str]) -> list[str]:
-    """Return the lines without those that only say what follows."""
+    """Return the lines without labels that only introduce the next lines."""
     return [line for line in body if not _DOTNET_LABEL.match(line)]

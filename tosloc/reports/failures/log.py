@@ -1,4 +1,4 @@
-"""The text of a log without what its writer adds: times, colours, group markers."""
+"""The text of a log without the times, colours and group markers that its writer adds."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Final
 
 MAX_LINE_LENGTH: Final = 2_000
-"""Characters of a line that are read."""
+"""Largest number of characters of a line that are read."""
 _SAMPLE: Final = 2_000
-"""Lines that are looked at to see whether a log has times."""
+"""Number of lines that are checked to see whether a log has times."""
 _ESCAPES: Final = re.compile(
     r"""(?x)
       \x1b\[8mha:[\w+/=]{0,100000}\x1b\[0m    # a note of Jenkins, which a terminal hides
@@ -37,10 +37,10 @@ _GROUP: Final = re.compile(
     r"(?:##\[(?:group|endgroup|section)\]|::(?:group|endgroup)::|\[Pipeline\] |"
     r"section_(?:start|end):\d{1,12}:)"
 )
-"""How a line begins that only divides a log into parts."""
+"""Beginning of a line that only divides a log into parts."""
 _LEVEL: Final = re.compile(r"##\[(?:error|warning|command|debug|notice)\]")
 _EVENT: Final = re.compile(r'\{(?="(?:Time|Action)":)')
-"""How an event of ``go test -json`` begins."""
+"""Beginning of an event of ``go test -json``."""
 
 
 class Log:
@@ -55,9 +55,9 @@ class Log:
 
     @cached_property
     def lines(self) -> Sequence[str]:
-        """Its lines without times, colours, markers and blanks at their ends.
+        """Lines of the text without times, colours, markers and blanks at their ends.
 
-        Each is cut at ``MAX_LINE_LENGTH``.
+        Each line is cut at ``MAX_LINE_LENGTH``.
         """
         return [line.rstrip() for line in _lines_of_events(self._unstamped[0])]
 
@@ -68,12 +68,12 @@ class Log:
 
     @property
     def is_stamped(self) -> bool:
-        """Whether a machine wrote a time before its lines, or divided it into parts."""
+        """Whether a machine wrote times before the lines, or divided the text into parts."""
         return self._unstamped[1]
 
     @cached_property
     def _unstamped(self) -> tuple[list[str], bool]:
-        """The lines without times, colours and markers, and whether there were any but colours."""
+        """Lines without times, colours and markers; whether there were any times or markers."""
         raw_lines = self.text.split("\n")
         lines = [line[:MAX_LINE_LENGTH] for line in raw_lines]
         if "\x1b" in self.text:
@@ -97,7 +97,7 @@ class Log:
 
 
 def _lines_of_events(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines, those of ``go test -json`` as the test printed them."""
+    """Yield the lines; events of ``go test -json`` become the lines that the test printed."""
     for line in lines:
         if not _EVENT.match(line):
             yield line

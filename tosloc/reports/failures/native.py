@@ -1,4 +1,4 @@
-"""Failures in the output of go test, cargo test and ctest."""
+"""Read failures in the output of go test, cargo test and ctest."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CTEST_LISTED: Final = re.compile(
 def read_go(log: Log) -> Iterator[Failure]:
     """Yield the failures in the output of go test, panics, and errors of the compiler.
 
-    With ``-v`` what a test says precedes its result.
+    With ``-v`` the output of a test comes before its result.
     """
     output = _output_by_test(log)
     for head, body in read_blocks(log.lines, _GO_HEAD, _GO_END):
@@ -50,7 +50,7 @@ def read_go(log: Log) -> Iterator[Failure]:
 
 
 def _output_by_test(log: Log) -> dict[str, list[str]]:
-    """Return what each test of ``go test -v`` printed while it ran."""
+    """Return name of a test -> lines that it printed while it ran with ``go test -v``."""
     output: dict[str, list[str]] = {}
     current: list[str] = []
     for line in log.lines:
@@ -83,7 +83,7 @@ def read_cargo(log: Log) -> Iterator[Failure]:
 
 
 def read_ctest(log: Log) -> Iterator[Failure]:
-    """Yield the failures in the output of ctest, or those of its list alone."""
+    """Yield the failures in the output of ctest, or for some only their lines in its list."""
     named = set()
     for result, body in read_blocks(log.lines, _CTEST_RESULT, _CTEST_END):
         if result["failed"] and any(map(str.strip, body)):

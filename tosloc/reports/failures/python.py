@@ -1,4 +1,4 @@
-"""Failures in the output of pytest and unittest."""
+"""Read failures in the output of pytest and unittest."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _DEF: Final = re.compile(r"\s*(?:async )?def (?P<name>\w{1,200})\(")
 _PLACE: Final = re.compile(
     r"(?P<path>[^\s:][^:\n]{0,500}\.py):(?P<line>\d{1,7}): ?(?P<error>[\w.]{0,200})\Z"
 )
-"""The place below the code of a function, such as ``shop/cart.py:12: KeyError``."""
+"""Position below the code of a function, such as ``shop/cart.py:12: KeyError``."""
 _SHORT_PLACE: Final = re.compile(r"[^\s:][^:\n]{0,500}\.py:\d{1,7}: in \S{1,200}\Z")
-"""The place above the line that failed, such as ``shop/cart.py:12: in total``."""
+"""Position above the line that failed, such as ``shop/cart.py:12: in total``."""
 _LINE_PLACE: Final = re.compile(
     r"(?P<path>[^\s:][^:\n]{0,500}\.py):\d{1,7}: (?P<message>\S.{0,2000})"
 )
-"""What ``--tb=line`` says about a failure."""
+"""Line of ``--tb=line`` about a failure."""
 _MARK: Final = re.compile(r"E {2,9}(?=\S)|E(?= |\Z)")
-"""The mark of pytest before an error."""
+"""Mark that pytest writes before an error."""
 _UNITTEST_HEAD: Final = re.compile(r"(?:FAIL|ERROR): (?P<test>\w[^\n]{0,500})")
 _UNITTEST_END: Final = re.compile(r"Ran \d{1,9} tests? in |={40,}\Z")
 _RULE: Final = re.compile(r"-{40,}\Z")
 
 
 def read_pytest(log: Log) -> Iterator[Failure]:
-    """Yield the failures in the output of pytest, or those of its short summary alone."""
+    """Yield the failures in the output of pytest, or in its short summary if it shows no others."""
     files: dict[str, str] = {}
     summary: list[re.Match[str]] = []
     for line in log.lines:
@@ -67,7 +67,7 @@ def read_pytest(log: Log) -> Iterator[Failure]:
 
 
 def _places(lines: Iterable[str]) -> list[re.Match[str]]:
-    """Return what ``--tb=line`` says about each failure."""
+    """Return a match for each line that ``--tb=line`` writes about a failure."""
     places = []
     is_failures = False
     for line in lines:
@@ -79,14 +79,14 @@ def _places(lines: Iterable[str]) -> list[re.Match[str]]:
 
 
 def shorten_pytest(text: str) -> list[str]:
-    """Return the lines of a failure of pytest, of the code only the lines that failed."""
+    """Return the lines of a failure of pytest with only the failed lines of the shown code."""
     return _shorten([line.rstrip() for line in text.split("\n")])
 
 
 def _shorten(body: Sequence[str]) -> list[str]:
-    """Return the lines of a failure, of the code of functions only the lines that failed.
+    """Return the lines of a failure with only the failed lines of the shown functions.
 
-    Each place gets the name of its function, as in ``--tb=short``.
+    Each position gets the name of its function, as in ``--tb=short``.
     """
     read = [_MARK.sub("    ", line, count=1) for line in _without_captured(body)]
     if not any(map(_PLACE.match, body)):
@@ -130,7 +130,7 @@ def _without_captured(body: Sequence[str]) -> list[str]:
 
 
 def _asserted(body: Sequence[str]) -> str:
-    """Return the first line that pytest marks as the error; empty if there is none."""
+    """Return the first line that pytest marks as the error; empty if there is no such line."""
     for line in body:
         if _MARK.match(line):
             return line[1:].strip()

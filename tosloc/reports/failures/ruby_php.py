@@ -1,4 +1,4 @@
-"""Failures in the output of RSpec and PHPUnit, which number them."""
+"""Read failures in the output of RSpec and PHPUnit, which number them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures in events of Sentry (JSON): as an SDK sends them, or as its interface returns them."""
+"""Read failures in events of Sentry (JSON), as an SDK sends or the interface returns them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def is_sentry(log: Log) -> bool:
 
 
 def read_sentry(log: Log) -> Iterator[Failure]:
-    """Yield the error of each event, of one, a list or one a line. Raises ReportError."""
+    """Yield the error of each event in a text. Raises ReportError for malformed events.
+
+    The text contains one event, a list of events, or one event a line.
+    """
     lines = [line for line in log.text.split("\n") if line.strip()]
     try:
         if len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines):
@@ -47,7 +50,7 @@ def read_sentry(log: Log) -> Iterator[Failure]:
 
 
 def _event_within(value: Any) -> Mapping[str, Any]:
-    """Return the event in what a webhook sends, or the value itself."""
+    """Return the event inside the data that a webhook sends, or ``value`` itself."""
     for key in ("data", "event"):
         inner = _mapping(value).get(key)
         if isinstance(inner, dict):
@@ -56,7 +59,7 @@ def _event_within(value: Any) -> Mapping[str, Any]:
 
 
 def _failure(event: Mapping[str, Any]) -> Failure | None:
-    """Return the error of an event; None if it says nothing."""
+    """Return the error of an event; None if the event contains none."""
     body: list[str] = []
     message = ""
     for exception in _exceptions(event)[:_MAX_EXCEPTIONS]:
@@ -81,7 +84,7 @@ def _failure(event: Mapping[str, Any]) -> Failure | None:
 
 
 def _exceptions(event: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the exceptions of an event, the one that was raised last first."""
+    """Return the exceptions of an event, the last raised first."""
     data = event.get("exception")
     for entry in _sequence(event.get("entries")):
         if _mapping(entry).get("type") == "exception":
@@ -91,7 +94,7 @@ def _exceptions(event: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _message(event: Mapping[str, Any]) -> str:
-    """Return what an event without an exception says."""
+    """Return the message of an event that has no exception."""
     for entry in _sequence(event.get("entries")):
         if _mapping(entry).get("type") == "message":
             data = _mapping(_mapping(entry).get("data"))
@@ -102,9 +105,10 @@ def _message(event: Mapping[str, Any]) -> str:
 
 
 def _frames(stacktrace: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a stack trace, which Sentry stores with the innermost frame last, as its language does.
+    """Yield the lines of a stack trace in the order of the event's language.
 
-    Frames of libraries are left out if any is marked as the project's own.
+    Sentry stores the innermost frame last. Frames of libraries are left out if any frame is marked
+    as the project's own.
     """
     frames = [_mapping(frame) for frame in _sequence(stacktrace.get("frames"))]
     own = [frame for frame in frames if frame.get("in_app") or frame.get("inApp")]
@@ -115,7 +119,7 @@ def _frames(stacktrace: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _frame(frame: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of a frame: its place, and its code if the event has it."""
+    """Yield the lines of a frame: its position, and its code if the event contains it."""
     path = _path(frame)
     function = _text(frame.get("function"))
     module = _text(frame.get("module"))
@@ -150,7 +154,7 @@ def _sequence(value: object) -> Sequence[Any]:
 
 
 def _text(value: object) -> str:
-    """Return a text or number in one line of bounded length; "" for anything else."""
+    """Return a text or number as one line of limited length; "" for any other value."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     return " ".join(str(value)[:MAX_LINE_LENGTH].split())

@@ -1,4 +1,4 @@
-"""The formats in which machines write what failed, and how a file of one becomes bug reports."""
+"""The formats in which machines report failures, and the conversion of files to bug reports."""
 
 from __future__ import annotations
 
@@ -23,24 +23,27 @@ from tosloc.reports.failures.sentry import is_sentry, read_sentry
 _COMMON_OPENING: Final = (
     r"\$ \S|\+ \S|> \S+@\d|yarn run |make(?:\[\d+\])?: |\[INFO\] |npm (?:ERR|error)"
 )
-"""How the output of any run may begin: with a command, or the tool that called the runner."""
+"""Possible first lines of the output of any run: a command, or the tool that called the runner."""
 _FENCE: Final = re.compile(r"(?m)^\s{0,9}(?:```|~~~)")
-"""A fence of Markdown: people write reports, machines don't."""
+"""A fence of Markdown, which shows that a person wrote the report."""
 
 
 class Format(NamedTuple):
-    """A format in which machines write what failed."""
+    """A format in which machines report failures."""
 
     name: str
     recognizes: Callable[[Log], bool]
-    """Whether a text may have failures in this format; the reader looks closer."""
+    """Function that returns whether a text may contain failures in this format.
+
+    The reader examines the text in more detail.
+    """
     read: Callable[[Log], Iterable[Failure]]
     opening: str = ""
     """Pattern of the first line of a runner's output; "" for files that have only this format."""
 
 
 def _has(*marks: str) -> Callable[[Log], bool]:
-    """Return a function that recognizes output by texts, of which a failing run has one."""
+    """Return a function that recognizes the output of a failing run by any of the marks."""
     return lambda log: any(mark in log.plain for mark in marks)
 
 
@@ -134,7 +137,7 @@ FORMATS: Final = (
     # An error of a compiler is also a usual title of a report, so output must begin otherwise.
     Format("compilers", _has("error", "e: "), read_compiler, r"(?!)"),
 )
-"""All formats. Logs of continuous integration contain the output of runners."""
+"""All formats. Logs of continuous integration contain the output of test runners."""
 _OPENING: Final = re.compile(
     "|".join([_COMMON_OPENING, *(form.opening for form in FORMATS if form.opening)])
 )
@@ -143,8 +146,8 @@ _OPENING: Final = re.compile(
 def read_failures(text: str, zone: tzinfo, where: str) -> list[BugReport]:
     """Return a report for each distinct failure in a text, the most frequent first.
 
-    There is none if no machine wrote the text, or its output shows no failure. Raises ReportError
-    for test results and events that are malformed or contain no failure.
+    The result is empty if a person wrote the text, or if the output shows no failure. Raises
+    ReportError for test results and events that are malformed or contain no failure.
     """
     log = Log(text, where)
     for form in FORMATS:
@@ -162,7 +165,7 @@ def read_failures(text: str, zone: tzinfo, where: str) -> list[BugReport]:
 
 
 def _is_output(log: Log) -> bool:
-    """Return whether a machine wrote a text: its first line is one of a run, or has a time."""
+    """Return whether a machine wrote a text: its first line is that of a run, or it has times."""
     if _FENCE.search(log.text):
         return False
     first = next((line for line in log.lines if line.strip()), "")

@@ -1,4 +1,4 @@
-"""The text of a report: its parts, forms, logs, environment, names, and what it says of changes."""
+"""Parse the text of a report: its parts, forms, logs, environment, names and statements."""
 
 from tosloc.reports.text.commit_roles import Role
 from tosloc.reports.text.forms import is_issue_template

@@ -1,4 +1,4 @@
-"""Whether the words around a commit or change say that it broke something."""
+"""Decide whether the words around a commit or change say that it broke something."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ _CAUSES: Final = (
     *_CULPRITS,
     *"broke break introduc caus regress trigger reintroduc re-introduc rebroke re-broke".split(),
 )
-"""Beginnings of words that accuse a commit."""
+"""Beginnings of words that accuse a commit of breaking something."""
 _BEGINNINGS: Final = ("start", "beg")
 _SEARCHES: Final = ("bisect", "trac", "track", "narrow", "point", "pinpoint", "led", "lead")
-"""Beginnings of words that tell the result of a search for the cause."""
+"""Beginnings of words that introduce the result of a search for the cause."""
 _FINDINGS: Final = ("result", "show", "found", "find", "identif", "gave", "giv", "say", "reveal")
-"""Beginnings of words before what bisecting found."""
+"""Beginnings of words that introduce the result of a bisection."""
 FAILURES: Final = tuple(
     "fail break broke crash error bug wrong stop longer hang regress issue problem".split()
 )
 _CURES: Final = (*CURES, "work", "away")
 SUCCESSES: Final = ("work", "fine", "ok", "pass", "good", "correct")
 _ALIKE: Final = frozenset("still also already too even again remains currently".split())
-"""Words that say that something failed before a commit, too."""
+"""Words that say that something had also failed before a commit."""
 _LASTING: Final = ("broken", "breaks", "breaking", "trigger")
-"""Beginnings of words that say that something fails at a commit, but not since when."""
+"""Beginnings of words that say that something fails at a commit, but not since when it fails."""
 _OPPOSITES: Final = ("miss", "lack", "revert", "undone", "fix")
 """Beginnings of words after "because of a commit" that do not accuse it: "because X is missing"."""
 _APPEARANCES: Final = ("happen", "appear", "occur")
 _NEW_CLAUSE: Final = frozenset("and but it i when if because".split())
-"""Words after which another clause begins."""
+"""Words that begin another clause."""
 
 
 def state_after_cure(words: Sequence[str]) -> Literal["works", "fails"] | None:
-    """Return what words say that tell of a cure: "fixes it", "does not help"; None if none does."""
+    """Return the state that words about a cure show: "fixes it" or "does not help", else None."""
     for position, word in enumerate(words[:8]):
         if word.startswith(_CURES):
             is_denied = any(map(is_negation, words[max(0, position - 3) : position]))
@@ -45,12 +45,12 @@ def state_after_cure(words: Sequence[str]) -> Literal["works", "fails"] | None:
 
 
 def begins_with(words: Sequence[str], beginnings: tuple[str, ...]) -> bool:
-    """Return whether any word begins like one of some others."""
+    """Return whether any word begins with one of the given beginnings."""
     return any(word.startswith(beginnings) for word in words)
 
 
 def is_blamed(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Return whether the words around a name say that it broke something."""
+    """Return whether the words around the name of a commit say that it broke something."""
     if _is_accused_after(before, after):
         return True
     if not before:
@@ -84,7 +84,7 @@ def is_blamed(before: Sequence[str], after: Sequence[str]) -> bool:
 
 
 def is_reverted(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Return whether words tell what happens without a commit: "reverting X", "X is reverted"."""
+    """Return whether words are about reverting a commit: "reverting X", "X is reverted"."""
     return before[-1:] == ["without"] or begins_with([*before[-1:], *after[:2]], ("revert",))
 
 
@@ -97,7 +97,7 @@ def _worked_before(earlier: Sequence[str], after: Sequence[str]) -> bool:
 
 
 def _fails_since(last: str, earlier: Sequence[str], after: Sequence[str]) -> bool:
-    """Return whether something fails "since" or "after" a commit, by the words around it."""
+    """Return whether the words around a commit say that something fails "since" or "after" it."""
     is_failure = begins_with(earlier, FAILURES)
     if any(map(is_negation, earlier[-3:])):
         # "It no longer works since X"; a denied failure accuses nothing.
@@ -112,7 +112,7 @@ def _fails_since(last: str, earlier: Sequence[str], after: Sequence[str]) -> boo
 
 
 def _is_accused_after(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Return whether the words after a name accuse it: "X broke it", "X is the first bad"."""
+    """Return whether the words after a commit accuse it: "X broke it", "X is the first bad"."""
     words = after[:6]
     if any(map(is_negation, (*before[-1:], *words))):
         return False
@@ -130,7 +130,7 @@ def _is_accused_after(before: Sequence[str], after: Sequence[str]) -> bool:
 
 
 def _relates_cause(last: str, earlier: Sequence[str]) -> bool:
-    """Return whether a relation such as "by" follows a word that tells of a cause."""
+    """Return whether a word such as "by" (``last``) follows a word about a cause in ``earlier``."""
     if last not in ("with", "in", "by", "from", "to", "at", "of", "on"):
         return False
     nearest = earlier[-3:]

@@ -1,4 +1,4 @@
-"""Output of builds in reports: commands, steps, and what compilers and linkers say of errors."""
+"""Recognize output of builds in reports: commands, steps, and errors of compilers and linkers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COMPILER_FLAG: Final = re.compile(
     r"(?<!\S)-(?:D\w|W[a-z]|I\S|isystem\b|std=|O[0-3s]\b|f[a-z]+-[a-z]|m(?:arch|tune|cpu)=)"
 )
 _MIN_FLAGS: Final = 3
-"""Flags for a compiler in a line that is a command of a build, whatever its program is called."""
+"""Number of compiler flags that make a line a build command, whatever its program is called."""
 _SOURCES_IN_COMMAND: Final = re.compile(
     r"(?<!\S)[\w./+~\-]{1,300}\.(?:c|cc|cpp|cxx|m|mm|cu|rs|java|kt|swift|f90)(?!\S)"
 )
@@ -30,7 +30,7 @@ _BUILD_STEP: Final = re.compile(
         | Compiling\ \S{1,60}\ v\d
       | In\ file\ included\ from | \s{1,20}from\ \S{1,200}:\d{1,7}[,:](?!in\b) )"""
 )
-"""A line of a build that only says how far it is."""
+"""A line of a build that only shows its progress."""
 _DIAGNOSTIC: Final = re.compile(
     r"""(?x)
       :\d{1,7}(?::\d{1,7})?:\ (?:fatal\ )?(?:error|warning|note)\b
@@ -45,24 +45,24 @@ _DIAGNOSTIC: Final = re.compile(
     | \A\s{0,9}ERROR\ in\ \.{0,2}/\S
     | \bundefined\ (?:reference\ to|symbols?)\b.{0,9}[`'":] | \A\s{0,9}>\ Task\ \S{1,100}\ FAILED"""
 )
-"""What a compiler says of a line."""
+"""Text in a compiler's message about a line."""
 _BUILD_FAILURE: Final = re.compile(
     r"""(?x) FAILED:\s | \*\*\*\ | :\d{1,7}(?::\d{1,7})?:\ (?:fatal\ )?(?:error|warning|note)\b |
       \berror(?:\[E\d{1,5}\]|\ [A-Z]{1,3}\d{1,5})?:\s
       | \bundefined\ (?:reference|symbol) | \bfatal\ error\b | >\s?Task\s\S{1,100}\ FAILED |
         BUILD\ FAILED"""
 )
-"""What a build prints where it fails."""
+"""Text that a build prints when something fails."""
 _FAILED_BUILD: Final = re.compile(
     r"(?m)^\s{0,9}FAILED:\s\S|\.\w{1,4}:\d{1,7}:(?:\d{1,7}:)? (?:fatal )?error\b"
     r"|\.\w{1,4}\(\d{1,7}(?:,\d{1,7})?\) ?: (?:fatal )?error\b"
     r"|^(?:make|ninja)(?:\[\d\])?: \*\*\*\s|^error\[E\d{4}\]:"
 )
-"""What shows in a whole text that a build failed."""
+"""Text that shows, anywhere in a description, that a build failed."""
 
 
 def shows_failed_build(description: str) -> bool:
-    """Return whether a description has what a build prints when it fails.
+    """Return whether a description contains text that a build prints when it fails.
 
     >>> shows_failed_build("FAILED: a.dir/b.cpp.o"), shows_failed_build("b.cpp:3:1: error: no")
     (True, True)
@@ -73,7 +73,7 @@ def shows_failed_build(description: str) -> bool:
 
 
 def is_built(line: str) -> bool:
-    """Return whether a line is one of a build: a command, a step, or what failed."""
+    """Return whether a line belongs to a build: a command, a step, or an error."""
     if len(line) > 5 * LONGEST_SHAPED_LINE:
         return False
     return (
@@ -97,7 +97,7 @@ def is_compiler_command(line: str) -> bool:
 
 
 def is_build_error(line: str) -> bool:
-    """Return whether a line of a build says what failed, or is what a compiler says of a line."""
+    """Return whether a line of a build says what failed, or is a compiler's message."""
     return _BUILD_FAILURE.search(line) is not None or _DIAGNOSTIC.search(line) is not None
 
 

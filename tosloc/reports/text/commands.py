@@ -1,4 +1,4 @@
-"""Commands, options and keys of settings in a report."""
+"""Find commands, options and keys of settings in a report."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ class Command(NamedTuple):
     """A command, option or key with hyphens or dots: ``new-window``, ``server.port``."""
 
     parts: tuple[str, ...]
-    """Its words in lower case."""
+    """Words of the command in lower case."""
     is_certain: bool
-    """Whether it is quoted as code or written as an option, so that it is no hyphenated word of a
-    sentence."""
+    """Whether it is quoted as code or written as an option.
+
+    Otherwise it may be a hyphenated word of a sentence.
+    """
 
     @property
     def joined(self) -> str:
-        """Its words as one term, that of ``new_window`` and ``newWindow`` in code."""
+        """The words as one term, which is the term of ``new_window`` and ``newWindow`` in code."""
         return "".join(self.parts)
 
 

@@ -1,6 +1,6 @@
-"""Roles of the commits and changes that a report names: blamed, good, bad, a build, or only named.
+"""Find the role of a commit or change in a report: blamed, good, bad, a build, or only named.
 
-The words of the sentence around a name decide, and the lines that git bisect prints. docs/method.md
+The words of the sentence around the name decide, and lines that git bisect prints. docs/method.md
 describes what each role means for an answer.
 """
 
@@ -23,27 +23,27 @@ from tosloc.reports.text.accusations import (
 from tosloc.reports.text.verbs import is_doubted, is_negation, state_by_verbs
 
 BEFORE: Final = 160
-"""Characters before a name that are read."""
+"""Number of characters before a name that are read."""
 AFTER: Final = 100
-"""Characters after a name that are read."""
+"""Number of characters after a name that are read."""
 
 
 class Role(IntEnum):
-    """What a report says about a commit or change that it names, the surest statement last.
+    """The role of a commit or change in a report; the surest statement comes last.
 
     If a report names one commit in several roles, the last of these roles counts.
     """
 
     NAMED = 0
-    """A link or a mention: evidence for the files that it changed, and no more."""
+    """The report only links to the commit or mentions it, as evidence for the changed files."""
     BUILD = 1
-    """What the reporter ran, such as a hash beside a version. Nothing later is the cause."""
+    """The reporter ran this commit, such as a hash beside a version. Nothing later is the cause."""
     GOOD = 2
-    """Something works there, so that nothing that it contains is the cause."""
+    """Something works at this commit, so that no commit that it contains is the cause."""
     BAD = 3
-    """Something fails there, so that nothing that it lacks is the cause."""
+    """Something fails at this commit, so that every possible cause is among those it contains."""
     BLAMED = 4
-    """The reporter says that it broke something: the first suspect."""
+    """The reporter says that this commit broke something: it is the first suspect."""
 
 
 _BISECT_LINE: Final = re.compile(
@@ -52,7 +52,7 @@ _BISECT_LINE: Final = re.compile(
     | git\ bisect\ (?P<started>start) | (?:git\ bisect\ )?(?P<skipped>skip)
     ) :? (?P<rest>[ ][^\n]{0,100})? \Z"""
 )
-"""A line of ``git bisect log``, or a command of it, up to a commit."""
+"""A line of ``git bisect log``, or a git bisect command, up to a commit."""
 _FULL_HASH: Final = re.compile(r"[0-9a-f]{7,64}")
 _WORD: Final = re.compile(r"\b[0-9a-f]{7,64}\b|[a-z@][a-z@'’-]*|\d[\w.]*")
 _ANY_WORD: Final = re.compile(r"\w+")
@@ -67,18 +67,18 @@ _FILLERS: Final = frozenset(
 )
 """Words between a statement and the commit that it is about."""
 _PHRASES: Final = frozenset("seems appears head build version".split())
-"""Words with which "to" or "of" says nothing: "seems to be", "head of"."""
+"""Words that take the meaning from a following "to" or "of": "seems to be", "head of"."""
 _BLAMING: Final = tuple(
     "accus bisect blam broke caus culprit fault guilty introduc offend regress responsib suspect"
     " revert".split()
 )
-"""Beginnings of words that relate a failure to a commit, and do not say what fails."""
+"""Beginnings of words that relate a failure to a commit, but do not say what fails."""
 _BLAMING_WORDS: Final = frozenset(
     """bad began begin begins find first found git good happen happened happening happens identified
     led narrowed pointed result results says shows start started starting starts traced tracked
     """.split()
 )
-"""Whole words that do so."""
+"""Whole words that relate a failure to a commit, but do not say what fails."""
 _CLAUSE_END: Final = re.compile(r"[.!?;](?=\s)|\n[ \t]*\n")
 _MOVE: Final = re.compile(
     r"\b(?:check(?:s|ed|ing)?[ -]?out|(?:go|goes|going|went|gone|move|moved|moving|switch|switched"
@@ -88,14 +88,14 @@ _MOVE: Final = re.compile(
 """Words before a commit that the reporter used instead of the newest one."""
 _PLACES: Final = (["with"], ["at"], ["in"], ["on"], ["using"])
 _BOUNDS: Final = (["before"], ["until"], ["till"])
-"""Words with which a commit is the end of a time, and not a place."""
+"""Words before a commit that is the end of a time."""
 _HEDGES: Final = frozenset("maybe perhaps possibly might".split())
 """Words that make a statement a guess."""
 _MODALS: Final = frozenset("could may can".split())
-"""Words that do so before "be" or "have"."""
+"""Words that make a statement a guess before "be" or "have"."""
 _AUXILIARIES: Final = frozenset("be been have".split())
 _QUESTIONS: Final = frozenset("is was are were did does do has have could can".split())
-"""Words with which a question begins."""
+"""Words that begin a question."""
 _PARENT_WORKS: Final = re.compile(
     r"""(?ix) (?:(?!\b[0-9a-f]{7,40}\b)[^\n]){0,60}?
       (?<!longer\ )(?<!never\ )\b(?P<works>works|worked|working|fine|good|passes)\b
@@ -104,7 +104,7 @@ _PARENT_WORKS: Final = re.compile(
       (?:commit\ (?:(?:right|just|directly)\ )?before|parent|(?:previous|preceding)\ commit)\b
     """
 )
-"""What follows a commit whose parent works: ", but works with the commit before it"."""
+"""Text after a commit whose parent works: ", but works with the commit before it"."""
 _PARENT_SIGN: Final = re.compile(r"[`*]{0,2}(?:\^|~1?(?!\d))")
 """The sign with which git writes the parent of a commit: 1abcdef^, 1abcdef~1."""
 _BESIDE_VERSION: Final = re.compile(
@@ -127,24 +127,24 @@ _BUILD_BEFORE: Final = re.compile(
       [\s:=(@'"`*]{1,4}\Z
     """
 )
-"""What precedes a commit that is only the version in which something was seen."""
+"""Text before a commit that is only the version in which something was seen."""
 _BUILD_AFTER: Final = re.compile(
     r"(?i)[`*]{0,2}[ ,]{1,2}(?:\(?(?:built|compiled)\b|\d{4}-\d\d-\d\d[)\]])"
 )
-"""What follows such a commit: "760d1b7c built 2025-08-01", "(760d1b7c 2025-08-01)"."""
+"""Text after a commit that is only a version: "760d1b7c built 2025-08-01"."""
 _KEY: Final = re.compile(
     r"(?i)(?:\A|\n)[^\n:=]{0,40}(?:commit|revision|hash|sha|version|git|build)[^\n:=]{0,30}"
     r"[:=][\s'\"`*]{0,4}\Z"
 )
 """The key of a line that gives a version, such as "Git commit: "."""
 _TOLD_KEY: Final = re.compile(r"(?i)fix")
-"""A word in such a key that says that the commit is no version."""
+"""A word in the key of a line that shows that the commit is not a version."""
 
 
 def read_role(text: str, start: int, end: int, *, is_commit: bool = True) -> Role | None:
-    """Return the role of the name from ``start`` to ``end``; None for a commit that says nothing.
+    """Return the role of the name from ``start`` to ``end`` in a text; None if it has none.
 
-    A number of a change, which is no commit, is blamed or only named.
+    A number of a change (``is_commit`` is False) can only be blamed or named.
 
     >>> text = "Works at 12ab34c, but started to fail with 56cd78e. I run 1.2 (90ef12a)."
     >>> [read_role(text, at, at + 7).name for at in map(text.find, ("12ab", "56cd", "90ef"))]
@@ -163,7 +163,7 @@ def read_role(text: str, start: int, end: int, *, is_commit: bool = True) -> Rol
 
 
 def _role_in_sentence(before: str, after: str, *, is_commit: bool) -> Role:
-    """Return the role of a name by the words before and after it in its sentence."""
+    """Return the role of a name, from the words before and after it in its sentence."""
     words_before = _words_before(before)
     words_after = _words_after(after)
     if is_commit and words_before[-2:] == ["parent", "of"]:
@@ -208,7 +208,7 @@ def _role_in_sentence(before: str, after: str, *, is_commit: bool) -> Role:
 def _is_guess(
     before: str, after: str, words_before: Sequence[str], words_after: Sequence[str]
 ) -> bool:
-    """Return whether a sentence only guesses at a change: "Maybe X broke it", "Did X break it?"."""
+    """Return whether a sentence is only a guess: "Maybe X broke it", "Did X break it?"."""
     beside = [*words_before[-6:], *words_after[:3]]
     if not _HEDGES.isdisjoint(beside):
         return True
@@ -223,9 +223,9 @@ def _is_guess(
 
 
 def phrase_around(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return where the phrase begins and ends that relates a name to what the report is about.
+    """Return beginning and end of the phrase that relates a name to the failure.
 
-    These are the words right beside the name that say nothing about the fault itself.
+    The phrase contains the words right beside the name that say nothing about the failure itself.
 
     >>> text = "Carts are empty, probably caused by commit 56cd78e, which broke it."
     >>> begin, stop = phrase_around(text, text.index("56cd"), text.index(", which"))
@@ -249,7 +249,7 @@ def phrase_around(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _says_nothing(word: str) -> bool:
-    """Return whether a word beside a name only relates it to a fault, or is a word of any text."""
+    """Return whether a word beside a name only relates it to a failure, or occurs in any text."""
     lowered = word.lower()
     if lowered in _FILLERS or lowered in _BLAMING_WORDS or lowered.startswith(_BLAMING):
         return True
@@ -257,7 +257,7 @@ def _says_nothing(word: str) -> bool:
 
 
 def _role_in_log(line: re.Match[str]) -> Role | None:
-    """Return the role of a commit in a line of git bisect; None for one that was skipped."""
+    """Return the role of the commit in a line of git bisect; None for a skipped commit."""
     if line["skipped"]:
         return None
     if line["good"]:
@@ -269,7 +269,7 @@ def _role_in_log(line: re.Match[str]) -> Role | None:
 
 
 def _role_of_move(before: Sequence[str], after: Sequence[str]) -> Role:
-    """Return the role of a commit that the reporter used instead of the newest one."""
+    """Return the role of a commit to which the reporter moved from the newest commit."""
     clause = _MOVE.sub("at", " ".join(before)).split()
     state = state_by_verbs(clause, ())
     if state is None:
@@ -280,10 +280,9 @@ def _role_of_move(before: Sequence[str], after: Sequence[str]) -> Role:
 
 
 def _words_before(before: str) -> list[str]:
-    """Return the words of the sentence before a name, without the fillers right before it.
+    """Return the words of the sentence before a name, without fillers directly before the name.
 
-    If the name begins its line, these are the words of the line that announces it, such as a
-    heading.
+    If the name begins its line, return the words of the line that introduces it, such as a heading.
     """
     for line in reversed(_LINK_TEXT.sub("", before).split("\n")):
         words = _without_fillers(_WORD.findall(_SENTENCE_END.split(line)[-1].lower()))
@@ -297,7 +296,7 @@ def _words_before(before: str) -> list[str]:
 
 
 def _without_fillers(words: Sequence[str]) -> list[str]:
-    """Return words without fillers, versions and ids at their end."""
+    """Return ``words`` without the fillers, versions and ids at their end."""
     kept = list(words)
     while kept and (kept[-1] in _FILLERS or kept[-1][0].isdigit() or _is_id(kept[-1])):
         # "due to commit X", "bisected it to X": a relation is no filler, but "seems to be X" is.
@@ -313,7 +312,7 @@ def _is_id(word: str) -> bool:
 
 
 def _words_after(after: str) -> list[str]:
-    """Return the words of the sentence after a name, up to the next id."""
+    """Return the words of the sentence after a name, up to the next commit id."""
     words = []
     for word in _WORD.findall(_SENTENCE_END.split(after)[0].lower()):
         if _is_id(word):
@@ -323,7 +322,7 @@ def _words_after(after: str) -> list[str]:
 
 
 def _range_end(before: Sequence[str]) -> Role | None:
-    """Return the role of X or Y in "between X and Y": good or bad; None for another name."""
+    """Return the role of X or Y in "between X and Y": good or bad; None in other phrases."""
     if before[-1:] == ["between"]:
         return Role.GOOD
     # A project may be written before the first commit: "between x/y@X and x/y@Y".
@@ -331,7 +330,7 @@ def _range_end(before: Sequence[str]) -> Role | None:
 
 
 def _works_there(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Return whether a sentence goes on after a name to say that something works there."""
+    """Return whether the words after a name say that something works at that commit."""
     if before[-1:] not in _PLACES:
         return False
     for position, word in enumerate(after[:10]):

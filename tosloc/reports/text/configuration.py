@@ -1,7 +1,8 @@
-"""Blocks of a report that configure another program, such as the server in front of this one.
+"""Recognize blocks of a report that configure another program, such as a server.
 
 A project's own settings are evidence, because its files contain their names. How nginx, Docker or
-systemd run it says little, and its words (host, header, cache) are those of many files.
+systemd run the project says little, and the words of such settings (host, header, cache) occur in
+many files.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ _LANGUAGES: Final = frozenset(
     "apache apacheconf caddy caddyfile compose conf desktop docker docker-compose dockerfile dotenv"
     " env haproxy hcl ini nginx properties service systemd toml yaml yml".split()
 )
-"""Languages of blocks that configure something."""
+"""Languages of blocks that configure a program."""
 _DATA_LANGUAGES: Final = frozenset("json jsonc json5 jsonnet xml html".split())
-"""Languages of blocks of values, which may be what the program reads or writes."""
+"""Languages of blocks with values, which may be the program's input or output."""
 _QUOTED_KEY: Final = re.compile(r"\s*+[\"']")
-"""How a line of JSON begins, or of another value of a program."""
+"""Beginning of a line of JSON, or of another value of a program."""
 _DIRECTIVE: Final = re.compile(
     r"""(?x) \s*+ (?:
       \# | -\s | [}\]]\s*+$
@@ -32,21 +33,21 @@ _DIRECTIVE: Final = re.compile(
     | (?:ADD|CMD|COPY|ENTRYPOINT|ENV|EXPOSE|FROM|RUN|USER|VOLUME|WORKDIR)[ \t]{1,9}\S
     )"""
 )
-"""How lines begin that configure a program: those of nginx, of Apache, of systemd and of Docker."""
+"""Beginnings of lines that configure a program: nginx, Apache, systemd and Docker."""
 _MIN_LINES: Final = 3
-"""Fewest lines of a block that is recognized without its language."""
+"""Smallest number of lines of a block that is recognized without its language."""
 _MIN_NAMES: Final = 2
-"""Fewest names of several words by which a block is told to be another program's."""
+"""Smallest number of names with several words that show that a block is for another program."""
 _LARGEST_OWN_SHARE: Final = 0.2
-"""Largest share of these names that files of the project may contain."""
+"""Largest share of these names that the project's files may contain."""
 
 
 def is_foreign_configuration(
     language: str, heads: Sequence[str], is_own_term: Callable[[str], bool]
 ) -> bool:
-    """Return whether a block configures another program than the project's.
+    """Return whether a block configures a program other than the project's.
 
-    ``language`` is that of the fence, empty if there is none, and ``heads`` are the lines.
+    ``language`` is the fence's language, or empty, and ``heads`` are the beginnings of the lines.
     ``is_own_term`` returns whether files of the project contain a term. A block without names of
     several words may belong to any program, so it is not foreign.
 

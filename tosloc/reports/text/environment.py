@@ -1,4 +1,4 @@
-"""What a report says about the system: lines about what is installed, and dumps of it."""
+"""Recognize what a report says about the system: lines and dumps about what is installed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ENVIRONMENT_WORDS: Final = frozenset(
     "environment version versions platform os system hardware".split()
     + "browser device specs diagnostics diagnose".split()
 )
-"""Words of headings below which stands what is installed."""
+"""Words of headings above lines about what is installed."""
 HEADING_OF_VERSION: Final = re.compile(
     r"""(?ix) \W{1,9} (?:
       (?:[\w.+\-]{1,30}\ ){0,2} (?:versions?|environment|platform|os)
@@ -42,7 +42,7 @@ _SETUP: Final = re.compile(
             |installed\ from|are\ you\ willing|have\ i\ written)[^:\n]{0,100}
       ) [*_`]{0,3} \ {0,3} (?: :(?!:) | [=?] )"""
 )
-"""How lines begin of what is installed: - OS: Ubuntu 18.04, Python version: 3.7."""
+"""Beginnings of lines about what is installed: - OS: Ubuntu 18.04, Python version: 3.7."""
 _RELEASE: Final = re.compile(
     r"""(?x) \s{0,9} [-*]? \s{0,9}
       (?! (?:assert|await|case|raise|return|throw|yield)\b )
@@ -50,7 +50,7 @@ _RELEASE: Final = re.compile(
       v?\d+(?:\.\d+){1,4} (?! [dflu]\b | \.?(?:dp|em|ms|px|rem|sp|pt)\b )
       [\w.+\-]{0,40} (?:[ \t]{1,60}[\w./\-]{1,40}){0,3} \s*"""
 )
-"""numpy==1.18.5, numpy 1.18.5 pypi_0 pypi: a package with its release, unlike ``return 0.5``."""
+"""A package with its release: numpy==1.18.5, numpy 1.18.5 pypi_0 pypi; not ``return 0.5``."""
 BARE_RELEASE: Final = re.compile(
     r"\s*[`*_]{0,3}v?\d{1,9}(?:\.\d{1,9}){1,4}[\w.+\-]{0,40}[`*_]{0,3}\s*"
 )
@@ -61,7 +61,7 @@ _DIAGNOSED: Final = re.compile(
       |disabled|none|n/?a|not\ (?:found|installed|available)|unknown
         |v?\d{1,9}(?:\.\d{1,9}){1,4}\S{0,40})\s*$ )"""
 )
-"""What a command of diagnosis prints: Checking disk space: OK, curl version: 7.88."""
+"""Output of a diagnostic command: Checking disk space: OK, curl version: 7.88."""
 DUMP: Final = re.compile(
     r"""(?ix) \s*(?: collecting\ environment\ information | installed\ versions$ |
       versions?\ of\ relevant\ libraries
@@ -79,11 +79,11 @@ OUTPUT_OF: Final = re.compile(
       (?:diagnose|diag|doctor|collect_?env|version|--version|-v\b|\binfo\b|environment|\benv\b|list|freeze
         |about|show_versions|status)"""
 )
-"""A sentence before a block that a command of diagnosis has printed."""
+"""A sentence before a block with the output of a diagnostic command."""
 TABLE_OF_VERSIONS: Final = re.compile(
     r"(?i)\|[^\n]{0,200}\b(?:version|software|browser|os|platform|environment|executable)\b"
 )
-"""The first line of a table of versions."""
+"""First line of a table of versions."""
 
 
 def asks_for_environment(line: str) -> bool:

@@ -1,6 +1,6 @@
-"""Issue forms: their headings and other lines, their templates, and the titles that they begin.
+"""Recognize issue forms: their headings and other lines, their templates, and default titles.
 
-Reports that were written without the form's template have lines of the same shape.
+Reports that were written without the form's template contain similar lines.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _FORM_WORDS: Final = frozenset(
     went were what when where which will willing with work workaround would wrong you your
     """.split()
 )
-"""Words that headings of forms are made of."""
+"""Words in the headings of forms."""
 _HEADING: Final = re.compile(
     r"(?P<marks>[^A-Za-z]{0,16}+)(?P<words>[A-Za-z][A-Za-z ,/()'&\-]*+)"
     r"\s*+[*_]{0,3}+\s*+[:?.]?+\s*+[*_]{0,3}+:?+\s*+"
 )
-"""A heading; its parts share no letters, so that nothing has to be tried twice."""
+"""A heading. Its parts share no letters, so that matching needs no backtracking."""
 _HEADING_MARKS: Final = re.compile(r"\W{0,6}(?:\#{1,6}\s*)?[*_]{0,3}")
 ANY_HEADING: Final = re.compile(r"\s{0,3}\#{1,6}\s+\S|\s{0,3}\*\*[^*\n]{1,80}\*\*:?\s*$")
-"""How a heading begins, whatever its words are."""
+"""Beginning of a heading with any words."""
 _LONGEST_HEADING: Final = 71
-"""Characters of the words of a form's heading."""
+"""Largest number of characters of the words of a form's heading."""
 _BOX: Final = re.compile(r"\s*[-*+]\s+\[[\sxX]?\]\s")
 """A box to tick."""
 _ASKED: Final = re.compile(
@@ -61,7 +61,7 @@ _ASKED: Final = re.compile(
     | before\ (?:submitting|opening|filing|creating|posting)\b | (?:first|also),?\ please\b
     )"""
 )
-"""How lines of forms begin that ask, advise or show an example."""
+"""Beginnings of lines of forms that ask, advise or show an example."""
 _POINTER: Final = re.compile(
     r"""(?ix) \W* (?:please\ |pls\ )?(?:(?:as|see|check|look\ at|refer\ to)\ )?(?:in\ )?
       (?:the\ |this\ |my\ )?(?:(?:attached|above|below|following)\ )?
@@ -74,14 +74,14 @@ _TEMPLATE_MARKS: Final = re.compile(
 )
 _WORDS: Final = re.compile(r"\w+")
 _FIELD: Final = re.compile(r"(?m)^[ \t]{0,20}-[ \t]{1,4}type:")
-"""How a field of a YAML form begins."""
+"""Beginning of a field of a YAML form."""
 _FIELD_ID: Final = re.compile(r"(?m)^[ \t]{0,20}id:[ \t]{0,4}['\"]?([\w-]{1,100})")
 _FIELD_LABEL: Final = re.compile(r"(?m)^[ \t]{0,20}label:[^\n]{1,300}$")
 _ENVIRONMENT_IDS: Final = frozenset(
     "version versions environment env system os platform browser browsers hardware device distro"
     " distribution runtime install installation".split()
 )
-"""Words in the ids of fields that ask for what is installed. Ids are English in most forms."""
+"""Words in the ids of fields that ask what is installed. Ids are English in most forms."""
 _TEMPLATE_PATH: Final = re.compile(
     r"(?i)(?:\.github/|docs/|\.gitea/|\.forgejo/)?(?:ISSUE_TEMPLATE/[^/]{1,200}|ISSUE_TEMPLATE)\.(?:md|ya?ml|txt)|(?:\.github/|docs/)?ISSUE_TEMPLATE"
     r"|\.gitlab/issue_templates/[^/]{1,200}\.md"
@@ -93,13 +93,13 @@ _KINDS: Final = frozenset(
     task triage wip
     """.split()
 )
-"""Words of tags that say what kind of report it is, and not where the bug is."""
+"""Words of tags that say what kind of report it is, but not where the bug is."""
 _TAG: Final = re.compile(r"[\[(\u3010]([^\[\]()\u3010\u3011\n]{1,40})[\])\u3011]\s{0,9}[:\-]?")
-"""Words in brackets, of a title."""
+"""Words in brackets in a title."""
 _PREFIX: Final = re.compile(
     r"(?i)\A[\W_]{0,9}?(?:bug|feature|issue|problem|regression)(?:\s?(?:report|request))?\s?[:\-]\s"
 )
-"""How a title begins that says what kind of report it is without brackets."""
+"""Beginning of a title that says, without brackets, what kind of report it is."""
 _EMPTY_TITLE: Final = re.compile(
     r"""(?ix) \W*+ (?:
         (?:new\ )?(?:bug|issue|problem|defect)
@@ -110,11 +110,11 @@ _EMPTY_TITLE: Final = re.compile(
       | (?:describe|description\ of|summary\ of|about)\ (?:the|your)\ (?:bug|issue|problem)
       | steps\ to\ reproduce | expected\ behaviou?r | what\ happened )?+ \W*+"""
 )
-"""A title that a form begins with, which says nothing of the bug."""
+"""A title that a form begins with; it says nothing about the bug."""
 
 
 def is_form_heading(line: str) -> bool:
-    """Return whether a line is a heading as forms have it, of words that say nothing of the bug.
+    """Return whether a line is a heading of a form, whose words say nothing about the bug.
 
     >>> [is_form_heading(line) for line in ("## To Reproduce", "**Describe the bug**")]
     [True, True]
@@ -126,7 +126,9 @@ def is_form_heading(line: str) -> bool:
 
 
 def is_form_line(line: str) -> bool:
-    """Return whether a line is a box to tick, a question or advice of a form, or a mere pointer.
+    """Return whether a line is a form's box to tick, question or advice, or a mere pointer.
+
+    A pointer is a line that only refers to a picture, an attachment or the title.
 
     >>> [is_form_line(line) for line in ("- [x] I searched", "Please describe it", "It hangs")]
     [True, True, False]
@@ -137,7 +139,7 @@ def is_form_line(line: str) -> bool:
 
 
 def is_pointer(line: str) -> bool:
-    """Return whether a line only points to a picture, an attachment or the title.
+    """Return whether a line only refers to a picture, an attachment or the title.
 
     >>> is_pointer("Please see the screenshot below."), is_pointer("The screenshot is black")
     (True, False)
@@ -146,7 +148,7 @@ def is_pointer(line: str) -> bool:
 
 
 def heading_words(line: str) -> list[str]:
-    """Return the words of a heading in lower case; none if the line is no heading."""
+    """Return the words of a heading in lower case; empty if the line is not a heading."""
     heading = _HEADING.fullmatch(line)
     if heading is None or not _HEADING_MARKS.fullmatch(heading["marks"]):
         return []
@@ -157,9 +159,9 @@ def heading_words(line: str) -> list[str]:
 
 
 def template_key(line: str) -> str:
-    """Return a line of an issue form without marks, addresses and case.
+    """Return a line of an issue form without marks, addresses and case: its key.
 
-    Lines of forms and of reports are compared by it.
+    Lines of forms and of reports are compared by their keys.
 
     >>> template_key("- [ ] I use the *latest* version"), template_key("      label: Depot version")
     ('i use the latest version', 'depot version')
@@ -174,9 +176,8 @@ def template_key(line: str) -> str:
 def template_keys(template: str) -> frozenset[str]:
     """Return the keys of the lines of an issue form in Markdown or YAML.
 
-    Options of a YAML form are left out, because a report repeats only the one that its reporter
-    chose. The labels of fields that ask for what is installed have a second key, see
-    ``environment_key``.
+    Options of a YAML form are left out, because a report repeats only the chosen option. Labels of
+    fields that ask what is installed also have a second key, see ``environment_key``.
 
     >>> form = "- type: dropdown\\n  id: os\\n  label: Where\\n  options:\\n    - Linux\\n"
     >>> sorted(template_keys(form))
@@ -202,12 +203,12 @@ def template_keys(template: str) -> frozenset[str]:
 
 
 def environment_key(key: str) -> str:
-    """Return the second key of a form's label that asks for what is installed."""
+    """Return the second key of a form's label that asks what is installed."""
     return f"environment: {key}"
 
 
 def _environment_keys(template: str) -> Iterator[str]:
-    """Yield the second keys of the fields of a YAML form that ask for what is installed."""
+    """Yield the second keys of the fields in a YAML form that ask what is installed."""
     for field in _FIELD.split(template)[1:]:
         field_id = _FIELD_ID.search(field)
         label = _FIELD_LABEL.search(field)
@@ -218,7 +219,7 @@ def _environment_keys(template: str) -> Iterator[str]:
 
 
 def is_issue_template(path: str) -> bool:
-    """Return whether a path is that of an issue form of GitHub, GitLab, Gitea or Forgejo.
+    """Return whether a path is that of an issue form for GitHub, GitLab, Gitea or Forgejo.
 
     >>> is_issue_template(".github/ISSUE_TEMPLATE/bug.yml"), is_issue_template("docs/index.md")
     (True, False)

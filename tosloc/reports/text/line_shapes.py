@@ -1,6 +1,6 @@
-"""The shape of a line: whether it is a sentence, code or a setting.
+"""Recognize the shape of a line: a sentence, code or a setting.
 
-A line that could be a sentence and something else is a sentence.
+A line that could be a sentence or something else counts as a sentence.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ import re
 from typing import Final
 
 LONGEST_SHAPED_LINE: Final = 1_000
-"""Characters of the longest line whose beginning may show that it comes from a log, a build or a
-form. Longer ones are whole texts."""
+"""Largest number of characters of a line that may come from a log, a build or a form.
+
+Longer lines are whole texts.
+"""
 CODE_START: Final = re.compile(
     r"""(?x) \s*+ (?:
       (?:>>>|\.\.\.|In\ \[\d{0,4}\]:|\$)\s
@@ -28,23 +30,23 @@ CODE_START: Final = re.compile(
     | [^\n]{0,300}[;{]\s*+$
     )"""
 )
-"""How lines of code begin."""
+"""Beginnings of lines of code."""
 _KEY: Final = re.compile(
     r"""(?x) \s*+ (?:-\s)? (?: "[^"\n]{1,80}"\s*+: | '[^'\n]{1,80}'\s*+: |
       [\w.\-]{1,60}\s*+[:=](?![:=]) )"""
 )
-"""How a line begins that sets a key to a value."""
+"""Beginning of a line that sets a key to a value."""
 
 
 def is_sentence(line: str) -> bool:
-    """Return whether a line reads as a sentence: many plain words, few marks."""
+    """Return whether a line looks like a sentence: many plain words, few marks."""
     words = line.split()
     plain = sum(word.strip(".,;:!?()'\"").isalpha() for word in words)
     return len(words) > 4 and plain * 4 > len(words) * 3
 
 
 def is_setting(line: str) -> bool:
-    """Return whether a line sets a key to a value, and does not end as a statement or call does.
+    """Return whether a line sets a key to a value, and does not end like a statement or call.
 
     >>> [is_setting(line) for line in ("a: 1", "'a' : b", "- x=2", "a = f(1)", "f(a=1)", "a:")]
     [True, True, True, False, False, True]
@@ -57,6 +59,6 @@ def is_setting(line: str) -> bool:
 
 
 def shows_code(heads: list[str]) -> bool:
-    """Return whether a block has a traceback, or is code by a third or more."""
+    """Return whether a block contains a traceback, or at least a third of it is code."""
     code = sum(CODE_START.match(head) is not None for head in heads)
     return code * 3 >= max(len(heads), 3) or any("Traceback" in head for head in heads)

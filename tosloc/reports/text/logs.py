@@ -1,4 +1,4 @@
-"""Logs in reports: which lines are of a log, which say what failed, and long ones made short."""
+"""Recognize lines of logs and the errors in them, and shorten long logs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tosloc.reports.text.line_shapes import LONGEST_SHAPED_LINE
 from tosloc.reports.traces.julia import is_numbered_frame
 
 MAX_QUIET_LINES: Final = 100
-"""Number of different lines of logs without an error that are read of a text."""
+"""Largest number of different lines without an error that are read from the logs in a text."""
 MAX_ERROR_LINES: Final = 500
-"""Number of different lines of logs with an error that are read of a text."""
+"""Largest number of different lines with an error that are read from the logs in a text."""
 _LOG: Final = re.compile(
     r"""(?x) \s* (?:
       [\[(<]?\d{4}[-/.]\d{2}[-/.]\d{2}[T\ ]\d{1,2}:\d{2} | \d{2}/\d{2}/\d{2}\ \d{2}:\d{2}:\d{2}
@@ -28,23 +28,23 @@ _LOG: Final = re.compile(
         |Successfully)\s
     )"""
 )
-"""How lines of logs begin."""
+"""Beginnings of lines of logs."""
 _QUIET: Final = re.compile(
     r"\b(?:INFO|INF|DEBUG|DBG|TRACE|TRC|VERBOSE|NOTICE|FINE|FINER|FINEST|CONFIG)\b|\blevel=\"?(?:info|debug|trace)"
     r"|\"level\":\s?\"(?:info|debug|trace)|[\[(](?:info|debug|trace|verbose)[\])]|\A\s*(?:I|D)\d{4}\s"
 )
-"""A level of a line of a log that says that all is well."""
+"""Log level which says that all is well."""
 _SEVERE: Final = re.compile(
     r"\b(?:ERROR|ERR|FATAL|FTL|SEVERE|CRITICAL|CRIT|PANIC|EMERG|ALERT)\b|\blevel=\"?(?:error|fatal|panic)"
     r"|\"level\":\s?\"(?:error|fatal)|[\[(](?:error|err|fatal|crit)[\])]|\A\s*(?:E|F)\d{4}\s"
 )
-"""A level of a line of a log that says that something failed."""
+"""Log level which says that something failed."""
 _FAILURE: Final = re.compile(
     r"[Ee]rror\b|Exception\b|\b[Pp]anic|\b[Ff]ail(?:ed|ure|s)?\b|\b[Ff]atal\b|Traceback|\bWARN(?:ING)?\b"
 )
-"""Words of failures, where a line has no level."""
+"""Words about failures, for lines without a level."""
 _LEVEL_WITHIN: Final = 120
-"""Characters of a line of a log in which its level stands."""
+"""Number of characters at a line's beginning that are searched for its level."""
 _ESCAPED_FRAME: Final = re.compile(
     r"""(?x) \\n (?:
       (?: (?:\\t){1,2} | [ ]{2,8} ) (?: at\s | File\s\\?" | (?:[A-Za-z]:)?/[\w.] )
@@ -58,24 +58,25 @@ _ALL_ZEROS: Final = str.maketrans("123456789", "000000000")
 
 
 class CondensedText(NamedTuple):
-    """A text without most quiet lines of its logs, and where the others were."""
+    """A text without most quiet lines of its logs, and the original positions of the kept lines."""
 
     text: str
     starts: tuple[int, ...] = (0,)
-    """Offsets in ``text`` at which a run of kept lines begins, ascending."""
+    """Offsets in ``text`` at which runs of kept lines begin, ascending."""
     original_starts: tuple[int, ...] = (0,)
-    """Offsets of these in the original text."""
+    """Offsets of the same runs in the original text."""
 
     def original_offset(self, offset: int) -> int:
-        """Return the offset in the original text of an offset in this one."""
+        """Return the offset in the original text that corresponds to ``offset`` in this text."""
         run = bisect(self.starts, offset) - 1
         return self.original_starts[run] + offset - self.starts[run]
 
 
 def expand_escapes(text: str) -> str:
-    """Return a text in which stack traces that a logger wrote into one line have their lines.
+    """Return a text with real line breaks in stack traces that a logger wrote into one line.
 
-    Loggers of JSON write a trace as a string with escapes. Every character keeps its offset.
+    Loggers of JSON write a trace as a string with escaped line breaks. Every character keeps its
+    offset.
 
     >>> expand_escapes(r'{"error":"x\\n\\tat a.B.c(B.java:1)"}').splitlines()
     ['{"error":"x ', ' \\tat a.B.c(B.java:1)"}']
@@ -90,10 +91,11 @@ def expand_escapes(text: str) -> str:
 
 
 def condense_logs(text: str) -> CondensedText:
-    """Leave out repeated lines of long logs, and quiet ones beyond the first ``MAX_QUIET_LINES``.
+    """Return a text without repeated lines of long logs, and with few quiet lines.
 
-    Lines are the same if only digits differ. Lines beside errors stay. So what is read of a log
-    takes time for what it says, not for its length.
+    Lines count as the same if only digits differ. Only the first ``MAX_QUIET_LINES`` quiet lines
+    are kept, and lines beside errors. The time for reading a log then depends on its content, not
+    on its length.
     """
     if text.count("\n") < MAX_QUIET_LINES:
         return CondensedText(text)
@@ -117,7 +119,7 @@ def condense_logs(text: str) -> CondensedText:
 
 
 def _kept_lines(lines: list[str]) -> list[bool]:
-    """Return which lines ``condense_logs`` keeps."""
+    """Return for each line whether ``condense_logs`` keeps it."""
     kept = [True] * len(lines)
     shapes: set[str] = set()
     quiet = 0
@@ -149,14 +151,14 @@ def without_digits(line: str) -> str:
 
 
 def is_logged(line: str) -> bool:
-    """Return whether a line is one of a log, by its time, its level or its program."""
+    """Return whether a line belongs to a log, by its time, its level or its program."""
     if len(line) > LONGEST_SHAPED_LINE or _LOG.match(line) is None:
         return False
     return not is_numbered_frame(line)
 
 
 def log_level(line: str) -> str:
-    """Return "error" for a line of a log that says that something failed, else "quiet".
+    """Return "error" if a line of a log says that something failed, otherwise "quiet".
 
     >>> [log_level(line) for line in ("[INF] it failed", "1:00 ERROR no")]
     ['quiet', 'error']
@@ -172,5 +174,5 @@ def log_level(line: str) -> str:
 
 
 def names_failure(line: str) -> bool:
-    """Return whether a line has a word of failures, such as Error or failed."""
+    """Return whether a line contains a word about failures, such as Error or failed."""
     return _FAILURE.search(line) is not None

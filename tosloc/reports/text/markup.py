@@ -1,7 +1,6 @@
-"""Markup of reports: comments, pictures, tags, fences, quotation marks, rules and addresses.
+"""Handle markup of reports: comments, pictures, tags, fences, quotation marks, rules, addresses.
 
-Reports come as Markdown, and as text that was Markdown once: without fences, marks of headings and
-back-ticks.
+Reports are Markdown, or text that has lost its Markdown: fences, marks of headings and backticks.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ import re
 from typing import Final
 
 COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-"""A comment in HTML; one that does not end goes on to the end of the text."""
+"""A comment in HTML; if it has no end, it continues to the end of the text."""
 FENCE: Final = re.compile(r"```+|^~~~~+", re.MULTILINE)
 """The marks before and after a block of code."""
 FENCE_TAG: Final = re.compile(r"[ \t]{0,9}([\w+#.\-]{0,30})[ \t]{0,9}\n")
-"""The language of a block, right after the fence that opens it."""
+"""The language of a block, directly after the fence that opens it."""
 _CODE_OR_MARKUP: Final = re.compile(
     r"""(?ixms)
       (?P<code> (?:```+|^~~~~+) .*? (?:```+|^~~~~+|\Z) | `[^`\n]{1,300}` )
@@ -27,10 +26,11 @@ _CODE_OR_MARKUP: Final = re.compile(
             |strike|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|video)
       (?: \s [^<>]{0,500} | /)? >"""
 )
-"""Code, which keeps its markup, and what a reader of the page does not see as text.
+"""Code, which keeps its markup, or markup that readers of the page do not see as text.
 
-The latter are comments, pictures with their captions and addresses, and HTML tags that pages of
-trackers render."""
+The latter are comments, pictures with their captions and addresses, and HTML tags that the pages of
+trackers render.
+"""
 _CODE_OR_PICTURE: Final = re.compile(
     r"""(?ixms)
       (?P<code> `[^`\n]{1,300}` )
@@ -40,12 +40,13 @@ _CODE_OR_PICTURE: Final = re.compile(
       | (?<!\w) !\[ [^\]\n]{0,300} \] (?: \( [^)\n]{0,500} \) | \[ [^\]\n]{0,100} \] )
       | <img \s [^<>]{0,500} > )"""
 )
-"""Code, and comments and pictures with the blanks before them.
+"""Code, or comments and pictures with the blanks before them.
 
-A picture may be a link, as badges are. Macros of Rust, such as vec![0], are none."""
+A picture may be a link, as badges are. Macros of Rust, such as vec![0], are not pictures.
+"""
 NOT_BREAKS: Final = re.compile(r"[^\n]")
 QUOTE: Final = re.compile(r"\s{0,3}(?:>\s?){1,9}")
-"""The marks before a quoted line."""
+"""Marks before a quoted line."""
 DASHES: Final = re.compile(r"[\W_]*")
 """A line without letters and digits, such as a rule."""
 _ADDRESS: Final = re.compile(
@@ -56,10 +57,10 @@ _ADDRESS: Final = re.compile(
 
 
 def without_markup(source: str) -> str:
-    """Return a text with blanks for its comments, pictures and HTML tags, code apart.
+    """Return a text with comments, pictures and HTML tags replaced by blanks, except in code.
 
-    Length and line breaks stay, so that offsets keep their meaning, and so does the text between
-    two tags.
+    Length and line breaks stay the same, so that offsets keep their meaning. Text between two tags
+    stays as well.
 
     >>> without_markup('It <a href="x" target="_blank">hangs</a>: `<a>` ![cart](a.png)').split()
     ['It', 'hangs', ':', '`<a>`']
@@ -68,7 +69,7 @@ def without_markup(source: str) -> str:
 
 
 def _blank_markup(match: re.Match[str]) -> str:
-    """Return code as it is, and anything else as blanks, except for the address of a link."""
+    """Return code unchanged, and other markup as blanks, but keep the address of a link."""
     if match["code"]:
         return match[0]
     blanks = NOT_BREAKS.sub(" ", match[0])
@@ -79,7 +80,7 @@ def _blank_markup(match: re.Match[str]) -> str:
 
 
 def without_pictures(source: str) -> str:
-    """Return a text without its comments and pictures, code apart.
+    """Return a text without its comments and pictures, except in code.
 
     >>> without_pictures("Crash ![shot](a.png) of vec![0](1) and `![]()`<!-- see above -->")
     'Crash of vec![0](1) and `![]()`'
@@ -88,7 +89,7 @@ def without_pictures(source: str) -> str:
 
 
 def without_addresses(source: str) -> str:
-    """Return a text without addresses of pages and pictures; paths of linked files stay.
+    """Return a text without addresses of pages and pictures, but with the paths of linked files.
 
     >>> without_addresses("see https://x.org/a/b and https://github.com/a/b/blob/12ab/src/c.py#L7")
     'see   and  src/c.py#L7'

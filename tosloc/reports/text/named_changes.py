@@ -1,4 +1,4 @@
-"""Earlier changes that a report names: commits, pull requests, merge requests and issues."""
+"""Find earlier changes that a report names: commits, pull requests, merge requests and issues."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from tosloc.reports.text.markup import COMMENT, NOT_BREAKS
 from tosloc.reports.text.ranges import spell_out_ranges
 
 MAX_NAMES: Final = 50
-"""Most changes that are taken from a report: those that it names first."""
+"""Largest number of changes that are read from a report, from its beginning."""
 MAX_MATCHES: Final = 2_000
-"""Matches that are examined in a long text, such as a log."""
+"""Largest number of matches that are examined in a long text, such as a log."""
 MIN_NUMBER: Final = 10
-"""Smaller numbers after "#" count things of the report itself: bug #1, step #2."""
+"""Smallest number after "#" that may name a change; smaller ones count steps and the like."""
 MAX_FRAME_NUMBER: Final = 500
 """Largest number after "#" at the beginning of a line that may be that of a stack frame."""
 
 _NUMBER: Final = r"[1-9]\d{0,6}"
 _COMMIT: Final = "(?:[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{7,12})"
-"""A commit, or as much of its id as people write; other lengths are addresses and the like."""
+"""A commit's id, or the part of it that people write; other lengths are addresses and the like."""
 _COLOUR_LENGTHS: Final = (3, 6)
-"""Digits of a colour in a style sheet: "#333;"."""
+"""Numbers of digits of a colour in a style sheet: "#333;"."""
 _STANDARDS: Final = (
     "UTF|UCS|SHA|MD|AES|ISO|IEC|IEEE|RFC|CVE|CWE|PEP|JSR|JEP|HTTP|TLS|SSL|CP|GPL|LGPL"
 )
-"""Names before a number that are no project of a tracker: UTF-8, SHA-256, CVE-2020-1234."""
+"""Names before a number that are not projects of a tracker: UTF-8, SHA-256, CVE-2020-1234."""
 _NAMES: Final = re.compile(
     rf"""(?x)
       https?://(?P<host>[\w.-]{{1,100}})/(?P<path>[\w.~/-]{{1,200}}?)/
@@ -53,30 +53,30 @@ _COMMIT_WORD: Final = re.compile(r"(?i)(?:commit|revision|changeset|sha)[ :]{0,2
 _ID: Final = re.compile(rf"(?:(?<![\w-])|(?<=\d[-+]g)){_COMMIT}(?![\w-]|\.\w)")
 """The id of a commit or of another object."""
 _OTHER_ID: Final = re.compile(r"(?i)\bindex[ ]\Z|(?<!\()@\Z")
-"""What precedes the id of a blob in a diff, or of an object of Java."""
+"""Text before the id of a blob in a diff, or of an object in Java."""
 
 
 class NamedChange(NamedTuple):
     """An earlier change that a report names, by a commit or by a number."""
 
     written: str
-    """The name as people write it: #6322, GH-12, bug 56663, !45, 321d7e5."""
+    """The name in the report: #6322, GH-12, bug 56663, !45, 321d7e5."""
     name: str = ""
-    """The name as ``tosloc.git.change_names`` has it, "#6322" or "!45"; "" for a commit."""
+    """The name in the form of ``tosloc.git.change_names``, "#6322" or "!45"; "" for a commit."""
     commit: str = ""
     """Id of the commit, or its beginning; "" for a number."""
     project: str = ""
     """Path of the project on the web, "pallets/flask"; "" if the report does not say which."""
     is_change: bool = True
-    """Whether it names a change for certain: a commit or a pull request, not maybe an issue."""
+    """Whether the name certainly means a change: a commit or pull request, not an issue."""
     role: Role = Role.NAMED
-    """What the report says about it."""
+    """What the report says about the change."""
     is_contradicted: bool = False
-    """Whether the report also says that something works there, although it fails there."""
+    """Whether the report says both that something fails at this commit and that it works there."""
 
 
 def find_named_changes(text: str) -> tuple[NamedChange, ...]:
-    """Return the earlier changes that a text names, in its order, each once in its surest role.
+    """Return the earlier changes that a text names, in its order, each with its surest role.
 
     >>> [change.written for change in find_named_changes("Since #6322 (commit 321d7e5), see GH-12")]
     ['#6322', '321d7e5', 'GH-12']
@@ -106,9 +106,9 @@ def find_named_changes(text: str) -> tuple[NamedChange, ...]:
 
 
 def without_commits(text: str) -> str:
-    """Return a text with blanks for the ids of commits, and for the words that blame a change.
+    """Return a text with blanks for the ids of commits, and for words that blame a change.
 
-    Pieces of an id are no words, and that a change is to blame does not say what fails.
+    Pieces of an id are not words, and words that blame a change do not say what fails.
 
     >>> without_commits("Carts are empty since commit 321d7e5, #6322 broke it").split()
     ['Carts', 'are', 'empty']
@@ -123,7 +123,7 @@ def without_commits(text: str) -> str:
 
 
 def _spans_of_commits(text: str) -> list[tuple[int, int]]:
-    """Return the places of ids and of what is said about changes, in order of their beginning."""
+    """Return start and end of ids and of statements about changes, ordered by start."""
     spans = []
     for match in islice(_ID.finditer(text), MAX_MATCHES):
         if not (match[0].isdigit() or match[0].isalpha()):
@@ -170,9 +170,9 @@ def _read_match(match: re.Match[str]) -> NamedChange | None:
 
 
 def _read_commit(match: re.Match[str]) -> NamedChange | None:
-    """Return a commit that is written by itself; None for another word or number.
+    """Return the commit that a bare id names; None for another word or number.
 
-    Digits alone, or letters alone, need a word before them that says that it is a commit.
+    Digits alone, or letters alone, count only after a word that says that they are a commit.
     """
     commit = match["commit"]
     if match["at"]:
@@ -186,18 +186,21 @@ def _read_commit(match: re.Match[str]) -> NamedChange | None:
 
 
 def _follows_relation(match: re.Match[str]) -> bool:
-    """Return whether a word before a number says that it is the number of a change."""
+    """Return whether the word before a number shows that it is the number of a change."""
     before = match.string[max(0, match.start() - 16) : match.start()]
     return _RELATION.search(before) is not None
 
 
 def _is_too_small(number: str | None) -> bool:
-    """Return whether a number, if there is one, rather counts things of the report itself."""
+    """Return whether a number is so small that it probably counts things in the report itself.
+
+    None is not too small.
+    """
     return number is not None and int(number) < MIN_NUMBER
 
 
 def _is_reference(match: re.Match[str]) -> bool:
-    """Return whether a number after "#" may refer to a change, rather than count something."""
+    """Return whether a number after "#" may refer to a change, instead of counting something."""
     if match["owner"]:
         return True
     if _is_too_small(match["hash"]):

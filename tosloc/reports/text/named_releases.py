@@ -1,4 +1,4 @@
-"""What a report says about releases: in which version something worked, and in which it fails."""
+"""Find statements of a report about releases: in which it works, and in which it fails."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from tosloc.reports.text.verbs import (
 )
 
 MAX_RELEASES: Final = 200
-"""Release numbers that are examined in a long text, such as a log."""
+"""Largest number of release numbers that are examined in a long text, such as a log."""
 WINDOW: Final = 80
-"""Characters before and after a release number that are examined."""
+"""Number of characters before and after a release number that are examined."""
 RELEASE_NUMBER: Final = re.compile(
     r"(?i)(?<![\w./])(?<!\d:)v?(?P<number>\d{1,5}(?:\.\d{1,8}){1,4}"
     r"(?:[-.]?(?:rc|cr|alpha|beta|dev|pre|a|b|m)[-.]?\d{1,4})?)(?![\w/-]|\.\d)"
 )
 _CLAUSE_END: Final = re.compile(r"[.!?;](?=\s)|\n")
 _PART_END: Final = re.compile(r"[,()\[\]|]")
-"""What ends a part of a clause. A verb beyond it speaks of something else."""
+"""Characters that end a part of a clause; verbs after them are about something else."""
 _CLOSING: Final = re.compile(r"[)\]]")
 _AND_INCLUDING: Final = re.compile(r"(?i)\s(?:and|or)\sincluding\s\Z")
 _LIMIT: Final = re.compile(r"(?<![-=])([<>]=?)[ ]?\Z")
@@ -44,33 +44,33 @@ _FILLERS: Final = frozenset(
     """.split()
 )
 _NOTE_OF_VERSION: Final = re.compile(r"(?i)\b(?:new|added|changed)\s{1,2}in\s{1,2}version\s{1,2}\Z")
-"""What documentation writes before a version."""
+"""Text that documentation writes before a version."""
 _QUESTIONS: Final = frozenset("does did do is was has can could".split())
 _ELLIPSES: Final = tuple(
     tuple(words.split())
     for words in ("do", "does", "did", "is not", "isn't", "does not", "doesn't", "do not", "don't")
 )
-"""What is left of "2.0 works, but 2.1 does not"."""
+"""Ellipses at the end of sentences such as "2.0 works, but 2.1 does not"."""
 _OTHER_WORDS: Final = STATES | NEGATIONS | {"v", "but", "also", "when", "if", "so", "then", "i"}
-"""Words before a version that are no product."""
+"""Words before a version that are not a product."""
 _NO_PRODUCTS: Final = STATES | frozenset(
     "newest back over straight directly forward again once installing".split()
 )
-"""Words right before a version, or after "upgraded", that are no product, nor say anything else."""
+"""Words directly before a version, or after "upgraded", that are not a product or a statement."""
 _OWN_WORDS: Final = frozenset("my our your their its it everything this".split())
 """Words that show that no product is named, as in "upgrading our server to 2.0"."""
 _NOT_THERE: Final = re.compile(
     r"(?i)[,;]?\s{1,3}(?:but|and)\s{1,3}not\s{1,3}(?:in|on|with|under|for|at|using)?\s{0,3}"
     r"(?:(?:the|version|release)\s{1,3}){0,3}\Z"
 )
-"""What is between two versions if only the first shows something: "in 2.4 but not in 2.3"."""
+"""Text between two versions if only the first shows something: "in 2.4 but not in 2.3"."""
 _VERDICT: Final = re.compile(r"\s{0,2}[(\[]\s?(?P<verdict>[^()\[\]\n]{1,40})[)\]]")
-"""A verdict right after a version: "2.3.0 (OK)"."""
+"""A verdict directly after a version: "2.3.0 (OK)"."""
 _EARLIER: Final = re.compile(
     r"(?i)\b(?:previous|earlier|older|prior|former)\s{1,3}(?:stable\s{1,3})?(?:version|release)s?"
     r"\W{0,4}(?:(?:at\s{1,3}least|such\s{1,3}as|like|e\.g\.,?|until)\s{1,3})?\Z"
 )
-"""Words before a version that the reporter compares a newer one with."""
+"""Words before an earlier version with which the reporter compares a newer one."""
 _LATEST: Final = re.compile(
     r"(?i)\b(?:latest|current|newest)\s{1,3}(?:stable\s{1,3})?(?:version|release)\W{0,4}\Z"
 )
@@ -80,20 +80,21 @@ _FAILING_MARKS: Final = ("❌", "✗", "✘", "✖", "👎")
 
 
 class ReleaseClaim(NamedTuple):
-    """What a report says about one release."""
+    """A statement of a report about one release."""
 
     number: str
-    """As the report writes it, without "v": 2.8.1."""
+    """Number of the release in the report, without "v": 2.8.1."""
     state: State
     """Whether something works in this release, fails in it, or begins to fail with it.
 
-    "used" is the release in which the reporter saw the failure, told without a verb."""
+    "used" means that the reporter saw the failure in this release, stated without a verb.
+    """
     products: tuple[str, ...] = ()
-    """Words before the number that may name the product, in lower case; none if it is implied."""
+    """Words before the number that may name the product, in lower case; empty if it is implied."""
 
 
 def find_release_claims(text: str) -> tuple[ReleaseClaim, ...]:
-    """Return what a text says about releases, in its order.
+    """Return the statements of a text about releases, in its order.
 
     >>> [claim[:2] for claim in find_release_claims("Worked in 2.8.0, broken in 2.8.1.")]
     [('2.8.0', 'works'), ('2.8.1', 'begins')]
@@ -128,23 +129,23 @@ def find_release_claims(text: str) -> tuple[ReleaseClaim, ...]:
 
 
 class _Reading(NamedTuple):
-    """The number of a release as a text speaks of it."""
+    """A release number in a text, with the words around it."""
 
     number: str
     relation: str
-    """The word before it that relates it to the rest, such as "from"; it may be any word."""
+    """Word before the number that relates it to the rest, such as "from"; it may be any word."""
     state: State | None
     products: tuple[str, ...]
     end: int
-    """Where it ends in the text."""
+    """Offset in the text at which the number ends."""
 
     def claim(self, state: State) -> ReleaseClaim:
-        """Return what is said about the release, with a state."""
+        """Return the claim that the release has a state."""
         return ReleaseClaim(self.number, state, self.products)
 
 
 def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Reading:
-    """Return what a text says about one version; ``previous`` is the version before it."""
+    """Return the statement of a text about one version; ``previous`` is the version before it."""
     before = text[max(0, match.start() - WINDOW) : match.start()]
     after = text[match.end() : match.end() + WINDOW]
     before = _AND_INCLUDING.sub(" ", before)
@@ -176,10 +177,10 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
 
 
 def _clauses(before: str, after: str) -> tuple[str, str]:
-    """Return the clause around a version: what is before the version, and what is after it.
+    """Return the clause around a version: the text before the version, and the text after it.
 
-    What brackets contain is a clause of its own, unless they contain only the version: "it works in
-    the older release (2.0)".
+    Brackets contain a separate clause, unless they contain only the version: "it works in the older
+    release (2.0)".
     """
     clause_before = _CLAUSE_END.split(before)[-1]
     clause_after = _CLAUSE_END.split(after)[0]
@@ -195,7 +196,7 @@ def _clauses(before: str, after: str) -> tuple[str, str]:
 def _state_of_ellipsis(
     before: Sequence[str], beside: Sequence[str], previous: _Reading
 ) -> State | None:
-    """Return what "2.0 works, but 2.1 does not" says about the second version; mostly None.
+    """Return the state of the second version in "2.0 works, but 2.1 does not", else None.
 
     ``beside`` are the words after the version up to a comma, ``previous`` the version before it.
     """
@@ -212,7 +213,7 @@ def _state_of_ellipsis(
 
 
 def _read_verdict(after: str) -> State | None:
-    """Return what is said about a version in brackets right after it; None if nothing is."""
+    """Return the state in brackets directly after a version, such as "(OK)"; else None."""
     match = _VERDICT.match(after)
     if match is None or RELEASE_NUMBER.search(match["verdict"]):
         return None
@@ -228,7 +229,7 @@ def _read_verdict(after: str) -> State | None:
 
 
 def _compare(before: str, words_before: Sequence[str], words_after: Sequence[str]) -> State | None:
-    """Return what it says about a version that it is called earlier or the latest."""
+    """Return the state of a version that is called earlier or the latest; None for others."""
     if _LATEST.search(before):
         return "used"
     if not _EARLIER.search(before):
@@ -241,7 +242,7 @@ def _compare(before: str, words_before: Sequence[str], words_after: Sequence[str
 
 
 def _is_backwards(first: _Reading, second: _Reading) -> bool:
-    """Return whether two versions are the ends of a range, the newer one first."""
+    """Return whether two versions are the ends of a range that begins with the newer version."""
     if first.relation not in ("from", "between") or first.state != "works":
         return False
     if second.state != "begins" or second.relation not in ARROWS | {"and"}:
@@ -250,14 +251,15 @@ def _is_backwards(first: _Reading, second: _Reading) -> bool:
 
 
 def _split_number(number: str) -> list[int]:
-    """Return the parts of a release number."""
+    """Return the parts of a release number as integers."""
     return [int(part) for part in re.findall(r"\d+", number)]
 
 
 def _state_beyond(state: State | None, sign: str) -> State | None:
-    """Return what is said about a version by what is said about all versions beyond it.
+    """Return the state of a version, from the state of all versions below or above it.
 
-    What works in all versions <2.0 begins to fail in 2.0; other signs say little.
+    If it works in all versions <2.0, it begins to fail in 2.0. For most other signs the result is
+    None.
     """
     if sign == "<":
         return "begins" if state == "works" else None
@@ -279,7 +281,7 @@ def _words(text: str) -> list[str]:
 
 
 def _split_products(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
-    """Return the words at the end that may name a product, and the words before them."""
+    """Return the words at the end that may name a product, and all words before these."""
     rest = list(words)
     products: list[str] = []
     while rest and len(products) < 3:
@@ -302,7 +304,10 @@ def _split_products(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
 
 
 def _upgraded_product(words: Sequence[str]) -> tuple[str, ...]:
-    """Return what is upgraded or downgraded, as in "upgrading scipy from"; mostly nothing."""
+    """Return the product that is upgraded or downgraded, as in "upgrading scipy from".
+
+    The result is empty if no product is named, which is the usual case.
+    """
     for position in range(len(words) - 1, -1, -1):
         if not words[position].startswith((*UPGRADE, *DOWNGRADE)):
             continue
@@ -316,7 +321,7 @@ def _upgraded_product(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_relation(word: str) -> bool:
-    """Return whether a word can relate a version to what is said about it."""
+    """Return whether a word can relate a version to a statement about it."""
     if word in PLACES or word in ARROWS:
         return True
     if word in (

@@ -1,4 +1,4 @@
-"""Names that a report writes as code."""
+"""Find names that a report writes as code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from tosloc.code.text import identifier_compounds, identifier_terms
 
 CODE_SPAN: Final = re.compile(r"`([^`\n]{1,300})`")
-"""Text that is quoted as code."""
+"""Text that is quoted as code with backticks."""
 _NAME: Final = re.compile(
     r"(?<![\w$])[A-Za-z_$][\w$]*(?:(?:\.|::|->|#)[A-Za-z_$][\w$]*)*(?P<call>\(?)"
 )
@@ -20,7 +20,7 @@ FILE_ENDINGS: Final = frozenset(
     "c cc cfg com cpp cs csv go h hpp html io java js json jsx md net org".split()
     + "py rs scala sh toml ts txt yaml yml".split()
 )
-"""Last parts of names of files and sites."""
+"""Last parts of the names of files and web sites."""
 _PLAIN: Final = re.compile(r"[A-Za-z]?[a-z]+\d*|[A-Z]+s?\d*")
 
 
@@ -28,20 +28,20 @@ class Name(NamedTuple):
     """A name that a report writes as code."""
 
     key: str
-    """Its term in files: its compound, or the stem of a single word."""
+    """Term of the name in files: its compound, or the stem of a single word."""
     owner: str
-    """Term of the name before its dot (Owner.name); empty if there is none."""
+    """Term of the name before the dot (Owner.name); empty if there is none."""
     compound: bool
-    """Whether it has two parts or more, so that no other name has the term."""
+    """Whether the name has two parts or more, so that no other name has the same term."""
     written: str
     """The name as written."""
 
 
 def find_names(source: str, code: bool = False) -> list[Name]:
-    """Return the names in a text, each once, in order.
+    """Return the names in a text, in order and without repetitions.
 
-    They are parts of dotted names, calls, compounds, and what is in back-ticks. With ``code`` the
-    text is code; what it defines itself is left out.
+    They are parts of dotted names, calls, compounds, and words in backticks. With ``code`` the text
+    is code, and the names that it defines are left out.
 
     >>> text = "Header.fromString fails in parse_args and `cut`, not in foo"
     >>> [(name.key, name.owner) for name in find_names(text)]

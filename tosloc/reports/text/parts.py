@@ -1,9 +1,9 @@
-"""The parts that the text of a report is made of.
+"""Split the text of a report into parts.
 
-A report is split once into parts: prose, quoted text, code, data, the errors of logs and builds,
-the rest of these, what is installed, and the form. Each part has its own weight in a query, see
-``tosloc.retrieval.query``. Lines are recognized by their shape, too, because many reports have lost
-their Markdown. A line that could be two things is prose.
+The parts are prose, quoted text, code, data, the errors of logs and builds, other lines of logs and
+builds, what is installed, and the form. Each part has its own weight in a query, see
+``tosloc.retrieval.query``. Lines are also recognized by their shape, because many reports have lost
+their Markdown. A line that could belong to two parts is prose.
 """
 
 from __future__ import annotations
@@ -52,36 +52,38 @@ from tosloc.reports.traces import is_traced, source_of_object
 _SETTINGS: Final = frozenset("json yaml yml toml ini xml jsonnet".split())
 """Languages of blocks of settings."""
 LONGEST_LINE: Final = 10_000
-"""Characters by which a line is classified. Lines are longer in reports whose line breaks were
-lost."""
+"""Number of characters by which a line is classified.
+
+Longer lines occur in reports that have lost their line breaks.
+"""
 
 
 class TextParts(NamedTuple):
-    """The text of a description by what it is; each part has the lines of its kind, in order."""
+    """The text of a description by parts; each part contains the lines of its kind, in order."""
 
     prose: str = ""
-    """What the reporter says."""
+    """Text by the reporter."""
     quoted: str = ""
-    """What the reporter quotes, from a page or from others."""
+    """Text that the reporter quotes, from a page or from others."""
     code: str = ""
-    """Code and commands, and what they print."""
+    """Code and commands, and their output."""
     data: str = ""
-    """Blocks of keys with values, such as settings."""
+    """Blocks of keys and values, such as settings."""
     errors: str = ""
-    """Lines of logs and of builds that say what failed; repeated lines once."""
+    """Lines of logs and builds that say what failed, without repetitions."""
     near_errors: str = ""
-    """Lines of logs right before and after these."""
+    """Lines of logs directly before and after ``errors``."""
     log: str = ""
-    """All other lines of logs and builds; repeated lines once, builds without flags."""
+    """All other lines of logs and builds, without repetitions and without compiler flags."""
     trace: str = ""
-    """Frames of stack traces, but those that ``traces.without_frames`` takes out: Go, C, PHP, Ruby,
-    Rust."""
+    """Frames of stack traces that ``traces.without_frames`` does not remove.
+
+    They are those of Go, C, PHP, Ruby and Rust.
+    """
     environment: str = ""
-    """What is installed, what a command of diagnosis prints, and how other programs are
-    configured."""
+    """What is installed, output of diagnostic commands, and configuration of other programs."""
     form: str = ""
-    """What the form says: headings, boxes, questions, lines of the project's template, and lines
-    that many reports share."""
+    """Lines of forms: headings, boxes, questions, and lines of templates or of many reports."""
 
 
 def split_report_text(
@@ -89,11 +91,11 @@ def split_report_text(
     form_lines: Collection[str] = (),
     is_own_term: Callable[[str], bool] | None = None,
 ) -> TextParts:
-    """Split a description into parts.
+    """Return the parts of a description.
 
-    ``form_lines`` are lines that are known to come from the project's issue forms, each as
-    ``template_key`` returns it. ``is_own_term`` returns whether files of the project contain a
-    term, see ``is_foreign_configuration``; without it no configuration is foreign. A line is
+    ``form_lines`` are the keys of lines from the project's issue forms, see ``template_key``.
+    ``is_own_term`` returns whether files of the project contain a term, see
+    ``is_foreign_configuration``; without it no configuration counts as foreign. A line is
     classified by its first ``LONGEST_LINE`` characters.
 
     >>> text = "## Describe the bug\\nIt hangs.\\n```\\nrun(3)\\n```\\n- OS: Linux\\n"
@@ -115,7 +117,7 @@ def split_report_text(
 
 
 class _Splitter:
-    """Lines of a description by kind, and what is known of the lines before."""
+    """The lines of a description by part, and the state that depends on the lines before."""
 
     def __init__(
         self, form_lines: Collection[str], is_own_term: Callable[[str], bool] | None
@@ -135,7 +137,7 @@ class _Splitter:
     # ---- logs
 
     def _log(self, level: str, line: str) -> None:
-        """Add a line to the current log, unless only its digits differ from an earlier line's."""
+        """Add a line to the current log, unless it differs from an earlier line only in digits."""
         shape = without_digits(line)
         if shape in self._shapes:
             return
@@ -143,7 +145,7 @@ class _Splitter:
         self._logged.append((level, line))
 
     def end_log(self) -> None:
-        """Sort the lines of the log that ends: errors, the lines beside them, the others."""
+        """Sort the lines of the log that ends here into errors, lines beside errors, and others."""
         for number, (level, line) in enumerate(self._logged):
             neighbours = self._logged[max(number - 1, 0) : number + 2]
             if level == "error":
@@ -205,7 +207,7 @@ class _Splitter:
         self.end_log()
 
     def _is_form(self, bare: str) -> bool:
-        """Return whether a line without blanks around it is one of the project's issue forms."""
+        """Return whether a stripped line belongs to one of the project's issue forms."""
         if not self._form_lines or not bare or len(bare) > LONGEST_SHAPED_LINE:
             return False
         return template_key(bare) in self._form_lines
@@ -216,7 +218,7 @@ class _Splitter:
         return is_own_term is not None and is_foreign_configuration(language, heads, is_own_term)
 
     def _add_log_block(self, written: Iterable[str], heads: Iterable[str]) -> None:
-        """Add the lines of a log; one without time or level goes on with the line before."""
+        """Add the lines of a log; a line without time or level has the level of the line before."""
         level = "quiet"
         for line, head in zip(written, heads, strict=True):
             if is_logged(head):
@@ -232,7 +234,7 @@ class _Splitter:
         self.end_log()
 
     def _add_built(self, line: str, head: str) -> None:
-        """Add a line of a build, a command without its flags."""
+        """Add a line of a build; a command is added without its flags."""
         if is_failed_target(head):
             self._log("error", " ".join(map(source_of_object, line.split()[1:])))
         elif is_build_error(head):
@@ -292,7 +294,7 @@ class _Splitter:
                 self._below_environment = is_short and OUTPUT_OF.search(bare) is not None
 
     def _kind_of_form(self, bare: str, inside_dump: bool) -> str:
-        """Return "form" or "environment" for a line of a form or an answer to it, else empty."""
+        """Return "form" or "environment" for a line of a form, or for an answer in it; else ""."""
         key = template_key(bare) if self._form_lines else ""
         if asks_for_environment(bare) or environment_key(key) in self._form_lines:
             self._below_environment = True

@@ -8,7 +8,7 @@ from typing import Final
 
 _NO_WORD: Final = re.compile(r"[\W_]+")
 _SEPARATORS: Final = re.compile(r"[-_. ]+")
-"""What may separate the words of a project's name."""
+"""Characters that may separate the words of a project's name."""
 
 
 def normalize_name(name: str) -> str:
@@ -30,10 +30,10 @@ def project_name(project: str) -> str:
 
 
 def without_name(source: str, projects: Sequence[str]) -> str:
-    """Return a text with blanks for the projects' names where each is a word of its own.
+    """Return a text with blanks for the projects' names where these are separate words.
 
-    Many files may have a project's name in their names, and a report has it wherever the bug is.
-    Names that continue, such as modules and paths, stay.
+    Many files may have the project's name in their names, and reports contain it wherever the bug
+    is. Longer names that contain it, such as modules and paths, stay.
     """
     for project in projects:
         name = _name_pattern(project)
@@ -42,7 +42,7 @@ def without_name(source: str, projects: Sequence[str]) -> str:
 
 
 def contains_name(source: str, projects: Sequence[str]) -> bool:
-    """Return whether a text contains the name of a project, also in longer names."""
+    """Return whether a text contains a project's name, also as part of a longer name."""
     for project in projects:
         if re.search(rf"(?i)(?<![a-z])(?:{_name_pattern(project)})(?![a-z])", source):
             return True

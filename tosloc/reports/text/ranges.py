@@ -1,4 +1,4 @@
-"""Ranges of commits or releases that a text blames: addresses of comparisons, and ``A..B``."""
+"""Find ranges of commits or releases that a text blames: ``A..B``, or links to comparisons."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _RANGE: Final = re.compile(
 )
 """A comparison of GitHub, GitLab and Gitea, or a range as git writes it."""
 _BEFORE: Final = 120
-"""Characters before a range that are read."""
+"""Number of characters before a range that are read."""
 _BLAMES: Final = re.compile(
     r"(?i)\b(?:regress|br[eo]ke?|introduc|caus|culprit|bisect|narrow|start(?:s|ed)\b|beg[aiu]n)"
     r"[^.!?\n]{0,80}(?:\n\s{0,9})?\Z"
 )
-"""Words of a sentence that accuses the range after them, or of the line that announces it."""
+"""Words of a sentence that accuses the range after them, or of a line that introduces it."""
 _DENIES: Final = re.compile(r"(?i)\b(?:not|never|cannot)\b|n['’]t\b")
 _NUMBER: Final = re.compile(r"\d{1,5}\.[\d.]{1,40}\Z")
 
 
 def spell_out_ranges(text: str) -> str:
-    """Return a text in which each range that it blames is written in words.
+    """Return a text in which each blamed range is written as "between A and B".
 
     Something worked at the beginning of such a range, and fails at its end.
 
@@ -41,7 +41,7 @@ def spell_out_ranges(text: str) -> str:
 
 
 def _in_words(match: re.Match[str]) -> str:
-    """Return a range in words if the text before it blames it, else as it is written."""
+    """Return a range as "between A and B" if the text before it blames it, otherwise unchanged."""
     before = match.string[max(0, match.start() - _BEFORE) : match.start()]
     blame = _BLAMES.search(before)
     if blame is None or _DENIES.search(before[max(0, blame.start() - 30) :]):
@@ -52,7 +52,7 @@ def _in_words(match: re.Match[str]) -> str:
 
 
 def _name(match: re.Match[str], end: str) -> str:
-    """Return the end of a range as reports write it: 1.2 for v1.2, and x/y@1abcdef in a link."""
+    """Return the end of a range as reports write it: 1.2 for v1.2, or x/y@1abcdef in a link."""
     number = _NUMBER.search(end)
     if number is not None:
         return number[0]

@@ -1,4 +1,4 @@
-"""Whether a report says that something worked before, so that some change must have broken it."""
+"""Decide whether a report says that something worked before, so that a change broke it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from tosloc.reports.text.markup import COMMENT
 
 MAX_CHARACTERS: Final = 100_000
-"""Characters of a report that are examined; people say early that something worked."""
+"""Largest number of characters of a report that are read, from the beginning."""
 _NEW_VERSION: Final = r"(?:upgrad|updat|releas|version|merge|commit|deploy|refactor)"
 _WORKED_BEFORE: Final = re.compile(
     rf"""(?ix)

@@ -1,4 +1,4 @@
-"""What words that relate a release to a sentence say of it: "since", "from", "after", "than"."""
+"""Interpret words that relate a release to a sentence, such as "since", "from", "after", "than"."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from tosloc.reports.text.verbs import (
 UPGRADE: Final = ("upgrad", "updat", "migrat", "bump", "switch", "mov")
 DOWNGRADE: Final = ("downgrad", "revert", "roll")
 _ON_PURPOSE: Final = ("deprecat", "remov", "requir", "minim")
-"""Beginnings of words that speak of a change on purpose, or of what is needed."""
+"""Beginnings of words about a change on purpose, or about requirements."""
 _POSSIBLE: Final = frozenset("can could available possible supported exists".split())
-"""Words that say since when one can use something."""
+"""Words that say since when something can be used."""
 _EVENTS: Final = tuple("releas came come out upda upgrad install land".split())
-"""Beginnings of words after a version that appeared: "after 2.0 was released"."""
+"""Beginnings of words about the appearance of a version: "after 2.0 was released"."""
 _LATER: Final = frozenset(
     """version versions release releases everything anything something all any every somewhere
     sometime later newer
     """.split()
 )
-"""Words before "after" with which a version is the last that is not meant."""
+"""Words before "after X" that exclude X: "all versions after 2.0"."""
 _TIMES: Final = frozenset("since before until till after".split())
 _UNCHANGED: Final = frozenset("still same too also even either no not change difference".split())
 """Words that say that a downgrade did not help."""
@@ -51,7 +51,7 @@ ARROWS: Final = frozenset(["->", "=>", "→", "-->", "to"])
 def state_by_relation(
     before: Sequence[str], after: Sequence[str], beside: Sequence[str]
 ) -> State | None:
-    """Return what is said about a version, from the words around it; None if nothing is.
+    """Return the state of a version from the words around it; None if they state nothing.
 
     ``beside`` are the words of ``after`` up to a comma or a bracket.
     """
@@ -92,7 +92,11 @@ def state_by_relation(
 
 
 def _state_at_time(relation: str, earlier: Sequence[str], after: Sequence[str]) -> State | None:
-    """Return what "since", "as of", "before", "until" or "after" says about a version."""
+    """Return the state of a version after "since", "as of", "before", "until" or "after", or None.
+
+    ``relation`` is this word, ``earlier`` are the words before it, and ``after`` those after the
+    version.
+    """
     statement = nearest_statement(earlier, after)
     if relation in ("until", "till"):
         if any(word.startswith(DOWNGRADE) for word in earlier):
@@ -109,7 +113,10 @@ def _state_at_time(relation: str, earlier: Sequence[str], after: Sequence[str]) 
 def _state_after(
     earlier: Sequence[str], after: Sequence[str], statement: State | None
 ) -> State | None:
-    """Return what "after" says about a version; ``statement`` is what happens after it."""
+    """Return the state of a version after the word "after"; None if it says nothing.
+
+    ``statement`` is what happens after the version.
+    """
     if statement == "works":
         return None  # "it works again after 2.0": a fix
     if any(word in _LATER for word in earlier[-1:]):
@@ -124,9 +131,9 @@ def _state_after(
 def _state_after_move(
     earlier: Sequence[str], after: Sequence[str], *, is_downgrade: bool = False
 ) -> State | None:
-    """Return what an upgrade or a downgrade to a version says about it.
+    """Return the state of a version to which the reporter upgraded or downgraded, or None.
 
-    The result of the move counts, if the report tells it: "downgrading to 2.0 does not help".
+    If the report states the result of the move, it counts: "downgrading to 2.0 does not help".
     """
     if is_downgrade and any(map(is_negation, earlier[-3:])):
         return None  # "I cannot downgrade to 2.0"
@@ -145,7 +152,7 @@ def _state_after_move(
 
 
 def _state_of_presence(before: Sequence[str]) -> State | None:
-    """Return what "the bug is not present in" says; None if something else may be present."""
+    """Return the state in "the bug is not present in"; None if something else may be present."""
     if before[-2:-1] != ["present"] or before[-1] not in PLACES:
         return None
     subject = before[:-2]
@@ -157,7 +164,7 @@ def _state_of_presence(before: Sequence[str]) -> State | None:
 
 
 def _state_of_affected(beside: Sequence[str]) -> State | None:
-    """Return what "is affected" or "does not have the issue" says; None for other words."""
+    """Return the state in "is affected" or "does not have the issue"; None for other words."""
     words = list(beside[:7])
     is_onwards = bool(_ONWARDS.intersection(words[1:2]))
     if is_onwards:
@@ -175,14 +182,14 @@ def _state_of_affected(beside: Sequence[str]) -> State | None:
 
 
 def _state_than(comparative: str) -> State | None:
-    """Return what "newer than" or "older than" says about a version."""
+    """Return the state of a version after "newer than" or "older than"; None for other words."""
     if comparative in ("newer", "later", "greater", "higher"):
         return "works"
     return "begins" if comparative in ("older", "earlier", "lower", "smaller") else None
 
 
 def _state_from(earlier: Sequence[str], after: Sequence[str]) -> State | None:
-    """Return what "from" says about a version."""
+    """Return the state of a version after "from"; None if it says nothing."""
     if any(word.startswith(DOWNGRADE) for word in earlier):
         return "fails"
     if ARROWS.intersection(after[:3]):
@@ -195,7 +202,10 @@ def _state_from(earlier: Sequence[str], after: Sequence[str]) -> State | None:
 
 
 def _state_of_range(words: Sequence[str]) -> State | None:
-    """Return what a verb right before a range says about it: "it fails from 2.0 to 2.3"."""
+    """Return the state from a verb directly before a range, as in "it fails from 2.0 to 2.3".
+
+    Return None if there is no such verb.
+    """
     verb = words[-1] if words else ""
     if not verb.startswith((*GOOD, *FAILING)) or any(w.startswith(UPGRADE) for w in words):
         return None
@@ -203,7 +213,7 @@ def _state_of_range(words: Sequence[str]) -> State | None:
 
 
 def _state_after_change(earlier: Sequence[str], after: Sequence[str]) -> State | None:
-    """Return what "to" or an arrow says about a version."""
+    """Return the state of a version after "to" or an arrow; None if it says nothing."""
     if earlier and earlier[-1] == "up":
         return nearest_statement(earlier, after)
     if earlier and earlier[-1] == "back":

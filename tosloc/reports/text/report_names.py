@@ -1,4 +1,4 @@
-"""What a report names: identifiers, commands, earlier changes and versions."""
+"""Find names in a report: identifiers, commands, earlier changes and versions."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from tosloc.reports.text.version_fields import find_version_fields
 TITLE_NAME_WEIGHT: Final = 3.0
 """Weight of a name in the title, see ``ReportNames.identifiers``."""
 MAX_COMPOUND_NAMES: Final = 100
-"""Names of two words or more of a report that are looked up among the names of files."""
+"""Largest number of names with two words or more that are compared with the names of files."""
 
 
 class CompoundName(NamedTuple):
     """A name of two words or more that a report marks as a name, in any spelling."""
 
     words: tuple[str, ...]
-    """Its words in lower case."""
+    """Words of the name in lower case."""
     written: str
-    """The name as the report first writes it."""
+    """The name in the first spelling in the report."""
     in_title: bool
-    """Whether it is in the title."""
+    """Whether the name is in the title."""
     is_command: bool = False
-    """Whether it is a command, an option or a key, with hyphens or dots."""
+    """Whether the name is a command, an option or a key, with hyphens or dots."""
 
 
 class ReportNames:
-    """The names in a report's text, and what the report says about changes and versions."""
+    """The names in a report's text, and its statements about changes and versions."""
 
     def __init__(self, source: ReportText) -> None:
         self._text = source
 
     @cached_property
     def identifiers(self) -> list[tuple[Name, float]]:
-        """Names that the report writes as code, each once, with a weight by where it is written.
+        """Names that the report writes as code, without repetitions, with weights.
 
         The weight is 3 in the summary, 1 in prose, and .5 in errors and code.
         """
@@ -60,15 +60,15 @@ class ReportNames:
 
     @cached_property
     def commands(self) -> tuple[Command, ...]:
-        """Commands, options and keys with hyphens or dots, each once."""
+        """Commands, options and keys with hyphens or dots, without repetitions."""
         return tuple(dict.fromkeys(find_commands(f"{self._text.title}\n{self._text.told}")))
 
     @cached_property
     def compound_names(self) -> tuple[CompoundName, ...]:
-        """Names of two words or more, each once, those of the title first.
+        """Names of two words or more, without repetitions, those in the title first.
 
-        They are identifiers, and commands, options and keys. A hyphenated word that is not marked
-        as code is a name only in the title.
+        They are identifiers, commands, options and keys. A hyphenated word that is not marked as
+        code counts only in the title.
         """
         in_title = {command.parts for command in find_commands(self._text.title)}
         names: list[CompoundName] = []
@@ -99,17 +99,17 @@ class ReportNames:
 
     @cached_property
     def mentions(self) -> tuple[str, ...]:
-        """Words that the reporter tells, as written, each once in order of first appearance."""
+        """Words that the reporter wrote, unchanged, in order of first appearance."""
         return tuple(dict.fromkeys((*text.words(self._text.title), *text.words(self._text.told))))
 
     @cached_property
     def changes(self) -> tuple[NamedChange, ...]:
-        """Earlier changes that the report may name, with what it says about each."""
+        """Earlier changes that the report may name, with its statement about each."""
         return find_named_changes(self._text.condensed.text)
 
     @cached_property
     def release_claims(self) -> tuple[ReleaseClaim, ...]:
-        """What the report says about releases, in sentences and in the fields of a form."""
+        """Statements of the report about releases, in sentences and in fields of a form."""
         source = self._text.condensed.text
         claims = dict.fromkeys(find_claims(source))
         told = {claim.number for claim in claims if claim.state != "used"}
@@ -117,7 +117,7 @@ class ReportNames:
 
     @cached_property
     def says_that_it_worked(self) -> bool:
-        """Whether the report says in words that something worked before."""
+        """Whether the report says that something worked before."""
         # Some of the words that blame a commit say so.
         lines = [self._text.title_with_commits, told_text(self._text.parts_with_commits)]
         for line in self._text.parts_with_commits.form.splitlines():
@@ -128,5 +128,5 @@ class ReportNames:
 
 
 def find_claims(source: str) -> list[ReleaseClaim]:
-    """Return what a text says about releases, in sentences and in the fields of a form."""
+    """Return the statements of a text about releases, in sentences and in fields of a form."""
     return [*find_release_claims(source), *find_version_fields(source)]

@@ -1,4 +1,4 @@
-"""The places in code that a report names: stack frames, paths, modules, imports and links."""
+"""Find places in code that a report names: stack frames, paths, modules, imports and links."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class ReportPlaces:
 
     @cached_property
     def qualified_names(self) -> tuple[str, ...]:
-        """Qualified class names of the stack traces, in order of first appearance.
+        """Qualified class names in the stack traces, in order of first appearance.
 
-        They are what the paper's trace feature reads.
+        The paper's trace feature reads them.
         """
         return tuple(traces.qualified_names(self._text.description))
 
@@ -32,9 +32,10 @@ class ReportPlaces:
 
     @cached_property
     def foreign_projects(self) -> frozenset[str]:
-        """Paths on the web of other projects whose files the report links to.
+        """Web paths of other projects whose files the report links to.
 
-        A project with the name of this one is a fork of it. Without a known name none is foreign.
+        A project with the name of this project is a fork of it, and not foreign. If this project's
+        name is not known, no project is foreign.
         """
         own_names = {project_name(project) for project in self._text.projects}
         if not own_names:
@@ -46,9 +47,9 @@ class ReportPlaces:
     def locations(self) -> traces.Locations:
         """Files that the report names: in stack frames, as paths, modules, imports and links.
 
-        Links and paths in lines of the issue form and about the environment are no words of the
-        reporter. Links to other projects name none of this project's files. Offsets are those in
-        the summary, a line break and the description.
+        Links and paths in lines of the issue form or about the environment are left out, because
+        they are not the reporter's words. So are links to other projects. Offsets are those in the
+        summary followed by a line break and the description.
         """
         locations = self._all_locations
         if self.foreign_projects:
@@ -60,7 +61,7 @@ class ReportPlaces:
         return locations.shift(self._text.condensed.original_offset)
 
     def _told_places(self, places: Sequence[traces.Place]) -> tuple[traces.Place, ...]:
-        """Return the places that are in no line of the issue form or about the environment."""
+        """Return the places outside lines of the issue form and lines about the environment."""
         lines = self._text.condensed.text.split("\n")
         starts = [0, *accumulate(len(line) + 1 for line in lines)]
         # A line may have thousands of places, so that it is looked at once.

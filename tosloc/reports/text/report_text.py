@@ -19,16 +19,19 @@ from tosloc.reports.text.parts import TextParts, split_report_text
 from tosloc.reports.text.project_names import contains_name, without_name
 
 TOLD_PARTS: Final = ("prose", "quoted", "code", "data", "errors")
-"""Parts whose names are taken for names that the reporter writes."""
+"""Parts whose names count as names that the reporter wrote."""
 MIN_REPEATED_LINE: Final = 20
-"""Characters of a line that ``readable`` has once; shorter ones, such as of code, recur."""
+"""Smallest number of characters of a line that ``readable`` does not repeat.
+
+Shorter lines, for example of code, recur.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class ReportText:
     """The parts of a report's text, each computed once when needed.
 
-    Its arguments are those of ``tosloc.retrieval.query.Query``.
+    ``tosloc.retrieval.query.Query`` explains the arguments.
     """
 
     report: BugReport
@@ -38,7 +41,7 @@ class ReportText:
 
     @cached_property
     def summary(self) -> str:
-        """The summary with blanks for its markup."""
+        """The summary with its markup replaced by blanks."""
         return without_markup(self.report.summary)
 
     @cached_property
@@ -54,7 +57,7 @@ class ReportText:
 
     @cached_property
     def frames(self) -> tuple[traces.Frame, ...]:
-        """Stack frames of ``description``, in order."""
+        """Stack frames in ``description``, in order."""
         return tuple(traces.frames(self.description))
 
     @cached_property
@@ -66,30 +69,30 @@ class ReportText:
     def parts(self) -> TextParts:
         """The description without stack frames and addresses, divided by the kinds of its lines.
 
-        The project's own name, and ids of commits with the words that blame them, are left out,
-        too.
+        The project's own name, and ids of commits with the words that blame them, are also left
+        out.
         """
         return TextParts(*map(without_commits, self.parts_with_commits))
 
     @cached_property
     def parts_with_commits(self) -> TextParts:
-        """``parts`` with the commits that the report names."""
+        """``parts``, but with the commits that the report names."""
         bare = without_name(without_addresses(self.prose), self.projects)
         return split_report_text(text.separate_scripts(bare), self.form_lines, self.is_own_term)
 
     @cached_property
     def told(self) -> str:
-        """What the reporter tells or shows: no form, environment or log, but its errors."""
+        """Text that the reporter wrote or shows: no form, environment or log, except its errors."""
         return told_text(self.parts)
 
     @cached_property
     def written(self) -> str:
-        """``prose`` without the lines of the form and about the environment, with addresses."""
+        """``prose`` without lines of the form and about the environment, but with addresses."""
         return "\n".join(filter(self.is_written, self.prose.splitlines()))
 
     @cached_property
     def _untold(self) -> frozenset[str]:
-        """Keys of the lines of the form and about the environment, as by ``template_key``."""
+        """Keys of the lines of the form and about the environment, see ``template_key``."""
         parts = self.parts_with_commits
         lines = f"{parts.form}\n{parts.environment}".splitlines()
         return frozenset(map(template_key, lines)) | self.form_lines
@@ -98,7 +101,7 @@ class ReportText:
     def readable(self) -> str:
         """``prose`` for a reader: without form, environment, stack frames and repeated lines.
 
-        The lines of code keep their order and their brackets.
+        Lines of code keep their order and their brackets.
         """
         shown = {line.strip() for line in self.parts_with_commits.trace.splitlines()}
         shown.add(self.report.summary.strip())
@@ -116,12 +119,12 @@ class ReportText:
         return "\n".join(lines).strip("\n")
 
     def is_written(self, line: str) -> bool:
-        """Return whether a line is neither one of the form nor about the environment."""
+        """Return whether a line neither belongs to the form nor is about the environment."""
         return template_key(line) not in self._untold
 
     @cached_property
     def message_lines(self) -> list[str]:
-        """Lines that may quote a message of the program: the title, then errors, then the rest."""
+        """Lines that may quote a message of the program: the title, errors, then other lines."""
         parts = self.parts
         rest = (parts.errors, parts.near_errors, parts.prose, parts.quoted, parts.code, parts.data)
         return [self.title, *"\n".join(rest).splitlines()]
@@ -130,18 +133,18 @@ class ReportText:
     def title(self) -> str:
         """The summary without addresses, names of the project and of commits, and common words.
 
-        The latter are those that any bug report may have.
+        Common words are words that any bug report may contain.
         """
         return without_commits(self.title_with_commits)
 
     @cached_property
     def title_with_commits(self) -> str:
-        """``title`` with the commits that it names."""
+        """``title``, but with the commits that it names."""
         bare = bare_title(without_addresses(self.summary))
         return "" if is_pointer(bare) else text.separate_scripts(without_name(bare, self.projects))
 
     def is_form(self, line: str) -> bool:
-        """Return whether a line is one of the project's issue form."""
+        """Return whether a line belongs to the project's issue form."""
         return template_key(line) in self.form_lines
 
     @cached_property
@@ -154,7 +157,7 @@ class ReportText:
 
     @cached_property
     def names_project(self) -> bool:
-        """Whether ``own_text`` contains the name of the project, also in longer names."""
+        """Whether ``own_text`` contains the name of the project, also as part of longer names."""
         return contains_name(self.own_text, self.projects)
 
     @cached_property
@@ -164,5 +167,5 @@ class ReportText:
 
 
 def told_text(parts: TextParts) -> str:
-    """Return what the reporter tells or shows, of the parts of a description."""
+    """Return the parts of a description that the reporter wrote or shows, as one text."""
     return "\n".join(filter(None, (getattr(parts, name) for name in TOLD_PARTS)))

@@ -1,6 +1,6 @@
-"""Lines that many reports of a project share, because they come from its issue form.
+"""Find lines that many reports of a project share, because they come from its issue form.
 
-They show the form where the repository has none, and the lines of its earlier forms.
+They replace the form if the repository has none, and contain the lines of earlier forms.
 
 Letter in shapes: L lines.
 """
@@ -26,19 +26,20 @@ from tosloc.reports.text.parts import split_report_text
 from tosloc.reports.traces import without_frames
 
 MIN_REPORTS: Final = 5
-"""Number of reports that must have a line before it counts as shared."""
+"""Number of reports that must contain a line before it counts as shared."""
 WINDOW: Final = 50
-"""Number of consecutive reports, by opening time, among which these reports must be.
+"""Number of consecutive reports, by opening time, within which these reports must be.
 
-So a line is shared by at least a tenth of the reports of its time."""
+A shared line is therefore in at least a tenth of the reports of its time.
+"""
 _LETTER: Final = re.compile(r"[^\W\d_]")
 
 
 def repeatable_lines(description: str) -> frozenset[str]:
     """Return the keys of the lines of a description that may come from a form.
 
-    These are the lines of prose with two words or more, and headings. Code, logs and the like
-    repeat for other reasons. Keys are as ``template_key`` returns them.
+    These are lines of prose with two words or more, and headings. Code, logs and the like are left
+    out, because they repeat for other reasons. ``template_key`` explains the keys.
 
     >>> text = "# Crash\\nWhich depot?\\nnone\\njava.lang.Error\\nrun(3)\\n12:00:01 INFO it is up"
     >>> sorted(repeatable_lines(text))
@@ -58,20 +59,21 @@ def repeatable_lines(description: str) -> frozenset[str]:
 
 @dataclass(frozen=True, eq=False)
 class SharedLines:
-    """The lines that reports of a project share, and since when they do."""
+    """The lines that reports of a project share, and the times from which they are shared."""
 
     keys: Sequence[str]
     """(L,) keys of the lines, see ``tosloc.reports.text.forms.template_key``."""
     times: FloatArray
-    """(L,) opening time of the report that made each line shared, in seconds since 1970, ascending.
+    """(L,) time from which each line is shared, in seconds since 1970, ascending.
 
-    A line stays shared from then on."""
+    It is the opening time of the report with which the line reached ``MIN_REPORTS``.
+    """
 
     @classmethod
     def collect(cls, reports: Iterable[BugReport]) -> SharedLines:
-        """Return the lines that ``MIN_REPORTS`` of ``WINDOW`` consecutive reports have.
+        """Return the lines that ``MIN_REPORTS`` of ``WINDOW`` consecutive reports contain.
 
-        Reports without an opening time, and further reports with the same id, do not count.
+        Reports without an opening time do not count, nor do repeated ids.
         """
         reports_by_id: dict[str, BugReport] = {}
         for report in reports:
@@ -95,7 +97,7 @@ class SharedLines:
         return cls(list(times), np.array(list(times.values()), dtype=np.float64))
 
     def as_of(self, opened: float) -> frozenset[str]:
-        """Return the keys of the lines that were shared before a time in seconds since 1970."""
+        """Return the keys of the lines that were shared before ``opened`` (seconds since 1970)."""
         number = int(np.searchsorted(self.times, opened, side="left"))
         return frozenset(self.keys[:number])
 
@@ -104,9 +106,9 @@ NO_SHARED_LINES: Final = SharedLines.collect([])
 
 
 def check_shared_lines(arrays: Mapping[str, Array], name: str) -> None:
-    """Raise KeyError or ValueError unless untrusted arrays are ``SharedLines``.
+    """Raise KeyError or ValueError unless untrusted arrays are a valid ``SharedLines``.
 
-    The arrays have the prefix ``name``.
+    The names of the arrays begin with ``name``.
     """
     lines = len(unpack_words(arrays[f"{name}.keys"]))
     times = validate_array(arrays, f"{name}.times", np.float64, lines, least=-np.inf, below=np.inf)

@@ -1,4 +1,4 @@
-"""The lines of a project's own issue forms, as a version has them."""
+"""Read the lines of a project's own issue forms in a version."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from tosloc.git.repository import Repository, decode_text
 from tosloc.reports.text.forms import is_issue_template, template_keys
 
 MAX_TEMPLATES: Final = 20
-"""Number of issue forms that are read."""
+"""Largest number of issue forms that are read."""
 MAX_TEMPLATE_BYTES: Final = 100_000
-"""Bytes of an issue form that are read."""
+"""Largest number of bytes of an issue form that are read."""
 _FOLDERS: Final = frozenset(
     ".github .github/issue_template .gitea .gitea/issue_template .forgejo .forgejo/issue_template"
     " .gitlab .gitlab/issue_templates docs docs/issue_template issue_template".split()
 )
-"""Folders, in lower case, that forms and folders of forms may be in."""
+"""Folders, in lower case, that may contain forms or folders of forms."""
 
 
 class IssueTemplates:
-    """The issue forms of a repository's versions; each form is read once."""
+    """The issue forms of a repository's versions; each form is read only once."""
 
     def __init__(self, repo: Repository) -> None:
         self._repo = repo
@@ -32,7 +32,8 @@ class IssueTemplates:
     def of_commit(self, commit: str) -> frozenset[str]:
         """Return the keys of the lines of a version's issue forms, see ``template_keys``.
 
-        A version without forms, or one that is missing, has none. Raises RepositoryError.
+        The result is empty for a version without forms, or a missing version. Raises
+        RepositoryError.
         """
         root = f"{commit}^{{tree}}"
         if ("", commit) not in self._forms_by_tree:
@@ -52,7 +53,7 @@ class IssueTemplates:
         return frozenset(keys)
 
     def _find_forms(self, folder: str, tree: str) -> Iterator[str]:
-        """Yield the blob ids of the forms in a folder and in the folders of forms below it."""
+        """Yield the blob ids of the forms in a folder, and in the folders of forms below it."""
         for entry in self._repo.trees.entries(tree):
             path = f"{folder}{entry.name}"
             if not entry.is_folder:

@@ -1,4 +1,4 @@
-"""What verbs say of a release or commit beside them: that it works, fails, or begins to fail."""
+"""Interpret verbs beside a release or commit: it works, fails, or begins to fail."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ GOOD: Final = ("work", "fine", "ok", "correct", "pass", "succe", "good")
 _BEGINNING: Final = tuple("broke regress introduc start begin began changed".split())
 """Beginnings of words that say that something fails from a version on."""
 _START: Final = ("start", "begin", "began")
-"""Those of them that say so only of a failure."""
+"""Those of these beginnings that say so only about a failure."""
 CONTRASTS: Final = frozenset("but however while whereas although though".split())
 _WISHES: Final = frozenset("make making should would could might must need needs".split())
-"""Words before "work" that do not say that it works."""
+"""Words before "work" with which it does not mean that something works."""
 FAILING: Final = tuple(
     """fail break crash error bug wrong occur happen appear issue problem slow exception incorrect
     throw hang bad observ reproduc affects""".split()
@@ -25,16 +25,16 @@ _DASHES: Final = frozenset(["-", "–", "—"])
 CURES: Final = ("fix", "help", "solv", "resolv", "disappear", "gone", "cure")
 """Beginnings of words that say that something works again."""
 _DOUBTS: Final = frozenset("sure certain think believe convinced clear know".split())
-"""Words that, right after a negation, deny what follows: "I am not sure that"."""
+"""Words that, directly after a negation, deny what follows: "I am not sure that"."""
 _OTHER_NOUNS: Final = ("workf", "worka", "worksp", "worker", "workl", "password")
-"""Beginnings of nouns that begin like verbs: "workflow"."""
+"""Beginnings of nouns that begin like verbs, such as "workflow"."""
 STATES: Final = frozenset("last latest first known".split())
 _ENDS_OF: Final = frozenset("last latest first".split())
 COPULAS: Final = frozenset("is was are were as seems to be the my our".split())
 """Words between a version and a superlative: "1.1.0 was the last"."""
 PRONOUNS: Final = frozenset("it this that".split())
 _ENDS: Final = frozenset("stopped stops longer".split())
-"""Negations that say that something worked before."""
+"""Negations that imply that something worked before."""
 NEGATIONS: Final = frozenset(
     """not no never cannot longer stopped stops without stop unable nothing nowhere none neither nor
     hardly barely
@@ -46,12 +46,15 @@ ALIKE: Final = frozenset("same also too even either still likewise".split())
 _CONTINUING: Final = (
     JOINING | CONTRASTS | PLACES | ALIKE | frozenset(["version", "versions", "when", "if", "as"])
 )
-"""Words after one of several versions that say nothing else about it."""
+"""Words after one of several versions that make no further statement about it."""
 State: TypeAlias = Literal["works", "fails", "begins", "used"]
 
 
 def nearest_statement(earlier: Sequence[str], after: Sequence[str]) -> State | None:
-    """Return "works" or "fails" by the last verb before a version, or else the first after it."""
+    """Return "works" or "fails" by the last verb before a version, or the first after it.
+
+    Return None if there is no such verb.
+    """
     position = _find_last_verb(earlier)
     if position >= 0 and not _tells_past(earlier, position):
         state = state_of_verb(earlier[position], earlier[max(0, position - 3) : position])
@@ -72,15 +75,16 @@ def nearest_statement(earlier: Sequence[str], after: Sequence[str]) -> State | N
 
 
 def _tells_past(words: Sequence[str], position: int) -> bool:
-    """Return whether a verb tells what was before: "it used to work, but since 2.0"."""
+    """Return whether a verb is about the past: "it used to work, but since 2.0"."""
     return "used" in words[max(0, position - 3) : position]
 
 
 def state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None:
-    """Return what the nearest verb says if a place such as "in", or nothing, precedes a version.
+    """Return the state from the nearest verb, if a word such as "in" or nothing precedes a version.
 
-    The verb comes before the version after a place or a version, or if the words before it say
-    "last working" or "first broken"; otherwise it comes after the version.
+    The verb comes before the version if the version follows a word such as "in" or another version,
+    or if the words before it say "last working" or "first broken". Otherwise the verb comes after
+    the version. Return None if there is no verb, or if the statement is in doubt.
     """
     words = list(before)
     while words and (words[-1] in JOINING | _DASHES or words[-1][0].isdigit()):
@@ -126,7 +130,7 @@ def state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None:
 
 
 def _first_verb_state(after: Sequence[str]) -> State | None:
-    """Return what the first verb says that follows a version, before another version."""
+    """Return the state from the first verb after a version, before another version; or None."""
     for position, word in enumerate(after):
         if word[0].isdigit() and after[position - 1] not in JOINING | _DASHES:
             return None
@@ -140,7 +144,7 @@ def _first_verb_state(after: Sequence[str]) -> State | None:
 
 
 def _state_of_superlative(after: Sequence[str]) -> State | None:
-    """Return what "is the last good commit" or "was the first that failed" says, else None."""
+    """Return the state in "is the last good commit" or "was the first that failed", else None."""
     superlative = next((position for position, word in enumerate(after[:4]) if word in _ENDS_OF), 4)
     if superlative == 4 or not COPULAS.issuperset(after[:superlative]):
         return None
@@ -157,7 +161,7 @@ def _state_of_superlative(after: Sequence[str]) -> State | None:
 
 
 def _find_last_verb(words: Sequence[str]) -> int:
-    """Return the position of the last verb that speaks of a version at the end of words, or -1."""
+    """Return the position of the last verb that is about the version after the words, or -1."""
     for position in range(len(words) - 1, -1, -1):
         word = words[position]
         if word in CONTRASTS and not NEGATIONS.intersection(words[position:]):
@@ -179,20 +183,20 @@ def _find_last_verb(words: Sequence[str]) -> int:
 
 
 def is_failure(words: Sequence[str]) -> bool:
-    """Return whether words say that what starts is a failure."""
+    """Return whether words after "starts" and the like say that a failure starts."""
     return any(word.startswith(FAILING) for word in words)
 
 
 def is_doubted(words: Sequence[str]) -> bool:
-    """Return whether words doubt or deny what follows: "not sure that", "I don't think"."""
+    """Return whether words put what follows in doubt: "not sure that", "I don't think"."""
     doubts = (is_negation(word) and after in _DOUBTS for word, after in pairwise(words))
     return "whether" in words or "unsure" in words or any(doubts)
 
 
 def last_cure(words: Sequence[str], cures: tuple[str, ...] = CURES) -> State | None:
-    """Return what words say by the last one that tells of a cure: "is fixed", "works again after".
+    """Return the state from the last word about a cure: "is fixed", "works again after".
 
-    It is None without such a word. ``cures`` are beginnings of these words.
+    Return None if there is no such word. ``cures`` are the beginnings of these words.
     """
     for position in range(len(words) - 1, -1, -1):
         if words[position].startswith(cures):
@@ -207,7 +211,7 @@ def is_negation(word: str) -> bool:
 
 
 def state_of_verb(verb: str, around: Sequence[str]) -> State:
-    """Return what a verb says about a version, with the words that may negate it."""
+    """Return the state of a version from a verb, with the words around it that may negate it."""
     is_negated = any(map(is_negation, around))
     if verb.startswith(GOOD):
         if not is_negated:

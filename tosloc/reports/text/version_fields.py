@@ -1,6 +1,7 @@
-"""Versions in the fields of a report's form: affected, last working and installed ones.
+"""Read versions in the fields of a report's form: affected, last working and installed ones.
 
-A field is a key with a value in its line, in a cell of a table, or in the line below a heading.
+A field consists of a key and a value in the same line, in a cell of a table, or in the line below a
+heading.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from tosloc.reports.text.named_releases import RELEASE_NUMBER, ReleaseClaim
 from tosloc.reports.text.verbs import State
 
 MAX_LINES: Final = 2_000
-"""Lines that are looked at; forms are short."""
+"""Largest number of lines that are read; forms are short."""
 MAX_FIELDS: Final = 50
-"""Fields with a version that are returned."""
+"""Largest number of fields with a version that are returned."""
 _FIELD: Final = re.compile(
     r"[\s>|\#*_`+•-]{0,12}(?P<key>[A-Za-z][^:=|\n]{0,80}?)[\s*_`]{0,6}"
     r"(?:[:=|]|\?(?=[\s*_`]{0,6}[Yy]es\b))[\s*_`|]{0,8}(?P<value>[^\s*_`|][^\n]{0,100})"
@@ -31,7 +32,7 @@ _HEADING: Final = re.compile(
     r"\s{0,3}(?:\#{1,6}\s{1,3}|\*\*|[-*]\s)?(?P<key>[A-Za-z`][^\n]{0,100}?)[\s*_`]{0,6}[:?]?"
     r"[\s*_`]{0,6}"
 )
-"""A line that is only a key. Its value is in the next line."""
+"""A line with only a key, whose value is in the next line."""
 _IS_HEADING: Final = re.compile(r"\s{0,3}(?:\#{1,6}\s|\*\*)|[^\n]{0,120}[:?][\s*_`]{0,6}\Z")
 _COMMAND: Final = re.compile(r"[\s$>`]{0,6}(?P<key>[\w.-]{1,40})\s--?v(?:ersion)?[\s`]{0,4}")
 """A command that prints a version in the next line."""
@@ -48,33 +49,33 @@ _FILLERS: Final = frozenset(
     command affected affects s
     """.split()
 )
-"""Words of keys that name no product."""
+"""Words of keys that do not name a product."""
 _VERSION_WORDS: Final = frozenset("version versions release releases tag affected affects".split())
 _VALUE_WORDS: Final = frozenset(
     "version v release latest stable tag is at least the yes it in".split()
 )
-"""Words before a version in a value that name no product."""
+"""Words before a version in a value that do not name a product."""
 _WORKING: Final = ("work", "good", "ok", "fine", "unaffected")
 _BROKEN: Final = ("broke", "break", "affect", "fail", "bad", "faulty")
 _BEGINNING: Final = ("regress", "introduc", "since", "start", "first")
 _PRESENT: Final = tuple("present affect happen occur appear".split())
-"""Beginnings of words that, if they are negated, say that the bug was absent."""
+"""Beginnings of words that say, if they are negated, that the bug was absent."""
 _NEGATIONS: Final = frozenset("not no non never longer stopped stops".split())
 _OTHER_FACTS: Final = tuple("fix target minim requir support milestone expect compat".split())
-"""Beginnings of words in keys of versions in which nothing was seen."""
+"""Beginnings of words in keys of versions in which nothing was observed."""
 _SYSTEMS: Final = frozenset("browser os device platform system phone smartphone desktop".split())
-"""Keys before a bare "Version" that is theirs: "- Browser: Firefox", "- Version: 98.0.1"."""
+"""Keys before a bare "Version" that belongs to them: "- Browser: Firefox", "- Version: 98.0.1"."""
 _HARDWARE: Final = frozenset(
     """device devices hardware phone smartphone tablet laptop computer machine board model gpu cpu
     processor chip chipset
     """.split()
 )
-"""Words in keys of what the program runs on, whose numbers are no versions of a program."""
+"""Words in keys about hardware, whose numbers are not versions of a program."""
 MAX_PRODUCT_WORDS: Final = 3
 
 
 def find_version_fields(text: str) -> tuple[ReleaseClaim, ...]:
-    """Return what the fields of a report's form say about versions, in its order.
+    """Return the statements about versions in the fields of a report's form, in its order.
 
     >>> form = "**Version:** 2.0.7\\n### Last working version\\n\\n2.0.5\\n- Python version: 3.9"
     >>> [(claim.number, claim.state, claim.products) for claim in find_version_fields(form)]
@@ -94,7 +95,7 @@ def find_version_fields(text: str) -> tuple[ReleaseClaim, ...]:
 
 
 def _read_fields(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each key with its value, and "" as the value of a key that has none."""
+    """Yield each key with its value; the value is "" for a key without one."""
     heading = ""
     previous_cells: list[str] = []
     columns: list[str] = []
@@ -129,12 +130,12 @@ def _read_fields(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _split_cells(line: str) -> list[str]:
-    """Return the cells of a row of a Markdown table; the whole line if it is none."""
+    """Return the cells of a row of a Markdown table; any other line is returned as one cell."""
     return [cell.strip(" *_`") for cell in line.strip().strip("|").split("|")]
 
 
 def _read_claim(words: Sequence[str], value: str) -> ReleaseClaim | None:
-    """Return what a field with some words in its key says about a version; None if nothing."""
+    """Return the statement of a field about a version, by the words of its key; or None."""
     match = RELEASE_NUMBER.search(value[:80])
     if match is None or any(word.startswith(_OTHER_FACTS) for word in words):
         return None
@@ -149,7 +150,7 @@ def _read_claim(words: Sequence[str], value: str) -> ReleaseClaim | None:
 
 
 def _read_key(words: Sequence[str]) -> tuple[State | None, tuple[str, ...]]:
-    """Return what a key says about its version, and the product that it names."""
+    """Return the state that a key states about its version, and the product that it names."""
     is_negated = not _NEGATIONS.isdisjoint(words)
     rest = [word for word in words if word not in _FILLERS and word != "version"]
     if rest and _HARDWARE.issuperset(rest):

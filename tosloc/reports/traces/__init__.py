@@ -1,4 +1,4 @@
-"""Stack traces, and other places in source code that a text names."""
+"""Find stack traces, and other places in source code that a text names."""
 
 from tosloc.reports.traces.frame import Frame
 from tosloc.reports.traces.mangled import demangle

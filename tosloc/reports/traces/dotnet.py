@@ -1,4 +1,4 @@
-"""Stack frames of .NET."""
+"""Read stack frames of .NET."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ FRAME: Final = r"""
     (?<![\w$.]) at \s+ (?P<cs_member>[\w.`+<>\[\],$]{1,300}) \s? \( [^()\n]{0,300} \) \s++ in \s++
     (?P<cs_path>(?:[A-Za-z]:)?[^:\n]{1,300}?) :line \s+ (?P<cs_line>\d{1,9})"""
 _TYPE_ARGUMENTS: Final = re.compile(r"[`+<\[]")
-"""What follows the name of the outermost class: type arguments, or an inner class."""
+"""Text after the name of the outermost class: type arguments, or an inner class."""
 
 
 def read_frame(match: re.Match[str]) -> Frame:
-    """Return the frame of a match of ``FRAME``."""
+    """Return the frame for a match of ``FRAME``."""
     member, _, method = match["cs_member"].rpartition(".")
     path = match["cs_path"].strip()
     return Frame(

@@ -1,4 +1,4 @@
-"""Functions of stack frames of Elixir."""
+"""Read functions of stack frames of Elixir."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of stack frames of Go."""
+"""Read functions of stack frames of Go."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ _CREATOR: Final = "created by "
 _FUNCTION: Final = re.compile(r"[\w./~%\-]{1,300}\.(?:\(\*?\w{1,100}\)\.)?\w[\w.]{0,100}")
 """A qualified name: example.com/shop.(*Door).Open."""
 _CLOSURE: Final = re.compile(r"func\d{1,4}|\d{1,4}|gowrap\d{1,4}")
-"""A part of a name that Go makes up for a function without one."""
+"""A part of a name that Go invents for a function without a name."""
 
 
 def complete(text: str, frame: Frame) -> Frame:
     """Return a frame with its function.
 
-    Go writes the call in one line, and the file in the next; some loggers without arguments.
+    Go writes the call in one line, and the file in the next. Some loggers write calls without
+    arguments.
     """
     line = line_before(text, frame)
     creator = line.find(_CREATOR)

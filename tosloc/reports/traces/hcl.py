@@ -1,4 +1,4 @@
-"""Blocks in errors of Terraform and OpenTofu."""
+"""Read blocks in errors of Terraform and OpenTofu."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BLOCK: Final = re.compile(r'[^\n"]{0,20}, in \w{1,30} (?:"[^"\n]{1,100}" )?"([^
 
 
 def complete(text: str, frame: Frame) -> Frame:
-    """Return a frame with the block that the error is in.
+    """Return a frame with the block that contains the error.
 
     Terraform writes ``main.tf line 2, in resource "aws_instance" "web":``.
     """

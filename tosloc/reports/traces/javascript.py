@@ -1,4 +1,4 @@
-"""Stack frames of JavaScript and TypeScript, as Node and Chrome write them."""
+"""Read stack frames of JavaScript and TypeScript, as Node and Chrome write them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ FRAME: Final = r"""
     (?:\?[^\s():]{0,100})?
     : (?P<js_line>\d{1,9}) (?: : \d{1,9} )? \)?"""
 _BESIDE_NAME: Final = re.compile(r"^(?:async|new)\s+|\s\[as [\w$.]++\]\Z")
-"""What stands beside the name of a function: "async", "new", and the name of its alias."""
+"""Text beside the name of a function: "async", "new", or the name of its alias."""
 
 
 def read_frame(match: re.Match[str]) -> Frame:
-    """Return the frame of a match of ``FRAME``."""
+    """Return the frame for a match of ``FRAME``."""
     path = match["js_path"]
     name = _BESIDE_NAME.sub("", match["js_name"] or "")
     return Frame(

@@ -1,4 +1,4 @@
-"""Stack frames of Julia."""
+"""Read stack frames of Julia."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Final
 from tosloc.reports.traces.frame import Frame
 
 _HEAD: Final = re.compile(r"(?m)\[\s?\d{1,4}\]\s{1,4}|^\s{0,9}in\s")
-"""What begins a frame: its number, or "in" before version 0.6."""
+"""Beginning of a frame: its number, or "in" before version 0.6."""
 _PLACE: Final = re.compile(r"\s(?:at|@(?:\s(?P<module>[\w.]{1,100}))?)\s\Z")
-"""What precedes the file in a frame."""
+"""Text before the file in a frame."""
 _FUNCTION: Final = re.compile(r"#?(?:[\w!]{1,100}\.){0,9}([\w!]{1,100})(?:#\d{1,9})?(?=[({]|\Z)")
 _FRAME_LENGTH: Final = 1_000
-"""Characters before the file of a frame in which the name of its function is looked for."""
+"""Number of characters before a frame's file that are searched for the name of its function."""
 NUMBERED_LINE: Final = r"""
     \[\s?\d{1,4}\]\s{1,4}(?=\S) (?:
       top-level\ scope | macro\ expansion
     | [^\n]{0,1000}\ (?:at|@)\ \S{1,300}:\d
     | [^\ \n(]{0,300}\((?:[^\n]{0,1000}::|\)\s*$)
     )"""
-"""Verbose pattern of the numbered line of a frame; lines of a log may begin with a number, too."""
+"""Verbose pattern of the numbered line of a frame; lines of a log may also begin with a number."""
 _NUMBERED_FRAME: Final = re.compile(rf"(?x)\s{{0,9}}{NUMBERED_LINE}")
 
 
 def complete(text: str, frame: Frame) -> Frame:
-    """Return a frame with the function and the folder that precede and follow its number.
+    """Return a frame with its function, and with the folder of its file.
 
     Julia writes ``[1] f(x::Int64) at ./a.jl:12``, and since version 1.6 ``[1] f(x::Int64)`` with
     ``@ Main ./a.jl:12`` in the next line. Files of its module Base are written without their
-    folder. A place that is no frame comes back as it is.
+    folder. A place that is not a frame is returned unchanged.
     """
     before = text[max(0, frame.offset - _FRAME_LENGTH) : frame.offset]
     place = _PLACE.search(before)

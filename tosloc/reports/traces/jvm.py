@@ -1,4 +1,4 @@
-"""Stack frames of Java, Kotlin, Scala and Groovy, in traces and in debuggers."""
+"""Read stack frames of Java, Kotlin, Scala and Groovy, in traces and in debuggers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _THROWN: Final = re.compile(
 
 
 def read_java(match: re.Match[str]) -> Frame:
-    """Return the frame of a match of ``JAVA``."""
+    """Return the frame for a match of ``JAVA``."""
     qualified_class, _, method = match["ja_where"].rpartition(".")
     # "java.base/" or "app//" before the class are module and loader.
     qualified_class = _HIDDEN_CLASS.sub("", qualified_class).rpartition("/")[2]
@@ -50,16 +50,16 @@ def read_java(match: re.Match[str]) -> Frame:
 
 
 def read_debugger(match: re.Match[str]) -> Frame:
-    """Return the frame of a match of ``DEBUGGER``."""
+    """Return the frame for a match of ``DEBUGGER``."""
     qualified_class = match["db_declaring"] or match["db_runtime"]
     return _frame(match, qualified_class, match["db_method"], "", int(match["db_line"]))
 
 
 def find_classes(text: str) -> list[tuple[int, str]]:
-    """Return the qualified classes in the headers of a log and in thrown exceptions, with offsets.
+    """Return offset and qualified name of the classes in log headers and thrown exceptions.
 
-    A header is a class after a time or a level, or before a method and a level; exceptions count
-    before a message or a frame.
+    A class is in a header if it follows a time or a level, or precedes a method and a level.
+    Exceptions count if they precede a message or a frame.
     """
     classes = []
     for match in (*_HEADER.finditer(text), *_THROWN.finditer(text)):
@@ -69,7 +69,7 @@ def find_classes(text: str) -> list[tuple[int, str]]:
 
 
 def _frame(match: re.Match[str], name: str, method: str, file: str, line: int) -> Frame:
-    """Return a frame in a class, whose file is guessed if it has none."""
+    """Return a frame in a class; if ``file`` is empty, it is guessed from the class."""
     outermost = _outermost_class(name)
     simple = outermost.rpartition(".")[2]
     if not file and simple and not simple.startswith("$"):
@@ -78,7 +78,7 @@ def _frame(match: re.Match[str], name: str, method: str, file: str, line: int) -
 
 
 def _outermost_class(name: str) -> str:
-    """Return a qualified name without its inner classes; a leading ``$``, as of proxies, stays."""
+    """Return a qualified name without inner classes, but with a leading ``$``, as in proxies."""
     package, dot, simple = name.rpartition(".")
     head = simple[:1] + simple[1:].partition("$")[0]
     return f"{package}{dot}{head}"

@@ -1,6 +1,6 @@
-"""Names of functions as compilers of C++ and Rust write them into programs.
+"""Demangle the names of functions that compilers of C++ and Rust write into programs.
 
-Traces of programs without debug information have such names. Source: Itanium C++ ABI, section
+Traces of programs without debug information contain such names. Source: Itanium C++ ABI, section
 5.1, https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling.
 """
 
@@ -17,24 +17,24 @@ _MANGLED: Final = re.compile(
       (?P<name>(?:(?:L|St|S[\dA-Z]{0,3}_)?(?=\d)|S[absiod](?=[\dI]))[\w$.]{2,4000}+)"""
 )
 _SOURCE_NAME: Final = re.compile(r"[1-9]\d{0,2}")
-"""The number of characters of a name, which follows."""
+"""Number of characters of the name that follows."""
 _ABBREVIATION: Final = re.compile(r"S(?:[tabsiod]|[\dA-Z]{0,3}_)|[CD]\d|L(?=\d)")
 """An abbreviated name, a constructor or destructor, or the mark of a static function."""
 _LITERAL: Final = re.compile(r"L[a-z]n?\d{1,20}E")
 _VALUE: Final = re.compile(r"(?<!L)n?\d{1,20}")
-"""The value of an enumeration, which follows its type."""
+"""Value of an enumeration, which follows its type."""
 _ARGUMENT: Final = re.compile(r"S(?:[tabsiod]|[\dA-Z]{0,3}_)|T\d{0,3}_|D[a-z]")
 """An abbreviation among the arguments of a template."""
 _OPENING: Final = frozenset("INXJLF")
-"""Letters in the arguments of a template that a letter E closes."""
+"""Letters in the arguments of a template that are closed by a letter E."""
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _RUST_HASH: Final = re.compile(r"h[0-9a-f]{16}")
 _ANONYMOUS: Final = "_GLOBAL__N_1"
-"""The name of a namespace without a name."""
+"""Name of a namespace without a name."""
 
 
 def demangle(text: str) -> str:
-    """Return a text with the functions that mangled names mean, without their arguments.
+    """Return a text with each mangled name replaced by its function, without arguments.
 
     Blanks fill up each name, so that every character after it keeps its offset.
 
@@ -47,7 +47,7 @@ def demangle(text: str) -> str:
 
 
 def _readable_call(match: re.Match[str]) -> str:
-    """Return the call of a mangled function, of the same length; what is no such name stays."""
+    """Return the call of a mangled function, filled to the same length, or the text unchanged."""
     names = []
     for name in _source_names(match["name"], is_nested=bool(match["nested"])):
         is_own = name != _ANONYMOUS and not _RUST_HASH.fullmatch(name)
@@ -64,7 +64,7 @@ def _readable_call(match: re.Match[str]) -> str:
 
 
 def _source_names(mangled: str, *, is_nested: bool) -> list[str]:
-    """Return the names of namespaces, classes and of the function, outermost first."""
+    """Return the names of namespaces, classes and the function, the outermost first."""
     names: list[str] = []
     position = 0
     while position < len(mangled):

@@ -1,4 +1,4 @@
-"""Functions of stack frames of C, C++ and Objective-C."""
+"""Read functions of stack frames of C, C++ and Objective-C."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from tosloc.reports.traces.frame import Frame, beginning_of_line
 
 _FRAME: Final = re.compile(r"\s{0,20}#\d{1,4}\s{1,9}(?:0x[0-9a-f]{1,16}\s)?(?:in\s)?")
-"""How a frame of gdb or of a sanitizer begins."""
+"""Beginning of a frame of gdb or of a sanitizer."""
 _TEMPLATE: Final = re.compile(r"<[^<>]{0,200}>")
 
 

@@ -1,7 +1,7 @@
-"""Frames of all formats of stack traces in a text.
+"""Find stack frames of all formats in a text.
 
-Reports come as people paste them: line breaks folded into blanks, several traces, log lines in
-between.
+People paste traces in many ways: with line breaks turned into blanks, with several traces, and with
+log lines between frames.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FRAME: Final = re.compile(
 _READERS: Final = {
     f"format_{number}": form.read for number, form in enumerate(FORMATS) if form.read is not None
 }
-"""Name of a format's group in ``_FRAME`` -> its reader."""
+"""Group of a format in ``_FRAME`` -> reader of its frames."""
 _LINE: Final = re.compile(
     r"\s{0,40}(?:" + "|".join(form.line for form in FORMATS if form.line) + ")", re.VERBOSE
 )
@@ -41,9 +41,9 @@ _CAUSE: Final = re.compile(r"\bcaused by\b|\broot cause\b", re.I)
 
 
 def frames(text: str) -> list[Frame]:
-    """Return all stack frames of ``text`` that can be told from prose, in order.
+    """Return all stack frames in ``text`` that can be distinguished from prose, in order.
 
-    They are those of Java, a Java debugger, .NET, JavaScript and Python.
+    These are frames of Java, a Java debugger, .NET, JavaScript and Python.
 
     >>> [frame] = frames("at java.base/a.b.Pool$Worker.run(Pool.java:7)")
     >>> frame.type, frame.file, frame.method, frame.line, frame.full_path
@@ -61,7 +61,7 @@ def frames(text: str) -> list[Frame]:
 
 
 def without_frames(text: str) -> str:
-    """Return ``text`` with every frame of ``frames`` replaced by a blank; everything else stays.
+    """Return ``text`` with every frame that ``frames`` returns replaced by a blank.
 
     >>> without_frames("It fails: a.MyException: no at a.C.d(C.java:1) at a.C.e(C.java:2) Help!")
     'It fails: a.MyException: no     Help!'
@@ -70,7 +70,7 @@ def without_frames(text: str) -> str:
 
 
 def is_traced(line: str) -> bool:
-    """Return whether a line is one of a stack trace that ``without_frames`` leaves in a text.
+    """Return whether a line is one of a stack trace that ``without_frames`` does not remove.
 
     >>> [is_traced(line) for line in ("x.org/a.(*B).C(0xefe620)", "#1 0x12 in f a.c:3")]
     [True, True]
@@ -81,7 +81,9 @@ def is_traced(line: str) -> bool:
 
 
 def complete_frame(text: str, frame: Frame) -> Frame:
-    """Return a frame that has a path and a line, with what its format writes beside them.
+    """Return a frame that has a path and a line with what its format writes beside these.
+
+    That is usually the name of the function.
 
     >>> trace = "main.(*Shop).Open(0xc0)\\n\\t/go/src/shop/door.go:12 +0x9f"
     >>> complete_frame(trace, Frame(25, 41, 12, path="/go/src/shop/door.go")).method
@@ -99,8 +101,8 @@ def separates_traces(text: str, start: int, end: int) -> bool:
 def qualified_names(text: str) -> list[str]:
     """Return the qualified names of the outermost classes in traces and log headers.
 
-    Each is there once, in order of first appearance. A class that is only mentioned in a sentence
-    does not count.
+    They are in order of first appearance, without repetitions. A class that is only mentioned in a
+    sentence does not count.
 
     >>> text = "15:34:04 a.b.Shop open SEVERE: a.b.ShopError: shut at a.b.Door$1.push(Door.java:5)"
     >>> qualified_names(text)

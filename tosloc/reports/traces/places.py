@@ -1,4 +1,4 @@
-"""Places in source code that a text names: stack frames, links to files, and written paths."""
+"""Find places in source code that a text names: stack frames, links to files, and written paths."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from tosloc.reports.traces.parser import complete_frame, frames, separates_trace
 from tosloc.reports.traces.python import is_python
 
 TRACE_GAP: Final = 600
-"""Most characters between two frames of one trace; source lines and messages may be there."""
+"""Largest number of characters between two frames of one trace: source lines and messages."""
 _RUN: Final = re.compile(r"[A-Za-z0-9_\u00c0-\u024f\u0370-\u052f./\\~+@$%\-]++")
-"""What may be a path.
+"""Text that may be a path.
 
-Chinese, Japanese and Korean letters are left out, because no blank divides them from paths."""
+Chinese, Japanese and Korean letters are left out, because no blank separates them from paths.
+"""
 _OBJECT: Final = re.compile(r"\.(?:o|obj|lo)\Z")
 _BUILD_FOLDER: Final = re.compile(r"(?:CMakeFiles/)?[\w.+\-]{1,100}\.(?:dir|p)/")
 """Folders in which CMake and Meson put objects: CMakeFiles/app.dir/, app.p/."""
 _FAILED: Final = re.compile(r"(?:FAILED:\s{1,3}|\*\*\*\s\[(?:[^\s\]]{1,100}\s){0,2})\Z")
-"""What stands before the object that a build could not make."""
+"""Text before the object that a build could not make."""
 _COMPILED: Final = re.compile(r"\s-[coI]\s{0,3}\Z")
 _COMPILED_SCRIPT: Final = re.compile(r"/(?:dist|cjs|esm)/\S{1,300}\.[cm]?jsx?$")
-"""A file that JavaScript was compiled into; its lines are not those of its source."""
+"""A compiled JavaScript file; its lines are not those of its source."""
 _LOCATED: Final = re.compile(
     r"""(?x) ["'”“’‘»«]?,? (?: :line\s{1,3} | \s{1,3}(?:on\s)?line\s{1,3} | :\[? | :\ \( | \(
         | (?<=[jt]s|sx|ue|te)\ (?=\d{1,7}:\d{1,5}(?:[-\s]|\Z)) )
@@ -36,9 +37,10 @@ _LOCATED: Final = re.compile(
           (?P<named>[\w.<>\#~]{1,100}+(?:::[\w<>~]{1,100}+){0,8}+)(?!-) )?
     | \ in\s (?P<called>[\w.<>]{0,100}) \("""
 )
-"""What follows the file in a frame or an error.
+"""Text after the file in a frame or an error.
 
-``:12``, ``(12``, ``: (12``, ``", line 12``, `` 12:3``, ``:12: in f``, and `` in f(``."""
+``:12``, ``(12``, ``: (12``, ``", line 12``, `` 12:3``, ``:12: in f``, and `` in f(``.
+"""
 _PROJECT: Final = "[^/]{1,100}/[^/]{1,100}"
 _BLOB: Final = re.compile(
     rf"""(?x) /(?:blob|tree|raw|blame|edit)/[^/]{{1,100}}/
@@ -47,7 +49,7 @@ _BLOB: Final = re.compile(
       | \A//bitbucket\.org/(?P<bitbucket>{_PROJECT})/src/[^/]{{1,100}}/
       | \A//[^/]{{1,100}}/(?P<gitea>{_PROJECT})/src/(?:branch|commit|tag)/[^/]{{1,100}}/"""
 )
-"""What precedes the path of a file in its address on the web."""
+"""Text before the path of a file in its web address."""
 _LINKED: Final = re.compile(r"\#L(?P<line>\d{1,7})")
 _SHOWN: Final = re.compile(
     r"\s{1,40}Lines?\s(?P<line>\d{1,7})(?:\s+to\s+\d{1,7})?\s{1,20}in\s{1,20}[0-9a-f]{7}"
@@ -59,29 +61,29 @@ class Place(NamedTuple):
     """A file that a text names outside stack frames: by a link, or by its path or name."""
 
     offset: int
-    """Offset in the text at which it begins."""
+    """Offset in the text at which the place begins."""
     end: int
-    """Offset in the text at which it ends."""
+    """Offset in the text at which the place ends."""
     path: str
-    """The file as the text spells it."""
+    """Path of the file as the text spells it."""
     line: int = 0
-    """Line from 1; 0 if none is named."""
+    """Line from 1; 0 if the text does not name one."""
     project: str = ""
-    """Path of the project on the web in a link, "pallets/flask"; empty if it is not known."""
+    """Web path of the project in a link, such as "pallets/flask"; empty if it is not known."""
 
 
 _T = TypeVar("_T", Frame, Place)
 
 
 class Locations(NamedTuple):
-    """All places that a text names, in its order; frames by trace, innermost first."""
+    """All places that a text names, in its order; frames are grouped by trace, innermost first."""
 
     traces: tuple[tuple[Frame, ...], ...]
-    """A place that stands alone, as in a compiler's error, is a trace of one frame."""
+    """Traces; a single place with a line, as in a compiler's error, is a trace of one frame."""
     links: tuple[Place, ...]
     """Files in a repository on the web: links, and lines that GitHub shows in an issue."""
     paths: tuple[Place, ...]
-    """Paths and names of files without a line, but for those that a command runs."""
+    """Paths and names of files without a line, except those that a command runs."""
 
     def places(self) -> Iterator[Frame | Place]:
         """Yield every stack frame, then the links, then the paths."""
@@ -91,7 +93,7 @@ class Locations(NamedTuple):
         yield from self.paths
 
     def shift(self, offset: Callable[[int], int]) -> Locations:
-        """Return the same places with other offsets."""
+        """Return the same places with each offset replaced by ``offset`` of it."""
 
         def shift(item: _T) -> _T:
             return item._replace(offset=offset(item.offset), end=offset(item.end))
@@ -156,7 +158,7 @@ def locations(text: str) -> Locations:
 
 
 def _located_frame(text: str, start: int, end: int, path: str, line_match: re.Match[str]) -> Frame:
-    """Return the frame of a path, ``text[start:end]``, with what follows it, see ``_LOCATED``."""
+    """Return the frame of the path ``text[start:end]``, with the text after it (``_LOCATED``)."""
     method = re.split(r"[.#]|::", line_match["named"] or line_match["called"] or "")[-1]
     line = 0 if _COMPILED_SCRIPT.search(path) else int(line_match["line"] or 0)
     return complete_frame(text, Frame(start, end, line, method, path))
@@ -165,8 +167,9 @@ def _located_frame(text: str, start: int, end: int, path: str, line_match: re.Ma
 def _group_traces(text: str, trace_frames: Iterable[Frame]) -> tuple[tuple[Frame, ...], ...]:
     """Return the frames by trace, the innermost frame of each first.
 
-    A trace ends at a gap, at another language, or where a text says that a new one begins. Node
-    writes the place of an error before the stack, in which it has a method: both get the method.
+    A trace ends at a gap, at another language, or where the text says that a new trace begins. Node
+    writes the place of an error before the stack, and again with its method in the stack: both
+    frames get the method.
     """
     traces: list[list[Frame]] = []
     for frame in sorted(trace_frames, key=lambda frame: frame.offset):
@@ -185,7 +188,7 @@ def _group_traces(text: str, trace_frames: Iterable[Frame]) -> tuple[tuple[Frame
 
 
 def _share_methods(trace: Sequence[Frame]) -> tuple[Frame, ...]:
-    """Return the frames of a trace; those without a method have that of another at their line."""
+    """Return a trace in which frames without a method have the method of a frame at their line."""
     methods: dict[tuple[str, int], str] = {}
     for frame in trace:
         if frame.method and frame.line:
@@ -197,7 +200,7 @@ def _share_methods(trace: Sequence[Frame]) -> tuple[Frame, ...]:
 
 
 def _linked_project(link: re.Match[str]) -> str:
-    """Return the path of the project of a match of ``_BLOB``; empty without the name of a host."""
+    """Return the web path of the project in a match of ``_BLOB``; empty without a host name."""
     if link.lastgroup:
         return link[link.lastgroup]
     address = link.string[: link.start()].removesuffix("/-")
@@ -206,7 +209,7 @@ def _linked_project(link: re.Match[str]) -> str:
 
 
 def source_of_object(path: str) -> str:
-    """Return the path of the source that an object file was made of, as CMake and Meson name it.
+    """Return the path of the source from which an object file was compiled, by CMake or Meson.
 
     >>> source_of_object("src/base/CMakeFiles/app_base.dir/utils/number.cpp.o")
     'src/base/utils/number.cpp'

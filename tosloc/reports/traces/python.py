@@ -1,4 +1,4 @@
-"""Stack frames of Python."""
+"""Read stack frames of Python."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from tosloc.reports.traces.frame import Frame
 
 _QUOTE: Final = '(?:["“”„«»]|&quot;)'
-"""A quotation mark as Python writes it, as word processors replace it, or as HTML escapes it."""
+"""A quotation mark as Python writes it, word processors replace it, or HTML escapes it."""
 FRAME: Final = rf"""
     File \s+ {_QUOTE} (?P<py_path>[^"“”„«»\n]{{1,300}}?) {_QUOTE} ,\s+
     line \s+ (?P<py_line>\d{{1,9}})
@@ -16,7 +16,7 @@ FRAME: Final = rf"""
 
 
 def read_frame(match: re.Match[str]) -> Frame:
-    """Return the frame of a match of ``FRAME``."""
+    """Return the frame for a match of ``FRAME``."""
     path = match["py_path"]
     return Frame(
         match.start(),

@@ -1,4 +1,4 @@
-"""Functions of stack frames of Rust."""
+"""Read functions of stack frames of Rust."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tosloc.reports.traces.frame import Frame, line_before
 
 _FRAME: Final = re.compile(r"\b\d{1,4}:\s{1,9}(?:0x[0-9a-f]{1,16}\s-\s)?")
 _CLOSURE: Final = re.compile(r"h[0-9a-f]{16}|\{\{?[\w.#]{1,60}\}?\}")
-"""A part of a name that Rust adds: a hash, or that it is a closure."""
+"""A part of a name that Rust adds: a hash, or the mark of a closure."""
 _TYPE_ARGUMENTS: Final = re.compile(r"<[^<>]{0,200}>")
 
 

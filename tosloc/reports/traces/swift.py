@@ -1,4 +1,4 @@
-"""Functions of stack frames of Swift."""
+"""Read functions of stack frames of Swift."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tosloc.reports.traces.frame import Frame, beginning_of_line
 _ADDRESS: Final = re.compile(r"0x[0-9a-f]{4,16}\s{1,9}")
 """The address before the function."""
 _ACCESSORS: Final = frozenset({"getter", "setter", "modify", "read"})
-"""What Swift adds to the name of a property."""
+"""Words that Swift adds to the name of a property."""
 
 
 def complete(text: str, frame: Frame) -> Frame:

@@ -1,4 +1,4 @@
-"""The formats of stack traces, and how frames of one are recognized and read."""
+"""The formats of stack traces, with the patterns and readers of their frames."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ from tosloc.reports.traces.frame import Frame
 class TraceFormat(NamedTuple):
     """A format of stack traces.
 
-    Frames that can be told from prose have a ``frame`` with its reader. Those of other formats are
-    found by the path and line of a file, and completed by the suffix of the file.
+    Formats whose frames can be distinguished from prose have a ``frame`` pattern with its reader.
+    Frames of other formats are found by the path and line of a file; the file's suffix decides
+    which format completes them.
     """
 
     name: str
     frame: str = ""
     """Verbose pattern of a frame, wherever it is in a text. Groups have names of their own."""
     read: Callable[[re.Match[str]], Frame] | None = None
-    """Function that makes a frame of a match of ``frame``."""
+    """Function that returns the frame for a match of ``frame``."""
     line: str = ""
-    """Verbose pattern of how a line of a trace begins, after blanks."""
+    """Verbose pattern of the beginning of a line of a trace, after blanks."""
     suffixes: tuple[str, ...] = ()
-    """Suffixes of the files whose frames ``complete`` knows."""
+    """Suffixes of the files whose frames ``complete`` can read."""
     complete: Callable[[str, Frame], Frame] | None = None
-    """Function that adds what a text says beside a frame's path and line."""
+    """Function that adds to a frame what a text says beside its path and line."""
     new_trace: str = ""
-    """Verbose pattern of what separates two traces."""
+    """Verbose pattern of the text that separates two traces."""
 
 
 FORMATS: Final = (
@@ -138,4 +139,4 @@ FORMATS: Final = (
     TraceFormat("Lua", line=r"\S{1,300}\.lua:\d{1,7}:\ in\s | \[C\]:\ in\s"),
     TraceFormat("Perl", line=r"[\w:]{1,200}\([^\n]{0,300}\)\ called\ at\ \S{1,300}\ line\ \d"),
 )
-"""All formats. Where patterns of two match at one place of a text, the first reads the frame."""
+"""All formats. If the patterns of two formats match at one offset, the first reads the frame."""
