@@ -151,6 +151,15 @@ def _write_prompt(path: Path, messages: Sequence[dict[str, str]]) -> None:
     write_text(path, "\n".join(f"{message['content']}\n" for message in messages))
 
 
+class PathAnswer(NamedTuple):
+    """What an answer names, by paths."""
+
+    order: list[str]
+    """Files, each once, the most likely first."""
+    functions: list[dict[str, Any]]
+    """Functions as an answer names them."""
+
+
 class Result(NamedTuple):
     """How well the files to fix are found by one kind of answer."""
 
@@ -181,6 +190,16 @@ def read_tasks(file: Path) -> list[Task]:
     return tasks
 
 
+def find_kinds(prompts: Path, answers: Path) -> list[str]:
+    """Return the kinds of prompts that have answers. Raises RunError if there is none."""
+    kinds = sorted(path.name for path in answers.glob("*") if (prompts / path.name).is_dir())
+    if not kinds:
+        raise RunError(
+            f"{answers}: it has no answer", hint=f"put them into {answers / PROMPT}/NAME.txt"
+        )
+    return kinds
+
+
 def judge_answers(prompts: Path, answers: Path) -> tuple[int, list[Result]]:
     """Return the number of tasks, and the results of each folder of answers to some prompts.
 
@@ -188,11 +207,7 @@ def judge_answers(prompts: Path, answers: Path) -> tuple[int, list[Result]]:
     such folder.
     """
     tasks = read_tasks(prompts / TASKS_FILE)
-    kinds = sorted(path.name for path in answers.glob("*") if (prompts / path.name).is_dir())
-    if not kinds:
-        raise RunError(
-            f"{answers}: it has no answer", hint=f"put them into {answers / PROMPT}/NAME.txt"
-        )
+    kinds = find_kinds(prompts, answers)
     own = _found([task.ranking for task in tasks], tasks)
     results = [_result(OWN, 0, own, own, {})]
     for kind in kinds:
@@ -200,7 +215,8 @@ def judge_answers(prompts: Path, answers: Path) -> tuple[int, list[Result]]:
         unusable = 0
         agreement = {"first": (0, 0), "second or third": (0, 0), "further down": (0, 0)}
         for task in tasks:
-            named = _read_answer(prompts / kind / f"{task.name}.txt", answers / kind, task)
+            prompt = prompts / kind / f"{task.name}.txt"
+            named = _read_answer(prompt, answers / kind / prompt.name).order
             if not named:
                 unusable += 1
             existing = [path for path in named if path in set(task.ranking)]
@@ -244,16 +260,35 @@ def _result(
     return Result(kind, unusable, found.mean(axis=0).tolist(), intervals, differences, agreement)
 
 
-def _read_answer(prompt: Path, folder: Path, task: Task) -> list[str]:
-    """Return the paths that an answer names, each once; none if it is missing or unusable."""
+def _read_answer(prompt: Path, answer: Path) -> PathAnswer:
+    """Return what an answer names by paths; nothing if it is missing or unusable."""
     try:
-        text = read_regular_file(folder / f"{task.name}.txt", _MAX_ANSWER_BYTES).decode("utf-8")
+        text = read_regular_file(answer, _MAX_ANSWER_BYTES).decode("utf-8")
         listed = list_paths(prompt.read_text(encoding="utf-8"))
-        order = LanguageModelReranker.read_answer(text, len(listed)).order
+        parsed = LanguageModelReranker.read_answer(text, len(listed))
     except (OSError, ValueError):
-        return []
-    paths = [listed[item] if isinstance(item, int) else item.removeprefix("./") for item in order]
-    return list(dict.fromkeys(paths))
+        return PathAnswer([], [])
+    order = dict.fromkeys(_path(file, listed) for file in parsed.order)
+    functions = []
+    for function in parsed.functions:
+        functions.append(function._asdict() | {"file": _path(function.file, listed)})
+    return PathAnswer(list(order), functions)
+
+
+def _path(file: int | str, listed: Sequence[str]) -> str:
+    return listed[file] if isinstance(file, int) else file.removeprefix("./")
+
+
+def answer_by_paths(prompt: Path, answer: Path) -> str | None:
+    """Return an answer in which paths stand for the numbers of its prompt, as JSON.
+
+    Another version of TosLoc may list other files, or the same ones under other numbers. Returns
+    None if the answer is missing or unusable.
+    """
+    read = _read_answer(prompt, answer)
+    if not read.order:
+        return None
+    return json.dumps(read._asdict())
 
 
 def list_paths(prompt: str) -> list[str]:

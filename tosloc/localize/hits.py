@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
-from tosloc.core.answers import Hit, Reason
+from tosloc.core.answers import Function, Hit, Reason
 from tosloc.core.arrays import FloatArray
 from tosloc.localize.globs import FileSelection
 from tosloc.localize.scores import Scores
@@ -18,7 +18,9 @@ from tosloc.rank.suspects import MAX_FILES, SuspectSearch, find_suspects
 from tosloc.retrieval.texts import top_k
 
 FUNCTIONS_OF_SUSPECTS: Final = 3
-"""Number of a file's functions that are searched for suspect changes."""
+"""Functions of a file in which suspect changes are looked for."""
+SCORE_STEP: Final = 1e-6
+"""Smallest difference between the scores of two functions."""
 NO_CHANGES_TO_SUSPECT: Final = "suspect changes are read from a repository, and there is none"
 
 
@@ -41,6 +43,7 @@ def make_hits(
     scored = score_functions(
         context.query, context.version, files, scores.values, facts, most=functions
     )
+    scored = list(_put_model_functions_first(scores, files, facts, scored, functions))
     lifted = _lifted_by_stage_two(scores, files)
     hits = []
     for place, file in enumerate(files):
@@ -65,6 +68,31 @@ def shown_confidence(scores: Scores, selection: FileSelection) -> FloatArray:
     if scores.moved_up is not None:
         return np.zeros(len(scores.values))
     return scores.confidence(selection)
+
+
+def _put_model_functions_first(
+    scores: Scores,
+    files: Sequence[int],
+    facts: Sequence[FunctionFacts],
+    scored: Sequence[tuple[Function, ...]],
+    most: int,
+) -> Iterator[tuple[Function, ...]]:
+    """Yield at most ``most`` functions of each file, first the one that a language model names.
+
+    Such functions get scores above those of all others, in the order of their files.
+    """
+    best = max((function.score for functions in scored for function in functions), default=0.0)
+    named = [file for file in files if file in scores.model_functions]
+    for file, file_facts, functions in zip(files, facts, scored, strict=True):
+        if file not in scores.model_functions or not most:
+            yield functions
+            continue
+        number = scores.model_functions[file]
+        name = file_facts.names[number]
+        start, end = int(file_facts.starts[number]), int(file_facts.ends[number])
+        score = round(best + SCORE_STEP * (len(named) - named.index(file)), 6)
+        others = [function for function in functions if function.name != name]
+        yield (Function(name, start, end, score), *others[: most - 1])
 
 
 def _model_reasons(scores: Scores, file: int) -> Iterator[Reason]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from tosloc.code.functions import FunctionFacts, dotted_name
 from tosloc.core.answers import Function, Hit, Reason, SuspectChange
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.localize.code_lines import Bodies, choose_bodies
@@ -71,12 +72,21 @@ def reorder(
         if rank < ranks[file]:
             moved_up[file] = ranks[file]
     reasons: dict[int, Reason] = {}
+    functions: dict[int, int] = {}
     for path, function in result.functions.items():
-        lines = _find_lines(scores, numbers[path], function.name, function.line)
+        file = numbers[path]
+        [facts] = scores.version.functions_of([file])
+        number = _find_function(facts, function.name, function.line)
+        lines = None
+        if number is not None:
+            functions[file] = number
+            start, end = int(facts.starts[number]), int(facts.ends[number])
+            is_inside = start <= function.line <= end
+            lines = (function.line, function.line) if is_inside else (start, end)
         text = f"A language model points at `{function.name}`"
         if function.why:
             text += f": {function.why}"
-        reasons[numbers[path]] = Reason("model", text, lines=lines)
+        reasons[file] = Reason("model", text, lines=lines)
     note = f"{result.note}; {describe_agreement(ranks[chosen[0]])}"
     return replace(
         scores,
@@ -84,25 +94,25 @@ def reorder(
         notes=(*scores.notes, note),
         moved_up=moved_up,
         model_reasons=reasons,
+        model_functions=functions,
     )
 
 
-def _find_lines(scores: Scores, file: int, name: str, line: int) -> tuple[int, int] | None:
-    """Return the first and last line that a model means, or None if no function has the name.
+def _find_function(facts: FunctionFacts, written: str, line: int) -> int | None:
+    """Return the number of the function that a model means by a name and a line.
 
-    They are ``line`` alone if it is within a function called ``name``, otherwise the function's
-    lines.
+    Only the last part of the name has to match. Of several functions it is the one with the line,
+    else the first. Returns None if the file has no function of this name.
     """
-    [facts] = scores.version.functions_of([file])
-    wanted = name.removesuffix("()").rpartition(".")[2]
-    spans = []
-    for number, known in enumerate(facts.names):
-        if known.rpartition(".")[2] == wanted:
-            spans.append((int(facts.starts[number]), int(facts.ends[number])))
-    for start, end in spans:
-        if start <= line <= end:
-            return line, line
-    return spans[0] if spans else None
+    wanted = dotted_name(written.removesuffix("()")).rpartition(".")[2]
+    matches = []
+    for number, name in enumerate(facts.names):
+        if name.rpartition(".")[2] == wanted:
+            matches.append(number)
+    for number in matches:
+        if facts.starts[number] <= line <= facts.ends[number]:
+            return number
+    return matches[0] if matches else None
 
 
 def describe_agreement(rank: int) -> str:

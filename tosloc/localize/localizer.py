@@ -346,7 +346,7 @@ class Localizer:
             raise ToslocError(NO_CHANGES_TO_SUSPECT)
         version = self.prepare(question.commit, progress)
         with self._lock:
-            scores = self._rank_by_stages(question, version, progress)
+            scores = self.rank(question, version, progress)
             hits, blamed_files = suspect_files(scores, version.choose())
             context = scores.stage_one.context
             return collect_candidates(self.repository, context, hits, blamed_files)

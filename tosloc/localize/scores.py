@@ -80,7 +80,9 @@ class Scores:
     moved_up: Mapping[int, int] | None = None
     """File -> its old rank, if a language model moved it up; None if no model was used."""
     model_reasons: Mapping[int, Reason] = field(default_factory=dict)
-    """File -> reason with the function that a language model says must change."""
+    """File -> what a language model says of it."""
+    model_functions: Mapping[int, int] = field(default_factory=dict)
+    """File -> number of the function that a language model names as the one to change."""
 
     @cached_property
     def ranking(self) -> Ranking:

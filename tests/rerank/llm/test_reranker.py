@@ -115,6 +115,20 @@ def test_function_that_the_model_names_is_a_reason_with_its_line(ask, server):
     assert reason.lines == (3, 3)
 
 
+def test_function_that_the_model_names_is_the_first_of_its_file(shop, server, reranker):
+    forget = "\n    def forget(self):\n        return None\n"
+    shop.commit({"shop/cart.py": FILES["shop/cart.py"] + forget})
+    pointed = {"file": "shop/cart.py", "name": "forget", "line": 6, "why": ""}
+    answer = {"order": ["shop/cart.py"], "functions": [pointed]}
+    server.answer = lambda body: completion(json.dumps(answer))
+    with Localizer.open(shop.path) as localizer:
+        own = localizer.localize("Cart.add forgets an item").hits[0].functions
+    with Localizer.open(shop.path, rerank=reranker) as localizer:
+        after = localizer.localize("Cart.add forgets an item").hits[0].functions
+    assert own[0].name == "Cart.add"
+    assert [function.name for function in after] == ["Cart.forget", "Cart.add"]
+
+
 def test_function_that_the_file_lacks_is_a_reason_without_lines(ask, server):
     pointed = {"file": 1, "name": "Cart.drop", "line": 3, "why": ""}
     server.answer = lambda body: completion(json.dumps({"order": [1], "functions": [pointed]}))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tosloc.core.errors import pluralize
+from tosloc.evaluate.statistics import Difference
 from tosloc.lab.commands.options import ProjectsOption
+from tosloc.lab.llm_details import Finding, details_as_values, judge_details
 from tosloc.lab.llm_tasks import DEPTHS, TASKS_FILE, as_values, judge_answers, write_prompts
 from tosloc.lab.projects import read_projects
 from tosloc.rerank.llm.reranker import LanguageModelReranker
@@ -54,6 +57,13 @@ def llm_answers(
         Path,
         typer.Argument(help="Folder of answers: KIND/NAME.txt answers KIND/NAME.txt there."),
     ],
+    projects: Annotated[
+        Path | None,
+        typer.Option(
+            "--projects",
+            help="TOML file of the projects, to judge functions and suspect changes, too.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
 ) -> None:
@@ -64,6 +74,10 @@ def llm_answers(
     """
     form = Form.chosen(as_json, as_markdown)
     tasks, results = judge_answers(prompts, answers)
+    details: dict[str, list[Finding]] = {}
+    if projects is not None:
+        with progress_bars() as callback:
+            details = judge_details(read_projects(projects), prompts, answers, callback)
     heads = ["answers", "unusable"]
     for depth in DEPTHS:
         heads += [f"all@{depth}", "interval", "difference"]
@@ -74,18 +88,33 @@ def llm_answers(
         for mean, interval, difference in zip(
             result.means, result.intervals, result.differences, strict=True
         ):
-            row += [share_cell(mean), interval_cell(interval)]
-            row.append(
-                f"{share_cell(difference.difference, True)} "
-                f"{interval_cell(difference.interval, True)}"
-            )
+            row += [share_cell(mean), interval_cell(interval), _difference_cell(difference)]
         rows.append(row)
         for level, (count, right) in result.agreement.items():
             share = share_cell(right / count if count else None)
             agreement_rows.append([result.kind, level, f"{count}", share])
     note = f"{tasks} tasks of {TASKS_FILE}: share with all fixed files among the first."
     agreement_heads = ["answers", "rank of its first file in TosLoc's order", "tasks", "right"]
-    form.print(
-        {"tasks": tasks, "results": list(map(as_values, results))},
-        [Table(heads, rows, note=note), Table(agreement_heads, agreement_rows)],
-    )
+    values: dict[str, Any] = {"tasks": tasks, "results": list(map(as_values, results))}
+    tables = [Table(heads, rows, note=note), Table(agreement_heads, agreement_rows)]
+    if details:
+        values["details"] = {kind: details_as_values(details[kind]) for kind in details}
+        tables.append(_details_table(details))
+    form.print(values, tables)
+
+
+def _details_table(details: Mapping[str, Sequence[Finding]]) -> Table:
+    """Return the table of functions and suspect changes."""
+    rows = []
+    for kind, findings in details.items():
+        for finding in findings:
+            row = [finding.measure, kind, f"{finding.tasks}", share_cell(finding.mean)]
+            row.append(interval_cell(finding.interval))
+            row.append(_difference_cell(finding.difference))
+            rows.append(row)
+    return Table(["measure", "answers", "tasks", "share", "interval", "difference"], rows)
+
+
+def _difference_cell(difference: Difference) -> str:
+    mean = share_cell(difference.difference, True)
+    return f"{mean} {interval_cell(difference.interval, True)}"

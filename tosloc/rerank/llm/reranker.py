@@ -115,6 +115,7 @@ class LanguageModelReranker:
         self.usage = Usage()
         self._announce = announce
         self._is_announced = False
+        self._given_answer: str | None = None
 
     @classmethod
     def from_user_settings(cls, announce: Callable[[str], None] = lambda note: None) -> Self:
@@ -128,6 +129,18 @@ class LanguageModelReranker:
             url="http://127.0.0.1/v1", model="any", files=files, prompt_tokens=prompt_tokens
         )
         return cls(settings)
+
+    @property
+    def name(self) -> str:
+        """The model and where it runs, in words."""
+        return f"the language model {self.settings.model} at {self.settings.host}"
+
+    @classmethod
+    def with_answer(cls, text: str) -> Self:
+        """Return a reranker that orders files by a given answer, and asks no model."""
+        reranker = cls.for_prompts(2, 1_000)
+        reranker._given_answer = text
+        return reranker
 
     @staticmethod
     def read_answer(text: str, number: int) -> ModelAnswer:
@@ -161,7 +174,6 @@ class LanguageModelReranker:
         Answers are kept in the folder ``kept_answers``. With two rounds, the model chooses by paths
         first, and then reads the code of the first files that it chose.
         """
-        model = f"the language model {self.settings.model} at {self.settings.host}"
         before = replace(self.usage)
         try:
             prompt = self.first_prompt(files)
@@ -174,7 +186,7 @@ class LanguageModelReranker:
                 paths = _find_paths(answer, prompt, files)
         except NoAnswer as error:
             self.usage.failed += 1
-            note = f"{model} gave no usable answer ({error}), so the order is TosLoc's own"
+            note = f"{self.name} gave no usable answer ({error}), so the order is TosLoc's own"
             return ModelOrder((), {}, note)
         functions: dict[str, PointedFunction] = {}
         for function in answer.functions:
@@ -182,7 +194,7 @@ class LanguageModelReranker:
             if path is not None:
                 functions.setdefault(path, function)
         note = (
-            f"{model} chose {pluralize(len(paths), 'file')} of {len(prompt.paths)}"
+            f"{self.name} chose {pluralize(len(paths), 'file')} of {len(prompt.paths)}"
             f"{self._cost_since(before)}; they have no confidence, because the model's order is not"
             " calibrated"
         )
@@ -198,6 +210,8 @@ class LanguageModelReranker:
 
     def _ask(self, prompt: Prompt, kept_answers: Path | None, progress: Progress) -> ModelAnswer:
         """Return what the model answers. Raises NoAnswer."""
+        if self._given_answer is not None:
+            return _parse(self._given_answer, prompt)
         question = json.dumps([self.settings.url, self.settings.model, prompt.messages])
         name = hashlib.sha256(question.encode()).hexdigest()[:32]
         file = None if kept_answers is None else kept_answers / f"{name}.json"
@@ -212,10 +226,7 @@ class LanguageModelReranker:
         self.usage.prompt_tokens += completion.prompt_tokens
         self.usage.completion_tokens += completion.completion_tokens
         self.usage.seconds += completion.seconds
-        try:
-            answer = parse_answer(completion.text, len(prompt.paths))
-        except ValueError as error:
-            raise NoAnswer(str(error)) from None
+        answer = _parse(completion.text, prompt)
         if file is not None and len(completion.text) <= _LONGEST_KEPT:
             with suppress(OSError):  # a full disk costs the next question, not this answer
                 file.parent.mkdir(mode=0o700, exist_ok=True)
@@ -236,6 +247,14 @@ class LanguageModelReranker:
             f"sending the report, {parts}, {tokens}, to the language model {self.settings.model} at"
             f" {self.settings.destination}"
         )
+
+
+def _parse(text: str, prompt: Prompt) -> ModelAnswer:
+    """Return what an answer to a prompt names. Raises NoAnswer if it cannot be read."""
+    try:
+        return parse_answer(text, len(prompt.paths))
+    except ValueError as error:
+        raise NoAnswer(str(error)) from None
 
 
 def _find_paths(answer: ModelAnswer, prompt: Prompt, files: Files) -> list[str]:
