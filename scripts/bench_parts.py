@@ -33,7 +33,7 @@ from tosloc.core.errors import ToslocError
 from tosloc.core.reports import BugReport
 from tosloc.core.versions import first_path_by_blob
 from tosloc.git.fixes import is_fix_message
-from tosloc.git.history import read_history
+from tosloc.git.history import History
 from tosloc.git.repository import decode_text
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
@@ -91,7 +91,7 @@ class Bench:
         If there are too few fixes, the rest have a message of no content and words of any file.
         """
         rng = np.random.default_rng(SEED)
-        history = read_history(self.repo, self.commit, SOURCE_SUFFIXES)
+        history = History.read(self.repo, self.commit, SOURCE_SUFFIXES)
         blobs = dict(zip(self.snapshot.paths, self.snapshot.blobs, strict=True))
         names = history.path_names.names
         touched_paths = []

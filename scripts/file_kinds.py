@@ -18,7 +18,7 @@ from pathlib import Path
 from tosloc.cli.guard import run_guarded
 from tosloc.code.languages import OTHER_SUFFIXES, SOURCE_SUFFIXES, has_grammar, language_name
 from tosloc.git.fixes import is_fix_message
-from tosloc.git.history import read_history
+from tosloc.git.history import History
 from tosloc.git.repository import Repository, suffix_matcher
 from tosloc.paths.classify import classify_paths, is_hidden_class, which_are_tests
 from tosloc.terminal.printing import Table
@@ -91,7 +91,7 @@ def fixes_of_repository(path: Path) -> Iterator[tuple[str, list[str]]]:
     Raises RepositoryError.
     """
     with Repository(path) as repository:
-        history = read_history(repository, "HEAD", [""])
+        history = History.read(repository, "HEAD", [""])
         name = path.parent.name if path.name == "repo" else path.name
         for message, touched in zip(history.messages, history.touched, strict=True):
             if len(touched) <= _MAX_FILES_OF_FIX and is_fix_message(message):

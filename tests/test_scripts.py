@@ -8,7 +8,7 @@ import pytest
 from scripts import languages, scale, synthetic
 from tosloc.cli.guard import run_guarded
 from tosloc.git.fixes import is_fix_message
-from tosloc.git.history import read_history
+from tosloc.git.history import History
 from tosloc.git.repository import Repository
 
 SOURCE = """class Parser:
@@ -115,7 +115,7 @@ def test_a_synthetic_repository_is_like_real_ones(tmp_path, capsys):
     with Repository(tmp_path / "a.git") as repository:
         snapshot = repository.snapshot("HEAD~30", {".java"})
         lines = [data.count(b"\n") for _, data in repository.texts(snapshot.blobs) if data]
-        messages = read_history(repository, "HEAD", {".java"}).messages
+        messages = History.read(repository, "HEAD", {".java"}).messages
     fixes = [message for message in messages if is_fix_message(message)]
     assert len(lines) == 60
     assert 40 < np.median(lines) < 150

@@ -124,7 +124,7 @@ def test_reports_that_cannot_be_used_leave_no_open_file(project, monkeypatch):
     def fail(*arguments):
         raise ToslocError("the history cannot be read")
 
-    monkeypatch.setattr("tosloc.train.experiment.read_history", fail)
+    monkeypatch.setattr("tosloc.git.history.History.read", fail)
     with Repository(project.git.path) as repo:
         folder = CacheEntry.of(repo).folder
         before = open_files(folder)  # an earlier training keeps its last extraction open

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from tosloc.core.errors import RepositoryError
-from tosloc.git.history import read_history
+from tosloc.git.history import History
 from tosloc.git.repository import Repository, WorkTreeState
 
 JAVA = frozenset({".java"})
@@ -63,7 +63,7 @@ def read_everything(path):
         )
         snapshot = opened.snapshot("HEAD", JAVA)
         assert len(list(opened.texts([*snapshot.blobs, "1" * 40]))) == 2
-        assert len(opened.commits(read_history(opened, "HEAD", JAVA).ids)) == 2
+        assert len(opened.commits(History.read(opened, "HEAD", JAVA).ids)) == 2
         assert opened.on_disk.state(snapshot.commit, JAVA) == WorkTreeState()
         with pytest.raises(RepositoryError), opened.git.stream(["log", "-p", "1" * 40]) as output:
             output.read()

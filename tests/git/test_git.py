@@ -11,7 +11,7 @@ import zlib
 import pytest
 
 from tosloc.core.errors import RepositoryError, UnknownCommit
-from tosloc.git.history import read_history
+from tosloc.git.history import History
 from tosloc.git.repository import Repository, decode_text, read_authors, trees
 
 JAVA = frozenset({".java"})
@@ -141,7 +141,7 @@ def test_a_repository_without_commits_has_no_versions(repository):
 
 @pytest.mark.slow  # GitPython looks for git once, when it is imported
 def test_a_missing_git_program_is_one_sentence(repository, tmp_path):
-    code = "import sys; from tosloc.git.repository import Repository; Repository(sys.argv[1])"
+    code = "import sys; from tosloc.git.repository import Repository; Repositorysys.argv[1]"
     environment = {**os.environ, "GIT_PYTHON_GIT_EXECUTABLE": str(tmp_path / "no-git")}
     result = subprocess.run(
         [sys.executable, "-c", code, str(repository.path)],
@@ -494,7 +494,7 @@ def test_a_revision_beyond_a_shallow_clone_has_a_hint(repository, commits, tmp_p
 
 def test_the_first_commit_of_a_shallow_clone_touches_nothing(repository, commits, tmp_path):
     with Repository(clone(repository, tmp_path / "shallow", "--depth=2")) as opened:
-        history = read_history(opened, "HEAD", JAVA)
+        history = History.read(opened, "HEAD", JAVA)
         assert history.ids == tuple(commits[2:])
         assert history.touched == [[], [opened.path_names.ids["A.java"]]]
 

@@ -4,7 +4,7 @@ import pytest
 
 from tosloc.core.errors import RepositoryError
 from tosloc.git.fixes import bug_ids, is_fix_message
-from tosloc.git.history import read_history
+from tosloc.git.history import History
 from tosloc.git.repository import Repository
 
 JAVA = frozenset({".java"})
@@ -17,7 +17,7 @@ def touched_paths(history, commit):
 
 def read(repository, tips="main"):
     with Repository(repository.path) as opened:
-        return read_history(opened, tips, JAVA)
+        return History.read(opened, tips, JAVA)
 
 
 # A chain of commits

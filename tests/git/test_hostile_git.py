@@ -13,7 +13,7 @@ from tosloc.core.errors import RepositoryError
 from tosloc.git import discovery
 from tosloc.git import process as git_process
 from tosloc.git.commit_info import MAX_MESSAGE_BYTES
-from tosloc.git.history import read_history
+from tosloc.git.history import History
 from tosloc.git.repository import Repository, trees
 from tosloc.git.repository import changes as git_changes
 
@@ -92,7 +92,7 @@ def read_everything(path):
         with Repository(path) as opened:
             snapshot = opened.snapshot("HEAD", JAVA)
             assert len(list(opened.texts(snapshot.blobs))) == len(snapshot)
-            opened.commits(read_history(opened, snapshot.commit, JAVA).ids)
+            opened.commits(History.read(opened, snapshot.commit, JAVA).ids)
             opened.resolve_many(["main", "v1", "1234567"])
             return snapshot.paths
     except RepositoryError as error:
@@ -116,7 +116,7 @@ def test_an_odd_time_of_a_commit_is_a_date(sound, line, seconds):
     commit = write_commit(sound, committer=line)
     with Repository(sound.path) as opened:
         assert opened.snapshot(commit, JAVA).committed_at == seconds
-        assert read_history(opened, "HEAD", JAVA).times[-1] == seconds
+        assert History.read(opened, "HEAD", JAVA).times[-1] == seconds
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_huge_message_is_truncated(sound):
 def test_a_message_cannot_forge_a_change(sound):
     write_commit(sound, body=b"\nx\0:100644 100644 a b M\0B.java")
     with Repository(sound.path) as opened:
-        history = read_history(opened, "HEAD", JAVA)
+        history = History.read(opened, "HEAD", JAVA)
         assert history.messages[-1] == "x"
         assert history.touched[-1] == []
 
@@ -209,7 +209,7 @@ def test_a_tree_bomb_is_refused(sound, monkeypatch):
     with Repository(sound.path) as opened:
         with pytest.raises(RepositoryError, match="has more than 2,000 files"):
             opened.snapshot("HEAD", JAVA)
-        assert read_history(opened, "HEAD", JAVA).limits.unlisted == 1
+        assert History.read(opened, "HEAD", JAVA).limits.unlisted == 1
         assert len(opened.snapshot(sound.commits[-1], JAVA)) == 2  # it goes on working
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tosloc.git import commit_info, process
 from tosloc.git import history as git_history
-from tosloc.git.history import NO_LIMITS, HistoryLimits, read_history
+from tosloc.git.history import NO_LIMITS, History, HistoryLimits
 from tosloc.git.repository import Repository
 from tosloc.git.repository import changes as git_changes
 
@@ -34,7 +34,7 @@ def grown(repository):
 
 def read(repository):
     with Repository(repository.path) as opened:
-        return read_history(opened, "HEAD", PYTHON)
+        return History.read(opened, "HEAD", PYTHON)
 
 
 def numbers_of_changes(repository):

@@ -3,7 +3,7 @@
 import pytest
 
 from tosloc.git.fixes import change_names
-from tosloc.git.history import read_history
+from tosloc.git.history import History
 from tosloc.git.renames import find_renames
 from tosloc.git.repository import Repository
 
@@ -135,7 +135,7 @@ def moved(repository):
     other = repository.commit({"b/Old.java": "6"}, "Add again", parents=(merge,))
     nameless = repository.commit({"b/Old.java": "6"}, "Merge y", parents=(merge, other))
     with Repository(repository.path) as opened:
-        yield read_history(opened, "main", JAVA), second, branch, merge, nameless
+        yield History.read(opened, "main", JAVA), second, branch, merge, nameless
 
 
 def test_a_history_tells_renames(moved):
@@ -164,4 +164,4 @@ def test_renames_need_no_blob(repository):
     repository.commit({"d/A.java": None, "e/A.java": "some text\n"})
     repository.lose("HEAD~1:d/A.java")
     with Repository(repository.path) as opened:
-        assert len(read_history(opened, "HEAD", JAVA).renames[1]) == 1
+        assert len(History.read(opened, "HEAD", JAVA).renames[1]) == 1

@@ -10,7 +10,7 @@ import pytest
 from tosloc.core.arrays import to_arrays
 from tosloc.core.reports import BugReport, Case
 from tosloc.core.versions import StringTable
-from tosloc.git.history import read_history
+from tosloc.git.history import History
 from tosloc.git.repository import Repository
 from tosloc.retrieval.history.history_index import (
     HISTORY_VERSION,
@@ -139,7 +139,7 @@ class Project:
         )
         with Repository(repository.path) as opened_repository:
             self.names = opened_repository.path_names
-            self.history = read_history(opened_repository, self.fix, JAVA)
+            self.history = History.read(opened_repository, self.fix, JAVA)
 
     def index(self, cases):
         return build_history(self.history, cases, self.names)
@@ -221,7 +221,7 @@ def test_stored_documents_are_those_of_this_history_version(repository):
     )
     repository.commit({f"src/F{n}.java": "1" for n in range(30)}, message)
     with Repository(repository.path) as opened:
-        history = read_history(opened, "main", JAVA)
+        history = History.read(opened, "main", JAVA)
     index = index_commits(history.ids, commit_payloads(history), history.path_names)
     terms = "buffer crash fix größe pars parseall parser read size twice xml xmlparser".split()
     assert HISTORY_VERSION == 9
@@ -252,7 +252,7 @@ def test_large_commits_keep_the_files_that_other_paths_have(repository):
         {f"src/F{n}.java": "1" for n in range(MAX_FILES)} | {"src/Cart.java": "2"}
     )
     with Repository(repository.path) as opened:
-        history = read_history(opened, "main", JAVA)
+        history = History.read(opened, "main", JAVA)
     paths = StringTable()
     index = index_commits(history.ids, commit_payloads(history), paths)
     assert index.commits.ids == [repository.commits[0]]
@@ -271,5 +271,5 @@ def test_large_commits_are_known_as_of_a_time():
 def test_huge_commits_are_left_out(repository):
     repository.commit({f"src/F{n}.java": "1" for n in range(MAX_LARGE_FILES + 1)})
     with Repository(repository.path) as opened:
-        history = read_history(opened, "main", JAVA)
+        history = History.read(opened, "main", JAVA)
     assert list(commit_payloads(history)) == [b""]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tosloc.core.arrays import to_arrays
-from tosloc.git.repository import Repository, Tag, read_tags
+from tosloc.git.repository import Repository, Tag, Tags
 from tosloc.git.repository import tags as module
 from tosloc.reports.text.named_releases import find_release_claims
 from tosloc.reports.text.version_fields import find_version_fields
@@ -146,9 +146,9 @@ def test_a_tag_without_an_object_hides_no_other(repository):
     repository.git("tag", "-a", "v1.1", "-m", "x")
     repository.git("tag", "tree", "HEAD^{tree}")
     with Repository(repository.path) as opened:
-        complete = read_tags(opened)
+        complete = Tags.read(opened)
         (repository.path / ".git/refs/tags/v2.0").write_text("1" * 40 + "\n")
-        damaged = read_tags(opened)
+        damaged = Tags.read(opened)
     assert damaged.newest == complete.newest
     assert (complete.broken, damaged.broken) == (0, 1)
 
@@ -159,7 +159,7 @@ def test_the_newest_tags_are_read(repository, monkeypatch):
         repository.commit({"a.py": str(number)}, when=300 - 100 * (tag == "a"))
         repository.git("tag", tag)
     with Repository(repository.path) as opened:
-        tags = read_tags(opened)
+        tags = Tags.read(opened)
     assert [tag.name for tag in tags.newest] == ["b", "v2.0"]
     assert tags.older == 1
 

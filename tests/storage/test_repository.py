@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import HOUR, GitRepository, git_environment
 from tosloc.core.reports import BugReport
 from tosloc.git import commit_info, history
-from tosloc.git.history import HistoryLimits
+from tosloc.git.history import History, HistoryLimits
 from tosloc.git.process import Git
 from tosloc.git.repository import Repository
 from tosloc.git.repository import changes as git_changes
@@ -341,13 +341,13 @@ def test_a_note_says_that_messages_were_not_read_in_full(project, monkeypatch):
 def read_commits(monkeypatch):
     """Return the list of the commits that are read from now on."""
     commits = []
-    read = history.read_commits
+    read = History.of_commits
 
     def record(repo, ids, *rest):
         commits.extend(ids)
         return read(repo, ids, *rest)
 
-    monkeypatch.setattr(module, "read_commits", record)
+    monkeypatch.setattr(History, "of_commits", record)
     return commits
 
 

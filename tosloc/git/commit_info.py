@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from tosloc.core.reports import VALID_TIMES
+from tosloc.git import fixes
 
 MAX_MESSAGE_BYTES: Final = 2**20
 """Largest number of bytes of a message that are kept.
@@ -89,6 +90,26 @@ class CommitInfo:
     def has_long_message(self) -> bool:
         """Whether the message is so long that it counts towards MAX_LONG_MESSAGES_BYTES."""
         return self.message_bytes > LONG_MESSAGE_BYTES
+
+    @property
+    def pull_request(self) -> str:
+        """The pull request ("#12") or merge request ("!45") that it came by; "" if unknown."""
+        return fixes.own_pull_request(self.message)
+
+    @property
+    def bug_ids(self) -> tuple[str, ...]:
+        """Numbers of the bugs and issues that the message mentions, see ``fixes.bug_ids``."""
+        return fixes.bug_ids(self.message)
+
+    @property
+    def declared_causes(self) -> tuple[str, ...]:
+        """Commits that introduced a bug, by the message, see ``fixes.declared_causes``."""
+        return fixes.declared_causes(self.message)
+
+    @property
+    def names_reporter(self) -> bool:
+        """Whether a trailer of the message names the person who reported the bug."""
+        return fixes.names_reporter(self.message)
 
 
 @lru_cache(maxsize=64)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from tosloc.git.commit_info import CommitInfo
+if TYPE_CHECKING:
+    from tosloc.git.commit_info import CommitInfo
 
 _FIX = r"(?:fix(?:es|ed|ing)?|(?:bug|hot)[-_ ]?fix(?:es)?)"
 _BUG = r"(?:bug(?:s|zilla)?|bz|defect)(?:[ ]bug)?[^0-9A-Za-z\n]{0,4}"

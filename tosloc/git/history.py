@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 
@@ -99,6 +99,99 @@ class History:
                     reached[parent] = True
         return np.array(reached, dtype=np.bool_)
 
+    @classmethod
+    def read(
+        cls,
+        repository: Repository,
+        tips: Sequence[str] | str,
+        suffixes: Iterable[str],
+        progress: Progress = ignore_progress,
+    ) -> Self:
+        """Return the history of all commits reachable from ``tips``, as ``of_commits`` does.
+
+        The result does not depend on the order of the tips. Raises UnknownCommit for a tip that
+        names no commit, and RepositoryError if commits or trees are missing.
+        """
+        revisions = {tips} if isinstance(tips, str) else {*tips}
+        resolved = sorted(map(repository.resolve, revisions))
+        return cls.of_commits(
+            repository, list_parents_first(repository, resolved), suffixes, progress
+        )
+
+    @classmethod
+    def of_commits(
+        cls,
+        repository: Repository,
+        commit_ids: Sequence[str],
+        suffixes: Iterable[str],
+        progress: Progress = ignore_progress,
+    ) -> Self:
+        """Return the history of commits, in the order given, with the files that each one touches.
+
+        A commit touches a regular file whose path ends with a suffix if it adds, changes or deletes
+        the file, compared with its parent. A move touches both paths, and a root commit touches all
+        its files. Two kinds of commits touch nothing: merges, because their branches contain the
+        changes, and the commits at which a shallow clone was cut off, because their changes are not
+        known. A merge whose message has a name, such as the number of a pull request, is compared
+        with its first parent.
+
+        Of large commits, changes and messages are read up to limits on all of them together; see
+        ``list_changes`` and ``Repository.commits``. No blob is read. Parents that are not among the
+        commits are left out. Raises RepositoryError if commits or trees are missing.
+        """
+        is_source = suffix_matcher(suffixes)
+        path_names = repository.path_names
+        shallow = repository.shallow
+        infos = repository.commits(commit_ids)
+        numbers = {info.id: number for number, info in enumerate(infos)}
+        touched: list[list[int]] = [[] for _ in infos]
+        added: list[list[int]] = [[] for _ in infos]
+        merged: list[list[int]] = [[] for _ in infos]
+        collector = RenameCollector(len(infos))
+        large = {info.id for info in infos if info.has_long_message}
+        unlisted = 0
+        for commit, changes in list_changes(repository, _to_compare(infos, shallow)):
+            number = numbers[commit]
+            if number % 1000 == 999:
+                progress("reading history", number + 1, len(infos))
+            if changes is None:
+                large.add(commit)
+                unlisted += 1
+                continue
+            if len(changes) > MANY_CHANGES:
+                large.add(commit)
+            for change, path in changes:
+                is_regular = change.startswith(b":100") or change[8:11] == b"100"
+                if not is_regular or not is_source(path):
+                    continue
+                name = path.decode("utf-8", "surrogateescape")
+                file = path_names.id(name)
+                if len(infos[number].parents) > 1:
+                    merged[number].append(file)
+                    continue
+                touched[number].append(file)
+                if change.endswith(b"A"):
+                    added[number].append(file)
+                if not change.endswith(b"M"):
+                    collector.add(number, name, change)
+        progress("reading history", len(infos), len(infos))
+        parents = []
+        for info in infos:
+            parents.append([numbers[parent] for parent in info.parents if parent in numbers])
+        return cls(
+            ids=tuple(numbers),
+            times=np.array([info.committed_at for info in infos], dtype=np.int64),
+            messages=tuple(info.message.rstrip() for info in infos),
+            parents=parents,
+            touched=touched,
+            path_names=path_names,
+            added=added,
+            renames=collector.numbered(path_names),
+            merged=merged,
+            large=frozenset(large),
+            limits=HistoryLimits(unlisted, sum(info.is_shortened for info in infos)),
+        )
+
 
 def list_parents_first(repository: Repository, tips: Iterable[str]) -> list[str]:
     """Return the ids of all commits reachable from ``tips``.
@@ -108,95 +201,6 @@ def list_parents_first(repository: Repository, tips: Iterable[str]) -> list[str]
     command = ["rev-list", "--stdin", "--date-order", "--reverse"]
     with repository.git.stream(command, tips) as output:
         return output.read().decode("ascii").split()
-
-
-def read_history(
-    repository: Repository,
-    tips: Sequence[str] | str,
-    suffixes: Iterable[str],
-    progress: Progress = ignore_progress,
-) -> History:
-    """Return the history of all commits reachable from ``tips``, as ``read_commits`` does.
-
-    The result does not depend on the order of the tips. Raises UnknownCommit for a tip that names
-    no commit, and RepositoryError if commits or trees are missing.
-    """
-    revisions = {tips} if isinstance(tips, str) else {*tips}
-    resolved = sorted(map(repository.resolve, revisions))
-    return read_commits(repository, list_parents_first(repository, resolved), suffixes, progress)
-
-
-def read_commits(
-    repository: Repository,
-    commit_ids: Sequence[str],
-    suffixes: Iterable[str],
-    progress: Progress = ignore_progress,
-) -> History:
-    """Return the history of commits, in the order given, with the files that each commit touches.
-
-    A commit touches a regular file whose path ends with a suffix if it adds, changes or deletes the
-    file, compared with its parent. A move touches both paths, and a root commit touches all its
-    files. Two kinds of commits touch nothing: merges, because their branches contain the changes,
-    and the commits at which a shallow clone was cut off, because their changes are not known. A
-    merge whose message has a name, such as the number of a pull request, is compared with its first
-    parent.
-
-    Of large commits, changes and messages are read up to limits on all of them together; see
-    ``list_changes`` and ``Repository.commits``. No blob is read. Parents that are not among the
-    commits are left out. Raises RepositoryError if commits or trees are missing.
-    """
-    is_source = suffix_matcher(suffixes)
-    path_names = repository.path_names
-    shallow = repository.shallow
-    infos = repository.commits(commit_ids)
-    numbers = {info.id: number for number, info in enumerate(infos)}
-    touched: list[list[int]] = [[] for _ in infos]
-    added: list[list[int]] = [[] for _ in infos]
-    merged: list[list[int]] = [[] for _ in infos]
-    collector = RenameCollector(len(infos))
-    large = {info.id for info in infos if info.has_long_message}
-    unlisted = 0
-    for commit, changes in list_changes(repository, _to_compare(infos, shallow)):
-        number = numbers[commit]
-        if number % 1000 == 999:
-            progress("reading history", number + 1, len(infos))
-        if changes is None:
-            large.add(commit)
-            unlisted += 1
-            continue
-        if len(changes) > MANY_CHANGES:
-            large.add(commit)
-        for change, path in changes:
-            is_regular = change.startswith(b":100") or change[8:11] == b"100"
-            if not is_regular or not is_source(path):
-                continue
-            name = path.decode("utf-8", "surrogateescape")
-            file = path_names.id(name)
-            if len(infos[number].parents) > 1:
-                merged[number].append(file)
-                continue
-            touched[number].append(file)
-            if change.endswith(b"A"):
-                added[number].append(file)
-            if not change.endswith(b"M"):
-                collector.add(number, name, change)
-    progress("reading history", len(infos), len(infos))
-    parents = []
-    for info in infos:
-        parents.append([numbers[parent] for parent in info.parents if parent in numbers])
-    return History(
-        ids=tuple(numbers),
-        times=np.array([info.committed_at for info in infos], dtype=np.int64),
-        messages=tuple(info.message.rstrip() for info in infos),
-        parents=parents,
-        touched=touched,
-        path_names=path_names,
-        added=added,
-        renames=collector.numbered(path_names),
-        merged=merged,
-        large=frozenset(large),
-        limits=HistoryLimits(unlisted, sum(info.is_shortened for info in infos)),
-    )
 
 
 def _to_compare(infos: Iterable[CommitInfo], shallow: Collection[str]) -> Iterator[str]:

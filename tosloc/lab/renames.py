@@ -16,7 +16,7 @@ import numpy as np
 
 from tosloc.core.arrays import LongArray
 from tosloc.core.progress import Progress, ignore_progress
-from tosloc.git.history import read_history
+from tosloc.git.history import History
 from tosloc.git.repository import Repository
 from tosloc.retrieval.history import HistoryIndex, build_history
 from tosloc.retrieval.texts import Documents
@@ -79,7 +79,7 @@ def compare_with_git(
     """
     with closing(IndexedRepository.configured(repo)) as indexed:
         head = indexed.source_snapshot("HEAD")
-        history = read_history(repo, head.commit, indexed.suffixes, progress)
+        history = History.read(repo, head.commit, indexed.suffixes, progress)
     index = build_history(history, (), repo.path_names)
     rows = sorted(head.path_ids.tolist(), key=lambda row: repo.path_names.names[row])
     sample = random.Random(seed).sample(rows, min(files, len(rows)))

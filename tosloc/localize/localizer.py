@@ -16,7 +16,7 @@ from tosloc.core.errors import ToslocError
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport
 from tosloc.git import discovery
-from tosloc.git.repository import Repository, WorkTreeState, read_tags
+from tosloc.git.repository import Repository, Tags, WorkTreeState
 from tosloc.localize.answer import Answer
 from tosloc.localize.checkpoint import WEIGHTS_FILE
 from tosloc.localize.compose import compose
@@ -408,7 +408,7 @@ class Localizer:
             changes = on_disk.changes
             # Everything that may change while a commit stays the same, and its answers with it.
             clone = (repo.shallow, repo.git.promisor_packs, repo.remote_url())
-            key = (resolved, changes, read_tags(repo), *clone)
+            key = (resolved, changes, Tags.read(repo), *clone)
             if key not in self._versions:
                 version = self.model.open_version(indexed, resolved, progress, changes)
                 version.others = indexed.index_other_files(resolved, progress, changes)

@@ -18,7 +18,7 @@ from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
 from tosloc.code.languages import other_kind
 from tosloc.core.errors import ToslocError
 from tosloc.git.discovery import WebPages
-from tosloc.git.repository import read_authors, read_tags
+from tosloc.git.repository import Tags, read_authors
 from tosloc.localize.checkpoint import shipped
 from tosloc.localize.code_owners import owners_of, read_code_owners
 from tosloc.localize.globs import FileSelection, Globs, match_globs, select_files
@@ -92,7 +92,7 @@ class SearchableVersion:
         if repository is not None:
             fixes = int((self.history.reports.commits >= 0).sum())
             about_repository = describe_gaps(repository.repo, index.missing, fixes)
-            about_tags = describe_tags(read_tags(repository.repo))
+            about_tags = describe_tags(Tags.read(repository.repo))
             self.notes = (*about_repository, *about_tags, *self.notes)
         if reranker is not None:
             context = self.for_reranking()

@@ -17,10 +17,7 @@ from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.core.errors import ReportError
 from tosloc.core.reports import BugReport
 from tosloc.git.fixes import (
-    declared_causes,
     is_fix_message,
-    names_reporter,
-    own_pull_request,
     reverted_commits,
     without_commits,
 )
@@ -201,7 +198,7 @@ def mine_messages(repository: Repository, *, tip: str = "HEAD") -> MiningResult:
     infos = read_history(repository, tip)
     issues = {}
     for info in infos.values():
-        is_fix = is_fix_message(info.message) or names_reporter(info.message)
+        is_fix = is_fix_message(info.message) or info.names_reporter
         if len(info.parents) <= 1 and is_fix:
             issues[info.id] = _issue_of_message(info)
     links = {commit: [Link(WEAK, commit)] for commit in issues}
@@ -294,7 +291,7 @@ def _find_causes(
 
     Only commits of the history count.
     """
-    declared = {fix: declared_causes(infos[fix].message) for fix in fixes}
+    declared = {fix: infos[fix].declared_causes for fix in fixes}
     names = [name for of_fix in declared.values() for name in of_fix]
     resolved = repository.resolve_many(names) if names else {}
     causes = {}
@@ -345,7 +342,7 @@ def _find_links(
         for pattern in patterns:
             for number in _ids_by_pattern(info.message, pattern, ids):
                 links[number].append(Link(PATTERN, info.id))
-        pull = own_pull_request(info.message)
+        pull = info.pull_request
         if pull and not is_revert:
             commits_by_pull[pull[1:]].append(info.id)
     for closing in exports.closings:

@@ -22,7 +22,6 @@ from tosloc.core.errors import ReportError, RepositoryError, pluralize
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport, Case, ReportAttributes
 from tosloc.core.versions import Snapshot
-from tosloc.git.fixes import bug_ids
 from tosloc.git.history import list_parents_first
 from tosloc.git.repository import Repository
 from tosloc.reports.formats import LabelledReport, read_reports
@@ -166,7 +165,7 @@ def _commits_by_bug(
     commits = defaultdict[tuple[bool, str], list[tuple[int, str]]](list)
     history = list_parents_first(repository, [repository.resolve("HEAD")])
     for info in repository.commits(history):
-        bugs = bug_ids(info.message)
+        bugs = info.bug_ids
         keys = {(True, bug) for bug in (*bugs, *map(_number, bugs))}
         keys.update((False, number) for number in re.findall(r"\d+", info.message))
         for key in keys:

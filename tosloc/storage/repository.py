@@ -28,7 +28,7 @@ from tosloc.core.errors import CheckpointError, ToslocError, require
 from tosloc.core.io import content_key, remove
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.versions import Snapshot, StringTable, first_path_by_blob
-from tosloc.git.history import HistoryLimits, list_parents_first, read_commits
+from tosloc.git.history import History, HistoryLimits, list_parents_first
 from tosloc.git.repository import Change, Repository, WorkTreeState, suffix_matcher
 from tosloc.paths.classify import OWN_CLASSES, classify_paths, which_are_tests
 from tosloc.reports.text import IssueTemplates
@@ -420,7 +420,7 @@ class IndexedRepository:
         stemmer = metadata.version("PyStemmer")
         analyser = f"{COMMITS}{HISTORY_VERSION}+{stemmer}+{content_key(sorted(suffixes))[:12]}"
         wanted = dict.fromkeys(commit_ids, analyser)
-        new = read_commits(self.repo, self.store.find_missing(wanted), suffixes, progress)
+        new = History.of_commits(self.repo, self.store.find_missing(wanted), suffixes, progress)
         # What the last commits of a shallow clone touched is not known until it is complete.
         shallow = self.repo.shallow
         rows = []

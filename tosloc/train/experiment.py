@@ -22,7 +22,7 @@ from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import Case
 from tosloc.evaluate.runs import TRAINED_ON, Judgement, RunFolder
-from tosloc.git.history import read_history
+from tosloc.git.history import History
 from tosloc.git.repository import Repository
 from tosloc.localize.checkpoint import WEIGHTS_FILE, shipped, write_record
 from tosloc.localize.localizer import Localizer
@@ -93,7 +93,7 @@ class ExperimentContext:
             commits = dict.fromkeys(case.before_commit for case in cases)
             indexed.build_facts([indexed.snapshot(commit) for commit in commits], progress)
         tips = dict.fromkeys(case.fix_commit or case.before_commit for case in cases)
-        self.history = read_history(repo, list(tips), indexed.suffixes, progress)
+        self.history = History.read(repo, list(tips), indexed.suffixes, progress)
         history_index = build_history(self.history, cases, repo.path_names)
         self.history_index = replace(history_index, releases=Releases.read(repo))
 

@@ -10,7 +10,7 @@ from tosloc.git.commit_info import CommitInfo
 from tosloc.git.repository.blobs import decode_text
 from tosloc.git.repository.changes import list_changes, read_authors
 from tosloc.git.repository.repository import Repository, resolve_revision
-from tosloc.git.repository.tags import Tag, Tags, read_tags
+from tosloc.git.repository.tags import Tag, Tags
 from tosloc.git.repository.trees import suffix_matcher
 from tosloc.git.repository.work_tree import Change, WorkTreeState
 
@@ -24,7 +24,6 @@ __all__ = [
     "decode_text",
     "list_changes",
     "read_authors",
-    "read_tags",
     "resolve_revision",
     "suffix_matcher",
 ]

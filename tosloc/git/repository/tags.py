@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from tosloc.core.errors import RepositoryError
 from tosloc.core.reports import VALID_TIMES
@@ -39,20 +39,20 @@ class Tags(NamedTuple):
     broken: int = 0
     """Number of tags whose object is missing or damaged."""
 
+    @classmethod
+    def read(cls, repository: Repository) -> Self:
+        """Return the tags of a repository's commits, the newest first.
 
-def read_tags(repository: Repository) -> Tags:
-    """Return the tags of a repository's commits, the newest first.
-
-    A tag whose object is missing or damaged is only counted. Raises RepositoryError.
-    """
-    try:
-        tags = _read_tags(repository)
-        broken = 0
-    except RepositoryError:
-        # Git gives up at the first tag whose object is missing.
-        tags, broken = _read_tags_one_by_one(repository)
-    tags.sort(key=lambda tag: (-tag.known_at, tag.name))
-    return Tags(tuple(tags[:MAX_TAGS]), len(tags[MAX_TAGS:]), broken)
+        A tag whose object is missing or damaged is only counted. Raises RepositoryError.
+        """
+        try:
+            tags = _read_tags(repository)
+            broken = 0
+        except RepositoryError:
+            # Git gives up at the first tag whose object is missing.
+            tags, broken = _read_tags_one_by_one(repository)
+        tags.sort(key=lambda tag: (-tag.known_at, tag.name))
+        return cls(tuple(tags[:MAX_TAGS]), len(tags[MAX_TAGS:]), broken)
 
 
 def _read_tags(repository: Repository) -> list[Tag]:

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 from tosloc.core.answers import Hit, SuspectChange
 from tosloc.core.errors import pluralize
-from tosloc.git.fixes import own_pull_request
 from tosloc.git.history import changed_paths
 from tosloc.git.repository import Repository
 from tosloc.rank.explain.lookups import RepositoryLookups
@@ -121,7 +120,7 @@ def _add_origins(
                 change,
                 author=authors.get(info.id, ""),
                 release=release,
-                pull_request=own_pull_request(info.message),
+                pull_request=info.pull_request,
             )
         )
     return complete

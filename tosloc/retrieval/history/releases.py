@@ -14,7 +14,7 @@ import numpy as np
 from tosloc.core.arrays import Array, LongArray, unpack_words, validate_array
 from tosloc.core.reports import VALID_TIMES
 from tosloc.git.discovery import WebPages
-from tosloc.git.repository import Repository, Tag, read_tags
+from tosloc.git.repository import Repository, Tag, Tags
 from tosloc.reports.text import ReleaseClaim, project_name
 
 _TAG: Final = re.compile(
@@ -117,7 +117,7 @@ class Releases:
         """Return the tags of a repository, and its path on the web."""
         pages = WebPages.of(repo.remote_url())
         projects = [] if pages is None else ["/".join(pages.project.split("/")[3:])]
-        return cls.collect(read_tags(repo).newest, projects)
+        return cls.collect(Tags.read(repo).newest, projects)
 
     @cached_property
     def releases(self) -> tuple[Release, ...]:
