@@ -11,7 +11,7 @@ import openpyxl
 import pytest
 
 from tosloc.core.errors import ConfigError, ReportError
-from tosloc.core.inputs import LARGEST_FILE, MOST_TAGS
+from tosloc.core.inputs import LARGEST_FILE
 from tosloc.core.reports import BugReport
 from tosloc.reports import published_tables
 from tosloc.reports.formats import (
@@ -22,6 +22,7 @@ from tosloc.reports.formats import (
     split_ranks,
 )
 from tosloc.reports.issues import read_report
+from tosloc.reports.published_tables import MOST_TAGS
 
 FILES = ("b/Eclipse SWT/gtk/Widget.java", "b/Eclipse SWT Custom Widgets/common/StyledText.java")
 ROW = (

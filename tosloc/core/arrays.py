@@ -22,7 +22,6 @@ IntArray: TypeAlias = npt.NDArray[np.int32]
 LongArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 Float32Array: TypeAlias = npt.NDArray[np.float32]
-Float16Array: TypeAlias = npt.NDArray[np.float16]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Arrays: TypeAlias = dict[str, Array]
 Record = TypeVar("Record")

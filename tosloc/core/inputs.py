@@ -7,21 +7,14 @@ import sys
 from datetime import UTC, datetime, tzinfo
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, Final, Literal, TextIO, TypeAlias
+from typing import BinaryIO, Final, Literal, TextIO
 from zoneinfo import ZoneInfo
 
 from tosloc.core.errors import ConfigError, ReportError
 from tosloc.core.io import read_regular_file
 
-Json: TypeAlias = dict[str, object]
-
 LARGEST_FILE: Final = 100_000_000
 """Largest accepted file of reports, in bytes: 30 times the largest published one."""
-MOST_TAGS: Final = 2_000_000
-"""Largest accepted number of XML tags in a file: five times those of the largest published file.
-
-A spreadsheet is a file of XML, too.
-"""
 _EPOCH: Final = re.compile(r"-?[0-9]{9,13}(?:\.[0-9]{1,20})?")
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeAlias, TypeVar
-
-T = TypeVar("T")
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Callback of long work: ``progress(what, done, total)``; 0 means an unknown total.
@@ -23,11 +21,3 @@ def ignore_progress(what: str, done: int, total: int) -> None:
 def announce(progress: Progress, sentence: str) -> None:
     """Report a sentence about finished work, which is printed on a line of its own."""
     progress(sentence, 0, ANNOUNCEMENT)
-
-
-def track(items: Sequence[T], what: str, progress: Progress) -> Iterator[T]:
-    """Yield items one after the other and report progress."""
-    for number, item in enumerate(items):
-        progress(what, number, len(items))
-        yield item
-    progress(what, len(items), len(items))

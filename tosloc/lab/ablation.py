@@ -24,10 +24,11 @@ from torch.nn import functional
 from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.core.config import Config
 from tosloc.core.io import write_text
-from tosloc.core.progress import Progress, ignore_progress, track
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.resources import peak_gibibytes
 from tosloc.evaluate.statistics import Difference
 from tosloc.lab.bundle import CandidateBundle, read_bundle
+from tosloc.lab.tracking import track
 from tosloc.lab.word2vec import word_encoder
 from tosloc.rerank.base import Candidates, TrainingSet, mrr_and_map, reranked_rr_and_ap
 from tosloc.rerank.encoder.encoders import process_state

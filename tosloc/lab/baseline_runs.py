@@ -12,12 +12,13 @@ from typing import Final
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError
 from tosloc.core.io import write_text
-from tosloc.core.progress import Progress, ignore_progress, track
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import Case
 from tosloc.evaluate.runs import RunFolder
 from tosloc.git.repository import Repository
 from tosloc.lab.baselines.context import Baseline, BaselineContext, FixHistory, ParsedFiles
+from tosloc.lab.tracking import track
 from tosloc.retrieval.paths import PathTable
 from tosloc.train.experiment import ExperimentContext, command_folder, results_folder
 

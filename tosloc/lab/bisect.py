@@ -15,10 +15,11 @@ import numpy as np
 from tosloc.bisect.graph import scale_weights, split_line, sums_before
 from tosloc.bisect.weights import score_suspects, weigh_commits
 from tosloc.core.arrays import LongArray
-from tosloc.core.progress import Progress, ignore_progress, track
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.git.repository import Repository
 from tosloc.lab.projects import Project
 from tosloc.lab.suspects import find_cases, find_inducing_commits
+from tosloc.lab.tracking import track
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
 

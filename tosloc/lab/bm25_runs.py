@@ -19,11 +19,12 @@ import numpy as np
 from tosloc.core.arrays import FloatArray
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError, pluralize
-from tosloc.core.progress import Progress, ignore_progress, track
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import BugReport
 from tosloc.core.versions import Snapshot
 from tosloc.git.repository import Repository, decode_text
+from tosloc.lab.tracking import track
 from tosloc.train.experiment import ExperimentContext, command_folder, refuse_training
 
 _BETWEEN_PARTS: Final = re.compile(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

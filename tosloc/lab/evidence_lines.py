@@ -14,11 +14,12 @@ import numpy as np
 from tosloc.code.functions import FUNCTION_KINDS, FunctionFacts
 from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.core.answers import Hit
-from tosloc.core.progress import Progress, ignore_progress, track
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import Case
 from tosloc.git.patches import FilePatch, read_patches
 from tosloc.git.repository import Repository
 from tosloc.lab.projects import Project, spread_evenly
+from tosloc.lab.tracking import track
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Code, Question
 from tosloc.reports.labelled import load_dataset

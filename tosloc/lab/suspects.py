@@ -34,12 +34,13 @@ from tosloc.code.text import is_comment
 from tosloc.core.arrays import BoolArray, Float32Array, FloatArray
 from tosloc.core.errors import RepositoryError, ToslocError
 from tosloc.core.io import content_key, parse_json, read_regular_file, write_text
-from tosloc.core.progress import Progress, ignore_progress, track
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import Case
 from tosloc.evaluate.statistics import Interval
 from tosloc.git.patches import FilePatch, read_patches
 from tosloc.git.repository import Repository, suffix_matcher
 from tosloc.lab.projects import Project, spread_evenly
+from tosloc.lab.tracking import track
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
 from tosloc.paths.classify import which_are_tests

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tosloc.core.errors import ReportError
-from tosloc.core.inputs import Json, clean, decoded, read_bytes, time_of, zone_of
+from tosloc.core.inputs import clean, decoded, read_bytes, time_of, zone_of
 from tosloc.core.reports import BugReport
 from tosloc.reports.published_tables import cell_text, spreadsheet_rows, xml_rows
-from tosloc.reports.trackers import OUR_LINES, Record
+from tosloc.reports.trackers import OUR_LINES, Json, Record
 
 _MAX_LINES: Final = 1 << 31
 """Upper limit of the numbers of lines in a file."""

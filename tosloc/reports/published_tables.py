@@ -17,8 +17,14 @@ from xml.etree.ElementTree import Element, ParseError
 import defusedxml.ElementTree
 
 from tosloc.core.errors import ReportError
-from tosloc.core.inputs import MOST_TAGS, Json, clean
+from tosloc.core.inputs import clean
+from tosloc.reports.trackers import Json
 
+MOST_TAGS: Final = 2_000_000
+"""Largest accepted number of XML tags in a file: five times those of the largest published file.
+
+A spreadsheet is a file of XML, too.
+"""
 _MAX_UNPACKED_BYTES: Final = 200_000_000
 """Largest number of bytes to which a spreadsheet may unpack."""
 _MAX_CHARACTERS: Final = 100_000_000

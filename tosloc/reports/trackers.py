@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from functools import cached_property
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from tosloc.core.errors import ReportError
-from tosloc.core.inputs import Json, clean, time_of
+from tosloc.core.inputs import clean, time_of
 from tosloc.core.reports import BugReport
+
+Json: TypeAlias = dict[str, object]
 
 
 class Tracker(NamedTuple):

@@ -24,13 +24,14 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from tosloc.core.arrays import Float32Array, FloatArray, IntArray, LongArray
-from tosloc.core.progress import Progress, ignore_progress, track
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import Case
 from tosloc.lab.baselines import training
 from tosloc.lab.baselines.context import BaselineContext, BaselineQuery
 from tosloc.lab.baselines.dnnloc_features import DnnlocFeatures, TermWeighting, report_terms
 from tosloc.lab.baselines.training import DEVICE
 from tosloc.lab.baselines.vsm import count_terms
+from tosloc.lab.tracking import track
 
 WRONG_FILE_KINDS: Final = ("hardest", "random")
 """Wrong files that the networks can learn from: the most similar by phi2 (paper), or any (ours)."""

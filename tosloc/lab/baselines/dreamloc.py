@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.core.errors import ToslocError
-from tosloc.core.progress import Progress, ignore_progress, track
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import Case
 from tosloc.lab.baselines import dreamloc_inputs as inputs
 from tosloc.lab.baselines import training
@@ -39,6 +39,7 @@ from tosloc.lab.baselines.dreamloc_inputs import (
 )
 from tosloc.lab.baselines.texts import strip_bug_prefix, summary_and_description
 from tosloc.lab.baselines.training import DEVICE
+from tosloc.lab.tracking import track
 from tosloc.reports.labelled import fix_order
 
 MIN_LOSS: Final = 1e-6

@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.core.io import content_key, write_text
-from tosloc.core.progress import Progress, track
+from tosloc.core.progress import Progress
 from tosloc.core.reports import BugReport, Case
 from tosloc.evaluate.compare import compare_all
 from tosloc.evaluate.measures import AP, RR, Evaluation, Measure
@@ -40,6 +40,7 @@ from tosloc.lab.paper.workspace import (
     table_rows,
 )
 from tosloc.lab.projects import Project, spread_evenly
+from tosloc.lab.tracking import track
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
 from tosloc.train.experiment import ExperimentContext, fingerprint

@@ -10,10 +10,10 @@ from xml.etree.ElementTree import Element, ParseError
 import defusedxml.ElementTree
 
 from tosloc.core.errors import ReportError
-from tosloc.core.inputs import MOST_TAGS
 from tosloc.reports.failures.failure import MAX_BODY_LINES, MAX_FAILURES, Failure
 from tosloc.reports.failures.log import MAX_LINE_LENGTH, Log
 from tosloc.reports.failures.python import shorten_pytest
+from tosloc.reports.published_tables import MOST_TAGS
 
 _BEGIN: Final = re.compile(
     r"\s{0,99}(?:<\?xml[^>]{0,200}>\s{0,99})?(?:<!--(?:(?!-->).){0,2000}-->\s{0,99}){0,9}"

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from accelerate import PartialState
 from torch import Tensor, nn
 
-from tosloc.core.arrays import Float16Array
 from tosloc.core.errors import CheckpointError, ToslocError
 from tosloc.core.io import truncate_text
 from tosloc.core.progress import Progress, ignore_progress
@@ -36,6 +36,7 @@ from tosloc.storage.store import FactStore
 TokenPooling: TypeAlias = Literal["mean", "first", "last"]
 """A piece's vector: the mean of its tokens' vectors, the first one (CodeBERT, RoBERTa), or the last
 one (models that read from left to right, such as Qwen3)."""
+Float16Array: TypeAlias = npt.NDArray[np.float16]
 Piece: TypeAlias = list[int]
 """Tokens that are read at once, with the marks that the tokenizer sets around them."""
 

@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from tosloc.core.arrays import Float16Array, FloatArray
+from tosloc.core.arrays import FloatArray
 from tosloc.core.config import StageTwoSettings
 from tosloc.core.errors import CheckpointError
 from tosloc.rerank.base import Candidates
-from tosloc.rerank.encoder.encoders import Encoder, Piece
+from tosloc.rerank.encoder.encoders import Encoder, Float16Array, Piece
 from tosloc.rerank.encoder.precision import computes_in_float16
 
 Chunks: TypeAlias = Float16Array | list[Piece]

@@ -1,6 +1,6 @@
 """Progress is reported for each of some items."""
 
-from tosloc.core.progress import track
+from tosloc.lab.tracking import track
 
 
 def test_tracked_items_are_announced_before_each_and_once_at_the_end():
