@@ -15,7 +15,7 @@ from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.git.repository import Repository, decode_text
 from tosloc.lab import baseline_runs
 from tosloc.lab.paper import data, systems
-from tosloc.reports.labelled import describe, load_dataset
+from tosloc.reports.labelled import Dataset
 from tosloc.train import training
 
 pytestmark = pytest.mark.slow
@@ -215,7 +215,7 @@ def test_table_3_counts_the_reports(reproduce, toys):
     code, out, _ = reproduce("table-3", "--json")
     numbers = our_numbers(out)
     with Repository(toys["ash"].git.path) as repo:
-        whole, *_, test = describe(load_dataset(repo, toys["ash"].write_reports()))
+        whole, *_, test = Dataset.load(repo, toys["ash"].write_reports()).describe()
     assert code == 0
     assert whole["reports"] == 20
     assert numbers["reports", "ash"] == whole["reports"]
@@ -234,7 +234,7 @@ def test_table_2_counts_words(reproduce, toys):
     longest_files = []
     report_lengths = []
     with Repository(toys["ash"].git.path) as repo:
-        for case in load_dataset(repo, toys["ash"].write_reports()).cases:
+        for case in Dataset.load(repo, toys["ash"].write_reports()).cases:
             texts = repo.texts(repo.snapshot(case.before_commit, [".java"]).blobs)
             longest_files.append(max(count_words(decode_text(text)) for _, text in texts))
             report_lengths.append(count_words(f"{case.report.summary} {case.report.description}"))

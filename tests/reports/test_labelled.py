@@ -10,15 +10,7 @@ from tosloc.core.config import Config
 from tosloc.core.errors import ReportError, RepositoryError
 from tosloc.core.reports import BugReport, Case
 from tosloc.git.repository import Repository
-from tosloc.reports.labelled import (
-    Dataset,
-    chronological,
-    describe,
-    fix_order,
-    load_dataset,
-    published_ranks,
-    resolve_suffixes,
-)
+from tosloc.reports.labelled import Dataset, resolve_suffixes
 
 START = 1_000_000_000
 HOUR = 3600
@@ -53,7 +45,7 @@ def history(repository):
 
 def load(history, path, **options):
     with Repository(history.path) as repository:
-        return load_dataset(repository, path, **options)
+        return Dataset.load(repository, path, **options)
 
 
 @pytest.mark.parametrize("ranks", [f"2:{WIDGET_PATH} 2:B.java", "0:B.java", "9:B.java"])
@@ -67,7 +59,7 @@ def test_published_ranks_that_cannot_be(repository, tmp_path, ranks):
     with pytest.raises(
         ReportError, match=r"report 1: the published ranks .* are impossible for 3 files"
     ):
-        published_ranks(data, data.cases)
+        data.published_ranks(data.cases)
 
 
 def test_cases(history, tmp_path):
@@ -98,7 +90,7 @@ def test_cases(history, tmp_path):
     assert data.cases[1].fixed_at == START + HOUR
     assert data.files == {"5": 3, "12": 2, "34": 3, "12#2": 6}
     assert data.unresolved == ("1", "2", "6")
-    rows = {row["part"]: list(row.values())[1:] for row in describe(data)}
+    rows = {row["part"]: list(row.values())[1:] for row in data.describe()}
     assert rows["all"] == [4, 7, 5, 0, 1, 1, 3.5, 3]
     assert rows["test"] == [1, 1, 1, 0, 1, 1, 6.0, 0]
     for more, what in (({}, "fix"), ({"version": "0" * 40}, "version")):
@@ -201,7 +193,10 @@ def case(number, fixed_at=None, commit="c", opened=0):
 
 def test_the_chronological_split():
     for size, *parts in ((1056, 844, 106, 106), (4151, 3320, 415, 416), (1, 0, 0, 1)):
-        assert list(map(len, chronological((case(0),) * size).values())) == [size, *parts]
+        assert list(map(len, Dataset((case(0),) * size, (), {}, {}).split().values())) == [
+            size,
+            *parts,
+        ]
     cases = [
         case(3, 10, "b"),
         case(1, 20, "a"),
@@ -210,7 +205,8 @@ def test_the_chronological_split():
         case(4, 5, "z"),
     ]
     # The order is by time of the fix, then commit, then report.
-    split = chronological(tuple(sorted(cases, key=fix_order)), 0.7, 0.1)
+    in_order = tuple(sorted(cases, key=Case.fix_order))
+    split = Dataset(in_order, (), {}, {}).split(0.7, 0.1)
     ids = {name: "".join(item.report.id for item in part) for name, part in split.items()}
     assert ids == {"all": "49231", "train": "492", "validation": "3", "test": "1"}
     in_order = tuple(map(case, range(10)))

@@ -265,15 +265,14 @@ def data(
     """Count the reports and fixed files of a data set."""
     from tosloc.core.config import Config
     from tosloc.git.repository import Repository
-    from tosloc.reports.labelled import describe, load_dataset, resolve_suffixes
+    from tosloc.reports.labelled import Dataset, resolve_suffixes
 
     reports = reports or _mined_reports(repo)
     with Repository(repo) as repository, progress_bars() as callback:
         settings = resolve_suffixes(Config.of({"data": {"zone": zone}}, "--zone"), reports).data
         suffixes = frozenset(settings.named_suffixes)
-        rows = describe(
-            load_dataset(repository, reports, zone=zone, suffixes=suffixes, progress=callback)
-        )
+        dataset = Dataset.load(repository, reports, zone=zone, suffixes=suffixes, progress=callback)
+        rows = dataset.describe()
     if as_json:
         print_json(rows)
     else:
@@ -392,15 +391,15 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
     """Import the ranks that labelled reports publish, as a run with its judgements."""
     from tosloc.evaluate.runs import RunFolder
     from tosloc.git.repository import Repository
-    from tosloc.reports.labelled import chronological, load_dataset, published_ranks
+    from tosloc.reports.labelled import Dataset
     from tosloc.train.experiment import file_provenance, judge_cases
 
     # The projects whose ranks were published are written in Java.
     suffixes = frozenset({".java"})
     with Repository(repo) as repository, progress_bars() as callback:
-        dataset = load_dataset(repository, file, zone=zone, suffixes=suffixes, progress=callback)
-        part = chronological(dataset.cases)[split]
-        published = published_ranks(dataset, part)
+        dataset = Dataset.load(repository, file, zone=zone, suffixes=suffixes, progress=callback)
+        part = dataset.split()[split]
+        published = dataset.published_ranks(part)
         if not published:
             number = pluralize(len(part), "report")
             raise ReportError(

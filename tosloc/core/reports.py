@@ -73,6 +73,10 @@ class Case:
     fixed: tuple[str, ...]
     """The listed files that exist at ``before_commit``: the ground truth."""
 
+    def fix_order(self) -> tuple[int, str, str]:
+        """Return the sorting key: committer time of the fix, fix id, report id."""
+        return self.fixed_at, self.fix_commit, self.report.id
+
 
 @dataclass(frozen=True, slots=True)
 class ReportAttributes:

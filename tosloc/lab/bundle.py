@@ -27,7 +27,7 @@ from tosloc.git.repository import Repository
 from tosloc.localize.model import Model
 from tosloc.rank.features import PARTS, WORK_FOLDER, list_blocks, read_blocks
 from tosloc.rank.features.extraction import HISTORY_FILE
-from tosloc.reports.labelled import load_dataset
+from tosloc.reports.labelled import Dataset
 from tosloc.rerank.base import Candidates, RerankingContext, texts_of
 from tosloc.train.candidates import LabelledCandidates
 from tosloc.train.experiment import fingerprint
@@ -88,7 +88,7 @@ def bundle_training(
         # read.
         for name in unpack_words(load_arrays(run / WORK_FOLDER / HISTORY_FILE)["paths"]):
             repo.path_names.id(name)
-        dataset = load_dataset(
+        dataset = Dataset.load(
             repo, reports, zone=model.config.data.zone, suffixes=suffixes, progress=progress
         )
         case_by_report = {case.report.id: case for case in dataset.cases}

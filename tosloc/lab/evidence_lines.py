@@ -22,7 +22,7 @@ from tosloc.lab.projects import Project, spread_evenly
 from tosloc.lab.tracking import track
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Code, Question
-from tosloc.reports.labelled import load_dataset
+from tosloc.reports.labelled import Dataset
 
 NEAR: Final = 15
 """A shown line is near the fix if at most this many lines are between it and a changed one."""
@@ -111,7 +111,7 @@ def _judge_project(
 ) -> Iterator[JudgedFile | None]:
     """Yield the first file of each report's answer; None if it is no fixed file."""
     with Repository(project.repo) as repository:
-        dataset = load_dataset(
+        dataset = Dataset.load(
             repository, project.reports, suffixes=frozenset(SOURCE_SUFFIXES), progress=progress
         )
         cases: list[Case] = []

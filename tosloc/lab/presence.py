@@ -40,7 +40,7 @@ from tosloc.rank.model import (
     presence_signals,
     shares,
 )
-from tosloc.reports.labelled import load_dataset
+from tosloc.reports.labelled import Dataset
 from tosloc.reports.text import IssueTemplates
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
@@ -239,7 +239,7 @@ def learn_presence(
     for project in projects:
         with Repository(project.repo) as repo:
             zone = project.config.data.zone
-            dataset = load_dataset(repo, project.reports, zone=zone, suffixes=SOURCE_SUFFIXES)
+            dataset = Dataset.load(repo, project.reports, zone=zone, suffixes=SOURCE_SUFFIXES)
             cases = dataset.cases
         for number, case in enumerate(spread_evenly(cases, project.at_most)[::every]):
             own_hosts = hosts[project.name]

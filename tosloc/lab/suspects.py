@@ -47,7 +47,7 @@ from tosloc.paths.classify import which_are_tests
 from tosloc.rank.model.fitting import fit_listwise
 from tosloc.rank.model.ranking_lists import RankingLists
 from tosloc.rank.suspects import FEATURES, WEIGHTS, Candidates
-from tosloc.reports.labelled import load_dataset
+from tosloc.reports.labelled import Dataset
 from tosloc.retrieval.history import list_beside, report_terms, strip_trailers
 from tosloc.retrieval.texts import (
     Document,
@@ -292,7 +292,7 @@ def find_cases(
     repository: Repository, project: Project, progress: Progress = ignore_progress
 ) -> list[Case]:
     """Return a project's labelled reports that name their fix, at most those that it asks for."""
-    dataset = load_dataset(
+    dataset = Dataset.load(
         repository, project.reports, suffixes=frozenset(SOURCE_SUFFIXES), progress=progress
     )
     cases = [case for case in dataset.cases if case.fix_commit and case.fixed]
@@ -306,7 +306,7 @@ def find_declared(
 
     Only commits count that are older than the report, and that its version contains.
     """
-    dataset = load_dataset(
+    dataset = Dataset.load(
         repository, project.reports, suffixes=frozenset(SOURCE_SUFFIXES), progress=progress
     )
     cases = []

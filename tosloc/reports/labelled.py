@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, Self
 
 from tosloc.code.languages import SOURCE_SUFFIXES, language_name
 from tosloc.core.config import Config
@@ -59,57 +59,124 @@ class Dataset:
         number = math.floor(Fraction(str(share)) * len(self.cases))
         return replace(self, cases=self.cases[:number])
 
+    @classmethod
+    def load(
+        cls,
+        repository: Repository,
+        path: str | Path,
+        *,
+        zone: str = "UTC",
+        suffixes: frozenset[str] = frozenset({".java"}),
+        progress: Progress = ignore_progress,
+    ) -> Self:
+        """Return the cases of a file of labelled reports (see ``read_reports``) in a repository.
 
-def load_dataset(
-    repository: Repository,
-    path: str | Path,
-    *,
-    zone: str = "UTC",
-    suffixes: frozenset[str] = frozenset({".java"}),
-    progress: Progress = ignore_progress,
-) -> Dataset:
-    """Return the cases of a file of labelled reports (see ``read_reports``) in a repository.
+        The version of a case is the first parent of its fix, or the version that the report names.
+        The fixed files are the listed files that exist in this version. A listed class name
+        (``org.x.Y.java``) stands for the one file of the version whose path ends with it. Reports
+        that cannot be resolved are listed in ``unresolved``. Raises ReportError if the file cannot
+        be read, or if none of its reports belongs to this repository.
+        """
+        reports = {entry.report.id: entry for entry in read_reports(path, zone, suffixes=suffixes)}
+        commits = _find_commits(repository, reports)
+        infos = {info.id: info for info in repository.commits(dict.fromkeys(commits.values()))}
+        resolved = []
+        for report_id, commit_id in commits.items():
+            info = infos[commit_id]
+            entry = reports[report_id]
+            if entry.names_version or info.parents:
+                resolved.append((info, entry))
+        if not resolved:
+            what = "version" if all(entry.names_version for entry in reports.values()) else "fix"
+            number = pluralize(len(reports), "report")
+            raise ReportError(
+                f"{path}: none of its {number} has a {what} in {repository.path}; is it the right"
+                " repository?"
+            )
+        # Neighbours in time share most files of their versions.
+        resolved.sort(key=lambda pair: (pair[0].committed_at, pair[0].id))
+        cases: list[Case] = []
+        files: dict[str, int] = {}
+        for info, entry in resolved:
+            fix = "" if entry.names_version else info.id
+            version = info.id if entry.names_version else info.parents[0]
+            try:
+                snapshot = repository.snapshot(version, suffixes)
+            except RepositoryError as error:
+                raise type(error)(f"{path}: report {entry.report.id}: {error}") from error
+            listed, existing = _resolve_files(entry.listed, snapshot)
+            case = Case(entry.report, fix, snapshot.commit, info.committed_at, listed, existing)
+            cases.append(case)
+            files[entry.report.id] = len(snapshot)
+            progress("reading versions", len(cases), len(resolved))
+        unresolved = tuple(report_id for report_id in reports if report_id not in files)
+        return cls(tuple(sorted(cases, key=Case.fix_order)), unresolved, reports, files)
 
-    The version of a case is the first parent of its fix, or the version that the report names. The
-    fixed files are the listed files that exist in this version. A listed class name
-    (``org.x.Y.java``) stands for the one file of the version whose path ends with it. Reports that
-    cannot be resolved are listed in ``unresolved``. Raises ReportError if the file cannot be read,
-    or if none of its reports belongs to this repository.
-    """
-    reports = {entry.report.id: entry for entry in read_reports(path, zone, suffixes=suffixes)}
-    commits = _find_commits(repository, reports)
-    infos = {info.id: info for info in repository.commits(dict.fromkeys(commits.values()))}
-    resolved = []
-    for report_id, commit_id in commits.items():
-        info = infos[commit_id]
-        entry = reports[report_id]
-        if entry.names_version or info.parents:
-            resolved.append((info, entry))
-    if not resolved:
-        what = "version" if all(entry.names_version for entry in reports.values()) else "fix"
-        number = pluralize(len(reports), "report")
-        raise ReportError(
-            f"{path}: none of its {number} has a {what} in {repository.path}; is it the right"
-            " repository?"
-        )
-    # Neighbours in time share most files of their versions.
-    resolved.sort(key=lambda pair: (pair[0].committed_at, pair[0].id))
-    cases: list[Case] = []
-    files: dict[str, int] = {}
-    for info, entry in resolved:
-        fix = "" if entry.names_version else info.id
-        version = info.id if entry.names_version else info.parents[0]
-        try:
-            snapshot = repository.snapshot(version, suffixes)
-        except RepositoryError as error:
-            raise type(error)(f"{path}: report {entry.report.id}: {error}") from error
-        listed, existing = _resolve_files(entry.listed, snapshot)
-        case = Case(entry.report, fix, snapshot.commit, info.committed_at, listed, existing)
-        cases.append(case)
-        files[entry.report.id] = len(snapshot)
-        progress("reading versions", len(cases), len(resolved))
-    unresolved = tuple(report_id for report_id in reports if report_id not in files)
-    return Dataset(tuple(sorted(cases, key=fix_order)), unresolved, reports, files)
+    def split(self, train: float = 0.8, validation: float = 0.1) -> dict[str, tuple[Case, ...]]:
+        """Split the cases, by the time of their fixes, into train, validation and test.
+
+        The oldest ``train`` share is for training, the next ``validation`` share for validation;
+        nothing is fitted or chosen on the rest. ``all`` contains all cases. The first cut is after
+        ``floor(train * n)`` cases, the second after ``floor((train + validation) * n)``, in exact
+        decimal arithmetic; so the test tenth of 1056 cases has 106.
+        """
+        train_share = Fraction(str(train))
+        begin = math.floor(train_share * len(self.cases))
+        end = math.floor((train_share + Fraction(str(validation))) * len(self.cases))
+        return {
+            "all": self.cases,
+            "train": self.cases[:begin],
+            "validation": self.cases[begin:end],
+            "test": self.cases[end:],
+        }
+
+    def describe(self) -> list[dict[str, str | int | float]]:
+        """Return counts for all cases and for each part of the split, one row each, ready to print.
+
+        ``listed`` counts the source files that are listed as fixed. ``existing`` counts those of
+        them that exist in the before-fix version; the fix added the others, or the data name them
+        wrongly. ``empty`` counts reports without existing files.
+        """
+        rows: list[dict[str, str | int | float]] = []
+        for part, cases in self.split().items():
+            files = sum(self.files[case.report.id] for case in cases)
+            late = sum(case.report.opened_seconds > case.fixed_at for case in cases)
+            row: dict[str, str | int | float] = {
+                "part": part,
+                "reports": len(cases),
+                "listed": sum(len(case.listed) for case in cases),
+                "existing": sum(len(case.fixed) for case in cases),
+                "empty": sum(not case.fixed for case in cases),
+                "no description": sum(not case.report.description for case in cases),
+                "opened after fix": late,
+                "files a version": round(files / max(len(cases), 1), 1),
+                "unresolved": len(self.unresolved) if part == "all" else 0,
+            }
+            rows.append(row)
+        return rows
+
+    def published_ranks(self, cases: Iterable[Case]) -> dict[str, dict[str, int]]:
+        """Return report id -> path -> rank that the data publish for fixed files.
+
+        Reports without such ranks are left out, and so are files that do not exist in the
+        before-fix version. Raises ReportError for impossible ranks.
+        """
+        ranks_by_report: dict[str, dict[str, int]] = {}
+        for case in cases:
+            report_id = case.report.id
+            published = self.labelled[report_id].published_ranks
+            if not published:
+                continue
+            ranks = {path: published[path] for path in case.fixed if path in published}
+            files = self.files[report_id]
+            possible = {rank for rank in ranks.values() if 1 <= rank <= files}
+            if len(possible) < len(ranks):
+                raise ReportError(
+                    f"report {report_id}: the published ranks {ranks} are impossible for {files}"
+                    " files"
+                )
+            ranks_by_report[report_id] = ranks
+        return ranks_by_report
 
 
 def _find_commits(repository: Repository, reports: Mapping[str, LabelledReport]) -> dict[str, str]:
@@ -217,81 +284,6 @@ def attributes_of(report: BugReport, fixed: Iterable[str]) -> ReportAttributes:
     words = frozenset(re.findall(r"\w+", text))
     named = sum(path.rpartition("/")[2].partition(".")[0] in words for path in fixed)
     return ReportAttributes(bool(report.description.strip()), bool(frames(text)), named)
-
-
-def published_ranks(dataset: Dataset, cases: Iterable[Case]) -> dict[str, dict[str, int]]:
-    """Return report id -> path -> rank that the data publish for fixed files.
-
-    Reports without such ranks are left out, and so are files that do not exist in the before-fix
-    version. Raises ReportError for impossible ranks.
-    """
-    ranks_by_report: dict[str, dict[str, int]] = {}
-    for case in cases:
-        report_id = case.report.id
-        published = dataset.labelled[report_id].published_ranks
-        if not published:
-            continue
-        ranks = {path: published[path] for path in case.fixed if path in published}
-        files = dataset.files[report_id]
-        possible = {rank for rank in ranks.values() if 1 <= rank <= files}
-        if len(possible) < len(ranks):
-            raise ReportError(
-                f"report {report_id}: the published ranks {ranks} are impossible for {files} files"
-            )
-        ranks_by_report[report_id] = ranks
-    return ranks_by_report
-
-
-def fix_order(case: Case) -> tuple[int, str, str]:
-    """Return the sorting key of a case: committer time of the fix, fix id, report id."""
-    return case.fixed_at, case.fix_commit, case.report.id
-
-
-def chronological(
-    cases: tuple[Case, ...], train: float = 0.8, validation: float = 0.1
-) -> dict[str, tuple[Case, ...]]:
-    """Split cases, which are in the order of their fixes, into train, validation and test.
-
-    The oldest ``train`` share is for training, the next ``validation`` share for validation;
-    nothing is fitted or chosen on the rest. ``all`` contains all cases. The first cut is after
-    ``floor(train * n)`` cases, the second after ``floor((train + validation) * n)``, in exact
-    decimal arithmetic; so the test tenth of 1056 cases has 106.
-    """
-    train_share = Fraction(str(train))
-    begin = math.floor(train_share * len(cases))
-    end = math.floor((train_share + Fraction(str(validation))) * len(cases))
-    return {
-        "all": cases,
-        "train": cases[:begin],
-        "validation": cases[begin:end],
-        "test": cases[end:],
-    }
-
-
-def describe(dataset: Dataset) -> list[dict[str, str | int | float]]:
-    """Return counts for all cases and for each part of the split, one row each, ready to print.
-
-    ``listed`` counts the source files that are listed as fixed. ``existing`` counts those of them
-    that exist in the before-fix version; the fix added the others, or the data name them wrongly.
-    ``empty`` counts reports without existing files.
-    """
-    rows: list[dict[str, str | int | float]] = []
-    for part, cases in chronological(dataset.cases).items():
-        files = sum(dataset.files[case.report.id] for case in cases)
-        late = sum(case.report.opened_seconds > case.fixed_at for case in cases)
-        row: dict[str, str | int | float] = {
-            "part": part,
-            "reports": len(cases),
-            "listed": sum(len(case.listed) for case in cases),
-            "existing": sum(len(case.fixed) for case in cases),
-            "empty": sum(not case.fixed for case in cases),
-            "no description": sum(not case.report.description for case in cases),
-            "opened after fix": late,
-            "files a version": round(files / max(len(cases), 1), 1),
-            "unresolved": len(dataset.unresolved) if part == "all" else 0,
-        }
-        rows.append(row)
-    return rows
 
 
 def resolve_suffixes(config: Config, reports: str | Path) -> Config:

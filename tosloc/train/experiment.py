@@ -30,13 +30,7 @@ from tosloc.localize.question import Question
 from tosloc.rank.features import WORK_FOLDER, FeatureTable, read_blocks
 from tosloc.rank.features.extraction import HISTORY_FILE, Extraction
 from tosloc.rank.model import TEMPERATURE_KEY, StageOne
-from tosloc.reports.labelled import (
-    Dataset,
-    attributes_of,
-    chronological,
-    load_dataset,
-    resolve_suffixes,
-)
+from tosloc.reports.labelled import Dataset, attributes_of, resolve_suffixes
 from tosloc.reports.text import IssueTemplates
 from tosloc.rerank.base import RerankingContext, texts_of
 from tosloc.retrieval.history import Releases, build_history
@@ -83,12 +77,12 @@ class ExperimentContext:
         repo = self.repo
         data = self.config.data
         indexed = self.indexed
-        dataset = load_dataset(
+        dataset = Dataset.load(
             repo, self.reports, zone=data.zone, suffixes=indexed.suffixes, progress=progress
         )
         self.dataset = dataset.oldest(data.oldest)
         cases = self.dataset.cases
-        self.parts = chronological(cases, data.train, data.validation)
+        self.parts = self.dataset.split(data.train, data.validation)
         if facts:
             commits = dict.fromkeys(case.before_commit for case in cases)
             indexed.build_facts([indexed.snapshot(commit) for commit in commits], progress)

@@ -165,7 +165,7 @@ def training_cases(
 ) -> tuple[Sequence[Case], int]:
     """Return the training reports for stage one, and the number of wrong files used of each.
 
-    A number of 0 stands for all wrong files. ``parts`` are the result of ``chronological``. Raises
+    A number of 0 stands for all wrong files. ``parts`` are the result of ``Dataset.split``. Raises
     ToslocError if no training report has a fixed file.
     """
     settings = config.stage_one

@@ -40,7 +40,6 @@ from tosloc.lab.baselines.dreamloc_inputs import (
 from tosloc.lab.baselines.texts import strip_bug_prefix, summary_and_description
 from tosloc.lab.baselines.training import DEVICE
 from tosloc.lab.tracking import track
-from tosloc.reports.labelled import fix_order
 
 MIN_LOSS: Final = 1e-6
 """Smallest loss of a triple: public code, section B.9.6."""
@@ -288,7 +287,7 @@ class DreamLoc(training.LearnedBaseline):
             most_fixes = max(most_fixes, float(query.fix_counts.max(initial=0.0)))
             most_recency = max(most_recency, float(inputs.fix_recency(query).max(initial=0.0)))
         blob_rows = self.context.files.rows_in_blob_order(in_training)
-        reports = [case.report for case in sorted(train, key=fix_order)]
+        reports = [case.report for case in sorted(train, key=Case.fix_order)]
         texts = [summary_and_description(report) for report in reports]
         parts_by_word: dict[str, tuple[str, ...]] = {}
         report_words = [dream_words(text, parts_by_word) for text in texts]

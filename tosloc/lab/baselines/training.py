@@ -19,7 +19,6 @@ from tosloc.core.metrics import average_precision, fixed_ranks
 from tosloc.core.progress import Progress
 from tosloc.core.reports import Case
 from tosloc.lab.baselines.context import Baseline, BaselineQuery
-from tosloc.reports.labelled import fix_order
 
 LEARNING_RATE: Final = 1e-3
 """Adam's learning rate: DreamLoc's public code; for DNNLOC our choice."""
@@ -50,7 +49,7 @@ class LearnedBaseline(Baseline):
     def select_training_cases(cls, train: Sequence[Case]) -> Sequence[Case]:
         """Return the newest training reports with a fixed file, in the order of their fixes."""
         usable = [case for case in train if case.fixed]
-        return sorted(usable, key=fix_order)[-cls.settings.train_reports :]
+        return sorted(usable, key=Case.fix_order)[-cls.settings.train_reports :]
 
     def select_cases(
         self, train: Sequence[Case], validation: Sequence[Case]

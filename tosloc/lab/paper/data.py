@@ -15,7 +15,7 @@ from tosloc.core.versions import Snapshot
 from tosloc.git.repository import Repository, decode_text
 from tosloc.lab.paper.workspace import Cell, PaperResult, PaperTable, Workspace, table_rows
 from tosloc.lab.projects import Project
-from tosloc.reports.labelled import Dataset, describe, load_dataset, resolve_suffixes
+from tosloc.reports.labelled import Dataset, resolve_suffixes
 from tosloc.reports.traces import without_frames
 
 WORD: Final = re.compile(r"\w+|[^\w\s]")
@@ -63,7 +63,7 @@ def _load_dataset(
     """Return a project's labelled reports, and the suffixes of its source files."""
     data = resolve_suffixes(project.config, project.reports).data
     suffixes = frozenset(data.named_suffixes)
-    dataset = load_dataset(
+    dataset = Dataset.load(
         repo,
         project.reports,
         zone=data.zone,
@@ -205,7 +205,7 @@ def count_contents(work: Workspace) -> PaperResult:
 
 def _project_contents(dataset: Dataset) -> dict[str, Any]:
     """Return the value of each row of table 3."""
-    parts: Any = describe(dataset)
+    parts: Any = dataset.describe()
     whole, *_, test = parts
     values = {
         "files per version": sum(dataset.files.values()) / len(dataset.files),
