@@ -112,6 +112,16 @@ def test_tests_of_rust_inside_a_source_file_are_no_functions():
     assert outline(text, ".rs") == ["grow f1-1"]
 
 
+def test_javascript_with_types_of_flow_has_functions():
+    text = (
+        "// @flow\nclass A<T: B> {\n  +size: ?number;\n"
+        "  grow(x: Array<?T>): Promise<void> { if (x) { return; } }\n}\n"
+        "export function make(options: {a: string, ...}): A<string> { return new A(); }\n"
+    )
+    names = [definition.split()[0] for definition in outline(text, ".js")]
+    assert names == ["A", "A.grow", "make"]
+
+
 def test_function_has_the_terms_of_its_comment_decorators_and_body():
     terms = counts(LANGUAGES["python"][2], ".py", "draw")
     assert terms["draw"] == (1, 2)

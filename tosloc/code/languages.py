@@ -15,9 +15,9 @@ FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
 The first three contain the whole text. The others contain declared names, which are also in
 ``code``.
 """
-FACTS_VERSION: Final = 9
+FACTS_VERSION: Final = 10
 """Version of facts. Raise it if tosloc.code.facts computes other facts or classes of texts."""
-FUNCTIONS_VERSION: Final = "functions6"
+FUNCTIONS_VERSION: Final = "functions7"
 """Version of functions. Raise it if tosloc.code.functions computes something else."""
 
 
@@ -130,6 +130,10 @@ _ROWS: Final[tuple[tuple[Any, ...], ...]] = (
     ("settings", "properties ini cfg conf toml yml yaml", "hash", "", None),
 )
 """Arguments of ``Language``, one row for each language."""
+OTHER_GRAMMARS: Final = {"tree_sitter_javascript": "tree_sitter_typescript language_tsx"}
+"""Grammar by the one in whose place it is tried for a text with errors.
+
+That of TypeScript understands most of Flow's types, which many JavaScript files have."""
 _LANGUAGES: Final = {row[0]: Language(*row) for row in _ROWS}
 _TEXT: Final = Language("text", "", "plain", lizard=None)
 
@@ -236,11 +240,13 @@ def analyser_version(lizard: bool = False) -> str:
 
 @cache
 def with_grammar_release(language: str, version: str) -> str:
-    """Return a version of facts or functions, followed by the release of a language's grammar.
+    """Return a version of facts or functions followed by the releases of a language's grammars.
 
     Return ``version`` itself if the language has no grammar.
     """
-    distribution = get_language(language).grammar.partition(" ")[0].replace("_", "-")
-    if not distribution:
-        return version
-    return f"{version}+{distribution}{metadata.version(distribution)}"
+    grammar = get_language(language).grammar
+    for used in (grammar, OTHER_GRAMMARS.get(grammar, "")):
+        distribution = used.partition(" ")[0].replace("_", "-")
+        if distribution:
+            version += f"+{distribution}{metadata.version(distribution)}"
+    return version

@@ -11,6 +11,7 @@ names, functions and so on. A grammar's module is imported with the first file o
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import pickle
 import re
@@ -23,6 +24,7 @@ from typing import Any, Final, TypeAlias
 
 import tree_sitter
 
+from tosloc.code.languages import OTHER_GRAMMARS
 from tosloc.code.names import definition_name
 
 _MAX_ERROR_PIECES: Final = 2_000
@@ -81,7 +83,7 @@ def find_captures(source: bytes, grammar: str, wanted: tuple[str, ...]) -> Captu
     Return None if there is no tree. Also return None if declarations are wanted, and the tree has
     errors and no declaration.
     """
-    root, source = _repaired_tree(source, grammar)
+    grammar, root, parsed = best_tree(source, grammar)
     if root is None:
         return None
     try:
@@ -90,7 +92,38 @@ def find_captures(source: bytes, grammar: str, wanted: tuple[str, ...]) -> Captu
         return None
     if "method" in wanted and root.has_error and not (nodes.get("type") or nodes.get("method")):
         return None
-    return {capture: _node_spans(source, capture, nodes[capture]) for capture in nodes}
+    return {capture: _node_spans(parsed, capture, nodes[capture]) for capture in nodes}
+
+
+def best_tree(source: bytes, grammar: str) -> tuple[str, tree_sitter.Node | None, bytes]:
+    """Return the grammar that understands most of a text, its tree's root, and the parsed text.
+
+    It is ``grammar``, or the one that is tried in its place. The parsed text has the same places.
+    """
+    root, parsed = _repaired_tree(source, grammar)
+    other = OTHER_GRAMMARS.get(grammar)
+    if other is not None and (root is None or root.has_error):
+        other_root, other_parsed = _repaired_tree(source, other)
+        if _error_bytes(other_root) < _error_bytes(root):
+            return other, other_root, other_parsed
+    return grammar, root, parsed
+
+
+def _error_bytes(root: tree_sitter.Node | None) -> float:
+    """Return how many bytes of a tree are in errors; infinity if there is no tree."""
+    if root is None:
+        return math.inf
+    total = 0
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        if node.type == "ERROR":
+            total += node.end_byte - node.start_byte
+        elif node.is_missing:
+            total += 1
+        elif node.has_error:
+            nodes += node.children
+    return total
 
 
 def _repaired_tree(source: bytes, grammar: str) -> tuple[tree_sitter.Node | None, bytes]:
