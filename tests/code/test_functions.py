@@ -112,6 +112,35 @@ def test_tests_of_rust_inside_a_source_file_are_no_functions():
     assert outline(text, ".rs") == ["grow f1-1"]
 
 
+def test_getters_and_initializers_of_kotlin_are_functions():
+    text = (
+        "class A {\n  val size: Int get() = 1\n  var width: Int\n    get() = 2\n    set(x) {}\n"
+        "  init { grow() }\n}\nval String.last: Char\n  get() = this[0]\n"
+    )
+    assert outline(text, ".kt") == [
+        "A c1-7",
+        "A.size m2-2",
+        "A.width m3-5",
+        "A.init m6-6",
+        "last f8-9",
+    ]
+
+
+def test_constructor_of_kotlin_may_be_on_the_line_below_its_class():
+    text = "class A<T>\n@Inject\ninternal constructor(\n  val x: Int,\n) : B {\n  fun grow() {}\n}\n"
+    assert outline(text, ".kt") == ["A c1-7", "A.grow m6-6"]
+
+
+def test_names_keep_primes_and_operators():
+    assert outline("foldl' = 1\n", ".hs") == ["foldl' f1-1"]
+    assert outline("Base.:(==)(x, y) = 1\n", ".jl") == ["Base.== m1-1"]
+
+
+def test_names_of_zig_may_be_quoted():
+    text = 'fn @"zls env"() void {}\nvar place: struct { ?usize } = undefined;\n'
+    assert outline(text, ".zig") == ["zls env f1-1", "place c2-2"]
+
+
 def test_javascript_with_types_of_flow_has_functions():
     text = (
         "// @flow\nclass A<T: B> {\n  +size: ?number;\n"

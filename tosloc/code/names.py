@@ -14,6 +14,7 @@ _NAMELESS: Final = {
     "subscript_declaration": "subscript",
     "secondary_constructor": "constructor",
     "companion_object": "Companion",
+    "anonymous_initializer": "init",
     "indexer_declaration": "this",
 }
 _NAME_FIELDS: Final = ("name", "left", "key", "property", "pattern", "declarator", "type")
@@ -31,6 +32,11 @@ RESERVED: Final = frozenset(
 )
 """Words that name nothing; a grammar that does not know a syntax may mistake them for names."""
 _BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
+_CODE = re.compile(r"[{;]")
+"""What is in no name: a grammar takes code for one where it does not know the syntax before it."""
+_QUOTES: Final = "\"'`"
+_OPERATOR_OF_JULIA = re.compile(r"\.:\(([^\s\w().]{1,5})\)")
+"""An operator of another module: ``Base.:(==)``."""
 _RECEIVER = re.compile(r"(?<!\w)(\w+)\s*+(?:\[[^\[\]]*+\]\s*+)?,?\s*+\)$")
 _NAMED_BY_A_CHILD: Final = frozenset(
     "property_declaration variable_declaration assignment_statement function_definition"
@@ -66,6 +72,8 @@ def definition_name(source: bytes, node: tree_sitter.Node) -> str:
     written = _text(source, name_node)
     if name_node.type == "method_index_expression":
         written = written.replace(":", ".")
+    if _CODE.search(written) and written[0] not in _QUOTES:
+        return ""
     name = dotted_name(written)
     receiver = node.child_by_field_name("receiver")
     owner = None if receiver is None else _RECEIVER.search(_text(source, receiver))
@@ -106,26 +114,42 @@ def dotted_name(written: str) -> str:
 
     >>> dotted_name("Foo.prototype.main"), dotted_name("a::List<T>::operator<")
     ('Foo.main', 'a.List.operator<')
-    >>> dotted_name("'on click'"), dotted_name("$x")
-    ('on click', 'x')
+    >>> dotted_name("'on click.slow'"), dotted_name("$x")
+    ('on click.slow', 'x')
+    >>> dotted_name("foldl'"), dotted_name("Base.:(==)"), dotted_name('@"my name"')
+    ("foldl'", 'Base.==', 'my name')
     """
+    written = _OPERATOR_OF_JULIA.sub(r".\1", written)
     before, operator, after = written.partition("operator")
     if operator and (before[-1:].isalnum() or after[:1].isalnum()):
         before, operator, after = written, "", ""
     while (shorter := _BRACKETS.sub("", before)) != before:
         before = shorter
     parts = before.replace("::", ".").split(".")
-    words = [" ".join(part.strip(" \t\r\n'\"`$#&*:").split()) for part in parts]
+    is_quoted = written.startswith("'")
+    words = [" ".join(_strip_marks(part, is_quoted=is_quoted).split()) for part in parts]
     kept = [word for word in words if word and word not in _DROPPED]
     if operator:
         kept.append("".join(f"operator{after}".split()))
     return ".".join(kept)[:_MAX_NAME]
 
 
+def _strip_marks(part: str, *, is_quoted: bool) -> str:
+    """Return a part of a name without quotes and marks.
+
+    A prime at its end is part of it, unless the name is quoted.
+    """
+    stripped = part.strip(" \t\r\n'\"`$#&*:@")
+    is_primed = not is_quoted and part.endswith("'") and stripped != "" and part.startswith(stripped)
+    return part if is_primed else stripped
+
+
 def _name_node(node: tree_sitter.Node) -> tree_sitter.Node | None:
     """Return the node with a definition's name, inside any declarators; None if missing."""
     name_node = None
     for field in _NAME_FIELDS:
+        if field == "type" and node.type in _NAMED_BY_A_CHILD:
+            continue
         name_node = node.child_by_field_name(field)
         if name_node is not None:
             break

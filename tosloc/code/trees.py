@@ -56,8 +56,13 @@ _WINDOW: Final = 2048
 _PIECE: Final = 12
 _OPENS: Final = frozenset(b"<([{=:?!*/%+-&|^~@")
 _CLOSES: Final = frozenset(b",;)}")
-_NEEDS_LINE_END: Final = "tree_sitter_kotlin"
-"""Grammar whose scanner looks for a line end instead of the end of the text, and may never stop."""
+_KOTLIN: Final = "tree_sitter_kotlin"
+_CONSTRUCTOR_ON_NEXT_LINE: Final = re.compile(
+    rb"\bclass[ \t]++\w++[ \t]*+(?:<[^(){}\n]{0,300}>[ \t]*+)?\n\s*+"
+    rb"(?:(?:@[\w.:]++(?:\([^()]{0,300}\))?|internal|private|protected|public|actual|expect)\s++)"
+    rb"{0,9}+constructor\b"
+)
+"""A class of Kotlin with the keyword of its constructor on another line than its name."""
 _CAPTURE = re.compile(r"@(\w+)")
 _NAMED: Final = frozenset({"class", "function", "scope"})  # captures that are sent with a name
 
@@ -174,8 +179,8 @@ def syntax_tree(source: bytes, grammar: str) -> tree_sitter.Node | None:
     """
     if _repeats_an_opening(source):
         return None
-    if grammar == _NEEDS_LINE_END and not source.endswith(b"\n"):
-        source += b"\n"
+    if grammar == _KOTLIN:
+        source = _prepare_kotlin(source)
     most_steps = _FREE_STEPS + len(source) * _STEPS_PER_BYTE
     most_reads = _FREE_READS + len(source) * _READS_PER_BYTE
     steps = reads = 0
@@ -205,6 +210,17 @@ def syntax_tree(source: bytes, grammar: str) -> tree_sitter.Node | None:
         return None
     parsed = True
     return None if reads > most_reads or _is_no_program(root) else root
+
+
+def _prepare_kotlin(source: bytes) -> bytes:
+    """Return a text of Kotlin that its grammar understands, with the same places.
+
+    The grammar's scanner looks for the end of a line instead of the text: forever, where there is
+    none. It also ends a class where the line of its name ends.
+    """
+    if not source.endswith(b"\n"):
+        source += b"\n"
+    return _CONSTRUCTOR_ON_NEXT_LINE.sub(lambda match: match[0].replace(b"\n", b" "), source)
 
 
 def parser(grammar: str) -> tree_sitter.Parser:

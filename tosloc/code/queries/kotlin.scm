@@ -13,4 +13,6 @@
 ; definitions
 [(function_declaration) (secondary_constructor)] @function
 (property_declaration (variable_declaration) [(lambda_literal) (anonymous_function)]) @function
+(property_declaration (variable_declaration) [(getter) (setter)]) @function
+(anonymous_initializer) @function
 [(class_declaration) (object_declaration) (companion_object)] @class
