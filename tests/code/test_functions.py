@@ -112,6 +112,13 @@ def test_tests_of_rust_inside_a_source_file_are_no_functions():
     assert outline(text, ".rs") == ["grow f1-1"]
 
 
+def test_functions_of_a_rust_file_of_tests_are_listed():
+    text = (
+        "use oak::grow;\n#[test]\nfn grows() { grow() }\n#[test]\nfn falls() {}\nfn helper() {}\n"
+    )
+    assert outline(text, ".rs") == ["grows f2-3", "falls f4-5", "helper f6-6"]
+
+
 def test_getters_and_initializers_of_kotlin_are_functions():
     text = (
         "class A {\n  val size: Int get() = 1\n  var width: Int\n    get() = 2\n    set(x) {}\n"
@@ -127,7 +134,9 @@ def test_getters_and_initializers_of_kotlin_are_functions():
 
 
 def test_constructor_of_kotlin_may_be_on_the_line_below_its_class():
-    text = "class A<T>\n@Inject\ninternal constructor(\n  val x: Int,\n) : B {\n  fun grow() {}\n}\n"
+    text = (
+        "class A<T>\n@Inject\ninternal constructor(\n  val x: Int,\n) : B {\n  fun grow() {}\n}\n"
+    )
     assert outline(text, ".kt") == ["A c1-7", "A.grow m6-6"]
 
 

@@ -42,6 +42,7 @@ SPAN_KINDS: Final = {
 }
 """Name of a capture in a query -> kind of the span."""
 _WANTED: Final = (*SPAN_KINDS, "method", "type", "field")
+_DECLARATIONS: Final = ("method", "type", "function", "class")
 _LICENCE = re.compile(
     rb"(?i)copyright|all rights reserved|licen[sc]ed (?:under|to) |SPDX-License"
     rb"|terms of the [\w /.]{0,60}licen[sc]e"
@@ -243,7 +244,10 @@ def outline_source(source: bytes, language: str, *, parse: bool = True) -> Outli
 
 
 def without_tests(captures: Captures) -> Captures:
-    """Return the captures without those inside the tests that a source file contains."""
+    """Return the captures without those inside the tests that a source file contains.
+
+    A file with more tests than other declarations is one of tests, which keeps them.
+    """
     if not captures.get("test"):
         return captures
     tests = captured_spans(captures, {"test": "drop"})
@@ -257,6 +261,9 @@ def without_tests(captures: Captures) -> Captures:
     for name, nodes in captures.items():
         if name != "test":
             kept[name] = [node for node in nodes if is_outside(node[0], node[1])]
+    declarations = {node[0] for name in _DECLARATIONS for node in kept.get(name, ())}
+    if len(declarations) < len(tests):
+        return {name: nodes for name, nodes in captures.items() if name != "test"}
     return kept
 
 

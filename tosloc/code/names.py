@@ -140,7 +140,9 @@ def _strip_marks(part: str, *, is_quoted: bool) -> str:
     A prime at its end is part of it, unless the name is quoted.
     """
     stripped = part.strip(" \t\r\n'\"`$#&*:@")
-    is_primed = not is_quoted and part.endswith("'") and stripped != "" and part.startswith(stripped)
+    is_primed = (
+        not is_quoted and part.endswith("'") and stripped != "" and part.startswith(stripped)
+    )
     return part if is_primed else stripped
 
 
