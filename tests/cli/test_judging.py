@@ -98,6 +98,13 @@ def test_evaluate_reads_other_judgements(ask):
     assert mrr == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)
 
 
+def test_other_judgements_keep_the_numbers_of_searched_files(ask):
+    judgements = [Judgement(report, ("B.java",), ("B.java",)) for report in GOOD]
+    write_judgements("other.jsonl", judgements)
+    assert values(ask, "evaluate good --qrels other.jsonl")["length"] == 1.0
+    assert values(ask, "evaluate alone.jsonl.gz --qrels other.jsonl")["length"] is None
+
+
 def test_without_tests_evaluate_has_no_test_files(ask):
     """Report 2 has two fixed files; one is a test, which is last of four."""
     printed = values(ask, "evaluate good --measures Acc@2 --no-tests")

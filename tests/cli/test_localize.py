@@ -496,6 +496,23 @@ def test_a_folder_outside_of_the_repository_is_refused(project, folder, fails):
     )
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["libs/flask"], ["--include", "libs/flask"], ["--include", "./libs/flask/app.py"]],
+    ids=["folder", "glob", "file"],
+)
+def test_a_submodule_is_named_where_its_files_are_asked_for(
+    repository, fails, monkeypatch, arguments
+):
+    commit = b"1" * 40
+    repository.commit({"shop.py": "def total(): pass\n", "libs/flask": ("160000", commit)})
+    monkeypatch.chdir(repository.path)
+    assert fails("the total is wrong", *arguments) == (
+        "libs/flask is a submodule, whose files are not searched; ask in the submodule itself, or"
+        " name it with --repo libs/flask"
+    )
+
+
 def test_a_folder_and_include_are_refused(project, fails):
     source = project.path / "src"
     message = (

@@ -155,3 +155,13 @@ def test_issues_without_a_fix_are_one_sentence(project, export, tosloc, monkeypa
     monkeypatch.chdir(project.path)
     _, err = tosloc("mine", export(ISSUE | {"number": 9}), code=2)
     assert "no usable fix was found for 1 issue, so no reports were written" in err
+
+
+def test_mine_says_how_to_complete_a_shallow_clone(project, tmp_path, monkeypatch, tosloc):
+    address = f"file://{project.path}"
+    project.git("clone", "-q", "--depth=1", address, str(tmp_path / "shallow"))
+    monkeypatch.chdir(tmp_path / "shallow")
+    _, err = tosloc("mine", code=2)
+    assert err.endswith(
+        "; this is a shallow clone, which lacks earlier commits; run: git fetch --unshallow\n"
+    )

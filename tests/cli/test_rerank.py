@@ -79,6 +79,14 @@ def test_dry_run_without_a_model_is_one_sentence(project, capsys):
     assert capsys.readouterr().err == sentence
 
 
+def test_dry_run_needs_neither_settings_nor_the_client(project, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("TOSLOC_LLM", str(tmp_path / "none.toml"))
+    monkeypatch.setattr("tosloc.core.errors.find_spec", lambda name: None)
+    repo = ["--repo", str(project.git.path)]
+    assert main(["localize", REPORT, *repo, "--rerank", "llm", "--dry-run"]) == 0
+    assert capsys.readouterr().out.startswith("[system]\n")
+
+
 def test_missing_settings_are_one_sentence(project, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("TOSLOC_LLM", str(tmp_path / "none.toml"))
     arguments = ["localize", REPORT, "--repo", str(project.git.path), "--rerank", "llm"]

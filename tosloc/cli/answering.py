@@ -118,7 +118,7 @@ def answer_reports(
     reports = read_all(report_sources, opening_time, source.repo, output.form == "jsonl")
     output.check_number(len(reports))
     check_drawing(output.html, "tosloc.web.render")
-    language_model = announced_language_model(source.rerank)
+    language_model = announced_language_model(source.rerank, only_prompts=dry_run)
     if dry_run and language_model is None:
         raise ToslocError("--dry-run prints the prompt for a language model; add --rerank llm")
     with (

@@ -122,7 +122,8 @@ EncoderOption = Annotated[
     typer.Option(
         metavar="FOLDER_OR_NAME",
         help="Let a pretrained encoder reorder the first files: a folder, a name on the Hugging"
-        " Face hub, or a shipped configuration such as coderankembed.",
+        " Face hub, or a shipped configuration (coderankembed, qwen3-embedding). A name and a"
+        " configuration download a model at the first use, and a folder downloads nothing.",
     ),
 ]
 DryRunOption = Annotated[

@@ -99,15 +99,26 @@ def mine(
         )
         if mined.reports and out is None:
             CacheEntry.of(repository).note_use(repository)
+        is_shallow = bool(repository.shallow)
     if mined.reports:
         write_text(file, "".join(json.dumps(report) + "\n" for report in mined.reports))
     _print_counts(mined, file, as_json)
     if not mined.reports:
         read = pluralize(mined.read, "issue" if mined.tracker else "fixing commit")
-        raise ReportError(f"no usable fix was found for {read}, so no reports were written")
+        raise ReportError(
+            f"no usable fix was found for {read}, so no reports were written",
+            hint=_history_hint(is_shallow=is_shallow),
+        )
     number = pluralize(len(mined.reports), "report")
     command = _training_command(repo, out)
     print(f"tosloc: wrote {number} to {file}; now run: {command}", file=sys.stderr)
+
+
+def _history_hint(*, is_shallow: bool) -> str:
+    """Return what to do if no fix was found and the history is cut off; "" if it is complete."""
+    if not is_shallow:
+        return ""
+    return "this is a shallow clone, which lacks earlier commits; run: git fetch --unshallow"
 
 
 def _training_command(repo: Path | None, reports: Path | None) -> str:

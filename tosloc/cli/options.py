@@ -93,13 +93,16 @@ RerankOption = Annotated[
 ]
 
 
-def announced_language_model(rerank: Literal["llm"] | None) -> LanguageModelReranker | None:
+def announced_language_model(
+    rerank: Literal["llm"] | None, *, only_prompts: bool = False
+) -> LanguageModelReranker | None:
     """Return the language model in the user's settings, if an option asks for it.
 
-    Before anything is sent, a note says where to. Raises as ``user_language_model`` does.
+    Before anything is sent, a note says where to. With ``only_prompts`` nothing is sent, and no
+    settings are needed. Raises as ``user_language_model`` does.
     """
     if rerank is None:
         return None
     from tosloc.localize.model import user_language_model
 
-    return user_language_model(lambda note: print_notes([note]))
+    return user_language_model(lambda note: print_notes([note]), only_prompts=only_prompts)

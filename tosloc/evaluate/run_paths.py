@@ -62,8 +62,8 @@ class ScoredRun:
 
         ``path`` is the folder that train or rank wrote, in which ``split`` is read, or the folder
         of a split, or a run file. Files may be in our format or in TREC's. The judgements are read
-        from ``qrels``, or by default from qrels.jsonl beside the run. Raises RunError if either
-        cannot be found or read.
+        from ``qrels``, or by default from qrels.jsonl beside the run, which also has the numbers of
+        searched files that ``qrels`` lacks. Raises RunError if either cannot be found or read.
         """
         file, name = find_run(path, split)
         folder = RunFolder(file.parent)
@@ -75,6 +75,8 @@ class ScoredRun:
                 )
             qrels = folder.judgements_file
         judgements = read_any_judgements(qrels)
+        if file == folder.run_file and folder.is_finished:
+            judgements = _with_searched(judgements, read_judgements(folder.judgements_file))
         shipped = None
         if file == folder.run_file and folder.shipped.run_file.is_file():
             shipped = cls("shipped", folder.shipped.read(), judgements)
@@ -192,6 +194,21 @@ class ScoredRun:
 def read_any_judgements(path: str | Path) -> Qrels:
     """Read the judgements of a file in either format. Raises RunError if the file is invalid."""
     return read_judgements(path) if is_json(path) else read_trec_qrels(path)
+
+
+def _with_searched(judgements: Qrels, own_judgements: Qrels) -> Qrels:
+    """Return other judgements of a run with the numbers of searched files that its own ones have.
+
+    The numbers are properties of the searched versions, whoever judges their files.
+    """
+    completed = []
+    for judgement in judgements.values():
+        own = own_judgements.get(judgement.report)
+        if judgement.searched is None and own is not None and own.searched is not None:
+            if own.searched >= len(judgement.fixed):
+                judgement = replace(judgement, searched=own.searched)
+        completed.append(judgement)
+    return to_qrels(completed)
 
 
 def find_run(path: str | Path, split: str) -> tuple[Path, str]:

@@ -168,14 +168,18 @@ class Model:
 
 
 def user_language_model(
-    announce: Callable[[str], None] = lambda note: None,
+    announce: Callable[[str], None] = lambda note: None, *, only_prompts: bool = False
 ) -> LanguageModelReranker:
     """Return the language model in the user's settings.
 
     ``announce`` is called with a note before the first question is sent. Raises ConfigError without
-    settings, and MissingExtra without the client library.
+    settings, and MissingExtra without the client library. With ``only_prompts`` nothing can be
+    sent, and neither is needed.
     """
-    require("a language model", "llm", "httpx2")
+    if not only_prompts:
+        require("a language model", "llm", "httpx2")
     from tosloc.rerank.llm.reranker import LanguageModelReranker
 
+    if only_prompts:
+        return LanguageModelReranker.for_prompts()
     return LanguageModelReranker.from_user_settings(announce)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
@@ -150,7 +151,8 @@ class SearchableVersion:
         """Select the files that the answer to a question may list.
 
         Raises ToslocError for a path that is not a source file, for a pattern that is not a glob,
-        and for a glob in the question that matches no file. Globs in settings may match no file.
+        and for a glob in the question that matches no file or names a submodule. Globs in settings
+        may match no file.
         """
         if question.path is not None:
             file = self.find_file(question.path)
@@ -160,6 +162,7 @@ class SearchableVersion:
         key = replace(question, report="")
         if key not in self._selections:
             options = self.complete(question)
+            self._check_no_submodule(question.include or ())
             may_miss = []
             for name in ("include", "exclude"):
                 if getattr(question, name) is None:
@@ -172,6 +175,18 @@ class SearchableVersion:
                 may_miss=may_miss,
             )
         return self._selections[key]
+
+    def _check_no_submodule(self, globs: Sequence[str]) -> None:
+        """Raise ToslocError for a glob of files in a submodule, which no version contains."""
+        for pattern in globs:
+            path = pattern.removeprefix("./").strip("/")
+            for submodule in self.index.submodules:
+                if path == submodule or path.startswith(f"{submodule}/"):
+                    repo = shlex.quote(submodule)
+                    raise ToslocError(
+                        f"{submodule} is a submodule, whose files are not searched",
+                        hint=f"ask in the submodule itself, or name it with {{repo}} {repo}",
+                    )
 
     def find_file(self, path: str) -> int:
         """Return the number of the file that the user means by a path.

@@ -44,7 +44,7 @@ def llm_prompts(
     The folder prompt has what --rerank llm sends, and guess the same questions without a list of
     files. tasks.jsonl has the truth, which no model may see. Nothing is sent.
     """
-    reranker = LanguageModelReranker.for_prompts(files, prompt_tokens)
+    reranker = LanguageModelReranker.for_prompts(files=files, prompt_tokens=prompt_tokens)
     project_list = read_projects(projects)
     with progress_bars() as callback:
         written = write_prompts(project_list, out, tasks, newest, seed, reranker, callback)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -24,7 +25,7 @@ from tosloc.rerank.llm.prompt import (
     describe_report,
     parse_answer,
 )
-from tosloc.rerank.llm.settings import LanguageModelSettings, read_settings
+from tosloc.rerank.llm.settings import LanguageModelSettings, read_settings, settings_file
 from tosloc.retrieval.query import Query
 
 _MAX_KEPT_BYTES: Final = 100_000
@@ -123,12 +124,15 @@ class LanguageModelReranker:
         return cls(read_settings(), announce)
 
     @classmethod
-    def for_prompts(cls, files: int, prompt_tokens: int) -> Self:
-        """Return a reranker that only makes prompts, within these limits."""
-        settings = LanguageModelSettings(
-            url="http://127.0.0.1/v1", model="any", files=files, prompt_tokens=prompt_tokens
-        )
-        return cls(settings)
+    def for_prompts(cls, **limits: int) -> Self:
+        """Return a reranker that only makes prompts, within ``files`` and ``prompt_tokens``.
+
+        Without these limits they are the user's, or the default ones if the user has no settings.
+        """
+        if not limits and os.path.lexists(settings_file()):
+            return cls(read_settings())
+        values = {"url": "http://127.0.0.1/v1", "model": "any", **limits}
+        return cls(LanguageModelSettings.model_validate(values))
 
     @property
     def name(self) -> str:
@@ -138,7 +142,7 @@ class LanguageModelReranker:
     @classmethod
     def with_answer(cls, text: str) -> Self:
         """Return a reranker that orders files by a given answer, and asks no model."""
-        reranker = cls.for_prompts(2, 1_000)
+        reranker = cls.for_prompts(files=2, prompt_tokens=1_000)
         reranker._given_answer = text
         return reranker
 
