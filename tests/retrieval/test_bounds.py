@@ -4,9 +4,11 @@ import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
 from tosloc.core.errors import ToslocError, UnknownCommit
+from tosloc.git.process import Git
 from tosloc.git.repository import Repository
 from tosloc.rank.features.stated_ends import Ends
-from tosloc.retrieval.history.bounds import Bounds, End, list_brought
+from tosloc.retrieval.history.bounds import Bounds, End, find_first_release, list_brought
+from tosloc.retrieval.history.releases import Releases
 
 
 @pytest.fixture
@@ -183,3 +185,56 @@ def test_a_merge_brings_the_commits_of_its_branch(repository, commits):
     merge = repository.commit({"b.py": "b\n"}, "Merge", parents=[commits[4], side])
     with Repository(repository.path) as opened:
         assert list_brought(opened, merge, commits[4]) == {side}
+
+
+# The first release that contains a commit
+
+
+@pytest.fixture
+def walks(monkeypatch):
+    """Return the list to which each reading of commits by git adds its arguments."""
+    walks = []
+    stream = Git.stream
+
+    def record_walk(git, arguments, *others, **environment):
+        if arguments[0] in ("log", "rev-list") and "--no-walk" not in arguments:
+            walks.append(arguments)
+        return stream(git, arguments, *others, **environment)
+
+    monkeypatch.setattr(Git, "stream", record_walk)
+    return walks
+
+
+@pytest.fixture
+def first_release(repository, commits):
+    """Return a function (number of the commit) -> tag of the first release that contains it."""
+
+    def find(number):
+        with Repository(repository.path) as opened:
+            [info] = opened.commits([commits[number]])
+            releases = Releases.read(opened).releases
+            return find_first_release(opened, releases, info.id, info.committed_at)
+
+    return find
+
+
+@pytest.mark.parametrize(("number", "tag"), [(0, "v1.0"), (1, "v1.0"), (2, "v1.1"), (4, "")])
+def test_first_release_contains_the_commit(first_release, number, tag):
+    assert first_release(number) == tag
+
+
+def test_release_of_another_branch_does_not_contain_a_commit(repository, commits, first_release):
+    repository.git("checkout", "-q", "-b", "maintained", commits[1])
+    repository.commit({"b.py": "y = 1\n"}, "Maintain")
+    repository.git("tag", "v1.0.1")
+    assert first_release(2) == "v1.1"
+
+
+def test_commits_are_read_once_for_all_releases(repository, commits, first_release, walks):
+    for number in range(4):
+        repository.git("tag", f"v2.{number}", commits[number])
+    assert first_release(4) == ""
+    assert len(walks) <= 1
+    walks.clear()
+    assert first_release(2) == "v2.2"
+    assert len(walks) == 1

@@ -21,6 +21,8 @@ MAX_RELEASES: Final = 10
 """Largest number of releases that are searched for a commit: the first ones after the commit."""
 MAX_COMMITS: Final = 100_000
 """Largest number of commits between two ends that are read."""
+MAX_CLOCK_SKEW: Final = 30 * 24 * 3600
+"""Seconds by which a commit may seem older than one that it contains."""
 
 
 class End(NamedTuple):
@@ -188,7 +190,7 @@ def _without_contradictions(
     kept_good = []
     left_out: set[str] = set()
     for end in good:
-        lacking = _list_commits(repository, [other.commit for other in bad], [end.commit])
+        lacking = _list_ids(repository, [other.commit for other in bad], [end.commit])
         contained = [other for other in bad if other.commit not in lacking]
         stated = []
         for other in contained:
@@ -235,13 +237,15 @@ def _outermost(repository: Repository, ends: Sequence[End], *, newest: bool) -> 
     A good end is not needed if another good end contains it. A bad end (``newest`` is False) is not
     needed if it contains another bad end.
     """
+    if len(ends) < 2:
+        return tuple(ends)
     kept = []
     for end in ends:
         others = [other.commit for other in ends if other != end]
         if newest:
-            is_needed = end.commit in _list_commits(repository, [end.commit], others)
+            is_needed = end.commit in _list_ids(repository, [end.commit], others)
         else:
-            lacking = _list_commits(repository, others, [end.commit])
+            lacking = _list_ids(repository, others, [end.commit])
             is_needed = all(other in lacking for other in others)
         if is_needed:
             kept.append(end)
@@ -271,10 +275,9 @@ def _list_commits(
     """
     if not tips:
         return {}
-    lines = [*tips, *(f"^{commit}" for commit in excluded)]
     command = ["log", "--stdin", f"--max-count={MAX_COMMITS}", "--format=%H %at %ae %s"]
     origins: dict[str, str] = {}
-    with repository.git.stream(command, lines) as output:
+    with repository.git.stream(command, _revision_lines(tips, excluded)) as output:
         lines_of_log = output.read().decode("utf-8", "replace").split("\n")
     for line in filter(None, lines_of_log):  # a subject may contain other line separators
         commit, _, origin = line.partition(" ")
@@ -282,14 +285,30 @@ def _list_commits(
     return origins
 
 
+def _list_ids(
+    repository: Repository, tips: Sequence[str], excluded: Sequence[str]
+) -> frozenset[str]:
+    """Return the ids of the commits that tips contain and ``excluded`` do not."""
+    if not tips:
+        return frozenset()
+    command = ["rev-list", "--stdin"]
+    with repository.git.stream(command, _revision_lines(tips, excluded)) as output:
+        return frozenset(output.read().decode("ascii").split())
+
+
+def _revision_lines(tips: Iterable[str], excluded: Iterable[str]) -> list[str]:
+    """Return git's arguments for the commits that tips contain and ``excluded`` do not."""
+    return [*tips, *(f"^{commit}" for commit in excluded)]
+
+
 def list_brought(repository: Repository, merge: str, first_parent: str) -> frozenset[str]:
     """Return the commits that a merge brought to the branch of its first parent."""
-    return frozenset(_list_commits(repository, [merge], [first_parent])) - {merge}
+    return _list_ids(repository, [merge], [first_parent]) - {merge}
 
 
 def list_beside(repository: Repository, commits: Sequence[str], searched: str) -> frozenset[str]:
     """Return those of ``commits`` that the commit ``searched`` does not contain."""
-    return frozenset(_list_commits(repository, commits, [searched])).intersection(commits)
+    return _list_ids(repository, commits, [searched]).intersection(commits)
 
 
 def find_first_release(
@@ -303,10 +322,34 @@ def find_first_release(
     later = [release for release in releases if release.at >= at]
     later.sort(key=lambda release: (not release.number.is_final, release.at, release.name))
     names = {f"refs/tags/{release.name}": release.name for release in later[:MAX_RELEASES]}
-    for reference, tagged in (repository.resolve_many(names) if names else {}).items():
-        if tagged is not None and not list_beside(repository, [commit], tagged):
+    tagged_by_reference = repository.resolve_many(names) if names else {}
+    tips = list(filter(None, tagged_by_reference.values()))
+    containing = _list_containing(repository, tips, commit, at)
+    for reference, tagged in tagged_by_reference.items():
+        if tagged in containing:
             return names[reference]
     return ""
+
+
+def _list_containing(
+    repository: Repository, tips: Sequence[str], commit: str, at: int
+) -> frozenset[str]:
+    """Return the tips that contain a commit, whose time is ``at`` (seconds since 1970).
+
+    Only commits since that time are read, less ``MAX_CLOCK_SKEW``, because a tip may be the end of
+    a branch that is much longer.
+    """
+    if not tips:
+        return frozenset()
+    oldest = max(0, at - MAX_CLOCK_SKEW)
+    command = ["rev-list", "--stdin", "--parents", "--topo-order", "--reverse"]
+    containing = {commit}
+    with repository.git.stream([*command, f"--max-age={oldest}"], tips) as output:
+        for line in output:  # parents before children
+            child, *parents = line.decode("ascii").split()
+            if not containing.isdisjoint(parents):
+                containing.add(child)
+    return frozenset(containing.intersection(tips))
 
 
 def _join_names(ends: Sequence[End]) -> str:
