@@ -27,7 +27,7 @@ from tosloc.localize.question import Question
 from tosloc.rank.features.extraction import SAMPLED_FILES
 from tosloc.rank.features.tables import list_blocks, read_blocks
 from tosloc.rank.model.calibration import fit_temperature, shares
-from tosloc.rank.model.presence import shipped_presence
+from tosloc.rank.model.presence import PresenceModel
 from tosloc.storage.cache import CacheEntry
 from tosloc.train import experiment, training
 from tosloc.train.experiment import ExperimentContext
@@ -157,7 +157,7 @@ def test_shares_of_an_answer_follow_from_the_temperature(out):
     localizer = Localizer.load(out)
     answer = localizer.localize(NEW_REPORT, tests=True)
     scores = np.array([hit.score for hit in answer.hits])
-    temperature = read_weights(out)["temperature"] * shipped_presence().temperature_factor
+    temperature = read_weights(out)["temperature"] * PresenceModel.shipped().temperature_factor
     presence = localizer.rank(Question(answer.report)).presence
     expected = presence * shares(scores, temperature)
     assert [hit.confidence for hit in answer.hits] == pytest.approx(expected.tolist(), abs=1e-5)

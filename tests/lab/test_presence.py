@@ -8,7 +8,7 @@ from tosloc.core.errors import ToslocError
 from tosloc.lab import presence as module
 from tosloc.lab.presence import Answer, choose_hosts, learn_presence, measure_presence
 from tosloc.lab.projects import Project
-from tosloc.rank.model.presence import SIGNALS
+from tosloc.rank.model.presence import PresenceModel
 
 ONE_PROCESS = Config.of({"run": {"jobs": 1}}, "test")
 
@@ -18,8 +18,8 @@ def make_answers(number=40):
     answers = []
     for place in range(number):
         for project, host in ("aa", "bb", "cc", "ab", "bc", "ca"):
-            signals = [0.1 * (place % 3)] * len(SIGNALS)
-            signals[SIGNALS.index("known_names")] = 1.0 if project == host else 0.1
+            signals = [0.1 * (place % 3)] * len(PresenceModel.SIGNALS)
+            signals[PresenceModel.SIGNALS.index("known_names")] = 1.0 if project == host else 0.1
             answers.append(Answer(project, host, signals, [2.0, 0.0], 1.0, project == host))
     return answers
 

@@ -10,9 +10,8 @@ from tosloc.cli.answers import print_answer
 from tosloc.core.reports import BugReport
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
-from tosloc.localize.scores import NOT_HERE
+from tosloc.localize.scores import LOW_PRESENCE, NOT_HERE
 from tosloc.mcp.answers import ToolAnswer
-from tosloc.rank.model import LOW_PRESENCE
 
 WRONG = "The total of the cart is wrong: Cart.total subtracts the discount twice."
 DAY = 24 * HOUR

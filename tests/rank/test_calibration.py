@@ -10,8 +10,7 @@ from tosloc.lab.reliability import Reliability
 from tosloc.rank.model.calibration import (
     CALIBRATED_FILES,
     DEFAULT_TEMPERATURE,
-    MAX_TEMPERATURE,
-    MIN_TEMPERATURE,
+    TEMPERATURES,
     JudgedAnswer,
     fit_temperature,
     match_temperature,
@@ -19,25 +18,25 @@ from tosloc.rank.model.calibration import (
 )
 
 SCORES = st.lists(st.floats(-50, 50), min_size=1, max_size=30).map(np.array)
-TEMPERATURES = st.floats(MIN_TEMPERATURE, MAX_TEMPERATURE)
+ANY_TEMPERATURE = st.floats(*TEMPERATURES)
 GAP = np.array([1.0, 0.0])
 """Scores of an answer whose first file is 1 ahead of the second."""
 
 
-@given(SCORES, TEMPERATURES)
+@given(SCORES, ANY_TEMPERATURE)
 def test_shares_are_the_softmax_of_the_first_ten_files(scores, temperature):
     first = np.argsort(-scores, kind="stable")[:CALIBRATED_FILES]
     expected = softmax(scores[first] / temperature)
     assert np.allclose(shares(scores, temperature)[first], expected)
 
 
-@given(SCORES, TEMPERATURES)
+@given(SCORES, ANY_TEMPERATURE)
 def test_files_after_the_first_ten_have_no_share(scores, temperature):
     others = np.argsort(-scores, kind="stable")[CALIBRATED_FILES:]
     assert not shares(scores, temperature)[others].any()
 
 
-@given(SCORES, TEMPERATURES)
+@given(SCORES, ANY_TEMPERATURE)
 def test_shares_never_increase_down_the_ranking(scores, temperature):
     order = np.argsort(-scores, kind="stable")
     assert (np.diff(shares(scores, temperature)[order]) <= 0).all()
@@ -102,7 +101,7 @@ def test_few_wrong_answers_make_shares_only_a_little_less_sure():
 
 def test_answers_of_one_file_or_none_set_no_extreme_temperature():
     answers = [JudgedAnswer(GAP[:1], False), JudgedAnswer(GAP[:0], False)]
-    assert DEFAULT_TEMPERATURE <= fit_temperature(answers) < MAX_TEMPERATURE
+    assert DEFAULT_TEMPERATURE <= fit_temperature(answers) < TEMPERATURES[1]
 
 
 @pytest.mark.parametrize("scale", [0.25, 1.0, 5.0])

@@ -32,19 +32,15 @@ from tosloc.lab.reliability import Reliability
 from tosloc.paths.classify import is_hidden_class
 from tosloc.rank.features import QueryContext
 from tosloc.rank.model import (
-    CALIBRATED_FILES,
-    SIGNALS,
+    JudgedAnswer,
     PresenceModel,
     StageOneResult,
-    fit_presence,
-    presence_signals,
     shares,
 )
 from tosloc.reports.labelled import Dataset
 from tosloc.reports.text import IssueTemplates
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
-from tosloc.retrieval.texts import top_k
 from tosloc.retrieval.version_index import VersionIndex
 from tosloc.storage.facts import read_facts
 from tosloc.storage.store import FactStore
@@ -192,13 +188,14 @@ class _Host:
         paths = version.paths
         hidden = paths.table.test[paths.path_ids] | is_hidden_class(version.file_class)
         scores = np.where(hidden, -np.inf, StageOneResult.of(context, stage_one).scores)
-        first = top_k(scores, CALIBRATED_FILES)
-        first = first[np.isfinite(scores[first])]
         is_right = False
-        if project == self._name and len(first):
-            is_right = paths.table.paths[paths.path_ids[first[0]]] in case.fixed
-        first_scores = scores[first].tolist() if context.distinguishes_files else []
-        signals = presence_signals(context).tolist()
+        if project == self._name and not hidden.all():
+            is_right = paths.table.paths[paths.path_ids[scores.argmax()]] in case.fixed
+        first_scores: list[float] = []
+        if context.distinguishes_files:
+            judged = JudgedAnswer.of(scores, is_right)
+            first_scores = judged.scores[np.isfinite(judged.scores)].tolist()
+        signals = PresenceModel.signals(context).tolist()
         return Answer(project, self._name, signals, first_scores, temperature, is_right)
 
 
@@ -258,7 +255,7 @@ def measure_presence(answers: Sequence[Answer]) -> Presence:
     """
     signals = np.array([answer.signals for answer in answers])
     nameless = signals.copy()
-    nameless[:, SIGNALS.index("own_name")] = 0.5
+    nameless[:, PresenceModel.SIGNALS.index("own_name")] = 0.5
     before = np.array([answer.first_share() for answer in answers])
     after = np.zeros(len(answers))
     after_nameless = np.zeros(len(answers))
@@ -293,7 +290,7 @@ def _fit(answers: Sequence[Answer], signals: FloatArray) -> PresenceModel:
     home_count = max(int(at_home.sum()), 1)
     abroad_count = max(int((~at_home).sum()), 1)
     counts = np.where(at_home, HOME_WEIGHT / home_count, (1 - HOME_WEIGHT) / abroad_count)
-    model = fit_presence(signals, at_home, counts)
+    model = PresenceModel.fit(signals, at_home, counts)
     own_answers = [answer for answer in answers if answer.project == answer.host]
     probabilities = model.probabilities(signals[at_home])
     wanted = np.mean([answer.first_share() for answer in own_answers])

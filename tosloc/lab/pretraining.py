@@ -39,7 +39,6 @@ from tosloc.rank.features.extraction import (
     select_names,
 )
 from tosloc.rank.model import (
-    CALIBRATED_FILES,
     TEMPERATURE_KEY,
     HeadRanker,
     JudgedAnswer,
@@ -481,9 +480,8 @@ def _fit_fold(
         project_answers: list[JudgedAnswer] = []
         for table in project_tables.tables():
             scores = stage_one.scores(table.rows, table.asserted)
-            first = np.argsort(-scores, kind="stable")[:CALIBRATED_FILES]
-            is_right = bool(table.fixed[first[:1]].any())
-            project_answers.append(JudgedAnswer(scores[first], is_right))
+            is_right = len(scores) > 0 and bool(table.fixed[scores.argmax()])
+            project_answers.append(JudgedAnswer.of(scores, is_right))
         answers[project_tables.project.name] = project_answers
     return stage_one, answers
 

@@ -23,8 +23,7 @@ from tosloc.localize.answer import Weights
 from tosloc.rank import features
 from tosloc.rank.model import (
     DEFAULT_TEMPERATURE,
-    MAX_TEMPERATURE,
-    MIN_TEMPERATURE,
+    TEMPERATURES,
     HeadRanker,
     StageOne,
     Trees,
@@ -114,10 +113,10 @@ def read_stage_one(folder: Path) -> tuple[StageOne, float, dict[str, Any]]:
                 " train again"
             )
     temperature = record.get("temperature", DEFAULT_TEMPERATURE)
-    if not (_is_weight(temperature) and MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE):
+    if not (_is_weight(temperature) and TEMPERATURES[0] <= temperature <= TEMPERATURES[1]):
         raise CheckpointError(
-            f"{file} has a temperature that is not a number from {MIN_TEMPERATURE:g} to"
-            f" {MAX_TEMPERATURE:g}; train again"
+            f"{file} has a temperature that is not a number from {TEMPERATURES[0]:g} to"
+            f" {TEMPERATURES[1]:g}; train again"
         )
     stage = StageOne(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
     if record.get("ranker") is not None:

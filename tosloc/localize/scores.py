@@ -27,12 +27,9 @@ from tosloc.localize.searchable_version import SearchableVersion
 from tosloc.rank.explain import find_later_fix
 from tosloc.rank.features import QueryContext
 from tosloc.rank.model import (
-    CALIBRATED_FILES,
-    LOW_PRESENCE,
+    PresenceModel,
     StageOneResult,
-    presence_signals,
     shares,
-    shipped_presence,
 )
 from tosloc.reports.issues import read_report
 from tosloc.rerank.base import Candidates, Reranked, Reranker, final_scores
@@ -41,6 +38,8 @@ from tosloc.retrieval.texts import top_k
 
 NARROW_RANGE: Final = 50
 """Largest number of commits in a range that makes suspect changes come before the files."""
+LOW_PRESENCE: Final = 0.5
+"""Probability below which an answer says that no file matches the report well."""
 _WHAT_TO_ADD: Final = "add an error message, an identifier or a file name"
 NO_WORD: Final = (
     "the report has no words of its own beside pictures, its form and the environment, so the files"
@@ -114,8 +113,7 @@ class Scores:
         """
         if self.stage_one.context.named_history.is_about_project:
             return 1.0
-        signals = presence_signals(self.stage_one.context)
-        return float(shipped_presence().probabilities(signals[None, :])[0])
+        return PresenceModel.shipped().probability(self.stage_one.context)
 
     @cached_property
     def worked_before(self) -> bool:
@@ -152,14 +150,12 @@ class Scores:
         It is lower if most text of the version is not searched, because the bug may be there. It is
         0 if the report does not distinguish files, or if there is only one file to choose from.
         """
-        result = np.zeros(len(self.values))
         if self.stage_one.context.distinguishes_files and selection.sharing.sum() > 1:
             scores = np.where(selection.sharing, self.values_by_stages, -np.inf)
-            first = top_k(scores, CALIBRATED_FILES)
-            temperature = self.temperature * shipped_presence().temperature_factor
+            temperature = self.temperature * PresenceModel.shipped().temperature_factor
             probability = self.presence * min(1.0, 2 * self.version.searched_share)
-            result[first] = probability * shares(scores[first], temperature)
-        return result
+            return probability * shares(scores, temperature)
+        return np.zeros(len(self.values))
 
     def selection(self, question: Question) -> FileSelection:
         """Return the files that the answer may list, with hidden files that the report names."""

@@ -27,7 +27,6 @@ from tosloc.localize.model import Model
 from tosloc.rank.features import PARTS, WORK_FOLDER, FeatureTable, read_blocks, write_listing
 from tosloc.rank.features.extraction import SAMPLED_FILES, select_names
 from tosloc.rank.model import (
-    CALIBRATED_FILES,
     DEFAULT_TEMPERATURE,
     TEMPERATURE_KEY,
     JudgedAnswer,
@@ -297,5 +296,5 @@ def _record_judged(
     """Yield the rankings; for each, append to ``judged`` its scores and whether it is right."""
     for ranking, case in zip(rankings, cases, strict=True):
         right = bool(set(ranking.paths[:1]) & set(case.fixed))
-        judged.append(JudgedAnswer(ranking.scores[:CALIBRATED_FILES].copy(), right))
+        judged.append(JudgedAnswer.of(ranking.scores, right))
         yield ranking

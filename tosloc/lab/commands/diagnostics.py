@@ -25,7 +25,7 @@ from tosloc.lab.reliability import (
 )
 from tosloc.lab.truncation import COLUMNS
 from tosloc.lab.truncation import truncation as truncate_rankings
-from tosloc.rank.model import MAX_TEMPERATURE, MIN_TEMPERATURE, TEMPERATURE_KEY
+from tosloc.rank.model import TEMPERATURE_KEY, TEMPERATURES
 from tosloc.terminal.options import (
     JsonOption,
     MarkdownOption,
@@ -120,11 +120,9 @@ def calibration(
     """
     form = Form.chosen(as_json, as_markdown)
     check_drawing(figure)
-    if temperature is not None and not MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE:
-        raise RunError(
-            f"--temperature must be from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}, not"
-            f" {temperature:g}"
-        )
+    lowest, highest = TEMPERATURES
+    if temperature is not None and not lowest <= temperature <= highest:
+        raise RunError(f"--temperature must be from {lowest:g} to {highest:g}, not {temperature:g}")
     reliabilities: dict[str, Reliability] = {}
     values: list[dict[str, Any]] = []
     pooled: list[tuple[FloatArray, BoolArray]] = []
@@ -153,7 +151,8 @@ def calibration(
 def _run_temperature(scored: ScoredRun, path: Path) -> float:
     """Return the temperature in the header of a run. Raises RunError if it has none."""
     temperature = scored.run.header.get(TEMPERATURE_KEY)
-    if isinstance(temperature, int | float) and MIN_TEMPERATURE <= temperature <= MAX_TEMPERATURE:
+    lowest, highest = TEMPERATURES
+    if isinstance(temperature, int | float) and lowest <= temperature <= highest:
         return float(temperature)
     raise RunError(f"{path}: the run does not contain a temperature; name one with --temperature")
 

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 
 from tosloc.core.arrays import FloatArray
+from tosloc.retrieval.texts import top_k
 
 CALIBRATED_FILES: Final = 10
 """Number of first files that the softmax covers; all other files have the share 0.
@@ -32,10 +33,8 @@ DEFAULT_TEMPERATURE: Final = 1.0
 """Temperature that is used if none was fitted."""
 TEMPERATURE_KEY: Final = "temperature"
 """Key of the temperature in a run's header."""
-MIN_TEMPERATURE: Final = 0.01
-"""Lowest fitted temperature."""
-MAX_TEMPERATURE: Final = 100.0
-"""Highest fitted temperature."""
+TEMPERATURES: Final = (0.01, 100.0)
+"""Lowest and highest fitted temperature."""
 _GRID_POINTS: Final = 24
 """Number of temperatures in the first, coarse search."""
 _MAX_FACTOR: Final = 10.0
@@ -52,6 +51,11 @@ class JudgedAnswer(NamedTuple):
     right: bool
     """Whether the fix changed the first file; False if it changed no file of the version."""
 
+    @classmethod
+    def of(cls, scores: FloatArray, right: bool) -> Self:
+        """Return the answer with these scores (F,) of all files, in any order."""
+        return cls(scores[top_k(scores, CALIBRATED_FILES)], right)
+
 
 def shares(scores: FloatArray, temperature: float) -> FloatArray:
     """Return the share (F,) of each file of one list.
@@ -63,7 +67,7 @@ def shares(scores: FloatArray, temperature: float) -> FloatArray:
     [0.269, 0.731, 0.0]
     """
     result = np.zeros(len(scores))
-    first = np.argsort(-scores, kind="stable")[:CALIBRATED_FILES]
+    first = top_k(scores, CALIBRATED_FILES)
     if not len(first) or scores[first[0]] == -np.inf:
         return result
     powers = np.exp((scores[first] - scores[first[0]]) / temperature)
@@ -97,7 +101,7 @@ def fit_temperature(answers: Sequence[JudgedAnswer], counts: FloatArray | float 
         return float(log_temperature**2 / 2 - (likelihood * counts).sum())
 
     # The loss may have several minima, so that a grid finds the range of the lowest one first.
-    grid = np.linspace(math.log(MIN_TEMPERATURE), math.log(MAX_TEMPERATURE), _GRID_POINTS)
+    grid = np.linspace(math.log(TEMPERATURES[0]), math.log(TEMPERATURES[1]), _GRID_POINTS)
     best = int(np.argmin([loss(point) for point in grid.tolist()]))
     low = float(grid[max(best - 1, 0)])
     high = float(grid[min(best + 1, _GRID_POINTS - 1)])
@@ -123,8 +127,8 @@ def match_temperature(
     wanted = _mean_first_share(_score_gaps(known), temperature)
     if math.isclose(_mean_first_share(gaps, temperature), wanted, rel_tol=1e-9):
         return temperature
-    low = max(temperature / _MAX_FACTOR, MIN_TEMPERATURE)
-    high = min(temperature * _MAX_FACTOR, MAX_TEMPERATURE)
+    low = max(temperature / _MAX_FACTOR, TEMPERATURES[0])
+    high = min(temperature * _MAX_FACTOR, TEMPERATURES[1])
     for _ in range(_HALVINGS):
         middle = math.sqrt(low * high)
         if _mean_first_share(gaps, middle) > wanted:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -28,23 +28,8 @@ from tosloc.rank.features.query_context import QueryContext
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts import K1, idf
 
-SIGNALS: Final = (
-    "known_words",
-    "known_names",
-    "best_score",
-    "own_frames",
-    "foreign_frames",
-    "named_files",
-    "own_name",
-    "near_commit",
-    "path_words",
-    "terms",
-)
-"""Names of the signals, in the order of their values; ``presence_signals`` explains them."""
 PRESENCE_FILE: Final = Path(__file__).parents[2] / "defaults" / "presence.json"
 """File of the fitted model in the package."""
-LOW_PRESENCE: Final = 0.5
-"""Probability below which an answer says that no file matches the report well."""
 _UNKNOWN_NAME: Final = 0.5
 """Value of the signal ``own_name`` if the project's name is not known."""
 _PENALTY: Final = 1e-3
@@ -54,6 +39,20 @@ _PENALTY: Final = 1e-3
 @dataclass(frozen=True)
 class PresenceModel:
     """A logistic model of the probability that a report is about the searched project."""
+
+    SIGNALS: ClassVar = (
+        "known_words",
+        "known_names",
+        "best_score",
+        "own_frames",
+        "foreign_frames",
+        "named_files",
+        "own_name",
+        "near_commit",
+        "path_words",
+        "terms",
+    )
+    """Names of the signals, in the order of their values; ``signals`` explains them."""
 
     intercept: float
     weights: Mapping[str, float]
@@ -65,52 +64,90 @@ class PresenceModel:
     model.
     """
 
+    @classmethod
+    @cache
+    def shipped(cls) -> Self:
+        """Return the model that the package contains."""
+        return cls(**json.loads(PRESENCE_FILE.read_text(encoding="utf-8")))
+
+    @classmethod
+    def fit(cls, signals: FloatArray, at_home: BoolArray, counts: FloatArray) -> Self:
+        """Return the model that predicts best which reports are about the searched project.
+
+        ``signals`` (R, K) are those of the reports, and ``at_home`` (R,) whether a report is about
+        the project. ``counts`` (R,) is the number of reports that each stands for. Half of each
+        report counts as if the project's name were not known.
+        """
+        from scipy.optimize import minimize
+
+        nameless = signals.copy()
+        nameless[:, cls.SIGNALS.index("own_name")] = _UNKNOWN_NAME
+        rows = np.concatenate([signals, nameless])
+        mean = rows.mean(axis=0)
+        deviation = np.maximum(rows.std(axis=0), 1e-9)
+        scaled = np.column_stack([(rows - mean) / deviation, np.ones(len(rows))])
+        signs = np.tile(np.where(at_home, 1.0, -1.0), 2)
+        shares = np.tile(counts, 2) / (2 * counts.sum())
+
+        def loss(weights: FloatArray) -> tuple[float, FloatArray]:
+            margins = signs * (scaled @ weights)
+            penalized = np.append(weights[:-1], 0.0)
+            value = float(shares @ np.logaddexp(0, -margins)) + _PENALTY * float(
+                penalized @ penalized
+            )
+            slopes = -shares * signs / (1 + np.exp(margins))
+            return value, scaled.T @ slopes + 2 * _PENALTY * penalized
+
+        result: Any = minimize(loss, np.zeros(scaled.shape[1]), jac=True, method="L-BFGS-B")
+        weights = result.x[:-1] / deviation
+        intercept = float(result.x[-1] - weights @ mean)
+        rounded = [float(f"{weight:.4g}") for weight in weights.tolist()]
+        return cls(float(f"{intercept:.4g}"), dict(zip(cls.SIGNALS, rounded, strict=True)))
+
+    @staticmethod
+    def signals(context: QueryContext) -> FloatArray:
+        """Return (K,) the signals of a report and a version.
+
+        Words count by their weight in the query and their IDF; a word that no file contains counts
+        most. ``best_score`` is the highest BM25 of a file, divided by the highest possible BM25.
+        ``near_commit`` is the highest cosine similarity of a commit message, times the share of
+        known words, because it ignores words that no message contains.
+        """
+        query = context.query
+        frames = len(query.text.frames) + sum(map(len, query.places.locations.traces))
+        named = context.named_files
+        own_frames = len(named.in_frames) + sum(map(len, named.project_frames))
+        places = (*query.places.locations.links, *query.places.locations.paths)
+        known_places = sum(bool(named.find_rows(place)) for place in places)
+        named_files = len(named.mentioned_rows) + len(named.by_compound_name) + known_places
+        known_words, best_score = _match_words(context)
+        values = {
+            "known_words": known_words,
+            "known_names": _share_of_known_names(context),
+            "best_score": best_score,
+            "own_frames": math.log1p(own_frames),
+            "foreign_frames": math.log1p(max(frames - own_frames, 0)),
+            "named_files": math.log1p(named_files),
+            "own_name": _own_name(query),
+            "near_commit": known_words
+            * float(context.similar_documents.commit_similarities.max(initial=0.0)),
+            "path_words": _share_of_path_words(context),
+            "terms": math.log1p(len(query.weights)),
+        }
+        return np.array([values[name] for name in PresenceModel.SIGNALS])
+
     def probabilities(self, signals: FloatArray) -> FloatArray:
         """Return (R,) probabilities, from the signals (R, K) of reports."""
-        weights = np.array([self.weights[name] for name in SIGNALS])
+        weights = np.array([self.weights[name] for name in self.SIGNALS])
         return np.asarray(1 / (1 + np.exp(-(self.intercept + signals @ weights))))
+
+    def probability(self, context: QueryContext) -> float:
+        """Return the probability for a report and a version."""
+        return float(self.probabilities(self.signals(context)[None, :])[0])
 
     def write(self, file: Path) -> None:
         """Write the model as JSON."""
         write_text(file, json.dumps(asdict(self), indent=1) + "\n")
-
-
-@cache
-def shipped_presence() -> PresenceModel:
-    """Return the model that the package contains."""
-    return PresenceModel(**json.loads(PRESENCE_FILE.read_text(encoding="utf-8")))
-
-
-def presence_signals(context: QueryContext) -> FloatArray:
-    """Return (K,) the signals of a report and a version.
-
-    Words count by their weight in the query and their IDF; a word that no file contains counts
-    most. ``best_score`` is the highest BM25 of a file, divided by the highest possible BM25.
-    ``near_commit`` is the highest cosine similarity of a commit message, times the share of known
-    words, because it ignores words that no message contains.
-    """
-    query = context.query
-    frames = len(query.text.frames) + sum(map(len, query.places.locations.traces))
-    named = context.named_files
-    own_frames = len(named.in_frames) + sum(map(len, named.project_frames))
-    places = (*query.places.locations.links, *query.places.locations.paths)
-    known_places = sum(bool(named.find_rows(place)) for place in places)
-    named_files = len(named.mentioned_rows) + len(named.by_compound_name) + known_places
-    known_words, best_score = _match_words(context)
-    values = {
-        "known_words": known_words,
-        "known_names": _share_of_known_names(context),
-        "best_score": best_score,
-        "own_frames": math.log1p(own_frames),
-        "foreign_frames": math.log1p(max(frames - own_frames, 0)),
-        "named_files": math.log1p(named_files),
-        "own_name": _own_name(query),
-        "near_commit": known_words
-        * float(context.similar_documents.commit_similarities.max(initial=0.0)),
-        "path_words": _share_of_path_words(context),
-        "terms": math.log1p(len(query.weights)),
-    }
-    return np.array([values[name] for name in SIGNALS])
 
 
 def _own_name(query: Query) -> float:
@@ -159,35 +196,3 @@ def _share_of_path_words(context: QueryContext) -> float:
         term = paths.table.term_ids.get(word)
         known += term is not None and bool(paths.name_frequency[term])
     return known / max(len(words), 1)
-
-
-def fit_presence(signals: FloatArray, at_home: BoolArray, counts: FloatArray) -> PresenceModel:
-    """Return the logistic model that predicts best which reports are about the searched project.
-
-    ``signals`` (R, K) are those of the reports, and ``at_home`` (R,) whether a report is about the
-    project. ``counts`` (R,) is the number of reports that each stands for. Half of each report
-    counts as if the project's name were not known.
-    """
-    from scipy.optimize import minimize
-
-    nameless = signals.copy()
-    nameless[:, SIGNALS.index("own_name")] = _UNKNOWN_NAME
-    rows = np.concatenate([signals, nameless])
-    mean = rows.mean(axis=0)
-    deviation = np.maximum(rows.std(axis=0), 1e-9)
-    scaled = np.column_stack([(rows - mean) / deviation, np.ones(len(rows))])
-    signs = np.tile(np.where(at_home, 1.0, -1.0), 2)
-    shares = np.tile(counts, 2) / (2 * counts.sum())
-
-    def loss(weights: FloatArray) -> tuple[float, FloatArray]:
-        margins = signs * (scaled @ weights)
-        penalized = np.append(weights[:-1], 0.0)
-        value = float(shares @ np.logaddexp(0, -margins)) + _PENALTY * float(penalized @ penalized)
-        slopes = -shares * signs / (1 + np.exp(margins))
-        return value, scaled.T @ slopes + 2 * _PENALTY * penalized
-
-    result: Any = minimize(loss, np.zeros(scaled.shape[1]), jac=True, method="L-BFGS-B")
-    weights = result.x[:-1] / deviation
-    intercept = float(result.x[-1] - weights @ mean)
-    rounded = [float(f"{weight:.4g}") for weight in weights.tolist()]
-    return PresenceModel(float(f"{intercept:.4g}"), dict(zip(SIGNALS, rounded, strict=True)))
