@@ -25,7 +25,7 @@ from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
 from tosloc.localize.question import Question
 from tosloc.rank.features import registry
-from tosloc.rank.features.tables import FeatureTable, read_blocks
+from tosloc.rank.features.tables import FeatureTable
 from tosloc.rank.model.stage_one import StageOne
 from tosloc.rerank.base import RERANKERS, reranker_class
 from tosloc.train.experiment import ExperimentContext
@@ -130,7 +130,9 @@ def make_training_set(world):
     for part in ("train", "validation"):
         folder = world.model_folder / f"tables {part}"
         extraction = experiment.extraction(folder, WEIGHTED_SUM.features)
-        tables[part] = list(read_blocks(extraction.run(experiment.parts[part], jobs=1)))
+        tables[part] = list(
+            FeatureTable.read_blocks(extraction.run(experiment.parts[part], jobs=1))
+        )
     return experiment.candidates(WEIGHTED_SUM, lambda part: iter(tables[part]))
 
 

@@ -18,7 +18,7 @@ from tests.toy import INSIDE_VERSION, PLANT_KINDS, PLANTED_TEXT, plant_evidence
 from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.git.repository import Repository
 from tosloc.rank.features import registry
-from tosloc.rank.features.tables import read_blocks
+from tosloc.rank.features.tables import FeatureTable
 from tosloc.reports.text.shared_lines import MIN_REPORTS
 from tosloc.retrieval.history.history_index import HistoryIndex
 from tosloc.train import training
@@ -52,7 +52,7 @@ def extract_features(project, records):
     ):
         extraction = experiment.extraction(folder, registry.ALL)
         cases = [case for case in experiment.dataset.cases if case.report.id == identity]
-        [table] = read_blocks(extraction.run(cases, jobs=1))
+        [table] = FeatureTable.read_blocks(extraction.run(cases, jobs=1))
         paths = [repo.path_names.names[path_id] for path_id in table.path_ids.tolist()]
         return dict(zip(paths, table.rows.tolist(), strict=True))
 

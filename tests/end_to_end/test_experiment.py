@@ -25,7 +25,7 @@ from tosloc.localize.localizer import Localizer
 from tosloc.localize.model import Model
 from tosloc.localize.question import Question
 from tosloc.rank.features.extraction import SAMPLED_FILES
-from tosloc.rank.features.tables import list_blocks, read_blocks
+from tosloc.rank.features.tables import FeatureTable, TableFolder
 from tosloc.rank.model.calibration import fit_temperature, shares
 from tosloc.rank.model.presence import PresenceModel
 from tosloc.storage.cache import CacheEntry
@@ -345,8 +345,8 @@ def few_out(project):
 @pytest.mark.slow
 def test_stage_one_learns_from_the_newest_reports(few_out, project):
     reports = {}
-    for part, blocks in list_blocks(few_out).items():
-        reports[part] = [table.report for table in read_blocks(blocks)]
+    for part, blocks in TableFolder(few_out).list_blocks().items():
+        reports[part] = [table.report for table in FeatureTable.read_blocks(blocks)]
     counts = {part: len(identities) for part, identities in reports.items()}
     assert counts == {"train": 9, "validation": 8, "test": 8}
     assert reports["train"] == [record["id"] for record in project.records[15:24]]

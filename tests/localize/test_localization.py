@@ -14,7 +14,7 @@ from tosloc.localize.model import Model
 from tosloc.localize.question import Question
 from tosloc.localize.scores import candidates_of_answer
 from tosloc.rank.features import registry
-from tosloc.rank.features.tables import read_blocks
+from tosloc.rank.features.tables import FeatureTable
 from tosloc.rank.model.stage_one import StageOne
 from tosloc.rerank.base import Candidates, Reranked, RerankingContext
 from tosloc.train.experiment import ExperimentContext
@@ -113,7 +113,7 @@ def tables(experiment, tmp_path_factory):
     """Return the extracted feature table, with all files and features, of each report."""
     extraction = experiment.extraction(tmp_path_factory.mktemp("work"), registry.ALL)
     blocks = extraction.run(experiment.dataset.cases, jobs=1)
-    return {table.report: table for table in read_blocks(blocks)}
+    return {table.report: table for table in FeatureTable.read_blocks(blocks)}
 
 
 # Localizing sees what training saw

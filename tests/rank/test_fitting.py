@@ -11,8 +11,7 @@ from tosloc.core.arrays import load_arrays, save_arrays
 from tosloc.core.config import Config, EvolutionSettings
 from tosloc.core.errors import CheckpointError, ToslocError
 from tosloc.git.repository import Repository
-from tosloc.rank.features.extraction import sample_table
-from tosloc.rank.features.tables import FeatureTable, encode_block, list_blocks, read_blocks
+from tosloc.rank.features.tables import FeatureTable, TableFolder, encode_block
 from tosloc.rank.model import fitting, stage_one
 from tosloc.rank.model.fitting import (
     AS_SHIPPED,
@@ -24,7 +23,7 @@ from tosloc.rank.model.fitting import (
     list_quality,
     listwise_loss,
 )
-from tosloc.rank.model.ranking_lists import ranking_lists
+from tosloc.rank.model.ranking_lists import RankingLists
 from tosloc.rank.model.stage_one import HeadRanker, StageOne, Trees
 from tosloc.train.experiment import ExperimentContext
 
@@ -280,7 +279,7 @@ def test_what_is_learned_by_heart_wins_no_fold(overfit_tables, by_first_feature,
 
 def make_lists(tables, weights):
     """Return ranking lists of reports, each (rows, fixed), with the weights of all rows."""
-    lists = ranking_lists(make_table("", rows, fixed) for rows, fixed in tables)
+    lists = RankingLists.of_tables(make_table("", rows, fixed) for rows, fixed in tables)
     return replace(lists, weights=np.array(weights, dtype=np.float32))
 
 
@@ -328,12 +327,14 @@ def test_list_quality_is_what_is_judged(weights):
         fixed = report.fixed | (number % 2 == np.arange(20))
         tables.append(make_table(str(number), report.rows, fixed))
     judged = judge({"": make_stage(*weights)}, tables)[""]
-    assert list_quality(np.array(weights), ranking_lists(tables)) == pytest.approx(sum(judged))
+    assert list_quality(np.array(weights), RankingLists.of_tables(tables)) == pytest.approx(
+        sum(judged)
+    )
 
 
 def test_list_quality_puts_fixed_files_behind_others_of_their_score():
     """Two fixed files of four with equal scores have the ranks 3 and 4."""
-    lists = ranking_lists([make_table("", np.zeros((4, 2)), [True, False, True, False])])
+    lists = RankingLists.of_tables([make_table("", np.zeros((4, 2)), [True, False, True, False])])
     assert list_quality(np.zeros(2), lists) == pytest.approx(1 / 3 + (1 / 3 + 2 / 4) / 2)
 
 
@@ -380,7 +381,7 @@ def content_of(table):
 def sample(prior, fixed, number):
     """Return the weights of the files that are kept of a table."""
     table = make_table("1", np.zeros((len(prior), 1)), fixed)
-    kept = sample_table(table, {"code": np.array(prior)}, number, "v")
+    kept = table.sample({"code": np.array(prior)}, number, "v")
     return dict(zip(kept.path_ids.tolist(), kept.weights.tolist(), strict=True))
 
 
@@ -419,7 +420,7 @@ def extract(project, tmp_path):
             names = ("code", "near_reports", "popularity")
             extraction = experiment.extraction(tmp_path / folder, names)
             blocks = extraction.run(experiment.dataset.cases[-4:], sampled, jobs=1)
-            return list(read_blocks(blocks))
+            return list(FeatureTable.read_blocks(blocks))
 
     return extract_tables
 
@@ -456,7 +457,7 @@ def test_a_training_without_tables_is_an_error(tmp_path, listing):
     with pytest.raises(
         ToslocError, match="contains no feature tables; train it with keep_features"
     ):
-        list_blocks(tmp_path)
+        TableFolder(tmp_path).list_blocks()
 
 
 @pytest.fixture
@@ -470,7 +471,7 @@ def block(tmp_path):
 
 def test_a_block_keeps_its_tables(block):
     expected = content_of(make_table("1", np.ones((3, 2)), [True] * 3))
-    assert [content_of(table) for table in read_blocks([block])] == [expected] * 2
+    assert [content_of(table) for table in FeatureTable.read_blocks([block])] == [expected] * 2
 
 
 @pytest.mark.parametrize("name", ["rows", "starts", "reports"])
@@ -479,4 +480,4 @@ def test_a_damaged_block_is_an_error(block, name):
     save_arrays(block, arrays | {name: arrays[name][:-1]})
     message = r"block\.npz is damaged .* delete it and run the same command again"
     with pytest.raises(CheckpointError, match=message):
-        list(read_blocks([block]))
+        list(FeatureTable.read_blocks([block]))

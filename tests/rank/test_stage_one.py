@@ -10,7 +10,7 @@ from tosloc.core.arrays import Float32Array
 from tosloc.localize.checkpoint import shipped
 from tosloc.rank.model import stage_one
 from tosloc.rank.model.ranking_lists import RankingLists
-from tosloc.rank.model.stage_one import HeadRanker, StageOne, Trees, fit_trees, head_rows
+from tosloc.rank.model.stage_one import HeadRanker, StageOne, Trees, head_rows
 
 pytestmark = pytest.mark.usefixtures("small_trees")
 
@@ -30,7 +30,7 @@ def make_heads(seed=1):
 
 @pytest.fixture
 def trees():
-    return fit_trees(make_heads(), 7)
+    return Trees.fit(make_heads(), 7)
 
 
 @pytest.mark.parametrize("leaves", [2, 16])

@@ -196,6 +196,12 @@ def _parse_finite(token: str) -> float:
     return value
 
 
+def fingerprint(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:  # not read at once, since runs may be large
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def content_key(*parts: Any) -> str:
     """Return the SHA-256 of plain JSON values, the same for equal values: a key for a cache.
 

@@ -18,19 +18,17 @@ from typing import Any, Final
 import numpy as np
 
 from tosloc.code.languages import SOURCE_SUFFIXES
-from tosloc.core.arrays import load_arrays, unpack_words
 from tosloc.core.errors import ToslocError
-from tosloc.core.io import atomic_write, content_key
+from tosloc.core.io import atomic_write, content_key, fingerprint
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport
 from tosloc.git.repository import Repository
 from tosloc.localize.model import Model
-from tosloc.rank.features import PARTS, WORK_FOLDER, list_blocks, read_blocks
-from tosloc.rank.features.extraction import HISTORY_FILE
+from tosloc.rank.features import PARTS, FeatureTable, TableFolder
+from tosloc.rank.features.extraction import Extraction
 from tosloc.reports.labelled import Dataset
 from tosloc.rerank.base import Candidates, RerankingContext, texts_of
 from tosloc.train.candidates import LabelledCandidates
-from tosloc.train.experiment import fingerprint
 
 FORMAT = "tosloc-candidates/2"
 MAX_CHARACTERS: Final = 40_000
@@ -79,21 +77,26 @@ def bundle_training(
     Of the training reports only the ``newest`` are written, all for 0. Returns the number of
     reports of each part.
     """
-    blocks = list_blocks(run)
+    tables = TableFolder(run)
+    blocks = tables.list_blocks()
     model = Model.load(run)
     suffixes = frozenset(model.config.data.named_suffixes) or SOURCE_SUFFIXES
     stage_one, _ = model.stage_one_for(())
     with Repository(repository) as repo:
         # The tables number paths, so that the numbers must be assigned before anything else is
         # read.
-        for name in unpack_words(load_arrays(run / WORK_FOLDER / HISTORY_FILE)["paths"]):
+        for name in Extraction.read_paths(tables.work):
             repo.path_names.id(name)
         dataset = Dataset.load(
             repo, reports, zone=model.config.data.zone, suffixes=suffixes, progress=progress
         )
         case_by_report = {case.report.id: case for case in dataset.cases}
         training_set = LabelledCandidates(
-            repo, suffixes, case_by_report, stage_one, lambda part: read_blocks(blocks[part])
+            repo,
+            suffixes,
+            case_by_report,
+            stage_one,
+            lambda part: FeatureTable.read_blocks(blocks[part]),
         )
         parts: dict[str, list[Candidates]] = {}
         for part in PARTS:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from tosloc.git.repository import Repository
 from tosloc.lab.projects import Project, spread_evenly
 from tosloc.localize.checkpoint import shipped
 from tosloc.rank.features import KINDS, QueryContext, find_statements, own_frames
-from tosloc.rank.features.extraction import BLOCK_REPORTS
 from tosloc.rank.model import StageOneResult
 from tosloc.reports.text import IssueTemplates
 from tosloc.retrieval.paths import PathTable
@@ -31,6 +30,8 @@ from tosloc.retrieval.version_index import VersionIndex
 from tosloc.train.experiment import ExperimentContext
 
 ALL_REPORTS = "all reports"
+BLOCK_REPORTS: Final = 48
+"""Number of reports whose versions are loaded together."""
 FRAMES_SHOWN = 5
 """Own frames of a stack trace that are counted, from the innermost one."""
 

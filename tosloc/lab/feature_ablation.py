@@ -30,7 +30,7 @@ from tosloc.lab.pretraining import (
 from tosloc.lab.projects import Project
 from tosloc.rank.features import FeatureTable
 from tosloc.rank.features.extraction import select_names
-from tosloc.rank.model import weighted_sums
+from tosloc.rank.model import StageOne
 from tosloc.rank.model.fitting import fit_listwise
 
 
@@ -99,7 +99,8 @@ def _fold_means(
     def report_values(table: FeatureTable) -> list[tuple[float, float]]:
         values: list[tuple[float, float]] = []
         for weights in variants:
-            ranks = fixed_ranks(weighted_sums(table.rows, weights), table.fixed)
+            scores = StageOne(names, weights).linear(table.rows)
+            ranks = fixed_ranks(scores, table.fixed)
             values.append(rr_and_ap(ranks.tolist()))
         return values
 

@@ -18,10 +18,10 @@ from typing import Any, Final
 import numpy as np
 
 from tosloc.code.languages import analyser_version
-from tosloc.core.arrays import FloatArray, load_arrays, save_arrays, unpack_words
+from tosloc.core.arrays import FloatArray, load_arrays, save_arrays
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError, UnknownCommit, pluralize
-from tosloc.core.io import content_key, parse_json, read_regular_file, write_text
+from tosloc.core.io import content_key, fingerprint, parse_json, read_regular_file, write_text
 from tosloc.core.processes import Call, count_workers, run_in_parallel
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import Case
@@ -31,25 +31,20 @@ from tosloc.evaluate.runs import RunFolder
 from tosloc.git.repository import Repository
 from tosloc.lab.projects import Project, spread_evenly
 from tosloc.localize.checkpoint import LEARNED_ON, write_stage_one
-from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, FeatureTable, read_blocks
-from tosloc.rank.features.extraction import (
-    HISTORY_FILE,
-    SAMPLED_FILES,
-    sample_table,
-    select_names,
-)
+from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, FeatureTable
+from tosloc.rank.features.extraction import SAMPLED_FILES, Extraction, select_names
 from tosloc.rank.model import (
     TEMPERATURE_KEY,
     HeadRanker,
     JudgedAnswer,
     StageOne,
+    Trees,
     fit_temperature,
-    fit_trees,
     load_lightgbm,
 )
-from tosloc.rank.model.fitting import fit_listwise, head_lists
-from tosloc.rank.model.ranking_lists import RankingLists, ranking_lists
-from tosloc.train.experiment import ExperimentContext, fingerprint, judge_cases
+from tosloc.rank.model.fitting import fit_listwise
+from tosloc.rank.model.ranking_lists import RankingLists
+from tosloc.train.experiment import ExperimentContext, judge_cases
 
 ROUNDS: Final = 400
 """Trees of the ranker, chosen on projects left out."""
@@ -103,7 +98,7 @@ class ProjectTables:
 
     def tables(self) -> Iterator[FeatureTable]:
         """Yield the judged reports' tables, in order."""
-        return read_blocks(self.folder / name for name in self.blocks)
+        return FeatureTable.read_blocks(self.folder / name for name in self.blocks)
 
 
 @dataclass(frozen=True)
@@ -244,11 +239,11 @@ def _make_tables(
         extraction = experiment.extraction(folder, names)
         judged_blocks = extraction.run(judged, 0, jobs=1)
         if project.part == project.judged:
-            lists = ranking_lists(_sample_tables(judged_blocks, judged, names))
+            lists = RankingLists.of_tables(_sample_tables(judged_blocks, judged, names))
         else:
             with_fixed_files = [case for case in learned if case.fixed]
             learned_blocks = extraction.run(with_fixed_files, SAMPLED_FILES, jobs=1)
-            lists = ranking_lists(read_blocks(learned_blocks))
+            lists = RankingLists.of_tables(FeatureTable.read_blocks(learned_blocks))
         arrays = {name: getattr(lists, name) for name in _LIST_COLUMNS}
         save_arrays(folder / _LISTS_FILE, arrays, level=1)
         RunFolder(folder).write_judgements(judge_cases(judged, experiment.dataset))
@@ -263,9 +258,9 @@ def _sample_tables(
 ) -> Iterator[FeatureTable]:
     """Yield the tables in the blocks with a sample of their files."""
     commit_by_report = {case.report.id: case.before_commit for case in cases}
-    for table in read_blocks(blocks):
+    for table in FeatureTable.read_blocks(blocks):
         columns = dict(zip(names, table.rows.T.astype(np.float64), strict=True))
-        yield sample_table(table, columns, SAMPLED_FILES, commit_by_report[table.report])
+        yield table.sample(columns, SAMPLED_FILES, commit_by_report[table.report])
 
 
 def _try_tables(pretraining: Pretraining, project: Project) -> tuple[str, ProjectTables | str]:
@@ -315,7 +310,7 @@ def fit_projects(
     stage_one = StageOne(names, fit_listwise(lists))
     if not config.stage_one.ranker:
         return stage_one
-    trees = fit_trees(head_lists(stage_one, lists), config.run.seed, ROUNDS)
+    trees = Trees.fit(stage_one.head_lists(lists), config.run.seed, ROUNDS)
     return StageOne(names, stage_one.weights, HeadRanker(names, trees, RANKER_WEIGHT))
 
 
@@ -523,7 +518,7 @@ def _write_left_out_run(
     }
     folder.mkdir(parents=True, exist_ok=True)
     # The tables number paths; their names are in the history.
-    paths = unpack_words(load_arrays(tables.folder / HISTORY_FILE)["paths"])
+    paths = Extraction.read_paths(tables.folder)
     rankings = (
         table.ranking(stage_one.scores(table.rows, table.asserted), paths)
         for table in tables.tables()

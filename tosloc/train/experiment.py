@@ -7,17 +7,15 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from hashlib import file_digest
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 import tosloc
 from tosloc.code.languages import analyser_version
-from tosloc.core.arrays import save_arrays, to_arrays
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError, pluralize
-from tosloc.core.io import remove_unfinished
+from tosloc.core.io import fingerprint, remove_unfinished
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import Case
@@ -27,8 +25,8 @@ from tosloc.git.repository import Repository
 from tosloc.localize.checkpoint import WEIGHTS_FILE, shipped, write_record
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
-from tosloc.rank.features import WORK_FOLDER, FeatureTable, read_blocks
-from tosloc.rank.features.extraction import HISTORY_FILE, Extraction
+from tosloc.rank.features import WORK_FOLDER, FeatureTable
+from tosloc.rank.features.extraction import Extraction
 from tosloc.rank.model import TEMPERATURE_KEY, StageOne
 from tosloc.reports.labelled import Dataset, attributes_of, resolve_suffixes
 from tosloc.reports.text import IssueTemplates
@@ -131,20 +129,8 @@ class ExperimentContext:
 
         ``folder`` is where both are stored, and ``names`` are the features.
         """
-        indexed = self.indexed
-        file = folder / HISTORY_FILE
-        paths = self.repo.path_names.names
-        save_arrays(file, to_arrays({"paths": paths, "history": self.history_index}))
-        return Extraction(
-            folder,
-            self.repo.path,
-            indexed.store_path,
-            indexed.suffixes,
-            names,
-            fingerprint(file),
-            self.history.ancestors,
-            indexed.lizard,
-        )
+        history = self.history_index
+        return Extraction.of(folder, self.indexed, names, history, self.history.ancestors)
 
     def provenance(self) -> dict[str, Any]:
         """Return everything that a result depends on: versions, settings, repository, reports."""
@@ -276,7 +262,9 @@ def rank_reports(
             blocks = extraction.run(
                 cases, jobs=config.run.jobs, what=f"ranking {split}", progress=progress
             )
-            candidates = experiment.candidates(stage_one, lambda _: read_blocks(blocks))
+            candidates = experiment.candidates(
+                stage_one, lambda _: FeatureTable.read_blocks(blocks)
+            )
             rankings = candidates.rankings(
                 split, model.reranker, experiment.for_reranking(), progress
             )
@@ -414,9 +402,3 @@ def command_folder(folder: Path, command: str) -> Iterator[None]:
 def file_provenance(file: Path) -> dict[str, str]:
     """Return the name and SHA-256 of a file, for provenance."""
     return {"name": file.name, "sha256": fingerprint(file)}
-
-
-def fingerprint(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:  # not read at once, since runs may be large
-        return file_digest(file, "sha256").hexdigest()

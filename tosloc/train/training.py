@@ -24,7 +24,7 @@ from tosloc.git.repository import Repository
 from tosloc.localize.answer import Weights
 from tosloc.localize.checkpoint import write_record
 from tosloc.localize.model import Model
-from tosloc.rank.features import PARTS, WORK_FOLDER, FeatureTable, read_blocks, write_listing
+from tosloc.rank.features import PARTS, WORK_FOLDER, FeatureTable, TableFolder
 from tosloc.rank.features.extraction import SAMPLED_FILES, select_names
 from tosloc.rank.model import (
     DEFAULT_TEMPERATURE,
@@ -95,7 +95,7 @@ def train(
             )
 
         def tables(part: str) -> Iterable[FeatureTable]:
-            return read_blocks(blocks[part])
+            return FeatureTable.read_blocks(blocks[part])
 
         extracted = time.monotonic()
         announce(progress, f"reading and features took {format_duration(extracted - started)}")
@@ -127,7 +127,7 @@ def train(
         shutil.rmtree(_reranker_work(folder), ignore_errors=True)
         write_record(folder / "provenance.json", model.provenance)
     if keep_features:
-        write_listing(work, blocks)
+        TableFolder(folder).write_listing(blocks)
     else:
         shutil.rmtree(work)
     seconds = time.monotonic() - started

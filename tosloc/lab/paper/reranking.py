@@ -28,7 +28,7 @@ from tosloc.lab.paper.workspace import (
     table_rows,
 )
 from tosloc.lab.projects import Project
-from tosloc.rank.features import has_tables
+from tosloc.rank.features import TableFolder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,7 +73,7 @@ def experiment_rows(
     # The encoders are loaded first, so that a wrong name is refused before hours of work.
     encoders = _encoder_fingerprints(config)
     run = work.training_folder(project)
-    if run is None or not has_tables(run):
+    if run is None or not TableFolder(run).has_tables:
         raise RunError(
             f"{run} has no feature tables, from which candidates are taken",
             hint="train it with {keep_features}, or leave out {runs}",

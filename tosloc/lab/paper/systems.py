@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.core.io import content_key, write_text
+from tosloc.core.io import content_key, fingerprint, write_text
 from tosloc.core.progress import Progress
 from tosloc.core.reports import BugReport, Case
 from tosloc.evaluate.compare import compare_all
@@ -43,7 +43,7 @@ from tosloc.lab.projects import Project, spread_evenly
 from tosloc.lab.tracking import track
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
-from tosloc.train.experiment import ExperimentContext, fingerprint
+from tosloc.train.experiment import ExperimentContext
 
 OWN_TITLES: Final = {
     STAGE_ONE_SYSTEM: "TosLoc, stage one",

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from tosloc.core.config import Section, Words, read_toml, shipped_configs_folder
 from tosloc.core.errors import RunError, ToslocError
+from tosloc.core.io import fingerprint
 from tosloc.core.progress import Progress
 from tosloc.evaluate.measures import Evaluation
 from tosloc.evaluate.run_paths import ScoredRun
@@ -24,7 +25,6 @@ from tosloc.lab import baseline_runs
 from tosloc.lab.projects import Project
 from tosloc.lab.tracking import track
 from tosloc.train import training
-from tosloc.train.experiment import fingerprint
 from tosloc.train.training import STAGE_ONE
 
 PUBLISHED_FOLDER: Final = shipped_configs_folder() / "published"

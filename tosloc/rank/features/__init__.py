@@ -15,10 +15,7 @@ from tosloc.rank.features.tables import (
     PARTS,
     WORK_FOLDER,
     FeatureTable,
-    has_tables,
-    list_blocks,
-    read_blocks,
-    write_listing,
+    TableFolder,
 )
 
 __all__ = [
@@ -32,12 +29,9 @@ __all__ = [
     "WORK_FOLDER",
     "FeatureTable",
     "QueryContext",
+    "TableFolder",
     "columns",
     "find_statements",
-    "has_tables",
-    "list_blocks",
     "own_frames",
-    "read_blocks",
     "scale_by_largest",
-    "write_listing",
 ]

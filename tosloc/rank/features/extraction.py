@@ -6,22 +6,28 @@ Each finished block is written to a file, so that a second run computes only mis
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
 from tosloc.code.languages import analyser_version
-from tosloc.core.arrays import BoolArray, FloatArray, from_arrays, load_arrays, unpack_words
+from tosloc.core.arrays import (
+    BoolArray,
+    from_arrays,
+    load_arrays,
+    save_arrays,
+    to_arrays,
+    unpack_words,
+)
 from tosloc.core.closing_cache import closing_cache
 from tosloc.core.config import StageOneSettings, did_you_mean
 from tosloc.core.errors import ConfigError
-from tosloc.core.io import atomic_write, content_key
+from tosloc.core.io import atomic_write, content_key, fingerprint
 from tosloc.core.processes import count_workers, current_executor, run_in_parallel
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import Case
@@ -30,7 +36,7 @@ from tosloc.git.repository import Repository
 from tosloc.rank.features import registry
 from tosloc.rank.features.evidence import find_asserted
 from tosloc.rank.features.query_context import QueryContext
-from tosloc.rank.features.registry import FEATURES_VERSION, PRIOR_WEIGHTS, columns, prior
+from tosloc.rank.features.registry import FEATURES_VERSION, PRIOR_WEIGHTS, columns
 from tosloc.rank.features.tables import FeatureTable, encode_block
 from tosloc.reports.text import IssueTemplates
 from tosloc.retrieval.history import HistoryIndex
@@ -38,9 +44,10 @@ from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.version_index import VersionIndex
 from tosloc.storage.facts import read_facts
+from tosloc.storage.repository import IndexedRepository
 from tosloc.storage.store import FactStore
 
-HISTORY_FILE: Final = "history.npz"
+_HISTORY_FILE: Final = "history.npz"
 """File in an extraction's folder with the history that its workers read."""
 BLOCK_REPORTS = 48
 """Number of reports in a block: enough to share the loading of blobs, but few enough for memory."""
@@ -49,8 +56,6 @@ SAMPLED_FILES: Final = 400
 
 More wrong files gained nothing on four projects.
 """
-HARD_SHARE: Final = 0.75
-"""Share of the best wrong files by the prior in the sampled ones; the rest is drawn at random."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +69,42 @@ class Extraction:
     names: tuple[str, ...]
     """Names of the features."""
     history_digest: str
-    """Digest of ``HISTORY_FILE`` in the folder, the history that the workers read."""
+    """Digest of ``_HISTORY_FILE`` in the folder, the history that the workers read."""
     ancestors: Callable[[str], BoolArray] | None
     """Function that returns which commits of the history a version contains; None in workers."""
     lizard: bool = False
     """Whether lizard measures complexity."""
     shared: bool = False
     """Whether workers read over a network, and read the store from a copy that nobody writes to."""
+
+    @classmethod
+    def of(
+        cls,
+        folder: Path,
+        indexed: IndexedRepository,
+        names: tuple[str, ...],
+        history: HistoryIndex,
+        ancestors: Callable[[str], BoolArray],
+    ) -> Self:
+        """Write the history for worker processes, and return an extraction of some features."""
+        file = folder / _HISTORY_FILE
+        paths = indexed.repo.path_names.names
+        save_arrays(file, to_arrays({"paths": paths, "history": history}))
+        return cls(
+            folder,
+            indexed.repo.path,
+            indexed.store_path,
+            indexed.suffixes,
+            names,
+            fingerprint(file),
+            ancestors,
+            indexed.lizard,
+        )
+
+    @staticmethod
+    def read_paths(folder: Path) -> list[str]:
+        """Return the paths that the tables in a folder number."""
+        return unpack_words(load_arrays(folder / _HISTORY_FILE)["paths"])
 
     def _block_path(self, cases: Sequence[Case], sampled: int) -> Path:
         """Return the file of a block; its name depends on everything that the tables depend on."""
@@ -163,7 +197,7 @@ class _OpenExtraction:
     """The repository, facts and history that a process needs for all blocks. Close it after use."""
 
     def __init__(self, extraction: Extraction) -> None:
-        arrays = load_arrays(extraction.folder / HISTORY_FILE)
+        arrays = load_arrays(extraction.folder / _HISTORY_FILE)
         paths = unpack_words(arrays["paths"])
         self.history = from_arrays(HistoryIndex, arrays, "history")
         self.paths = PathTable.of(paths)
@@ -217,38 +251,8 @@ def _extract(
             path_ids=snapshot.path_ids,
             asserted=find_asserted(context, extraction.names).astype(np.float32),
         )
-        tables.append(sample_table(table, values, sampled, case.before_commit))
+        tables.append(table.sample(values, sampled, case.before_commit))
     return path, encode_block(tables), len(cases)
-
-
-def sample_table(
-    table: FeatureTable, values: Mapping[str, FloatArray], number: int, commit: str
-) -> FeatureTable:
-    """Return a table with the fixed files and ``number`` other files; 0 keeps all.
-
-    ``values`` are the features (F,) by name. Of the other files most are the best by the prior.
-    Some are drawn at random, and each of these stands for many. The draw depends on the report and
-    the commit alone.
-    """
-    if not number or len(table.rows) <= number + int(table.fixed.sum()):
-        return table
-    digest = hashlib.sha256(f"{table.report} {commit}".encode()).digest()
-    seed = int.from_bytes(digest[:8], "big")
-    order = np.argsort(-prior(values), kind="stable")
-    wrong = order[~table.fixed[order]]
-    hard, rest = np.split(wrong, [int(number * HARD_SHARE)])
-    drawn = np.random.default_rng(seed).choice(rest, size=number - len(hard), replace=False)
-    weights = np.ones(len(table.rows), dtype=np.float32)
-    weights[drawn] = len(rest) / len(drawn)
-    kept = np.sort(np.concatenate((np.flatnonzero(table.fixed), hard, drawn)))
-    return FeatureTable(
-        table.report,
-        table.rows[kept],
-        table.fixed[kept],
-        weights[kept],
-        table.path_ids[kept],
-        table.asserted[kept],
-    )
 
 
 def select_names(settings: StageOneSettings) -> tuple[str, ...]:

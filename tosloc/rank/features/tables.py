@@ -6,13 +6,14 @@ see paths.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from tosloc.core.arrays import (
 from tosloc.core.errors import ToslocError
 from tosloc.core.io import parse_json, read_regular_file, write_text
 from tosloc.core.rankings import Ranking
+from tosloc.rank.features.registry import prior
 from tosloc.retrieval.texts import group_starts
 
 WORK_FOLDER: Final = ".tosloc-work"
@@ -37,6 +39,8 @@ WORK_FOLDER: Final = ".tosloc-work"
 PARTS: Final = ("train", "validation", "test")
 _LISTING: Final = "blocks.json"
 """File in a work folder that lists the blocks of each part."""
+HARD_SHARE: Final = 0.75
+"""Share of the best wrong files by the prior in the sampled ones; the rest is drawn at random."""
 _COLUMNS: Final = ("rows", "fixed", "weights", "path_ids", "asserted")
 
 
@@ -57,27 +61,54 @@ class FeatureTable:
     asserted: Float32Array
     """(n,) how strongly the report itself points to each file (``evidence.find_asserted``)."""
 
+    @classmethod
+    def read_blocks(cls, paths: Iterable[Path]) -> Iterator[Self]:
+        """Yield the tables in the files of blocks, in order.
+
+        Raises CheckpointError for a damaged file.
+        """
+        for path in paths:
+            with open_arrays(path, "delete it and run the same command again") as arrays:
+                columns: list[Any] = [arrays[name] for name in _COLUMNS]
+                reports = unpack_words(arrays["reports"])
+                spans = list(zip(reports, pairwise(arrays["starts"].tolist()), strict=True))
+                rows = int(arrays["starts"][-1])
+                if any(len(column) != rows for column in columns):
+                    raise ValueError("its columns differ in length")
+            for report, (start, end) in spans:
+                yield cls(report, *(column[start:end] for column in columns))
+
+    def sample(self, values: Mapping[str, FloatArray], number: int, commit: str) -> FeatureTable:
+        """Return the table with only the fixed files and ``number`` other files; 0 keeps all.
+
+        ``values`` are the features (F,) by name. Of the other files most are the best by the prior.
+        Some are drawn at random, and each of these stands for many. The draw depends on the report
+        and the commit alone.
+        """
+        if not number or len(self.rows) <= number + int(self.fixed.sum()):
+            return self
+        digest = hashlib.sha256(f"{self.report} {commit}".encode()).digest()
+        seed = int.from_bytes(digest[:8], "big")
+        order = np.argsort(-prior(values), kind="stable")
+        wrong = order[~self.fixed[order]]
+        hard, rest = np.split(wrong, [int(number * HARD_SHARE)])
+        drawn = np.random.default_rng(seed).choice(rest, size=number - len(hard), replace=False)
+        weights = np.ones(len(self.rows), dtype=np.float32)
+        weights[drawn] = len(rest) / len(drawn)
+        kept = np.sort(np.concatenate((np.flatnonzero(self.fixed), hard, drawn)))
+        return FeatureTable(
+            self.report,
+            self.rows[kept],
+            self.fixed[kept],
+            weights[kept],
+            self.path_ids[kept],
+            self.asserted[kept],
+        )
+
     def ranking(self, scores: FloatArray, paths: Sequence[str]) -> Ranking:
         """Return the ranking of the files by ``scores`` (n,); ``path_ids`` number ``paths``."""
         names = [paths[number] for number in self.path_ids.tolist()]
         return Ranking.from_scores(self.report, names, scores)
-
-
-def read_blocks(paths: Iterable[Path]) -> Iterator[FeatureTable]:
-    """Yield the tables in the files of blocks, in order.
-
-    Raises CheckpointError for a damaged file.
-    """
-    for path in paths:
-        with open_arrays(path, "delete it and run the same command again") as arrays:
-            columns: list[Any] = [arrays[name] for name in _COLUMNS]
-            reports = unpack_words(arrays["reports"])
-            spans = list(zip(reports, pairwise(arrays["starts"].tolist()), strict=True))
-            rows = int(arrays["starts"][-1])
-            if any(len(column) != rows for column in columns):
-                raise ValueError("its columns differ in length")
-        for report, (start, end) in spans:
-            yield FeatureTable(report, *(column[start:end] for column in columns))
 
 
 def encode_block(tables: Sequence[FeatureTable]) -> bytes:
@@ -92,26 +123,31 @@ def encode_block(tables: Sequence[FeatureTable]) -> bytes:
     return buffer.getvalue()
 
 
-def write_listing(work: Path, blocks: Mapping[str, Sequence[Path]]) -> None:
-    """Write a file that lists the blocks of train, validation and test in a work folder."""
-    names = {part: [path.name for path in paths] for part, paths in blocks.items()}
-    write_text(work / _LISTING, json.dumps(names, indent=1) + "\n")
+class TableFolder:
+    """A training folder whose feature tables were kept."""
 
+    def __init__(self, folder: Path) -> None:
+        self.work: Final = folder / WORK_FOLDER
+        """The folder with the files of the tables."""
+        self._listing: Final = self.work / _LISTING
 
-def has_tables(folder: Path) -> bool:
-    """Return whether a training folder contains feature tables, for ``list_blocks``."""
-    return (folder / WORK_FOLDER / _LISTING).is_file()
+    @property
+    def has_tables(self) -> bool:
+        """Whether there are feature tables."""
+        return self._listing.is_file()
 
+    def write_listing(self, blocks: Mapping[str, Sequence[Path]]) -> None:
+        """Write a file that lists the blocks of train, validation and test."""
+        names = {part: [path.name for path in paths] for part, paths in blocks.items()}
+        write_text(self._listing, json.dumps(names, indent=1) + "\n")
 
-def list_blocks(folder: Path) -> dict[str, list[Path]]:
-    """Return part -> files of the feature tables in a training folder.
-
-    Raises ToslocError if the folder contains none.
-    """
-    try:
-        listing = parse_json(read_regular_file(folder / WORK_FOLDER / _LISTING))
-        return {part: [folder / WORK_FOLDER / name for name in listing[part]] for part in PARTS}
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise ToslocError(
-            f"{folder} contains no feature tables", hint="train it with {keep_features}"
-        ) from error
+    def list_blocks(self) -> dict[str, list[Path]]:
+        """Return part -> files of the feature tables. Raises ToslocError if there are none."""
+        try:
+            listing = parse_json(read_regular_file(self._listing))
+            return {part: [self.work / name for name in listing[part]] for part in PARTS}
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise ToslocError(
+                f"{self.work.parent} contains no feature tables",
+                hint="train it with {keep_features}",
+            ) from error

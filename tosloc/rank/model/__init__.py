@@ -17,9 +17,7 @@ from tosloc.rank.model.stage_one import (
     StageOne,
     StageOneResult,
     Trees,
-    fit_trees,
     load_lightgbm,
-    weighted_sums,
 )
 
 __all__ = [
@@ -33,9 +31,7 @@ __all__ = [
     "StageOneResult",
     "Trees",
     "fit_temperature",
-    "fit_trees",
     "load_lightgbm",
     "match_temperature",
     "shares",
-    "weighted_sums",
 ]

@@ -18,8 +18,8 @@ from tosloc.core.config import EvolutionSettings, StageOneSettings
 from tosloc.core.metrics import fixed_ranks, rr_and_ap
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.rank.features.tables import FeatureTable
-from tosloc.rank.model.ranking_lists import RankingLists, ranking_lists
-from tosloc.rank.model.stage_one import HeadRanker, StageOne, fit_trees, weighted_sums
+from tosloc.rank.model.ranking_lists import RankingLists
+from tosloc.rank.model.stage_one import HeadRanker, StageOne, Trees, weighted_sums
 from tosloc.retrieval.texts import group_sum
 
 Quality: TypeAlias = tuple[float, float]
@@ -243,23 +243,6 @@ def choose_candidate(tried: Mapping[str, Quality]) -> str:
     return best
 
 
-def head_lists(stage: StageOne, lists: RankingLists) -> RankingLists:
-    """Return the head of each report's list, by linear score.
-
-    Reports without a fixed file in the head are left out.
-    """
-    heads = []
-    kept = []
-    scores = stage.linear(lists.rows)
-    for report, (start, end) in enumerate(pairwise(lists.starts.tolist())):
-        order, rows = stage.head(stage.features, lists.rows[start:end], scores[start:end])
-        fixed = lists.fixed[start:end][order]
-        if fixed.any():
-            heads.append((rows, fixed, lists.weights[start:end][order]))
-            kept.append(report)
-    return replace(RankingLists.of(heads), report_weights=lists.report_weights[kept])
-
-
 def fit_stage_one(
     settings: StageOneSettings,
     names: tuple[str, ...],
@@ -325,7 +308,7 @@ def _candidates_of_few_reports(
     default: StageOne,
 ) -> dict[str, StageOne]:
     """Return name -> candidate with the shipped ranker, followed by the shipped stage one."""
-    weights = _fit_near_default(ranking_lists(tables), default)
+    weights = _fit_near_default(RankingLists.of_tables(tables), default)
     linear = _linear_candidates(names, weights, default)
     ranked = _ranked_candidates(linear, _shipped_rankers(settings, default))
     return {**ranked, AS_SHIPPED: default}
@@ -365,7 +348,7 @@ def _validate(
     trained on these reports and the shipped one, each with several weights. The shipped stage one
     is also a candidate.
     """
-    lists = ranking_lists(tables)
+    lists = RankingLists.of_tables(tables)
     if settings.fit == "differential_evolution":
         quality = partial(list_quality, lists=lists)
         weights = fit_evolution(len(names), quality, settings.evolution, seed, progress)
@@ -378,9 +361,9 @@ def _validate(
     progress("training the ranker", 0, 1)
     best = choose_candidate(tried)
     rankers = {}
-    heads = head_lists(candidates[best], lists)
+    heads = candidates[best].head_lists(lists)
     if len(heads):
-        rankers["own ranker"] = HeadRanker(names, fit_trees(heads, seed), 1.0)
+        rankers["own ranker"] = HeadRanker(names, Trees.fit(heads, seed), 1.0)
     shipped_rankers = _shipped_rankers(settings, default)
     rankers |= shipped_rankers
     progress("training the ranker", 1, 1)

@@ -49,6 +49,13 @@ class RankingLists:
         return cls(rows, fixed, starts, weights, np.ones(len(lists)))
 
     @classmethod
+    def of_tables(cls, tables: Iterable[FeatureTable]) -> Self:
+        """Return the tables that have at least one fixed file as lists."""
+        return cls.of(
+            [(table.rows, table.fixed, table.weights) for table in tables if table.fixed.any()]
+        )
+
+    @classmethod
     def join(cls, parts: Sequence[RankingLists]) -> Self:
         """Return the reports of several lists, in their order."""
         return cls(
@@ -58,10 +65,3 @@ class RankingLists:
             np.concatenate([part.weights for part in parts]),
             np.concatenate([part.report_weights for part in parts]),
         )
-
-
-def ranking_lists(tables: Iterable[FeatureTable]) -> RankingLists:
-    """Return the tables that have at least one fixed file as lists."""
-    return RankingLists.of(
-        [(table.rows, table.fixed, table.weights) for table in tables if table.fixed.any()]
-    )

@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -121,6 +122,21 @@ class Trees:
     """(Y, 15) bits of the leaves on the left of each split; leaves count from left to right."""
     leaves: FloatArray
     """(Y, 16) value of each leaf."""
+
+    @classmethod
+    def fit(cls, heads: RankingLists, seed: int, rounds: int | None = None) -> Self:
+        """Return ``rounds`` trees learned from heads, by default ``NUM_TREES``.
+
+        The result is the same for the same seed. The pairs of files of a report are weighted by the
+        report's weight. Raises MissingExtra if LightGBM cannot be loaded.
+        """
+        lightgbm = load_lightgbm()
+        weights = np.repeat(heads.report_weights, heads.sizes)
+        labels = heads.fixed.astype(np.int32)
+        data = lightgbm.Dataset(heads.rows, labels, weight=weights, group=heads.sizes.tolist())
+        parameters = LIGHTGBM_PARAMETERS | {"seed": seed}
+        booster = lightgbm.train(parameters, data, rounds or NUM_TREES)
+        return cls.of_model(booster.dump_model())
 
     @classmethod
     def of_model(cls, model: Mapping[str, Any]) -> Self:
@@ -240,21 +256,6 @@ def load_lightgbm() -> Any:
     return lightgbm
 
 
-def fit_trees(heads: RankingLists, seed: int, rounds: int | None = None) -> Trees:
-    """Return ``rounds`` trees learned from heads, by default ``NUM_TREES``.
-
-    The result is the same for the same seed. The pairs of files of a report are weighted by the
-    report's weight. Raises MissingExtra if LightGBM cannot be loaded.
-    """
-    lightgbm = load_lightgbm()
-    weights = np.repeat(heads.report_weights, heads.sizes)
-    labels = heads.fixed.astype(np.int32)
-    data = lightgbm.Dataset(heads.rows, labels, weight=weights, group=heads.sizes.tolist())
-    parameters = LIGHTGBM_PARAMETERS | {"seed": seed}
-    booster = lightgbm.train(parameters, data, rounds or NUM_TREES)
-    return Trees.of_model(booster.dump_model())
-
-
 def weighted_sums(rows: Float32Array, weights: FloatArray) -> FloatArray:
     """Return (n,) weighted sums of rows (n, K), added in single precision and feature order.
 
@@ -309,6 +310,24 @@ class StageOne:
         order = top_k(scores, HEAD_DEPTH)
         columns = np.array([self.features.index(name) for name in names], dtype=np.int64)
         return order, head_rows(table[np.ix_(order, columns)], scores[order])
+
+    def head_lists(self, lists: RankingLists) -> RankingLists:
+        """Return the head of each report's list, by linear score.
+
+        Reports without a fixed file in the head are left out.
+        """
+        from tosloc.rank.model.ranking_lists import RankingLists  # only training needs it
+
+        heads = []
+        kept = []
+        scores = self.linear(lists.rows)
+        for report, (start, end) in enumerate(pairwise(lists.starts.tolist())):
+            order, rows = self.head(self.features, lists.rows[start:end], scores[start:end])
+            fixed = lists.fixed[start:end][order]
+            if fixed.any():
+                heads.append((rows, fixed, lists.weights[start:end][order]))
+                kept.append(report)
+        return replace(RankingLists.of(heads), report_weights=lists.report_weights[kept])
 
     def scores(self, table: Float32Array, asserted: FloatArray | Float32Array) -> FloatArray:
         """Return (F,) final scores of a feature table (F, K) whose rows are in path order.
