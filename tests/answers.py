@@ -25,7 +25,7 @@ def answer_everywhere(localizer, text):
         mock.patch.object(web, "opened", return_value=localizer),
     ):
         question = Question(report)
-        for_agents = mcp.answer_call(question, None, [repository], None, ignore_progress)
+        for_agents = mcp.answer_call(question, None, [repository], None, None, ignore_progress)
         name, html = web.localize_and_render(question, 1, repository, None, "", ignore_progress)
     return {
         "localize": replace(answer, seconds=0.0).as_dict(),

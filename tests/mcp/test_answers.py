@@ -305,7 +305,7 @@ def call(text, shop, path=None):
     """Answer a tool's call about a report of one line."""
     report = BugReport("report", text, "", None)
     question = Question(report) if path is None else Question.about_file(report, path)
-    return answer_call(question, None, [shop], None, ignore_progress)
+    return answer_call(question, None, [shop], None, None, ignore_progress)
 
 
 @pytest.mark.parametrize(

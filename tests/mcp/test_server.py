@@ -7,7 +7,7 @@ import anyio
 import pytest
 from jsonschema import Draft202012Validator
 from mcp import Client
-from mcp_types import ListRootsResult, Root
+from mcp_types import CreateMessageResult, ListRootsResult, Root, TextContent
 
 from tests import stand_ins
 from tosloc.mcp.server import Settings, create_server
@@ -18,8 +18,11 @@ MAX_DESCRIPTION_CHARACTERS = 3_150
 """Characters that both tools cost an agent before it asks anything."""
 
 
-def run_client(work, *, roots=None, mode="auto", allowed=(), **settings):
-    """Return what ``work(client)`` returns; the client names ``roots``, or None if it cannot."""
+def run_client(work, *, roots=None, mode="auto", allowed=(), model=None, **settings):
+    """Return what ``work(client)`` returns.
+
+    The client names ``roots``, or None if it cannot, and lends a language model that is a function.
+    """
 
     async def list_roots(_):
         return ListRootsResult(roots=[Root(uri=path.as_uri()) for path in roots])
@@ -28,7 +31,9 @@ def run_client(work, *, roots=None, mode="auto", allowed=(), **settings):
         server = create_server(Settings(allowed, **settings))
         callback = None if roots is None else list_roots
         with anyio.fail_after(120):
-            async with Client(server, mode=mode, list_roots_callback=callback) as client:
+            async with Client(
+                server, mode=mode, list_roots_callback=callback, sampling_callback=model
+            ) as client:
                 return await work(client)
 
     return anyio.run(run)
@@ -288,3 +293,65 @@ def test_a_path_that_is_not_utf8_is_escaped(repository):
     assert "caf\\xe9.py" in text_of(result)
     values = json.loads(result.model_dump_json())
     assert values["structured_content"]["files"][0]["path"] == "caf\\xe9.py"
+
+
+class ClientModel:
+    """A language model that a client lends; it writes the same answer each time."""
+
+    def __init__(self, text):
+        self.text = text
+        self.questions = []
+
+    async def __call__(self, context, params):
+        self.questions.append(params)
+        content = TextContent(type="text", text=self.text)
+        return CreateMessageResult(role="assistant", content=content, model="lent")
+
+
+def files_of(result):
+    """Return the paths that an answer lists."""
+    return [file["path"] for file in result.structured_content["files"]]
+
+
+@MODES
+def test_model_of_the_client_orders_the_files(shop, mode):
+    own = files_of(localize(REPORT, roots=[shop]))
+    model = ClientModel(json.dumps({"order": [own[-1]]}))
+    result = localize(REPORT, roots=[shop], sampling=True, model=model, mode=mode)
+    assert files_of(result)[0] == own[-1]
+    assert "the client's language model lent chose 1 file of" in text_of(result)
+
+
+def test_model_of_the_client_reads_report_and_code_once(shop):
+    model = ClientModel('{"order": [1]}')
+    localize(REPORT, roots=[shop], sampling=True, model=model)
+    [question] = model.questions
+    [message] = question.messages
+    assert REPORT in message.content.text
+    assert "class Cart" in message.content.text
+    assert "order" in question.system_prompt
+
+
+def test_model_of_the_client_is_not_asked_without_the_setting(shop):
+    model = ClientModel('{"order": [1]}')
+    localize(REPORT, roots=[shop], model=model)
+    assert model.questions == []
+
+
+def test_client_without_a_model_gets_the_usual_answer(shop):
+    own = files_of(localize(REPORT, roots=[shop]))
+    assert files_of(localize(REPORT, roots=[shop], sampling=True)) == own
+
+
+def test_unusable_answer_of_the_client_model_changes_nothing(shop):
+    own = files_of(localize(REPORT, roots=[shop]))
+    result = localize(REPORT, roots=[shop], sampling=True, model=ClientModel("I cannot help."))
+    assert files_of(result) == own
+    assert "the client's language model lent gave no usable answer" in text_of(result)
+
+
+def test_wrong_argument_is_an_error_before_the_model_is_asked(shop):
+    model = ClientModel('{"order": [1]}')
+    text = error_text({"commit": "no-such"}, roots=[shop], sampling=True, model=model)
+    assert "no-such" in text
+    assert model.questions == []

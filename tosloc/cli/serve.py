@@ -80,6 +80,13 @@ def mcp(
             " the short text.",
         ),
     ] = False,
+    sampling: Annotated[
+        bool,
+        typer.Option(
+            "--sampling",
+            help="Ask the client's own language model, if it lends one, to order the first files.",
+        ),
+    ] = False,
 ) -> None:
     """Serve coding agents over the Model Context Protocol (MCP).
 
@@ -98,7 +105,7 @@ def mcp(
         print_notes(IN_TERMINAL)
     # The loop waits for standard input, which an exception of a signal's handler cannot interrupt.
     end_at_signals()
-    run_server(root or (), checkpoint, structured=not text_only)
+    run_server(root or (), checkpoint, structured=not text_only, sampling=sampling)
 
 
 class AgentName(StrEnum):

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -151,6 +152,15 @@ class Localizer:
         damaged or from a newer version of TosLoc.
         """
         return cls(Model.load(folder))
+
+    def with_language_model(self, language_model: LanguageModelReranker) -> Self:
+        """Return a localizer of the same open repository whose answers a language model orders.
+
+        Close only one of the two.
+        """
+        localizer = copy(self)
+        localizer.language_model = language_model
+        return localizer
 
     def close(self) -> None:
         """Close the repository; questions raise ToslocError afterwards."""

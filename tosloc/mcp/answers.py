@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
@@ -28,11 +28,16 @@ from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
 from tosloc.localize.session import details_of, opened
 from tosloc.rank.explain import choose_excerpts
+from tosloc.rerank.llm.reranker import LanguageModelReranker
 
 DETAILED_FILES: Final = 3
 """Number of files, from the first, that have functions, reasons and source beside their path."""
 MAX_SOURCE_LINES: Final = 6
 """Most lines of source of such a file."""
+MODEL_FILES: Final = 80
+"""Number of files that the client's language model chooses from."""
+MODEL_TOKENS: Final = 8_000
+"""Upper bound of the estimated tokens of the question to the client's language model."""
 _MAX_FOLDER_DEPTH: Final = 3
 """Levels of folders below a root in which repositories are looked for."""
 
@@ -330,20 +335,51 @@ def _repositories_below(root: Path) -> Iterator[Path]:
         ]
 
 
-def answer_call(
+class ModelText(NamedTuple):
+    """What the client's language model wrote about the messages of ``messages_for_model``."""
+
+    model: str
+    """The name of the model, as the client gives it."""
+    text: str
+
+
+def messages_for_model(
     question: Question,
     checkpoint: Path | None,
     roots: Sequence[Path],
     repository: str | None,
     progress: Progress,
+) -> list[dict[str, str]]:
+    """Return the messages that ask a language model for an order of the files of a question.
+
+    Raises as ``answer_call`` does.
+    """
+    localizer = opened(choose_repository(roots, repository), checkpoint)
+    reranker = LanguageModelReranker.for_prompts(files=MODEL_FILES, prompt_tokens=MODEL_TOKENS)
+    return localizer.with_language_model(reranker).language_model_messages(question, progress)
+
+
+def answer_call(
+    question: Question,
+    checkpoint: Path | None,
+    roots: Sequence[Path],
+    repository: str | None,
+    model_text: ModelText | None,
+    progress: Progress,
 ) -> ToolAnswer:
     """Answer a tool's call in a session's process.
 
-    The path of a question about one file may be absolute. Raises as ``Localizer.answer`` and
+    The path of a question about one file may be absolute. If the client's language model was asked,
+    the first files have the order of ``model_text``. Raises as ``Localizer.answer`` and
     ``choose_repository`` do.
     """
     repository_path = choose_repository(roots, repository)
     localizer = opened(repository_path, checkpoint)
+    if model_text is not None:
+        model, text = model_text
+        name = f"the client's language model {escape_unprintable(model)}".rstrip()
+        reranker = LanguageModelReranker.with_answer(text, MODEL_FILES, MODEL_TOKENS, name)
+        localizer = localizer.with_language_model(reranker)
     if question.path is None:
         answer = localizer.answer(question, progress)
         return ToolAnswer.from_answer(answer, source_lines(localizer, answer), reasons=1)

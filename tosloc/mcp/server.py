@@ -21,14 +21,16 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import anyio
-from mcp.server.mcpserver import Context, ListRoots, MCPServer, Resolve
+from mcp.server.mcpserver import Context, ListRoots, MCPServer, Resolve, Sample
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.stdio import stdio_server
 from mcp_types import (
     CallToolResult,
+    CreateMessageResult,
     InputRequiredResult,
     ListRootsResult,
+    SamplingMessage,
     TextContent,
     ToolAnnotations,
 )
@@ -41,7 +43,7 @@ from tosloc.core.io import escape_unprintable, parse_json
 from tosloc.git import discovery
 from tosloc.localize.question import Question
 from tosloc.localize.session import Session
-from tosloc.mcp.answers import ToolAnswer, answer_call
+from tosloc.mcp.answers import ModelText, ToolAnswer, answer_call, messages_for_model
 from tosloc.mcp.arguments import describe_invalid
 
 MAX_REPORT_CHARACTERS: Final = 2_000_000
@@ -50,6 +52,8 @@ _MAX_ERROR_CHARACTERS: Final = 2_000
 """Characters of a message about input that is at fault."""
 _SECONDS_BETWEEN_REPORTS: Final = 1.0
 """Seconds between two reports of progress."""
+_MAX_MODEL_TOKENS: Final = 2_000
+"""Tokens that the client's language model may write: ten files, and three sentences."""
 _TOOL_ARGUMENTS: Final = {"include": "paths", "repo": "repository"}
 """Argument of the library -> its name in the tools, if that is another one."""
 _INSTRUCTIONS: Final = (
@@ -69,6 +73,8 @@ class Settings:
     checkpoint: Path | None = None
     structured: bool = True
     """Whether answers contain structured content beside the text."""
+    sampling: bool = False
+    """Whether the client's language model, if it lends one, orders the first files."""
     session: Session = field(default_factory=Session)
 
 
@@ -133,19 +139,72 @@ Budget = Annotated[
 Result = Annotated[CallToolResult, ToolAnswer]
 
 
+Globs = Annotated[
+    list[str] | None,
+    Field(
+        max_length=100,
+        description="Show only files matching these globs (.gitignore syntax): src/**/*.py",
+    ),
+]
+
+
+async def _client_model(  # noqa: PLR0913  # what the prompt depends on
+    context: ToolContext,
+    roots: Roots,
+    report: str,
+    repository: str | None = None,
+    commit: str | None = None,
+    paths: list[str] | None = None,
+    tests: bool = False,
+    suspects: bool | None = None,
+    good: list[str] | None = None,
+    bad: str | None = None,
+) -> CreateMessageResult | Sample:
+    """Ask the client's language model which files have to be changed.
+
+    Returns a message without text if the server may not ask it, or the client has none, or if the
+    question is at fault: the tool itself says why.
+    """
+    nothing = CreateMessageResult(
+        role="assistant", content=TextContent(type="text", text=""), model=""
+    )
+    settings = context.request_context.lifespan_context
+    capabilities = context.client_capabilities
+    if not settings.sampling or capabilities is None or capabilities.sampling is None:
+        return nothing
+    question = Question(
+        report,
+        commit=commit,
+        include=paths or None,
+        tests=tests or None,
+        suspects=suspects,
+        good=good or (),
+        bad=bad,
+    )
+    try:
+        system, user = await _ask_session(context, roots, repository, question, messages_for_model)
+    except ToolError:
+        return nothing
+    content = TextContent(type="text", text=user["content"])
+    return Sample(
+        [SamplingMessage(role="user", content=content)],
+        max_tokens=_MAX_MODEL_TOKENS,
+        system_prompt=system["content"],
+        temperature=0.0,
+    )
+
+
+ClientModel = Annotated[CreateMessageResult, Resolve(_client_model)]
+
+
 async def localize_bug(  # noqa: PLR0913  # the arguments of the tool
     context: ToolContext,
     roots: Roots,
+    client_model: ClientModel,
     report: Report,
     repository: RepositoryPath = None,
     commit: Revision = None,
-    paths: Annotated[
-        list[str] | None,
-        Field(
-            max_length=100,
-            description="Show only files matching these globs (.gitignore syntax): src/**/*.py",
-        ),
-    ] = None,
+    paths: Globs = None,
     tests: Annotated[bool, Field(description="Whether to include test files.")] = False,
     top: Annotated[int, Field(ge=1, le=50, description="Number of files to show.")] = Question.top,
     suspects: Annotated[
@@ -177,7 +236,11 @@ async def localize_bug(  # noqa: PLR0913  # the arguments of the tool
         good=good or (),
         bad=bad,
     )
-    return await _answer(context, roots, budget, question, repository)
+    model_text = None
+    if isinstance(client_model.content, TextContent) and client_model.content.text:
+        model_text = ModelText(client_model.model, client_model.content.text)
+    answer = await _ask_session(context, roots, repository, question, answer_call, model_text)
+    return _fit(context, answer, budget)
 
 
 async def explain_file(
@@ -196,7 +259,8 @@ async def explain_file(
 ) -> Result:
     """Explain the rank of a file for a bug report: reasons, earlier fixes, likeliest functions."""
     question = Question.about_file(report, path, commit=commit)
-    return await _answer(context, roots, budget, question, repository)
+    answer = await _ask_session(context, roots, repository, question, answer_call, None)
+    return _fit(context, answer, budget)
 
 
 def _render(error: ToslocError) -> str:
@@ -204,14 +268,15 @@ def _render(error: ToslocError) -> str:
     return error.render(lambda argument: f"`{_TOOL_ARGUMENTS.get(argument, argument)}`")
 
 
-async def _answer(
+async def _ask_session(
     context: ToolContext,
     client_roots: ListRootsResult,
-    budget: int,
-    question: Question,
     repository: str | None,
-) -> CallToolResult:
-    """Answer a call about the report whose text the question contains.
+    question: Question,
+    function: Callable[..., Any],
+    *arguments: Any,
+) -> Any:
+    """Call a function of ``tosloc.mcp.answers`` for a question, in the session's process.
 
     Raises ToolError, whose sentence the client gets, for input that is at fault.
     """
@@ -234,14 +299,15 @@ async def _answer(
     try:
         future = settings.session.ask_about(
             question,
-            answer_call,
+            function,
             settings.checkpoint,
             settings.roots or _client_folders(client_roots),
             repository,
+            *arguments,
             progress=progress,
             stopped=stop.is_set,
         )
-        answer: ToolAnswer = await asyncio.wrap_future(future)
+        return await asyncio.wrap_future(future)
     except Exception as error:
         sentence = user_sentence(error, _render)
         if sentence is None:
@@ -250,6 +316,11 @@ async def _answer(
         raise ToolError(one_line[:_MAX_ERROR_CHARACTERS]) from error
     finally:
         stop.set()
+
+
+def _fit(context: ToolContext, answer: ToolAnswer, budget: int) -> CallToolResult:
+    """Return an answer in at most ``budget`` characters."""
+    settings = context.request_context.lifespan_context
     text = TextContent(type="text", text=answer.fit(budget, ToolAnswer.as_text))
     structured_content = None
     if settings.structured:
@@ -336,9 +407,11 @@ def create_server(settings: Settings) -> MCPServer[Settings]:
     )
 
 
-def run_server(roots: Sequence[Path], checkpoint: Path | None, *, structured: bool) -> None:
+def run_server(
+    roots: Sequence[Path], checkpoint: Path | None, *, structured: bool, sampling: bool
+) -> None:
     """Serve the client at standard input and output; the arguments are those of ``Settings``."""
-    create_server(Settings(roots, checkpoint, structured)).run()
+    create_server(Settings(roots, checkpoint, structured, sampling)).run()
 
 
 def _create_tool(function: Callable[..., Any], structured: bool) -> Tool:

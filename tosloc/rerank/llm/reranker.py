@@ -113,6 +113,7 @@ class LanguageModelReranker:
     ) -> None:
         """Ask by these settings; ``announce`` is called before the first question is sent."""
         self.settings = settings
+        self.name = f"the language model {settings.model} at {settings.host}"
         self.usage = Usage()
         self._announce = announce
         self._is_announced = False
@@ -134,15 +135,17 @@ class LanguageModelReranker:
         values = {"url": "http://127.0.0.1/v1", "model": "any", **limits}
         return cls(LanguageModelSettings.model_validate(values))
 
-    @property
-    def name(self) -> str:
-        """The model and where it runs, in words."""
-        return f"the language model {self.settings.model} at {self.settings.host}"
-
     @classmethod
-    def with_answer(cls, text: str) -> Self:
-        """Return a reranker that orders files by a given answer, and asks no model."""
-        reranker = cls.for_prompts(files=2, prompt_tokens=1_000)
+    def with_answer(
+        cls, text: str, files: int = 2, prompt_tokens: int = 1_000, name: str = ""
+    ) -> Self:
+        """Return a reranker that orders files by a given answer, and asks no model.
+
+        If the answer names files by their numbers, the limits must be those of its prompt.
+        ``name`` says in notes whose answer it is.
+        """
+        reranker = cls.for_prompts(files=files, prompt_tokens=prompt_tokens)
+        reranker.name = name or reranker.name
         reranker._given_answer = text
         return reranker
 
