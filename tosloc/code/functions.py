@@ -10,6 +10,7 @@ without a name is part of the enclosing text, unless it is assigned to a name.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -146,7 +147,7 @@ def find_functions(text: str, path: str) -> FunctionFacts:
     language = get_language(language_name(path))
     source = readable_text(text, path).encode("utf-8", "replace")
     if not language.grammar:
-        return NO_FUNCTIONS
+        return _facts(source, _sections(source, path), ())
     # Known functions need no parser, so these are imported here.
     from tosloc.code.facts import split_component, without_tests
     from tosloc.code.parse import capture_nodes
@@ -205,6 +206,36 @@ def _definitions(
             last_end = end
         if len(definitions) == MAX_FUNCTIONS:
             break
+    return definitions
+
+
+def _sections(source: bytes, path: str) -> list[_Definition]:
+    """Return the sections of configuration as definitions; none of a text of another kind.
+
+    A section with others in it is a class.
+    """
+    from tosloc.code.sections import find_sections  # only configuration needs it
+
+    text = source.decode("utf-8")
+    sections = find_sections(text, path)[:MAX_FUNCTIONS]
+    line_starts = [0, *(match.end() for match in re.finditer(b"\n", source)), len(source)]
+    definitions: list[_Definition] = []
+    open_sections: list[tuple[int, int]] = []  # end and number of the definition
+    for section in sections:
+        while open_sections and open_sections[-1][0] <= section.start:
+            open_sections.pop()
+        if len(open_sections) == MAX_DEPTH:
+            continue
+        parent = open_sections[-1][1] if open_sections else -1
+        name = section.name
+        if parent >= 0:
+            outer = definitions[parent]
+            definitions[parent] = outer._replace(kind=_CLASS)
+            name = f"{outer.name}.{name}"
+        start = line_starts[section.start]
+        end = line_starts[section.end]
+        open_sections.append((section.end, len(definitions)))
+        definitions.append(_Definition(start, start, end, name, int(parent >= 0), parent))
     return definitions
 
 

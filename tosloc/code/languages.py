@@ -17,7 +17,7 @@ The first three contain the whole text. The others contain declared names, which
 """
 FACTS_VERSION: Final = 10
 """Version of facts. Raise it if tosloc.code.facts computes other facts or classes of texts."""
-FUNCTIONS_VERSION: Final = "functions7"
+FUNCTIONS_VERSION: Final = "functions8"
 """Version of functions. Raise it if tosloc.code.functions computes something else."""
 
 

@@ -124,9 +124,10 @@ def _other_files(scores: Scores, selection: FileSelection, first: str | None) ->
 
 
 def _notes_on_grammars(hits: Sequence[Hit]) -> list[str]:
-    """Return a note if no listed file has a grammar, so that no file has functions."""
+    """Return a note if no listed file has a grammar, and none has functions."""
     suffixes = {PurePosixPath(hit.path).suffix.lower() for hit in hits}
-    if not suffixes or any(has_grammar(language_name(suffix)) for suffix in suffixes):
+    is_parsed = any(has_grammar(language_name(suffix)) for suffix in suffixes)
+    if not suffixes or is_parsed or any(hit.functions for hit in hits):
         return []
     kinds = ", ".join(sorted(suffixes))
     no_grammar = f"there is no grammar for {kinds} files"
