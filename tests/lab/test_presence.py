@@ -1,13 +1,23 @@
 """Reports asked at home and abroad, and what is measured of the answers."""
 
+import numpy as np
 import pytest
 
 from tests import toy
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError
 from tosloc.lab import presence as module
-from tosloc.lab.presence import Answer, choose_hosts, learn_presence, measure_presence
+from tosloc.lab.presence import (
+    Answer,
+    ask_reports,
+    choose_hosts,
+    learn_presence,
+    measure_presence,
+)
 from tosloc.lab.projects import Project
+from tosloc.localize.checkpoint import shipped
+from tosloc.localize.model import Model
+from tosloc.rank.model import StageOne
 from tosloc.rank.model.presence import PresenceModel
 
 ONE_PROCESS = Config.of({"run": {"jobs": 1}}, "test")
@@ -43,9 +53,10 @@ def test_model_tells_home_from_abroad_on_projects_left_out():
     assert result.after["abroad from .5"] == 0.0
 
 
-def test_answers_at_home_stay_as_sure():
-    result = measure_presence(make_answers())
-    assert result.after["mean share"] == pytest.approx(result.before["mean share"], abs=0.02)
+def test_model_lowers_no_confidence_where_a_report_refers_to_the_history():
+    answers = [answer._replace(refers=True) for answer in make_answers()]
+    result = measure_presence(answers)
+    assert result.after == result.before
 
 
 def test_two_projects_are_refused(tmp_path):
@@ -75,3 +86,19 @@ def test_reports_are_asked_at_home_and_abroad(projects, tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.glob("*.json")} == {"one.json", "two.json", "three.json"}
     again = learn_presence(projects, tmp_path, ONE_PROCESS, every=2)
     assert again.model == result.model
+
+
+def test_project_is_ranked_by_the_weights_that_never_saw_it(projects, tmp_path, monkeypatch):
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    left_out = tmp_path / "left-out"
+    stage_one = StageOne(("recency",), np.array([3.0]))
+    Model(stage_one, 2.5).save(left_out / "one/checkpoint")
+    project = projects[0]
+    answers = ask_reports(project, [], ONE_PROCESS, tmp_path / "one.json", [left_out])
+    assert {answer.temperature for answer in answers} == {2.5}
+
+
+def test_other_projects_are_ranked_by_the_shipped_weights(projects, tmp_path, monkeypatch):
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "cache"))
+    answers = ask_reports(projects[0], [], ONE_PROCESS, tmp_path / "one.json", [tmp_path])
+    assert {answer.temperature for answer in answers} == {shipped()[1]}

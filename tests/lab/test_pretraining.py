@@ -27,6 +27,7 @@ from tosloc.lab.pretraining import (
 )
 from tosloc.lab.projects import Project
 from tosloc.localize.checkpoint import read_record, read_stage_one
+from tosloc.localize.model import Model
 from tosloc.rank.model.calibration import fit_temperature
 from tosloc.rank.model.fitting import fit_listwise, judge
 from tosloc.rank.model.ranking_lists import RankingLists
@@ -243,6 +244,18 @@ def test_unseen_project_is_ranked_by_the_weights_that_are_written(folder, pretra
     run = ScoredRun.read(folder / "work/left-out/five").run
     scores = np.sort(stage_one.scores(table.rows, table.asserted))[::-1]
     assert run.ranking(table.report).scores == pytest.approx(scores, rel=1e-5)
+
+
+@pytest.mark.slow
+def test_weights_of_a_left_out_project_are_kept_beside_its_run(folder, pretrained):
+    model = Model.load(folder / "work/left-out/one")
+    stage_one, temperature = model.stage_one_for(())
+    table = next(ProjectTables.read(folder / "work/tables/one").tables())
+    run = ScoredRun.read(folder / "work/left-out/one").run
+    scores = np.sort(stage_one.scores(table.rows, table.asserted))[::-1]
+    assert run.ranking(table.report).scores == pytest.approx(scores, rel=1e-5)
+    assert model.provenance["learned on"] == run.header["learned on"]
+    assert temperature == run.header["temperature"]
 
 
 @pytest.mark.slow

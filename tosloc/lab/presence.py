@@ -27,8 +27,10 @@ from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport, Case
 from tosloc.core.versions import first_path_by_blob
 from tosloc.git.repository import Repository
+from tosloc.lab.pretraining import CHECKPOINT_FOLDER
 from tosloc.lab.projects import Project, spread_evenly
 from tosloc.lab.reliability import Reliability
+from tosloc.localize.model import Model
 from tosloc.paths.classify import is_hidden_class
 from tosloc.rank.features import QueryContext
 from tosloc.rank.model import (
@@ -52,8 +54,6 @@ HOSTS: Final = 3
 """Number of projects, the most alike, among which the reports of a project are asked."""
 HOME_WEIGHT: Final = 0.9
 """Share of the answers at home, by weight, in the fit: most users ask in the right repository."""
-TEMPERATURE_FACTORS: Final = np.linspace(1.0, 0.5, 101)
-"""Factors of the temperature that are tried."""
 Visitor: TypeAlias = tuple[str, BugReport]
 """The project of a report that is asked abroad, and the report."""
 
@@ -72,12 +72,14 @@ class Answer(NamedTuple):
     temperature: float
     right: bool
     """Whether the fix changed the first file."""
+    refers: bool = False
+    """Whether the report refers to the history of the host, which makes the model needless."""
 
-    def first_share(self, factor: float = 1.0) -> float:
-        """Return the share of the first file, with a factor of the temperature."""
+    def first_share(self) -> float:
+        """Return the share of the first file, without the model."""
         if not self.scores:
             return 0.0
-        return float(shares(np.array(self.scores), self.temperature * factor)[0])
+        return float(shares(np.array(self.scores), self.temperature)[0])
 
 
 class _Kind(NamedTuple):
@@ -121,12 +123,14 @@ def ask_reports(
     visitors: Sequence[Visitor],
     config: Config,
     file: Path,
+    left_out: Sequence[Path] = (),
     progress: Progress = ignore_progress,
 ) -> list[Answer]:
     """Ask a project's own reports and visitors, and keep the answers in a file.
 
-    Each visitor is asked at the opening of one of the own reports. Answers that the file contains
-    are returned. Raises ToslocError.
+    Each visitor is asked at the opening of one of the own reports. Files are ranked by the weights
+    that never saw the project, from the first of the folders ``left_out`` that has them, or else
+    by the shipped weights. Answers that the file contains are returned. Raises ToslocError.
     """
     if file.exists():
         return [Answer(*row) for row in parse_json(read_regular_file(file))]
@@ -134,10 +138,12 @@ def ask_reports(
     settings = config.model_copy(update={"data": project.config.data})
     with (
         Repository(project.repo) as repo,
-        ExperimentContext(settings, repo, project.reports) as experiment,
+        ExperimentContext(settings, repo, project.reports, facts=False) as experiment,
     ):
-        host = _Host(project.name, experiment)
-        cases = spread_evenly(experiment.dataset.cases, project.at_most)
+        host = _Host(project.name, experiment, _find_model(project.name, left_out))
+        cases = spread_evenly(experiment.parts[project.judged], project.at_most)
+        commits = dict.fromkeys(case.before_commit for case in cases)
+        experiment.indexed.build_facts([experiment.indexed.snapshot(commit) for commit in commits])
         visitors_by_case: defaultdict[int, list[Visitor]] = defaultdict(list)
         for number, visitor in enumerate(visitors):
             visitors_by_case[number % len(cases)].append(visitor)
@@ -148,6 +154,14 @@ def ask_reports(
             progress(f"asking reports in {project.name}", number + 1, len(cases))
     write_text(file, json.dumps(answers) + "\n")
     return answers
+
+
+def _find_model(name: str, left_out: Sequence[Path]) -> Model:
+    """Return the model of the first folder that has one of a project, or else the shipped one."""
+    for folder in left_out:
+        if (folder / name / CHECKPOINT_FOLDER).is_dir():
+            return Model.load(folder / name)
+    return Model()
 
 
 def _read_versions(
@@ -169,9 +183,10 @@ def _read_versions(
 class _Host:
     """A project that answers reports of its own and of others."""
 
-    def __init__(self, name: str, experiment: ExperimentContext) -> None:
+    def __init__(self, name: str, experiment: ExperimentContext, model: Model) -> None:
         self._name = name
         self._experiment = experiment
+        self._model = model
         self._templates = IssueTemplates(experiment.repo)
 
     def ask(self, case: Case, version: VersionIndex, visitor: Visitor) -> Answer:
@@ -183,8 +198,8 @@ class _Host:
         history = experiment.history_index.as_of(report.opened_seconds, commits)
         form_lines = self._templates.of_commit(case.before_commit) | history.shared_lines
         query = Query(report, form_lines, history.releases.projects, version.has_term)
-        context = QueryContext(query, version, history)
-        stage_one, temperature = experiment.shipped(case)
+        context = QueryContext(query, version, history, experiment.repo)
+        stage_one, temperature = self._model.stage_one_for(version.snapshot.paths)
         paths = version.paths
         hidden = paths.table.test[paths.path_ids] | is_hidden_class(version.file_class)
         scores = np.where(hidden, -np.inf, StageOneResult.of(context, stage_one).scores)
@@ -196,7 +211,8 @@ class _Host:
             judged = JudgedAnswer.of(scores, is_right)
             first_scores = judged.scores[np.isfinite(judged.scores)].tolist()
         signals = PresenceModel.signals(context).tolist()
-        return Answer(project, self._name, signals, first_scores, temperature, is_right)
+        refers = context.named_history.is_about_project
+        return Answer(project, self._name, signals, first_scores, temperature, is_right, refers)
 
 
 @dataclass(frozen=True)
@@ -210,6 +226,8 @@ class Presence:
     """Measures of first shares with it, each project left out."""
     nameless: Mapping[str, float]
     """Those with it, as if the names of the projects were not known."""
+    shipped: Mapping[str, float]
+    """Those with the shipped model, which may have been fitted to these projects."""
 
 
 def learn_presence(
@@ -217,6 +235,7 @@ def learn_presence(
     work: Path,
     config: Config,
     every: int = 10,
+    left_out: Sequence[Path] = (),
     progress: Progress = ignore_progress,
 ) -> Presence:
     """Ask reports at home and abroad, fit the model, and measure it on projects left out.
@@ -244,7 +263,7 @@ def learn_presence(
     answers: list[Answer] = []
     for project in projects:
         file = work / f"{project.name}.json"
-        answers += ask_reports(project, visitors[project.name], config, file, progress)
+        answers += ask_reports(project, visitors[project.name], config, file, left_out, progress)
     return measure_presence(answers)
 
 
@@ -256,26 +275,24 @@ def measure_presence(answers: Sequence[Answer]) -> Presence:
     signals = np.array([answer.signals for answer in answers])
     nameless = signals.copy()
     nameless[:, PresenceModel.SIGNALS.index("own_name")] = 0.5
-    before = np.array([answer.first_share() for answer in answers])
-    after = np.zeros(len(answers))
-    after_nameless = np.zeros(len(answers))
+    refers = np.array([answer.refers for answer in answers], dtype=np.bool_)
+    first_shares = np.array([answer.first_share() for answer in answers])
+    presence = np.zeros(len(answers))
+    presence_nameless = np.zeros(len(answers))
     for project in dict.fromkeys(answer.project for answer in answers):
         own = np.array([answer.project == project for answer in answers])
         left_out = np.array([project in (answer.project, answer.host) for answer in answers])
         learned = [answer for answer in answers if project not in (answer.project, answer.host)]
         model = _fit(learned, signals[~left_out])
-        first_shares = [
-            answer.first_share(model.temperature_factor)
-            for answer in answers
-            if answer.project == project
-        ]
-        after[own] = model.probabilities(signals[own]) * first_shares
-        after_nameless[own] = model.probabilities(nameless[own]) * first_shares
+        presence[own] = model.probabilities(signals[own])
+        presence_nameless[own] = model.probabilities(nameless[own])
+    shipped = PresenceModel.shipped().probabilities(signals)
     return Presence(
         _fit(answers, signals),
-        _measure(answers, before),
-        _measure(answers, after),
-        _measure(answers, after_nameless),
+        _measure(answers, first_shares),
+        _measure(answers, np.where(refers, 1.0, presence) * first_shares),
+        _measure(answers, np.where(refers, 1.0, presence_nameless) * first_shares),
+        _measure(answers, np.where(refers, 1.0, shipped) * first_shares),
     )
 
 
@@ -285,20 +302,12 @@ def _at_home(answers: Sequence[Answer]) -> BoolArray:
 
 
 def _fit(answers: Sequence[Answer], signals: FloatArray) -> PresenceModel:
-    """Return the model of answers with its factor of the temperature."""
+    """Return the model of answers with these signals (R, K)."""
     at_home = _at_home(answers)
     home_count = max(int(at_home.sum()), 1)
     abroad_count = max(int((~at_home).sum()), 1)
     counts = np.where(at_home, HOME_WEIGHT / home_count, (1 - HOME_WEIGHT) / abroad_count)
-    model = PresenceModel.fit(signals, at_home, counts)
-    own_answers = [answer for answer in answers if answer.project == answer.host]
-    probabilities = model.probabilities(signals[at_home])
-    wanted = np.mean([answer.first_share() for answer in own_answers])
-    for factor in TEMPERATURE_FACTORS.tolist():
-        first_shares = [answer.first_share(factor) for answer in own_answers]
-        if np.mean(probabilities * first_shares) >= wanted:
-            break
-    return replace(model, temperature_factor=round(factor, 3))
+    return PresenceModel.fit(signals, at_home, counts)
 
 
 def _measure(answers: Sequence[Answer], first_shares: FloatArray) -> dict[str, float]:

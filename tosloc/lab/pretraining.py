@@ -30,7 +30,9 @@ from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs import RunFolder
 from tosloc.git.repository import Repository
 from tosloc.lab.projects import Project, spread_evenly
+from tosloc.localize.answer import Weights
 from tosloc.localize.checkpoint import LEARNED_ON, write_stage_one
+from tosloc.localize.model import Model
 from tosloc.rank.features import FEATURES_VERSION, PRIOR_WEIGHTS, FeatureTable
 from tosloc.rank.features.extraction import SAMPLED_FILES, Extraction, select_names
 from tosloc.rank.model import (
@@ -55,6 +57,8 @@ MIN_REPORTS_FULL_WEIGHT: Final = 300
 """Reports from which a project counts fully. A project of fewer reports counts in proportion."""
 LEFT_OUT_FOLDER: Final = "left-out"
 """Name of the folder of runs, one folder a project, ranked by weights that never saw it."""
+CHECKPOINT_FOLDER: Final = "checkpoint"
+"""Folder, in that of a left-out project, of the weights that never saw it."""
 _UNSEEN_FOLDER: Final = "unseen"
 """Name of the folder of the tables of projects that nothing is learned from."""
 _RECORD_FILE: Final = "tables.json"
@@ -517,6 +521,11 @@ def _write_left_out_run(
         TEMPERATURE_KEY: temperature,
     }
     folder.mkdir(parents=True, exist_ok=True)
+    # tosloc lab presence asks other reports with the same weights.
+    provenance = {LEARNED_ON: list(learned_on)}
+    weights = Weights("trained")
+    model = Model(stage_one, temperature, weights=weights, provenance=provenance)
+    model.save(folder / CHECKPOINT_FOLDER)
     # The tables number paths; their names are in the history.
     paths = Extraction.read_paths(tables.folder)
     rankings = (

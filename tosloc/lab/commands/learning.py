@@ -193,6 +193,16 @@ def presence(
         int,
         typer.Option("--every", min=1, help="Ask every N-th report in another project, too."),
     ] = 10,
+    left_out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--left-out",
+            file_okay=False,
+            exists=True,
+            help="Folder left-out of tosloc lab pretrain, with weights that never saw a project."
+            " Projects that are not in it are ranked by the shipped weights. Repeatable.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", dir_okay=False, help="JSON file to write the model to."),
@@ -209,11 +219,14 @@ def presence(
     form = Form.chosen(as_json, as_markdown)
     project_list = read_projects(projects)
     with results_folder(work), progress_bars() as callback:
-        result = learn_presence(project_list, work, read_settings(config), every, callback)
+        result = learn_presence(
+            project_list, work, read_settings(config), every, left_out or (), callback
+        )
     columns = {
         "without the model": result.before,
         "with it, left out": result.after,
         "with it, names unknown": result.nameless,
+        "with the shipped model": result.shipped,
     }
     rows = [
         [measure, *(f"{values[measure]:.3f}" for values in columns.values())]
