@@ -27,7 +27,6 @@ from tosloc.localize.question import Question
 from tosloc.rank.features.extraction import SAMPLED_FILES
 from tosloc.rank.features.tables import FeatureTable, TableFolder
 from tosloc.rank.model.calibration import fit_temperature, shares
-from tosloc.rank.model.presence import PresenceModel
 from tosloc.storage.cache import CacheEntry
 from tosloc.train import experiment, training
 from tosloc.train.experiment import ExperimentContext
@@ -157,7 +156,7 @@ def test_shares_of_an_answer_follow_from_the_temperature(out):
     localizer = Localizer.load(out)
     answer = localizer.localize(NEW_REPORT, tests=True)
     scores = np.array([hit.score for hit in answer.hits])
-    temperature = read_weights(out)["temperature"] * PresenceModel.shipped().temperature_factor
+    temperature = read_weights(out)["temperature"]
     presence = localizer.rank(Question(answer.report)).presence
     expected = presence * shares(scores, temperature)
     assert [hit.confidence for hit in answer.hits] == pytest.approx(expected.tolist(), abs=1e-5)

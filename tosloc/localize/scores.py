@@ -152,9 +152,8 @@ class Scores:
         """
         if self.stage_one.context.distinguishes_files and selection.sharing.sum() > 1:
             scores = np.where(selection.sharing, self.values_by_stages, -np.inf)
-            temperature = self.temperature * PresenceModel.shipped().temperature_factor
             probability = self.presence * min(1.0, 2 * self.version.searched_share)
-            return probability * shares(scores, temperature)
+            return probability * shares(scores, self.temperature)
         return np.zeros(len(self.values))
 
     def selection(self, question: Question) -> FileSelection:

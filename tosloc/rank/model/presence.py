@@ -57,12 +57,6 @@ class PresenceModel:
     intercept: float
     weights: Mapping[str, float]
     """Signal -> its weight."""
-    temperature_factor: float = 1.0
-    """Factor of the softmax temperature of shares.
-
-    With it, answers to reports of the project have on average the same confidence as without the
-    model.
-    """
 
     @classmethod
     @cache
