@@ -209,6 +209,35 @@ def test_a_moved_line_is_not_written_by_its_mover(repository, commits):
     assert first.commit == commits[0]
 
 
+TILL = ["class Till:", "    def run(self):", "        self.lock()"]
+TILL += [f"        self.count(item{number})" for number in range(12)]
+OTHER = ["class Door:", "    def open(self):", "        return self.key.turn()"]
+
+
+def split_till(repository, *left_out):
+    """Commit a till, and its move to a new file without some lines; return their ids."""
+    others = "\n".join(OTHER) + "\n"
+    writer = repository.commit({"shop/all.py": others + "\n".join(TILL)}, "Add a till")
+    moved = [line for line in TILL if line not in left_out]
+    split = {"shop/all.py": others, "shop/till.py": "\n".join(moved)}
+    return writer, repository.commit(split, "Split the shop")
+
+
+def test_who_only_moved_lines_from_another_file_did_not_write_them(repository, commits):
+    writer, version = split_till(repository)
+    first = search(repository.path, version, text="Till.run counts item7 twice", top=1).changes[0]
+    assert first.commit == writer
+    assert first.path == "shop/till.py"
+
+
+def test_line_that_was_lost_in_a_move_is_shown(repository, commits, monkeypatch):
+    monkeypatch.setattr(suspect_search, "MIN_LIKELIHOOD", 0.0)
+    _, version = split_till(repository, "        self.lock()")
+    changes = search(repository.path, version, text="Till.run mixes customers up", top=1).changes
+    [diff] = [change.diff for change in changes if change.commit == version]
+    assert "-        self.lock()" in diff
+
+
 def test_missing_blobs_give_a_note(repository, commits):
     repository.commit({"shop/cart.py": DISCOUNT + "# lost\n"}, "Lost")
     version = repository.commit({"shop/cart.py": DISCOUNT}, "Restored")

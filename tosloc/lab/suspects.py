@@ -1,7 +1,8 @@
 """How well suspect changes are found: truth from git, baselines, and the weights of the features.
 
 The truth of a report are the commits that last wrote the lines which its fix changed or removed:
-git blame of the version before the fix, without changes of white space and moves within a file.
+git blame of the version before the fix, without changes of white space and moves within a file or
+between files that one commit changed.
 Blank lines, comments and tests do not count, nor do commits that are not older than the report.
 Every commit before the report's opening is ranked; a truth that is no candidate ranks nowhere.
 
@@ -79,7 +80,7 @@ _FILE_NAME: Final = re.compile(
     r"|xml|ya?ml)\b"
 )
 """Name of a file, with its folders."""
-_TRUTH_VERSION: Final = 1
+_TRUTH_VERSION: Final = 2
 """Version of the kept truth and BM25 ranks; raise it whenever they change."""
 
 
@@ -179,7 +180,7 @@ def _blame(repository: Repository, commit: str, path: str, lines: Sequence[int])
     ranges = []
     for line in lines:
         ranges += ["-L", f"{line},{line}"]
-    command = ["blame", "-w", "-M", "--porcelain", *ranges, commit, "--", path]
+    command = ["blame", "-w", "-M", "-C", "--porcelain", *ranges, commit, "--", path]
     writers: Counter[str] = Counter()
     with suppress(RepositoryError), repository.git.stream(command) as output:
         for header in output:

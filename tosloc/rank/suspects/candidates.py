@@ -11,8 +11,9 @@ files they change. Those that share terms with the report are also candidates.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -33,8 +34,9 @@ from tosloc.rank.suspects.features import (
 )
 from tosloc.rank.suspects.formatting import is_formatting, read_ignored_revisions
 from tosloc.rank.suspects.line_history import FileLines, without_moves
+from tosloc.rank.suspects.origins import Origin, find_origins
 from tosloc.rank.suspects.range_changes import RangeChanges, read_range
-from tosloc.retrieval.texts import top_k
+from tosloc.retrieval.texts import DocumentsView, top_k
 
 MAX_FILES: Final = 10
 """Number of first files of an answer whose commits are candidates.
@@ -45,6 +47,10 @@ MAX_PATCHES: Final = 40
 """Number of candidates whose patches are read."""
 MAX_BYTES: Final = 2_000_000
 """Largest number of bytes of patches that are read."""
+MAX_MOVERS: Final = 5
+"""Number of leading candidates whose moves of lines from other files are looked for."""
+MAX_MOVED_FILES: Final = 50
+"""Largest number of source files of a commit that splits a file; a first commit has many more."""
 MAX_TERMS: Final = 16
 """Number of the report's terms, those with the largest weights, that are searched for in lines."""
 TEMPERATURE: Final = 0.7
@@ -87,6 +93,14 @@ class Candidates:
         scores: FloatArray = self.features @ vector
         return scores
 
+    def leading_of_several_files(self) -> dict[str, int]:
+        """Return the times of the leading candidates that may have moved lines between files."""
+        times = {}
+        for place in top_k(self.scores(), MAX_MOVERS).tolist():
+            if 1 < self.sizes[place] <= MAX_MOVED_FILES:
+                times[self.commits[place]] = int(self.times[place])
+        return times
+
     def log_odds(self) -> FloatArray:
         """Return (C,) the logarithm of the odds of each candidate, up to a constant."""
         return self.scores() / TEMPERATURE
@@ -115,12 +129,55 @@ def collect_candidates(
     ``blamed_files`` are further files, which blamed commits changed; only the blamed ones among
     their commits are candidates. Commits whose ids are ``excluded`` are never candidates.
     """
-    hits = hits[:MAX_FILES]
-    first_files = len(hits)
-    hits = [*hits, *blamed_files[:MAX_FILES]]
+    first_files = min(len(hits), MAX_FILES)
+    hits = [*hits[:MAX_FILES], *blamed_files[:MAX_FILES]]
     terms = _report_terms(context)
     range_changes = read_range(repository, context, terms)
-    touching = [*_find_touching(context, hits, first_files)]
+    files = SearchedFiles(context, hits, first_files)
+    candidates = _collect(repository, files, terms, range_changes, excluded)
+    movers = candidates.leading_of_several_files()
+    origins = find_origins(repository, candidates.files, movers, files.present_paths)
+    if origins:
+        files = SearchedFiles(context, hits, first_files, origins)
+        candidates = _collect(repository, files, terms, range_changes, excluded)
+    return candidates
+
+
+@dataclass
+class SearchedFiles:
+    """The files whose commits are candidates, with all paths that they and their lines had."""
+
+    context: QueryContext
+    hits: Sequence[Hit]
+    first_files: int
+    """Number of files of which all commits count; of later ones only blamed commits do."""
+    origins: Sequence[Origin] = ()
+    """Files from which commits moved lines into these files."""
+
+    @cached_property
+    def present_paths(self) -> dict[str, str]:
+        """Each path that a file or its lines have or had -> the path that the file has now."""
+        table = self.context.version.table
+        numbers = self.context.version.snapshot.path_names.ids
+        present_paths = {hit.path: hit.path for hit in self.hits}
+        for origin in self.origins:
+            present_paths.setdefault(origin.path, self.hits[origin.position].path)
+        for path, present_path in list(present_paths.items()):
+            if path in numbers:
+                for former in self.context.history.renames.former_paths(numbers[path]):
+                    present_paths.setdefault(table.paths[former], present_path)
+        return present_paths
+
+
+def _collect(
+    repository: Repository,
+    files: SearchedFiles,
+    terms: Mapping[str, float],
+    range_changes: RangeChanges,
+    excluded: Collection[str],
+) -> Candidates:
+    """Return the commits that touched files, and those of a range, with their features."""
+    touching = [*_find_touching(files)]
     of_files = {item.commit for item in touching}
     touching += [item for item in range_changes.commits if item.commit not in of_files]
     touching = sorted(item for item in touching if item.commit not in excluded)
@@ -133,16 +190,16 @@ def collect_candidates(
         features,
         [],
         {},
-        terms,
+        dict(terms),
         range_changes,
     )
     if touching:
         texts = [range_changes.scores.get(item.commit, 0.0) for item in touching]
         features[:, FEATURES.index("range_text")] = texts
-        shares = file_shares(hits)
-        for name, values in history_features(context, touching, shares).items():
+        shares = file_shares(files.hits)
+        for name, values in history_features(files.context, touching, shares).items():
             features[:, FEATURES.index(name)] = values
-        formatting = _read_leading(repository, context, hits, candidates, shares)
+        formatting = _read_leading(repository, files, candidates, shares)
         _remove(candidates, formatting)
     return candidates
 
@@ -171,27 +228,20 @@ def file_shares(hits: Sequence[Hit]) -> FloatArray:
     return (1 - RANK_SHARE) * (shares / total) + RANK_SHARE * by_rank
 
 
-def _find_touching(
-    context: QueryContext, hits: Sequence[Hit], first_files: int
-) -> Iterator[TouchingCommit]:
+def _find_touching(files: SearchedFiles) -> Iterator[TouchingCommit]:
     """Yield the known commits that touched files of an answer under any of their paths.
 
     Commits outside the bounds that the report states are left out, unless it blames them. Commits
-    that touched only files after the ``first_files`` are yielded if the report blames them.
+    that touched only files after the first ones are yielded if the report blames them.
     """
+    context = files.context
     bounds = context.named_history.bounds
     blamed = context.named_history.blamed_ids
-    path_numbers = context.version.snapshot.path_names.ids
     for view in (context.history.commits, context.history.large):
         documents = view.documents
-        positions_by_document: defaultdict[int, list[int]] = defaultdict(list)
-        for position, hit in enumerate(hits):
-            numbers = documents.find_by_file(path_numbers[hit.path])
-            for number in numbers[view.known[numbers]].tolist():
-                positions_by_document[number].append(position)
-        for number, positions in positions_by_document.items():
+        for number, positions in _documents_of_files(files, view).items():
             commit = documents.commit_ids[number]
-            is_possible = positions[0] < first_files and bounds.allow(commit)
+            is_possible = positions[0] < files.first_files and bounds.allow(commit)
             if not is_possible and commit not in blamed:
                 continue
             similarity = 0.0
@@ -207,26 +257,47 @@ def _find_touching(
             )
 
 
+def _documents_of_files(files: SearchedFiles, view: DocumentsView) -> dict[int, list[int]]:
+    """Return the number of each document that touched files, with the files' places, best first.
+
+    Of a file from which lines were moved only the documents before the move count.
+    """
+    path_numbers = files.context.version.snapshot.path_names.ids
+    positions_by_document: defaultdict[int, set[int]] = defaultdict(set)
+
+    def find(path: str) -> list[int]:
+        numbers = view.documents.find_by_file(path_numbers[path])
+        return [*map(int, numbers[view.known[numbers]])]
+
+    for position, hit in enumerate(files.hits):
+        for number in find(hit.path):
+            positions_by_document[number].add(position)
+    times = view.documents.times
+    for origin in files.origins:
+        if origin.path in path_numbers:
+            for number in find(origin.path):
+                if times[number] < origin.moved_at:
+                    positions_by_document[number].add(origin.position)
+    return {number: sorted(places) for number, places in positions_by_document.items()}
+
+
 def _read_leading(
-    repository: Repository,
-    context: QueryContext,
-    hits: Sequence[Hit],
-    candidates: Candidates,
-    shares: FloatArray,
+    repository: Repository, files: SearchedFiles, candidates: Candidates, shares: FloatArray
 ) -> frozenset[str]:
     """Read the patches of the leading candidates, and fill in the features that need patches.
 
     Return the candidates that only format code. The lines that they wrote count as written by
     earlier commits.
     """
+    context = files.context
     ignored = read_ignored_revisions(repository, context.version.snapshot.commit)
     leading = set(top_k(candidates.scores(HISTORY_WEIGHTS), MAX_PATCHES).tolist())
     listed = [place for place, commit in enumerate(candidates.commits) if commit in ignored]
     leading.update(listed[-MAX_PATCHES:])
     newest_first = sorted(leading, reverse=True)
     commits = [candidates.commits[place] for place in newest_first]
-    candidates.files = _read_files(repository, context, hits, shares)
-    patches, is_incomplete = _read_patches(repository, context, hits, commits)
+    candidates.files = _read_files(repository, context, files.hits, shares)
+    patches, is_incomplete = _read_patches(repository, files.present_paths, commits)
     candidates.patches = patches
     candidates.is_incomplete = is_incomplete
     subjects = []
@@ -259,14 +330,13 @@ def _read_files(
 
 
 def _read_patches(
-    repository: Repository, context: QueryContext, hits: Sequence[Hit], commits: Sequence[str]
+    repository: Repository, present_paths: Mapping[str, str], commits: Sequence[str]
 ) -> tuple[dict[str, list[FilePatch]], bool]:
     """Return each commit's changes of the files of an answer, under their present paths.
 
     Lines that a commit only moves count as unchanged. The second result is whether some patches
     could not be read because blobs are missing.
     """
-    present_paths = _present_paths(context, [hit.path for hit in hits])
     read = read_patches(repository, commits, list(present_paths), MAX_BYTES)
     patches: dict[str, list[FilePatch]] = {commit: [] for commit in commits}
     for patch in read.files:
@@ -284,14 +354,3 @@ def _report_terms(context: QueryContext) -> dict[str, float]:
         gains[term] = weights[term] * rarity
     best = sorted(gains, key=lambda term: (-gains[term], term))
     return {term: gains[term] for term in best[:MAX_TERMS]}
-
-
-def _present_paths(context: QueryContext, paths: Iterable[str]) -> dict[str, str]:
-    """Return present or former path -> present path, for the files with the given present paths."""
-    table = context.version.table
-    numbers = context.version.snapshot.path_names.ids
-    present_paths = {path: path for path in paths}
-    for path in list(present_paths):
-        for former in context.history.renames.former_paths(numbers[path]):
-            present_paths.setdefault(table.paths[former], path)
-    return present_paths

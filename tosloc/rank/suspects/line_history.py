@@ -94,9 +94,12 @@ class FileLines:
         touched: set[int] = set()
         for hunk in patch.hunks:
             number = hunk.new_start - 1
-            for line, text in zip(hunk.lines, line_texts(hunk), strict=True):
+            signs = "".join(line[0] for line in hunk.lines)
+            for place, (line, text) in enumerate(zip(hunk.lines, line_texts(hunk), strict=True)):
                 positions = self.positions_by_text.get(text, ())
-                touched.update(positions)
+                # Moved lines are context, also far from a change.
+                if signs[max(place - 1, 0) : place + 2].strip():
+                    touched.update(positions)
                 if positions and line.startswith("+"):
                     position = self._nearest_free(positions, number)
                     if position is not None:

@@ -1,0 +1,88 @@
+"""Files from which commits moved lines into the files of an answer.
+
+A commit that splits a file did not write the lines that it moved. Those commits count that wrote
+them in the file from which they came.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from tosloc.git.patches import FilePatch, read_patches
+from tosloc.git.repository import Repository
+from tosloc.rank.suspects.line_history import FileLines, line_texts, without_white_space
+
+MIN_MOVED_LINES: Final = 10
+"""Fewest lines that a commit moves from one file to another on purpose."""
+MAX_BYTES: Final = 500_000
+"""Bytes of patches that are read."""
+
+
+class Origin(NamedTuple):
+    """A file from which a commit moved lines into a file of the answer."""
+
+    path: str
+    position: int
+    """Place of the answer's file, from 0."""
+    moved_at: int
+    """Committer time of the commit that moved the lines, in seconds since 1970."""
+
+
+def find_origins(
+    repository: Repository,
+    files: Sequence[FileLines],
+    times: Mapping[str, int],
+    known_paths: Collection[str],
+) -> list[Origin]:
+    """Return the files from which lines of ``files`` came, whose last writers only moved them.
+
+    ``times`` are the committer times of commits that touched several files; others move nothing.
+    ``known_paths`` are the paths that the files have or had.
+    """
+    written = _written_lines(files, times)
+    commits = dict.fromkeys(commit for commit, _ in written)
+    patches = read_patches(repository, list(commits), most_bytes=MAX_BYTES).files if commits else []
+    removed: defaultdict[str, list[FilePatch]] = defaultdict(list)
+    for patch in patches:
+        if patch.path not in known_paths:
+            removed[patch.commit].append(patch)
+    origins = []
+    for (commit, position), texts in written.items():
+        counts: Counter[str] = Counter()
+        for patch in removed[commit]:
+            counts[patch.path] += len(texts.intersection(_removed_texts(patch)))
+        for path, number in counts.most_common(1):
+            if number >= MIN_MOVED_LINES:
+                origins.append(Origin(path, position, times[commit]))
+    return origins
+
+
+def _written_lines(
+    files: Sequence[FileLines], commits: Collection[str]
+) -> dict[tuple[str, int], set[str]]:
+    """Return the lines that some commits last wrote in a file, if they are enough to be moved.
+
+    The keys are the commit and the place of the file in the answer.
+    """
+    written = {}
+    for file in files:
+        positions_by_writer: defaultdict[str, list[int]] = defaultdict(list)
+        for position, commit in file.writers.items():
+            if commit in commits:
+                positions_by_writer[commit].append(position)
+        lines = file.text.splitlines() if positions_by_writer else []
+        for commit, positions in positions_by_writer.items():
+            if len(positions) >= MIN_MOVED_LINES:
+                texts = without_white_space([lines[position] for position in positions])
+                written[commit, file.position] = set(texts)
+    return written
+
+
+def _removed_texts(patch: FilePatch) -> Iterator[str]:
+    """Yield the lines that a patch removes, without white space."""
+    for hunk in patch.hunks:
+        for line, text in zip(hunk.lines, line_texts(hunk), strict=True):
+            if line.startswith("-"):
+                yield text
