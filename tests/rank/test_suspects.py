@@ -326,6 +326,20 @@ def test_diff_is_from_the_function_that_is_named(repository, commits):
     assert "+        return price - self.discount * price" in first.diff
 
 
+def test_commits_since_a_date_when_it_worked_are_in_range_and_others_stay(repository, commits):
+    when = FIRST_TIME + 30 * 24 * HOUR
+    version = repository.commit({"shop/cart.py": FUTURE}, "Rate", parents=[commits[2]], when=when)
+    opened = datetime.fromtimestamp(when + 24 * HOUR, UTC)
+    text = f"{REPORT}. It worked three days ago."
+    changes = search(repository.path, version, opened, text=text).changes
+    assert changes[0].commit == version
+    day = datetime.fromtimestamp(when - 2 * 24 * HOUR, UTC).date()
+    reason = f"committed since {day}, when it worked by the report"
+    assert reason in changes[0].reasons
+    [older] = [change for change in changes if change.commit == commits[2]]
+    assert reason not in older.reasons
+
+
 def test_newer_commits_are_more_suspect_if_something_worked_before(repository, commits):
     year = 365 * 24 * HOUR
     rounded = DISCOUNT.replace("self.discount * price", "round(self.discount * price)")

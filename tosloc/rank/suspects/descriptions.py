@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -316,3 +317,7 @@ def _reasons_in_words(
     if not is_blamed and bounds.range is not None and commit in bounds.range:
         # All suspects of a range have this reason.
         yield bounds.words if bounds.bad else f"{bounds.words}, which worked"
+    worked_at = context.query.names.working_time(context.history.opened)
+    if bounds.range is None and worked_at is not None and candidates.times[place] >= worked_at:
+        day = datetime.fromtimestamp(worked_at, UTC).date()
+        yield f"committed since {day}, when it worked by the report"

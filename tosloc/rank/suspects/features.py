@@ -37,7 +37,7 @@ HISTORY_WEIGHTS: Final = {
     "size": 1.5,  # ln(number of files that it touched) / 10
     "named": 1.6,  # the report names it
     "age_of_break": -3.0,  # the same as age if the report says that something worked before, else 0
-    "in_range": 1.0,  # it is between the good and bad ends that the report states or implies
+    "in_range": 1.0,  # between the ends that the report states, or since a date when it worked
     "range_text": 0.5,  # BM25 of all its changed lines in a narrow stated range, over the highest
 }
 """Weights of the features that need no patch of a file.
@@ -91,6 +91,10 @@ def history_features(
     named = {change.commit for change in history.changes}
     blamed = np.array([item.commit in history.blamed_ids for item in touching], dtype=np.float64)
     between = history.bounds.range or frozenset()
+    in_range = np.array([item.commit in between for item in touching], dtype=np.float64)
+    worked_at = context.query.names.working_time(context.history.opened)
+    if history.bounds.range is None and worked_at is not None:
+        in_range = (times >= worked_at).astype(np.float64)
     age = np.log1p(days) / 10
     return {
         "blamed": blamed,
@@ -101,7 +105,7 @@ def history_features(
         "size": np.log([item.size for item in touching]) / 10,
         "named": np.array([item.commit in named for item in touching], dtype=np.float64),
         "age_of_break": age * context.query.names.says_that_it_worked,
-        "in_range": np.array([item.commit in between for item in touching], dtype=np.float64),
+        "in_range": in_range,
     }
 
 

@@ -13,6 +13,11 @@ from tosloc.reports.text.named_releases import ReleaseClaim, find_release_claims
 from tosloc.reports.text.names import Name, find_names
 from tosloc.reports.text.regressions import says_that_it_worked
 from tosloc.reports.text.report_text import ReportText, told_text
+from tosloc.reports.text.stated_dates import (
+    DatedStatement,
+    find_dated_statements,
+    find_working_time,
+)
 from tosloc.reports.text.version_fields import find_version_fields
 
 TITLE_NAME_WEIGHT: Final = 3.0
@@ -118,13 +123,30 @@ class ReportNames:
     @cached_property
     def says_that_it_worked(self) -> bool:
         """Whether the report says that something worked before."""
+        return bool(self._dated_statements) or says_that_it_worked(self._told_with_commits)
+
+    def working_time(self, opened: float) -> float | None:
+        """Return when something worked by the report, in seconds since 1970; None if it is silent.
+
+        ``opened`` is the time of the report, to which "yesterday" is relative.
+        """
+        return find_working_time(self._dated_statements, opened)
+
+    @cached_property
+    def _dated_statements(self) -> tuple[DatedStatement, ...]:
+        """When something worked or began to fail, by the report."""
+        return find_dated_statements(self._told_with_commits)
+
+    @cached_property
+    def _told_with_commits(self) -> str:
+        """Title and prose, with the ids of commits, and sentences that are common in forms."""
         # Some of the words that blame a commit say so.
         lines = [self._text.title_with_commits, told_text(self._text.parts_with_commits)]
         for line in self._text.parts_with_commits.form.splitlines():
             # "It used to work." has only words of forms, but their own headings are no sentences.
             if line.endswith((".", "!")) and not self._text.is_form(line):
                 lines.append(line)
-        return says_that_it_worked("\n".join(lines))
+        return "\n".join(lines)
 
 
 def find_claims(source: str) -> list[ReleaseClaim]:
