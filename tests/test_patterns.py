@@ -28,6 +28,7 @@ from tosloc.reports.text.named_changes import find_named_changes
 from tosloc.reports.text.named_releases import find_release_claims
 from tosloc.reports.text.names import find_names
 from tosloc.reports.text.parts import split_report_text
+from tosloc.reports.text.stated_dates import find_dated_statements
 from tosloc.retrieval.query import Query
 
 FOLDED_TRACE = "at org.x.Door.open(Door.java:12) "
@@ -122,6 +123,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "change_names": change_names,
     "named_changes": find_named_changes,
     "named_releases": find_release_claims,
+    "stated_dates": find_dated_statements,
     "tests": lambda said: which_are_tests([f"a/{said}/b.java", f"{said}.py"]),
 }
 TEXTS = {
@@ -139,6 +141,7 @@ TEXTS = {
     "a long address": ("https://a", "/b", ""),
     "a long word": ("", "a", "/"),
     "a long list": ("", "#1,", ""),
+    "dates": ("", "it worked 3 days ago ", "and on 2024-01-01"),
     "escaped frames": ("", "\\n\\tat a.B.c(B.java:1)", ""),
 }
 """Name -> beginning of a text, the piece that is repeated, and its end."""

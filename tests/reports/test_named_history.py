@@ -367,6 +367,11 @@ CLAIMS = [
     ("fails with 2.8.1, not with 2.8.0", [("2.8.1", "fails"), ("2.8.0", "works")]),
     ("between 1.0 and 1.1", [("1.0", "works"), ("1.1", "begins")]),
     (
+        "Rows are lost in the 2.1 version, works fine in 2.0",
+        [("2.1", "fails"), ("2.0", "works")],
+    ),
+    ("No rows in 2.1, it worked in 2.0", [("2.1", "fails"), ("2.0", "works")]),
+    (
         "It broke in https://github.com/x/y/compare/1.0...1.1",
         [("1.0", "works"), ("1.1", "begins")],
     ),

@@ -64,6 +64,14 @@ _NOT_THERE: Final = re.compile(
     r"(?:(?:the|version|release)\s{1,3}){0,3}\Z"
 )
 """Text between two versions if only the first shows something: "in 2.4 but not in 2.3"."""
+_OWN_VERB: Final = re.compile(
+    r"(?i)\s{1,3}(?:but\s{1,3})?(?:it\s{1,3}|everything\s{1,3})?(?:still\s{1,3})?"
+    r"(?:works?|worked|was|is)\s{1,3}(?:(?:just|fine|ok|okay|correct(?:ly)?|well|as\s{1,3}expected)"
+    r"\s{1,3}){0,3}(?:in|with|on|under|using)\s{1,3}(?:(?:the|version|release)\s{1,3}){0,2}v?\d"
+)
+"""A statement after a comma that something works in another version."""
+_ONLY_THERE: Final = re.compile(r"(?i)(?:\s{1,3}(?:version|release))?,(?P<statement>[^.!?;]*)\Z")
+"""Text between a version in which something fails and one in which it works."""
 _VERDICT: Final = re.compile(r"\s{0,2}[(\[]\s?(?P<verdict>[^()\[\]\n]{1,40})[)\]]")
 """A verdict directly after a version: "2.3.0 (OK)"."""
 _EARLIER: Final = re.compile(
@@ -122,10 +130,23 @@ def find_release_claims(text: str) -> tuple[ReleaseClaim, ...]:
                 claims[previous.number, "fails"] = previous.claim("fails")
             state: State = "fails" if previous.state == "works" else "works"
             reading = reading._replace(state=state, products=previous.products)
+        if _contrasts(visible, previous, reading, match.start()):
+            claims[previous.number, "fails"] = previous.claim("fails")
         if reading.state is not None:
             claims.setdefault((reading.number, reading.state), reading.claim(reading.state))
         previous = reading
     return tuple(claims.values())
+
+
+def _contrasts(text: str, first: _Reading, second: _Reading, start: int) -> bool:
+    """Return whether something fails in a first version, by what a text says about a second one.
+
+    "No rows in the 2.1 version, works fine in 2.0". ``start`` is where the second one begins.
+    """
+    if first.state is not None or second.state != "works" or first.relation not in PLACES:
+        return False
+    between = _ONLY_THERE.match(text[first.end : start][-WINDOW:])
+    return between is not None and _OWN_VERB.match(f"{between['statement']}0") is not None
 
 
 class _Reading(NamedTuple):
@@ -151,7 +172,7 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
     before = _AND_INCLUDING.sub(" ", before)
     clause_before, clause_after = _clauses(before, after)
     words_before = _words(clause_before)
-    words_after = _words(clause_after)
+    words_after = _words(_without_other_version(clause_after))
     beside = _words(_PART_END.split(clause_after.lstrip(" |)]`*"))[0])
     products, words_before = _split_products(words_before)
     if clause_before.rstrip().endswith(","):
@@ -174,6 +195,19 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
     if limit:
         state = _state_beyond(state, limit[1])
     return _Reading(match["number"], relation, state, products, match.end())
+
+
+def _without_other_version(clause: str) -> str:
+    """Return the words after a version up to a comma after which another version has its own verb.
+
+    In "in 2.0, works in 1.9" the verb belongs to 1.9; in "in 2.0, it works, in 1.9 not" to 2.0.
+    """
+    start = 0
+    for match in _PART_END.finditer(clause):
+        if _OWN_VERB.match(clause, match.end()):
+            return clause[:start] if start else clause[: match.start()]
+        start = match.start()
+    return clause
 
 
 def _clauses(before: str, after: str) -> tuple[str, str]:
