@@ -4,12 +4,13 @@ import inspect
 import json
 import shutil
 import typing
+from importlib import import_module
 
 import pytest
 
 from tests.cli.test_judging import GOOD, write_split
 from tosloc.cli import cache, serve
-from tosloc.cli.app import app
+from tosloc.cli.app import COMMANDS as COMMANDS_BY_HEADING
 from tosloc.lab.commands import app as lab
 
 REPOSITORY = "repository"
@@ -104,8 +105,13 @@ NOT_READ = ("lab reproduce figures", "lab reproduce runs", "lab pack reports")
 def functions_of_commands():
     """Yield each command with its function."""
     yield "mcp", serve.mcp
-    groups = (("", app), ("lab ", lab), ("cache ", cache.app), ("mcp ", serve.mcp_app))
-    for group, commands in groups:
+    for rows in COMMANDS_BY_HEADING.values():
+        for place, _ in rows:
+            module, _, name = place.partition(":")
+            function = getattr(import_module(f"tosloc.cli.{module}"), name)
+            if inspect.isfunction(function):
+                yield name.replace("_", "-"), function
+    for group, commands in (("lab ", lab), ("cache ", cache.app), ("mcp ", serve.mcp_app)):
         for command in commands.registered_commands:
             name = command.name or command.callback.__name__.replace("_", "-")
             yield f"{group}{name}", command.callback

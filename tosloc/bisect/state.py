@@ -26,7 +26,7 @@ from tosloc.bisect.graph import CommitGraph
 from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import ToslocError
 from tosloc.core.io import content_key, parse_json, read_regular_file, write_text
-from tosloc.git import discovery, process
+from tosloc.git import discovery
 from tosloc.git.repository import Repository
 
 MAX_COMMITS: Final = 200_000
@@ -276,14 +276,13 @@ class BisectionState:
         where = folder or self.folder
         if not where.is_dir():
             where = self.repository.path
-        program = process.gitpython().Git.GIT_PYTHON_GIT_EXECUTABLE
         environment = os.environ | {"LC_ALL": "C"}
         text = "".join(f"{line}\n" for line in lines)
         source = PIPE if text else DEVNULL
         # A file, because a process that a hook leaves behind would keep a pipe open.
         with TemporaryFile() as output:
             with Popen(
-                [program, *arguments],
+                [self.repository.git.program, *arguments],
                 cwd=where,
                 env=environment,
                 stdin=source,

@@ -9,7 +9,6 @@ from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Self
 
-from tosloc.cli.answers import open_first, print_answer, print_locations
 from tosloc.cli.guard import describe_error
 from tosloc.cli.options import announced_language_model
 from tosloc.cli.report_arguments import folder_globs, read_all, sort_arguments
@@ -89,7 +88,11 @@ class Output:
         """Print an answer on standard output; ``before`` is the number of answers above it."""
         if self.form in ("json", "jsonl"):
             print_json(answer.as_dict(), indent=2 if self.form == "json" else None)
-        elif self.form == "path":
+            return
+        # Programs that read JSON do not wait for the import of what prints to a terminal.
+        from tosloc.cli.answers import print_answer, print_locations
+
+        if self.form == "path":
             print_locations(answer, repository)
         else:
             print_answer(answer, repository, before, self.verbose)
@@ -137,6 +140,8 @@ def answer_reports(
             [f"line numbers are those of {question.commit} and may differ in the files on disk"]
         )
     if output.open_file and last_answer is not None:
+        from tosloc.cli.answers import open_first
+
         open_first(last_answer, localizer.repository)
 
 

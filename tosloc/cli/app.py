@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from importlib.metadata import version
+from importlib import import_module
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -15,46 +15,109 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from tosloc.cli import bisect, cache, commands, judging, localize, mine, serve
 from tosloc.cli.guard import WRONG_INPUT, run_guarded
 from tosloc.cli.options import MAX_SHORT_HELP, FullHelpGroup
 from tosloc.core.errors import ToslocError
 from tosloc.terminal.printing import print_notes
 
-COMMANDS: Final[Mapping[str, Sequence[tuple[Callable[..., Any], str]]]] = {
+COMMANDS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "Localize": [
-        (localize.localize, "tosloc localize 'Config.from_file opens text files only' --top 5")
+        (
+            "localize:localize",
+            "tosloc localize 'Config.from_file opens text files only' --top 5",
+        ),
+        ("bisect:app", "tosloc bisect start bug.md --good v1.2"),
     ],
     "Learn from your project": [
-        (mine.mine, "tosloc mine issues.json pulls.json"),
-        (commands.data, "tosloc data --reports Tomcat.xlsx --repo tomcat.git"),
+        ("mine:mine", "tosloc mine issues.json pulls.json"),
+        ("commands:data", "tosloc data --reports Tomcat.xlsx --repo tomcat.git"),
         (
-            commands.train,
+            "commands:train",
             "tosloc train tomcat --reports Tomcat.xlsx --repo tomcat.git --out runs/tomcat",
         ),
         (
-            commands.rank,
+            "commands:rank",
             "tosloc rank --reports Newer.xlsx --repo tomcat.git --split all --out runs/newer",
         ),
     ],
     "Evaluate and compare": [
-        (judging.evaluate, "tosloc evaluate runs/tomcat --html tomcat.html"),
-        (judging.compare, "tosloc compare runs/other runs/tomcat --common"),
-        (commands.import_run, "tosloc import-run other.run --qrels other.qrels --out runs/other"),
-        (commands.export_run, "tosloc export-run runs/tomcat --out trec"),
+        ("judging:evaluate", "tosloc evaluate runs/tomcat --html tomcat.html"),
+        ("judging:compare", "tosloc compare runs/other runs/tomcat --common"),
+        ("commands:import_run", "tosloc import-run other.run --qrels other.qrels --out runs/other"),
+        ("commands:export_run", "tosloc export-run runs/tomcat --out trec"),
     ],
-    "Serve": [(serve.serve, "tosloc serve --port 8765")],
-    "Maintain": [(commands.index, "tosloc index --commit v2.1")],
+    "Serve": [
+        ("serve:serve", "tosloc serve --port 8765"),
+        ("serve:mcp_app", "claude mcp add tosloc -- tosloc mcp --text-only"),
+    ],
+    "Maintain": [
+        ("commands:index", "tosloc index --commit v2.1"),
+        ("cache:app", "tosloc cache prune --repo flask"),
+        ("app:lab", "tosloc lab baselines --help"),
+    ],
 }
-"""Heading -> function and example of each command."""
+"""Heading -> place and example of each command: the module in this package, and the function or
+group in it. A module is imported when its command, or the list of all commands, is asked for."""
 _ANSWERING: Final = ("localize", "bisect", "serve", "mcp")
 """Commands whose results do not stay in the cache, so that a temporary one serves them as well."""
-_GROUPS_HEADING: Final = "Maintain"
-"""Heading of the groups of commands cache and lab."""
+_GROUP_NAMES: Final = {
+    "bisect:app": "bisect",
+    "serve:mcp_app": "mcp",
+    "cache:app": "cache",
+    "app:lab": "lab",
+}
+"""Place of a group of commands -> its name."""
+
+
+class _CommandTable(Mapping[str, Any]):
+    """The commands by name, each loaded when it is looked up."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, tuple[str, str, str]] = {}
+        for heading, rows in COMMANDS.items():
+            for place, example in rows:
+                name = _GROUP_NAMES.get(place) or place.partition(":")[2].replace("_", "-")
+                self._rows[name] = (heading, place, example)
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = _load_command(name, *self._rows[name])
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+
+def _load_command(name: str, heading: str, place: str, example: str) -> Any:
+    """Import the module of a command and return the command, or the group of commands."""
+    module, _, variable = place.partition(":")
+    value = getattr(import_module(f"tosloc.cli.{module}"), variable)
+    options: dict[str, Any] = {
+        "name": name,
+        "rich_help_panel": heading,
+        "epilog": f"Example: {example}",
+    }
+    only = typer.Typer(rich_markup_mode=None)
+    if isinstance(value, typer.Typer):
+        only.add_typer(value, **options)
+    else:
+        only.command(**options)(value)
+    return typer.main.get_group(only).commands[name]
 
 
 class _Commands(FullHelpGroup):
     """The commands, listed under headings."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands: Any = _CommandTable()
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command of the arguments; a report without a command is localized."""
@@ -70,12 +133,7 @@ class _Commands(FullHelpGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands in the help."""
-        headings = list(COMMANDS)
-        # Groups of commands come last in the list of all commands, whatever their heading is.
-        commands: list[Any] = sorted(
-            self.commands.values(), key=lambda command: headings.index(command.rich_help_panel)
-        )
-        for heading, group in groupby(commands, attrgetter("rich_help_panel")):
+        for heading, group in groupby(self.commands.values(), attrgetter("rich_help_panel")):
             with formatter.section(heading):
                 rows = [
                     (command.name, command.get_short_help_str(MAX_SHORT_HELP)) for command in group
@@ -94,47 +152,25 @@ class _LabCommands(FullHelpGroup):
         return super().parse_args(ctx, args)
 
 
-def _create_app() -> typer.Typer:
-    """Return the application with all commands."""
-    app = typer.Typer(
-        cls=_Commands,
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    for heading, functions in COMMANDS.items():
-        for function, example in functions:
-            app.command(epilog=f"Example: {example}", rich_help_panel=heading)(function)
-    lab = typer.Typer(
-        cls=_LabCommands,
-        help="Run experiments: published techniques, the paper's tables, many projects.",
-        epilog="Example: tosloc lab baselines --help",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-    )
-    app.add_typer(
-        bisect.app,
-        name="bisect",
-        rich_help_panel="Localize",
-        epilog="Example: tosloc bisect start bug.md --good v1.2",
-    )
-    app.add_typer(serve.mcp_app, name="mcp", rich_help_panel="Serve")
-    app.add_typer(
-        cache.app,
-        name="cache",
-        rich_help_panel=_GROUPS_HEADING,
-        epilog="Example: tosloc cache prune --repo flask",
-    )
-    app.add_typer(lab, name="lab", rich_help_panel=_GROUPS_HEADING)
-    return app
-
-
-app = _create_app()
+lab: Final = typer.Typer(
+    cls=_LabCommands,
+    help="Run experiments: published techniques, the paper's tables, many projects.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app: Final = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def _print_version(wanted: bool) -> None:
     """Print the version and exit, if the option was given."""
     if wanted:
+        from importlib.metadata import version
+
         print(f"tosloc {version('tosloc')}")
         raise typer.Exit
 

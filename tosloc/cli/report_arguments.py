@@ -105,10 +105,12 @@ def _has_piped_input() -> bool:
 
 def _is_word(source: str) -> bool:
     """Return whether an argument is a single word that names neither a file nor an issue."""
+    is_one_word = len(source.split()) == 1 and source != "-"
+    if not is_one_word or os.path.exists(source):
+        return False
     from tosloc.mine.github import IssueReference
 
-    is_one_word = len(source.split()) == 1 and source != "-"
-    return is_one_word and not os.path.exists(source) and IssueReference.parse(source) is None
+    return IssueReference.parse(source) is None
 
 
 def folder_globs(folders: Sequence[str], repository: Repository | None) -> list[str] | None:
@@ -141,13 +143,14 @@ def read_reports(source: str, repo: Path | None, every_failure: bool) -> list[Bu
 
     ``every_failure`` is as in ``read_new_reports``. Raises ReportError.
     """
-    from tosloc.mine.github import IssueReference
     from tosloc.reports.issues import read_new_reports
 
     if source == "-":
         return read_new_reports("-", every_failure=every_failure)
     if os.path.exists(source):
         return read_new_reports(Path(source), every_failure=every_failure)
+    from tosloc.mine.github import IssueReference  # here: it imports what speaks HTTP
+
     reference = IssueReference.parse(source)
     if reference is not None:
         if not reference.project:

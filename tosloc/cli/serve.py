@@ -59,7 +59,7 @@ IN_TERMINAL: Final = (
 mcp_app = typer.Typer(cls=FullHelpGroup, rich_markup_mode=None, invoke_without_command=True)
 
 
-@mcp_app.callback(epilog="Example: claude mcp add tosloc -- tosloc mcp --text-only")
+@mcp_app.callback()
 def mcp(
     context: typer.Context,
     root: Annotated[

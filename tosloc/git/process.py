@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,7 +11,6 @@ from itertools import islice
 from pathlib import Path
 from subprocess import Popen
 from threading import Timer
-from types import ModuleType
 from typing import IO, Final
 
 from tosloc.core.children import start_child
@@ -63,7 +63,9 @@ class Git:
         self.path: Final = path
         self.hash_name: Final = hash_name
         self._packs = common / "objects/pack"
-        self._command = [gitpython().Git.GIT_PYTHON_GIT_EXECUTABLE, *_SETTINGS]
+        self.program: Final = git_program()
+        """Path of the program."""
+        self._command = [self.program, *_SETTINGS]
         self._environment = clean_environment() | {
             "GIT_DIR": str(Path(__file__).parent / f"empty_{hash_name}"),
             "GIT_OBJECT_DIRECTORY": str(common / "objects"),
@@ -272,21 +274,18 @@ def split_at_nul(stream: IO[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def gitpython() -> ModuleType:
-    """Return the module of GitPython, which reads configurations.
+def git_program() -> str:
+    """Return the path of the git program: the one that GitPython would run.
 
-    GitPython also knows which program to run ($GIT_PYTHON_GIT_EXECUTABLE). We do not use its
-    commands, because they can add to the environment, but cannot remove variables from it. Raises
-    RepositoryError if git is not found.
+    Raises RepositoryError if it is not found.
     """
-    try:
-        import git  # here: it takes a while, and fails if git is not found
-    except ImportError as error:
+    program = shutil.which(os.environ.get("GIT_PYTHON_GIT_EXECUTABLE") or "git")
+    if program is None:
         raise RepositoryError(
             "git is not installed, not on the search path, or not what"
             " $GIT_PYTHON_GIT_EXECUTABLE names"
-        ) from error
-    return git
+        )
+    return program
 
 
 def clean_environment() -> dict[str, str]:

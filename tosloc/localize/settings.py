@@ -6,7 +6,6 @@ name no path outside it, no checkpoint and no program.
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,7 +56,11 @@ def _read_shared_file(work_tree: Path) -> Any:
 
 def _read_toml(work_tree: Path, name: str) -> dict[str, Any]:
     content = read_inside(work_tree, name, _MAX_BYTES)
-    return {} if content is None else tomllib.loads(content.decode("utf-8"))
+    if content is None:
+        return {}
+    import tomllib
+
+    return tomllib.loads(content.decode("utf-8"))
 
 
 def _validate(values: Any, name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from tosloc.git.discovery import find_git_directories, read_git_file
-from tosloc.git.process import gitpython
+from tosloc.git.process import git_program
 
 
 class Layout:
@@ -47,10 +47,15 @@ class Layout:
     def _setting(self, section: str, name: str) -> str:
         """Return a setting in the repository's own configuration as it is now; "" if not set."""
         # GitPython would wait for a named pipe, so the file is read here.
-        content = BytesIO(read_git_file(self.common / "config"))
-        content.name = "config"
-        config = gitpython().GitConfigParser(content, merge_includes=False)
-        return str(config.get_value(section, name, ""))
+        content = read_git_file(self.common / "config")
+        if name.encode() not in content.lower():
+            return ""
+        git_program()  # GitPython cannot be imported without it
+        from git import GitConfigParser  # here: it takes a while, and starts git
+
+        file = BytesIO(content)
+        file.name = "config"
+        return str(GitConfigParser(file, merge_includes=False).get_value(section, name, ""))
 
     @property
     def shallow(self) -> frozenset[str]:

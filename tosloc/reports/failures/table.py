@@ -5,20 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from datetime import tzinfo
-from typing import Final, NamedTuple
+from importlib import import_module
+from typing import Any, Final, NamedTuple
 
 from tosloc.core.errors import ReportError
 from tosloc.core.reports import BugReport
-from tosloc.reports.failures.compilers import read_compiler
 from tosloc.reports.failures.failure import Failure, to_reports
-from tosloc.reports.failures.javascript import read_jest, read_mocha, read_vitest
-from tosloc.reports.failures.junit import is_junit, read_junit
-from tosloc.reports.failures.jvm_dotnet import read_dotnet, read_gradle, read_maven
 from tosloc.reports.failures.log import Log
-from tosloc.reports.failures.native import read_cargo, read_ctest, read_go
-from tosloc.reports.failures.python import read_pytest, read_unittest
-from tosloc.reports.failures.ruby_php import read_phpunit, read_rspec
-from tosloc.reports.failures.sentry import is_sentry, read_sentry
 
 _COMMON_OPENING: Final = (
     r"\$ \S|\+ \S|> \S+@\d|yarn run |make(?:\[\d+\])?: |\[INFO\] |npm (?:ERR|error)"
@@ -29,113 +22,140 @@ _FENCE: Final = re.compile(r"(?m)^\s{0,9}(?:```|~~~)")
 
 
 class Format(NamedTuple):
-    """A format in which machines report failures."""
+    """A format in which machines report failures.
+
+    Its functions are named with their module in this package, as in "junit:read_junit". The module
+    is imported once a text has one of the marks.
+    """
 
     name: str
-    recognizes: Callable[[Log], bool]
-    """Function that returns whether a text may contain failures in this format.
+    marks: tuple[str, ...]
+    """Texts of which the output of a failing run contains at least one.
 
     The reader examines the text in more detail.
     """
-    read: Callable[[Log], Iterable[Failure]]
+    reader: str
+    """Function from a log to its failures."""
     opening: str = ""
     """Pattern of the first line of a runner's output; "" for files that have only this format."""
+    recognizer: str = ""
+    """Function that returns whether a log with a mark is such a file; "" if it has an opening."""
+
+    def recognizes(self, log: Log) -> bool:
+        """Return whether a text may have failures in this format."""
+        if not any(mark in log.plain for mark in self.marks):
+            return False
+        return not self.recognizer or bool(_function(self.recognizer)(log))
+
+    def read(self, log: Log) -> Iterable[Failure]:
+        """Return the failures in a text."""
+        failures: Iterable[Failure] = _function(self.reader)(log)
+        return failures
 
 
-def _has(*marks: str) -> Callable[[Log], bool]:
-    """Return a function that recognizes the output of a failing run by any of the marks."""
-    return lambda log: any(mark in log.plain for mark in marks)
+def _function(place: str) -> Callable[[Log], Any]:
+    """Return the function of a module in this package, as in "junit:read_junit"."""
+    module, _, name = place.partition(":")
+    function: Callable[[Log], Any] = getattr(
+        import_module(f"tosloc.reports.failures.{module}"), name
+    )
+    return function
 
 
 FORMATS: Final = (
-    Format("Sentry", is_sentry, read_sentry),
-    Format("JUnit XML", is_junit, read_junit),
+    Format(
+        "Sentry",
+        ('"event_id"', '"eventID"'),
+        "sentry:read_sentry",
+        recognizer="sentry:is_sentry",
+    ),
+    Format("JUnit XML", ("<testsuite",), "junit:read_junit", recognizer="junit:is_junit"),
     Format(
         "pytest",
-        _has("= FAILURES =", "= ERRORS =", "FAILED "),
-        read_pytest,
+        ("= FAILURES =", "= ERRORS =", "FAILED "),
+        "python:read_pytest",
         r"={3,} (?:test session starts|FAILURES|ERRORS|short test summary info) ={3,}"
         r"|[.FEsxX]+(?:\s+\[\s*\d+%\])?\Z|(?:FAILED|ERROR) \S+\.py",
     ),
     Format(
         "unittest",
-        _has("Traceback (most recent call last)"),
-        read_unittest,
+        ("Traceback (most recent call last)",),
+        "python:read_unittest",
         r"={40,}\Z|[.FEsx]+\Z|\w+ \([\w.]+\) \.\.\.",
     ),
     Format(
         "go test",
-        _has("--- FAIL: ", "\nFAIL"),
-        read_go,
+        ("--- FAIL: ", "\nFAIL"),
+        "native:read_go",
         r"=== RUN|--- (?:FAIL|PASS): |(?:ok|FAIL|\?)\s+\S+\s|go: |panic: "
         r"|\# [\w.\-]+/\S+(?: \[.*\])?\Z",
     ),
     Format(
         "cargo test",
-        _has(" stdout ----", " stderr ----"),
-        read_cargo,
+        (" stdout ----", " stderr ----"),
+        "native:read_cargo",
         r"\s{1,8}(?:Compiling|Finished|Running|Updating|Downloaded|Blocking|Doc-tests) "
         r"|running \d+ tests?|warning: |failures:",
     ),
     Format(
         "jest",
-        _has("● "),
-        read_jest,
+        ("● ",),
+        "javascript:read_jest",
         r"\s{0,4}(?:PASS|FAIL) \s*\S+\.[cm]?[jt]sx?\b|Determining test suites to run|\s{0,4}● ",
     ),
     Format(
         "vitest",
-        _has("⎯ Failed ", "❯ "),
-        read_vitest,
+        ("⎯ Failed ", "❯ "),
+        "javascript:read_vitest",
         r"\s{0,4}(?:RUN|DEV) +v\d|\s{0,4}(?:❯|✓|×) \S|⎯{3,} Failed ",
     ),
     Format(
         "mocha",
-        _has(" failing"),
-        read_mocha,
+        (" failing",),
+        "javascript:read_mocha",
         r"\s{2,4}(?:\d+ (?:passing|failing)|\d+\) |✔|✓|\S.*\Z)",
     ),
     Format(
         "RSpec",
-        _has("Failure/Error:", "Failures:"),
-        read_rspec,
+        ("Failure/Error:", "Failures:"),
+        "ruby_php:read_rspec",
         r"Run options: |[.F*]+\Z|Randomized with seed|Failures:\Z",
     ),
     Format(
         "PHPUnit",
-        _has("FAILURES!", "ERRORS!"),
-        read_phpunit,
+        ("FAILURES!", "ERRORS!"),
+        "ruby_php:read_phpunit",
         r"PHPUnit \d|There (?:was|were) \d+ (?:failure|error)s?:|Runtime: +PHP",
     ),
     Format(
         "Maven",
-        _has("<<< FAILURE!", "<<< ERROR!", "COMPILATION ERROR"),
-        read_maven,
+        ("<<< FAILURE!", "<<< ERROR!", "COMPILATION ERROR"),
+        "jvm_dotnet:read_maven",
         r"\[(?:INFO|ERROR|WARNING)\]|-{40,}\Z|Running [\w.]+\Z|Tests run: |Apache Maven ",
     ),
     Format(
         "Gradle",
-        _has(" FAILED\n"),
-        read_gradle,
+        (" FAILED\n",),
+        "jvm_dotnet:read_gradle",
         r"> Task :|Starting a Gradle Daemon|Welcome to Gradle|\S[^>\n]{0,500} > .{1,500} FAILED\Z"
         r"|To honour the JVM settings|Reusing configuration cache|Calculating task graph",
     ),
     Format(
         "ctest",
-        _has("***", "The following tests FAILED:"),
-        read_ctest,
+        ("***", "The following tests FAILED:"),
+        "native:read_ctest",
         r"Test project |Internal ctest changing into|\s{0,9}\d+/\d+ Test |UpdateCTestConfiguration"
         r"|\s{1,9}Start +\d+: ",
     ),
     Format(
         "dotnet test",
-        _has("Error Message:"),
-        read_dotnet,
+        ("Error Message:",),
+        "jvm_dotnet:read_dotnet",
         r"\s{0,4}Determining projects to restore|Test run for |\[xUnit\.net |\s{2,4}Failed \S"
         r"|Starting test execution|VSTest version|Build started|Microsoft \(R\) ",
     ),
     # An error of a compiler is also a usual title of a report, so output must begin otherwise.
-    Format("compilers", _has("error", "e: "), read_compiler, r"(?!)"),
+    Format("compilers", ("error", "e: "), "compilers:read_compiler", r"(?!)"),
 )
 """All formats. Logs of continuous integration contain the output of test runners."""
 _OPENING: Final = re.compile(
