@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as validated_dataclass
 
-from tosloc.core.arrays import FloatArray, IntArray
+from tosloc.core.arrays import FloatArray, IntArray, sorted_unique
 from tosloc.core.errors import RunError
 from tosloc.core.io import atomic_write
 from tosloc.core.rankings import Ranking
@@ -193,7 +193,7 @@ class _OrderLine:
                 f"{where}: damaged: {len(files)} files of {len(names)} paths, "
                 f"{n_values} scores or ranks"
             )
-        if not is_sorted or len(np.unique(files)) < len(files):
+        if not is_sorted or len(sorted_unique(files)) < len(files):
             raise RunError(
                 f"{where}: a file is listed twice, scores increase, or ranks do not increase from 1"
             )

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 import numpy as np
 
-from tosloc.core.arrays import IntArray, LongArray
+from tosloc.core.arrays import IntArray, LongArray, sorted_unique
 from tosloc.core.errors import RunError
 from tosloc.core.io import atomic_write, escape_unprintable
 from tosloc.core.versions import StringTable
@@ -210,7 +210,7 @@ def _rank_files(files: _ValuedFiles, positions: LongArray, where: str) -> Order:
     """
     numbers: IntArray = np.asarray(files.numbers, dtype=np.int32)
     values = np.asarray(files.values)
-    if len(np.unique(numbers)) < len(numbers):
+    if len(sorted_unique(numbers)) < len(numbers):
         raise RunError(f"{where}: a file is listed twice")
     best_first = np.lexsort((positions[numbers], -values))
     return Order(numbers[best_first], values[best_first])

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.code import text
-from tosloc.core.arrays import BoolArray, FloatArray, IntArray, LongArray
+from tosloc.core.arrays import BoolArray, FloatArray, IntArray, LongArray, sorted_unique
 from tosloc.core.reports import BugReport, Case
 from tosloc.core.versions import StringTable
 from tosloc.git.fixes import change_names, is_fix_message
@@ -68,7 +68,7 @@ def file_name_terms(documents: Documents, table: PathTable) -> Postings:
     number = max(len(table.term_ids), 1)
     selection = terms_by_path.select(documents.files)
     pairs = np.repeat(documents.pair_document, selection.sizes) * number + selection.rows
-    pair_documents, pair_terms = np.divmod(np.unique(pairs), number)
+    pair_documents, pair_terms = np.divmod(sorted_unique(pairs), number)
     starts = group_starts(np.bincount(pair_documents, minlength=len(documents)))
     return Postings(starts, pair_terms.astype(np.int32), np.ones(len(pair_terms)))
 

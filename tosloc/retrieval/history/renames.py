@@ -9,7 +9,14 @@ from typing import Final, NamedTuple, Self
 
 import numpy as np
 
-from tosloc.core.arrays import Array, BoolArray, IntArray, LongArray, validate_array
+from tosloc.core.arrays import (
+    Array,
+    BoolArray,
+    IntArray,
+    LongArray,
+    sorted_unique,
+    validate_array,
+)
 from tosloc.core.reports import VALID_TIMES
 from tosloc.retrieval.texts.documents import Documents
 from tosloc.retrieval.texts.postings import group_starts
@@ -221,11 +228,11 @@ def _replace_files(documents: Documents, traced: TracedPaths) -> Documents:
     A document that touched a file under two paths counts as touching one file.
     """
     width = int(max(traced.present.max(), traced.kept_paths.max(initial=0))) + 1
-    keys = np.unique(documents.pair_document * width + traced.present)
+    keys = sorted_unique(documents.pair_document * width + traced.present)
     numbers = np.bincount(keys // width, minlength=len(documents))
     repeated = np.diff(documents.file_starts) - numbers
     kept_keys = documents.pair_document[traced.kept_pairs] * width + traced.kept_paths
-    pair_document, files = np.divmod(np.union1d(keys, kept_keys), width)
+    pair_document, files = np.divmod(sorted_unique(np.concatenate((keys, kept_keys))), width)
     result = dataclasses.replace(
         documents,
         file_starts=group_starts(np.bincount(pair_document, minlength=len(documents))),
