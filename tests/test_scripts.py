@@ -7,6 +7,7 @@ import pytest
 
 from scripts import languages, scale, synthetic
 from tosloc.cli.guard import run_guarded
+from tosloc.core.errors import ToslocError
 from tosloc.git.fixes import is_fix_message
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
@@ -80,12 +81,45 @@ def test_languages_counts_parsed_files_and_functions(project, capsys):
     counts = {}
     for line in capsys.readouterr().out.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 7:
+        if len(cells) == 8:
             counts[cells[0]] = cells[3:]
-    assert counts["python"] == ["1", "2", "1.000", "1.5"]
-    assert counts["vue"] == ["1", "1", "1.000", "1.0"]
-    assert counts["dart"] == ["1", "1", "", "none"]
+    assert counts["python"] == ["1", "2", "1.000", "0.000", "1.5"]
+    assert counts["vue"] == ["1", "1", "1.000", "0.000", "1.0"]
+    assert counts["dart"] == ["1", "1", "", "", "none"]
     assert "text" not in counts
+
+
+def test_languages_counts_files_that_are_parsed_in_part(repository, capsys):
+    repository.commit({"a.py": "def f():\n    pass\n", "b.py": "def g():\n    x = = 1\n"}, "Begin")
+    assert languages.main([str(repository.path)]) == 0
+    assert "| 1.000 | 0.500 | 1.0 |" in capsys.readouterr().out
+
+
+def test_languages_compares_names_with_those_of_ctags(project, tmp_path, monkeypatch, capsys):
+    tags = [
+        {"name": "Parser", "path": "src/parser.py", "kind": "class"},
+        {"name": "a.parse", "path": "src/parser.py", "kind": "member"},
+        {"name": "missing", "path": "src/parser.py", "kind": "function"},
+        {"name": "x", "path": "src/a.py", "kind": "variable"},
+    ]
+    (tmp_path / "tags").write_text("".join(json.dumps(tag) + "\n" for tag in tags))
+    program = tmp_path / "bin" / "ctags"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ncat {tmp_path / 'tags'}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    assert languages.main([str(project.path), "--ctags", "--show", "9"]) == 0
+    out, err = capsys.readouterr()
+    [row] = [line for line in out.splitlines() if line.startswith("| python ")]
+    assert row.endswith("| 0.667 | 0.667 |")
+    assert "src/parser.py: only TosLoc finds other" in err
+    assert "src/parser.py: only ctags finds missing" in err
+
+
+def test_languages_asks_for_ctags(project, monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(ToslocError, match="Universal Ctags"):
+        languages.main([str(project.path), "--ctags"])
 
 
 def write_synthetic(path, capsys, *options):
