@@ -232,3 +232,16 @@ def test_a_language_is_searched_where_a_tenth_of_the_reports_fixed_it(tmp_path):
         assert of([["a.js"]], config) == config
     with pytest.raises(ReportError, match=r"no listed file has one of the \d+ searched suffixes"):
         of([["a.md"]], Config())
+    with pytest.raises(ReportError, match="the reports list no file of a kind that is searched"):
+        of([["a.json"], ["Makefile"]], Config())
+
+
+def test_configuration_is_searched_where_more_reports_fixed_it_than_sources(tmp_path):
+    def suffixes(*fixed):
+        reports = [report(str(number), "f" * 40, files) for number, files in enumerate(fixed)]
+        return resolve_suffixes(Config(), lines(tmp_path, *reports)).data.suffixes
+
+    tasks = ["roles/a/tasks/main.yml"]
+    assert suffixes(tasks, tasks, ["a.py"]) == (".py", ".pyi", ".pyw", ".yaml", ".yml")
+    assert suffixes(tasks, ["a.py", "b.yml"], ["a.py"]) == (".py", ".pyi", ".pyw")
+    assert suffixes(tasks, ["a.json"], ["a.json"]) == (".yaml", ".yml")

@@ -16,7 +16,14 @@ from fractions import Fraction
 from pathlib import Path, PurePosixPath
 from typing import Final, Self
 
-from tosloc.code.languages import SOURCE_SUFFIXES, language_name
+from tosloc.code.languages import (
+    DATA_KIND,
+    OTHER_KINDS,
+    OTHER_SUFFIXES,
+    SOURCE_SUFFIXES,
+    language_name,
+    other_kind,
+)
 from tosloc.core.config import Config
 from tosloc.core.errors import ReportError, RepositoryError, pluralize
 from tosloc.core.progress import Progress, ignore_progress
@@ -287,25 +294,35 @@ def attributes_of(report: BugReport, fixed: Iterable[str]) -> ReportAttributes:
 
 
 def resolve_suffixes(config: Config, reports: str | Path) -> Config:
-    """Return the settings with the suffixes of the languages that the reports fixed.
+    """Return the settings with the suffixes of the files that the reports fixed.
 
     Settings that name suffixes stay as they are. A language counts if at least ``LANGUAGE_SHARE``
-    of the reports with a source file fixed a file in that language. Raises ReportError if the file
-    cannot be read, or lists no source file.
+    of the reports with a source file fixed a file in that language. A kind of configuration or
+    pages counts if more reports fixed it than fixed sources: the project is made of it. JSON and
+    build scripts do not count. Raises ReportError if the file cannot be read, or lists none of
+    these files.
     """
     if config.data.suffixes != "auto":
         return config
-    labelled = read_reports(reports, config.data.zone, suffixes=SOURCE_SUFFIXES)
+    labelled = read_reports(reports, config.data.zone, suffixes=SOURCE_SUFFIXES | OTHER_SUFFIXES)
     counts: Counter[str] = Counter()
+    counts_of_kinds: Counter[str] = Counter()
     reports_with_sources = 0
     for entry in labelled:
-        languages = {language_name(PurePosixPath(path).suffix) for path in entry.listed}
-        languages.discard("text")
+        suffixes = {PurePosixPath(path).suffix.lower() for path in entry.listed}
+        languages = {language_name(suffix) for suffix in suffixes & SOURCE_SUFFIXES}
         counts.update(languages)
+        counts_of_kinds.update({other_kind(path) or "" for path in entry.listed} - {"", DATA_KIND})
         reports_with_sources += bool(languages)
     least = LANGUAGE_SHARE * reports_with_sources
     searched = {language for language, number in counts.items() if number >= least}
-    suffixes = tuple(
-        sorted(suffix for suffix in SOURCE_SUFFIXES if language_name(suffix) in searched)
-    )
-    return config.model_copy(update={"data": config.data.model_copy(update={"suffixes": suffixes})})
+    endings = {suffix for suffix in SOURCE_SUFFIXES if language_name(suffix) in searched}
+    for kind, number in counts_of_kinds.items():
+        # Settings cannot name files without a suffix, such as Makefile.
+        has_suffixes = all(ending.startswith(".") for ending in OTHER_KINDS[kind])
+        if number > reports_with_sources and has_suffixes:
+            endings.update(OTHER_KINDS[kind])
+    if not endings:
+        raise ReportError(f"{reports}: the reports list no file of a kind that is searched")
+    data = config.data.model_copy(update={"suffixes": tuple(sorted(endings))})
+    return config.model_copy(update={"data": data})
