@@ -187,7 +187,7 @@ def answer_markdown(answer: Mapping[str, Any], repository: str) -> str:
     for hit in likely:
         lines.append(_ranked_line(hit, file_page))
         lines += _detail_lines(hit, file_page, commit_page)
-    lines += _background_lines(answer)
+    lines += _background_lines(answer, repository)
     less_likely = [_ranked_line(hit, file_page) for hit in answer["hits"][len(likely) :]]
     lines += _folded(f"Less likely files ({len(less_likely)})", less_likely)
     others = [f"- {_file_link(other, file_page)}" for other in answer["others"]]
@@ -210,16 +210,26 @@ def _ranked_line(hit: Mapping[str, Any], file_page: str) -> str:
     return f"{hit['rank']}. {_file_link(hit, file_page)} {percent(hit['confidence'])}"
 
 
-def _background_lines(answer: Mapping[str, Any]) -> list[str]:
-    """Return a paragraph with the tests of the first file and the person who changed it last."""
+def _background_lines(answer: Mapping[str, Any], repository: str) -> list[str]:
+    """Return a paragraph with similar issues, tests of the first file and who changed it last."""
     background = answer.get("background") or {}
     sentences = []
+    if similar := background.get("similar"):
+        links = [_issue_link(reason["issue"], repository) for reason in similar]
+        sentences.append(f"Similar issues: {', '.join(links)}.")
     if tests := background.get("tests"):
         sentences.append(f"Related tests: {', '.join(map(code, tests))}.")
     if people := background.get("people"):
         name = code(people[0]["name"])
         sentences.append(f"The first file was last changed by {name}.")
     return ["", " ".join(sentences)] if sentences else []
+
+
+def _issue_link(name: str, repository: str) -> str:
+    """Return a link to an issue of the repository, whose name is # and its number."""
+    if re.fullmatch(r"#[1-9][0-9]{0,9}", name) is None:
+        return code(name)
+    return f"[{code(name)}]({repository}/issues/{name[1:]})"
 
 
 def fixed_markdown(answer: Mapping[str, Any], repository: str) -> str:
@@ -436,6 +446,8 @@ def answer() -> None:
     minutes = read_number("TIMEOUT_MINUTES", 0.01, 360)
     wants_comment = read_flag("COMMENT")
     choose_labels(os.environ["INPUT_LABELS"], "")  # A wrong table is an error at once.
+    if read_flag("SIMILAR"):
+        read_issues(minutes)
     options = ["--top", f"{top:.0f}", "--functions", f"{functions:.0f}", *range_options()]
     output = run_tosloc(options, minutes)
     runner_file(ANSWER_FILE).write_text(output, encoding="utf-8")
@@ -463,6 +475,36 @@ def answer() -> None:
         set_outputs({"commented": "true"})
     else:
         set_outputs({"commented": "false"})
+
+
+def read_issues(minutes: float) -> None:
+    """Let ``tosloc mine`` read the issues of the repository; only it gets the token.
+
+    If they cannot be read, the answer has no similar issues.
+    """
+    command = [str(runner_file("tosloc/bin/tosloc")), "mine", "--repo"]
+    command += [os.environ["GITHUB_WORKSPACE"], "--github", os.environ["GITHUB_REPOSITORY"]]
+    environment = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
+    environment["GITHUB_API_URL"] = os.environ["GITHUB_API_URL"]
+    environment["GITHUB_TOKEN"] = os.environ["INPUT_TOKEN"]
+    try:
+        # Its exit code says whether fixes are known, which does not matter here.
+        process = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+            cwd=os.environ["RUNNER_TEMP"],
+            env=environment,
+            timeout=60 * minutes,
+        )
+    except subprocess.TimeoutExpired:
+        print_command("warning", "TosLoc: the issues were not read within timeout-minutes")
+        return
+    last_line = process.stderr.strip().rpartition("\n")[2]
+    if process.returncode and "no usable fix" not in last_line:
+        print_command("warning", f"TosLoc: the issues were not read: {last_line}")
 
 
 def run_tosloc(options: Sequence[str], minutes: float) -> str:

@@ -143,6 +143,7 @@ def make_answer(why="words cart", path="shop/cart.py"):
         "others": [{"path": path}],
         "statements": [why],
         "background": {
+            "similar": [{"issue": "#3", "text": why}, {"issue": why, "text": why}],
             "tests": [path],
             "people": [{"name": why}],
             "owners": ["@ada", "@acme/core", "eve@example.org", why],
@@ -206,7 +207,7 @@ ALLOWED_MARKDOWN = set(
 )
 def test_text_of_strangers_is_only_code(text):
     markdown = ACTION.answer_markdown(make_answer(text, text or "a"), PAGE)
-    link = re.compile(f"{PAGE}/(blob/0{{40}}/|commit/(0{{40}}|1{{40}})$)")
+    link = re.compile(f"{PAGE}/(blob/0{{40}}/|commit/(0{{40}}|1{{40}})$|issues/3$)")
     folded = (
         "</details>\n|<details><summary>(Less likely files \\(1\\)|Files of other kinds \\(1\\)"
         "|Changes that may have introduced the bug \\(1\\))</summary>\n"
@@ -251,7 +252,7 @@ def test_matching_words_are_shown_only_without_better_reasons():
 
 def test_the_tests_and_the_last_author_of_the_first_file_are_named():
     shown = ACTION.answer_markdown(make_answer("Ada"), PAGE).partition("<details>")[0]
-    assert "\nRelated tests: `shop/cart.py`. The first file was last changed by `Ada`.\n" in shown
+    assert " Related tests: `shop/cart.py`. The first file was last changed by `Ada`.\n" in shown
 
 
 def test_an_answer_begins_with_what_the_issue_states():
@@ -633,6 +634,34 @@ def test_good_and_bad_commits_are_passed_on(runner, tmp_path, github):
     assert runner.run(good="v1.0 --output=x", bad="v1.1") == 0, runner.printed
     options = (tmp_path / "options").read_text()
     assert options.endswith(" --good=v1.0 --good=--output=x --bad=v1.1\n")
+
+
+def test_similar_issues_are_links():
+    text = ACTION.answer_markdown(make_answer(), "https://github.com/o/r")
+    assert "Similar issues: [`#3`](https://github.com/o/r/issues/3), " in text
+
+
+def test_issues_are_read_if_similar_ones_are_wanted(runner, tmp_path, github):
+    """Only the reading of issues gets the token."""
+    (tmp_path / "answer.json").write_text(json.dumps(make_answer()))
+    runner.environment.pop("GITHUB_TOKEN", None)
+    runner.tosloc.write_text(
+        f'#!/bin/sh\necho "$1 $GITHUB_TOKEN" >>{tmp_path}/calls\ncat answer.json\n'
+    )
+    assert runner.run(similar="true") == 0, runner.printed
+    assert (tmp_path / "calls").read_text() == "mine secret-token\nlocalize \n"
+
+
+def test_unread_issues_are_a_warning(runner, tmp_path, github):
+    (tmp_path / "answer.json").write_text(json.dumps(make_answer()))
+    runner.tosloc.write_text(
+        '#!/bin/sh\ncase $1 in mine) echo "tosloc: no such project" >&2; exit 2;; esac\n'
+        "cat answer.json\n"
+    )
+    assert runner.run(similar="true") == 0, runner.printed
+    assert runner.printed == (
+        "::warning::TosLoc: the issues were not read: tosloc: no such project\n"
+    )
 
 
 RECORDING_TOSLOC = """#!/bin/sh

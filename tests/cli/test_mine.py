@@ -114,7 +114,7 @@ def test_mine_outside_of_a_repository_is_one_sentence(fails):
 @pytest.mark.parametrize(
     ("records", "options", "message"),
     [
-        ([], [], "contain no issue; export closed ones with: gh"),
+        ([], [], "contain no issue; export them with: gh"),
         (
             [{"kind": "youtrack#issue"}],
             [],
@@ -137,7 +137,7 @@ def test_a_wrong_export_is_one_sentence(
         (
             "mine nowhere.json",
             "nowhere.json: no such file; check the path, let --github fetch the issues of a GitHub"
-            " project, or export them with: gh issue list --state closed",
+            " project, or export them with: gh issue list --state all",
         ),
         ("mine --pattern (1)", "--pattern links commits to issues, but no issues are given"),
         (

@@ -68,6 +68,7 @@ FULL = Answer(
         people=(Person("Ada", WHEN), Person("Grace", EARLIER_DATE)),
         owners=("@all",),
         tests=("test_b.py",),
+        similar=(Reason("similar", "Similar report: #3 It fails", issue="#3"),),
     ),
     suspects=(SUSPECT,),
     notes=("a note",),
@@ -124,6 +125,7 @@ FULL_AS_DICT = {
         ],
         "owners": ["@all"],
         "tests": ["test_b.py"],
+        "similar": [{"kind": "similar", "text": "Similar report: #3 It fails", "issue": "#3"}],
     },
     "suspects": [
         {
@@ -170,6 +172,7 @@ def test_early_times_have_years_of_four_digits():
 
 def test_the_background_in_words():
     assert [line.text for line in FULL.background_lines] == [
+        "Similar report: #3 It fails",
         "Related tests: test_b.py",
         "src/caf\udce9.py: last changed by Ada (2014-01-15) and Grace (2013-02-01), owned by @all",
         "Similar past change: bbbbbbbbbb of #7 (2013-02-01) Mend it,"

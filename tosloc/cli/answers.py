@@ -264,6 +264,8 @@ class _AnswerPrinter:
         background = self.answer.background
         if background is None:
             return
+        for reason in background.similar:
+            yield reason.text
         if background.tests:
             yield f"Tests: {', '.join(background.tests)}"
         people = [*(person.name for person in background.people), *background.owners]

@@ -27,6 +27,7 @@ COMMANDS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
             "tosloc localize 'Config.from_file opens text files only' --top 5",
         ),
         ("bisect:app", "tosloc bisect start bug.md --good v1.2"),
+        ("similar:similar", "tosloc similar '#123'"),
     ],
     "Learn from your project": [
         ("mine:mine", "tosloc mine issues.json pulls.json"),

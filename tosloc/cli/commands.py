@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -244,12 +245,19 @@ def index(
     """Index a version before the first question."""
     from tosloc.core.cluster import on_cluster
     from tosloc.core.config import load_config
-    from tosloc.git.repository import resolve_revision
-    from tosloc.train import experiment
+    from tosloc.git.repository import Repository, resolve_revision
+    from tosloc.storage.repository import IndexedRepository
 
     settings = None if config is None else load_config(config)
-    with on_cluster(cluster, {repo: commit}, resolve_revision), progress_bars() as callback:
-        counts = dataclasses.asdict(experiment.index(repo, commit, settings, callback))
+    with (
+        on_cluster(cluster, {repo: commit}, resolve_revision),
+        progress_bars() as callback,
+        Repository(repo) as repository,
+        closing(IndexedRepository.configured(repository, settings)) as indexed,
+    ):
+        counts = dataclasses.asdict(
+            indexed.build_facts([indexed.source_snapshot(commit)], callback)
+        )
     if as_json:
         print_json(counts)
     else:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tosloc.cli.options import CommitOption, NamedRepositoryOption
 from tosloc.core.errors import ReportError, ToslocError, pluralize
 from tosloc.terminal.options import JsonOption
-
-if TYPE_CHECKING:
-    from tosloc.mine.links import MiningResult
 
 ExportsArgument = Annotated[
     list[Path] | None,
@@ -29,8 +27,7 @@ GitHubOption = Annotated[
     str | None,
     typer.Option(
         metavar="OWNER/NAME",
-        help="Fetch the closed issues of this GitHub project. The token comes from $GITHUB_TOKEN"
-        " or gh.",
+        help="Fetch the issues of this GitHub project. The token comes from $GITHUB_TOKEN or gh.",
     ),
 ]
 PatternOption = Annotated[
@@ -69,7 +66,7 @@ def mine(
     """Make labelled reports from a project's own issues or commits.
 
     Links issues to the commits that fixed them, and counts the linked issues and those that were
-    left out.
+    left out. Without --out all issues, open ones too, are kept for tosloc similar.
     """
     from tosloc.core.io import write_text
     from tosloc.git import discovery
@@ -97,12 +94,15 @@ def mine(
             all_labels=all_labels,
             progress=callback,
         )
-        if mined.reports and out is None:
-            CacheEntry.of(repository).note_use(repository)
+        if out is None and (mined.reports or mined.exports is not None):
+            entry = CacheEntry.of(repository)
+            entry.note_use(repository)
+            if mined.exports is not None:
+                mined.exports.tracker_issues(callback).save(entry.tracker_issues)
         is_shallow = bool(repository.shallow)
     if mined.reports:
         write_text(file, "".join(json.dumps(report) + "\n" for report in mined.reports))
-    _print_counts(mined, file, as_json)
+    _print_counts(mined.counts(), file, as_json)
     if not mined.reports:
         read = pluralize(mined.read, "issue" if mined.tracker else "fixing commit")
         raise ReportError(
@@ -131,33 +131,24 @@ def _training_command(repo: Path | None, reports: Path | None) -> str:
     return command
 
 
-def _print_counts(mined: MiningResult, file: Path, as_json: bool) -> None:
+def _print_counts(counts: Mapping[str, Any], file: Path, as_json: bool) -> None:
     """Print how many reports were linked in which way, and how many were left out for what."""
     from tosloc.terminal.printing import Form, Table, count_cell
 
-    left_out = dict(mined.left_out.most_common())
-    values = {
-        "tracker": mined.tracker or None,
-        "weak": not mined.tracker,
-        "read": mined.read,
-        "linked": mined.kinds,
-        "left_out": left_out,
-        "with_cause": mined.with_cause,
-        "reports": len(mined.reports),
-        "file": str(file) if mined.reports else None,
-    }
-    label = "linked" if mined.tracker else "used"
-    rows = [[f"{label}: {kind}", count_cell(number)] for kind, number in mined.kinds.items()]
-    if mined.with_cause:
-        rows.append(["of these, with the commit that introduced it", count_cell(mined.with_cause)])
-    rows += [[f"left out: {why}", count_cell(number)] for why, number in left_out.items()]
-    unit = "issues" if mined.tracker else "commits"
-    rows.append([f"all {unit} that were read", count_cell(mined.read)])
+    values = {**counts, "file": str(file) if counts["reports"] else None}
+    label = "linked" if counts["tracker"] else "used"
+    rows = [[f"{label}: {kind}", count_cell(number)] for kind, number in counts["linked"].items()]
+    if counts["with_cause"]:
+        cause = "of these, with the commit that introduced it"
+        rows.append([cause, count_cell(counts["with_cause"])])
+    rows += [[f"left out: {why}", count_cell(number)] for why, number in counts["left_out"].items()]
+    unit = "issues" if counts["tracker"] else "commits"
+    rows.append([f"all {unit} that were read", count_cell(counts["read"])])
     note = ""
-    if not mined.tracker:
+    if counts["weak"]:
         note = (
             "These reports are weak: a commit message describes its own fix, which is easier to"
             " locate than what users write."
         )
-    table = Table([mined.tracker or "commit messages", unit], rows, note=note)
+    table = Table([counts["tracker"] or "commit messages", unit], rows, note=note)
     Form.chosen(as_json).print(values, [table])

@@ -189,7 +189,7 @@ class Person:
 class Background:
     """What the project's history adds to an answer.
 
-    Everything except ``earlier`` is about the first file of the answer.
+    Everything except ``earlier`` and ``similar`` is about the first file of the answer.
     """
 
     earlier: tuple[EarlierChange, ...] = ()
@@ -200,3 +200,5 @@ class Background:
     """Owners of the first file by CODEOWNERS."""
     tests: tuple[str, ...] = ()
     """Tests with a name like the first file's, then those that changed together with it."""
+    similar: tuple[Reason, ...] = ()
+    """Reports of the project's tracker about the same problem, the most similar first."""

@@ -199,12 +199,13 @@ class Answer:
     def background_lines(self) -> list[Reason]:
         """The background in words.
 
-        First come the tests of the first file, then the people who know it, then earlier changes.
+        First come similar reports, then the tests of the first file, the people who know it, and
+        earlier changes.
         """
         background = self.background
         if background is None:
             return []
-        reasons = []
+        reasons = list(background.similar)
         if background.tests:
             reasons.append(Reason("tests", f"Related tests: {', '.join(background.tests)}"))
         who = []

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from tosloc.code.languages import has_grammar, language_name, other_kind
-from tosloc.core.answers import Hit
+from tosloc.core.answers import Hit, Reason
 from tosloc.core.reports import BugReport
 from tosloc.localize.answer import Answer, SearchScope
 from tosloc.localize.code_lines import add_code
@@ -46,6 +46,7 @@ def compose(scores: Scores, question: Question) -> Answer:
     if question.background:
         first_file = files[0] if files else None
         about = collect_background(scores.stage_one.reasons, first_file, version.sources)
+        about = replace(about, similar=_similar_reports(scores))
     others = _other_files(scores, selection, hits[0].path if hits else None)
     return Answer(
         None if version.repository is None else str(version.repository.repo.path),
@@ -70,6 +71,17 @@ def compose(scores: Scores, question: Question) -> Answer:
         leads_with_suspects=bool(changes) and scores.points_at_suspects,
         fixed_by=scores.later_fix,
     )
+
+
+def _similar_reports(scores: Scores) -> tuple[Reason, ...]:
+    """Return reports of the project's tracker that are probably about the same problem."""
+    repository = scores.version.repository
+    if repository is None or repository.tracker_issues is None:
+        return ()
+    reasons = []
+    for issue in repository.tracker_issues.find_similar(scores.stage_one.context.query.report):
+        reasons.append(Reason("similar", issue.text, issue=issue.name, url=issue.url or None))
+    return tuple(reasons)
 
 
 def _named_others(report: BugReport, others: Sequence[Hit]) -> Iterator[str]:

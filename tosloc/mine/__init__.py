@@ -2,5 +2,5 @@
 
 It imports localize and all packages below it, but not train.
 
-Modules for other packages: github, links, mining.
+Modules for other packages: github, mining.
 """

@@ -1,4 +1,4 @@
-"""Issues of GitHub: all closed ones of a repository, or one with what its reporter wrote."""
+"""Issues of GitHub: all of a repository, or one with what its reporter wrote."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MAX_ANSWER_BYTES: Final = 100_000_000
 _QUERY: Final = """
 query($owner: String!, $name: String!, $after: String) {
   repository(owner: $owner, name: $name) {
-    issues(first: 50, after: $after, states: CLOSED, orderBy: {field: CREATED_AT, direction: ASC}) {
+    issues(first: 50, after: $after, orderBy: {field: CREATED_AT, direction: ASC}) {
       totalCount
       pageInfo { hasNextPage endCursor }
       nodes {
@@ -116,7 +116,7 @@ def _token_of_gh() -> str:
 def fetch_issues(
     project: str, token: str, *, progress: Progress = ignore_progress
 ) -> list[dict[str, Any]]:
-    """Return the closed issues of OWNER/NAME in the form of GraphQL, which ``Exports`` reads.
+    """Return the issues of OWNER/NAME in the form of GraphQL, which ``Exports`` reads.
 
     GITHUB_API_URL may name another server than the public one. Raises ReportError for what GitHub
     refuses or does not answer, and ToslocError without a token.

@@ -15,12 +15,14 @@ from typing import Final, NamedTuple
 
 from tosloc.core.errors import ReportError
 from tosloc.core.inputs import time_of
+from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport
 from tosloc.reports.issues import Record, is_unfilled
+from tosloc.retrieval.history import TrackerIssues
 
 GITHUB_ISSUES: Final = (
-    "gh issue list --state closed --limit 10000 "
-    "--json number,title,body,createdAt,closedAt,labels,stateReason,url"
+    "gh issue list --state all --limit 10000 "
+    "--json number,title,body,state,createdAt,closedAt,labels,stateReason,url"
 )
 """The command that exports what is needed of GitHub's issues."""
 _PROJECT: Final = re.compile(
@@ -61,6 +63,9 @@ class Issue(NamedTuple):
     left_out: str
     """Why nothing can be learned from it; "" if something can."""
     url: str
+    is_open: bool = False
+    """Whether it was open when the tracker was exported."""
+    is_pull_request: bool = False
 
 
 class Closing(NamedTuple):
@@ -110,8 +115,18 @@ class Exports:
         # an export of no pull requests is an empty list
         if is_empty and text.strip() != "[]":
             raise ReportError(
-                f"{name} contains no issue; export closed ones with: {GITHUB_ISSUES} > issues.json"
+                f"{name} contains no issue; export them with: {GITHUB_ISSUES} > issues.json"
             )
+
+    def tracker_issues(self, progress: Progress = ignore_progress) -> TrackerIssues:
+        """Return all issues but pull requests, open ones and those without a fix too."""
+        issues = [issue for issue in self.issues.values() if not issue.is_pull_request]
+        return TrackerIssues.collect(
+            [issue.report for issue in issues],
+            [issue.url for issue in issues],
+            [issue.is_open for issue in issues],
+            progress,
+        )
 
     def _add_event(self, record: Record) -> None:
         """Add an event of an issue if a commit closed it."""
@@ -175,7 +190,8 @@ def _read_issue(record: Record, all_labels: bool) -> Issue:
             f" both with: {GITHUB_ISSUES}"
         )
     resolution = _resolution(record)
-    if "pull_request" in record.fields or "/pull/" in url:
+    is_pull_request = "pull_request" in record.fields or "/pull/" in url
+    if is_pull_request:
         left_out = "it is a pull request"
     elif _is_open(record):
         left_out = "it is still open"
@@ -188,7 +204,7 @@ def _read_issue(record: Record, all_labels: bool) -> Issue:
     else:
         left_out = ""
     closed_at = None if closed is None else time_of(closed, UTC, record.where)
-    return Issue(report, closed_at, left_out, url)
+    return Issue(report, closed_at, left_out, url, _is_open(record), is_pull_request)
 
 
 def _is_open(record: Record) -> bool:

@@ -149,6 +149,20 @@ class MiningResult:
     tracker: str
     reports: list[dict[str, Any]] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
+    exports: Exports | None = None
+    """All issues that were read; None if commit messages stood in for reports."""
+
+    def counts(self) -> dict[str, Any]:
+        """Return JSON values: how many reports were linked in which way, or left out for what."""
+        return {
+            "tracker": self.tracker or None,
+            "weak": not self.tracker,
+            "read": self.read,
+            "linked": self.kinds,
+            "left_out": dict(self.left_out.most_common()),
+            "with_cause": self.with_cause,
+            "reports": len(self.reports),
+        }
 
     @property
     def kinds(self) -> dict[str, int]:
@@ -182,11 +196,13 @@ def mine(
     """
     if not exports.issues:
         raise ReportError(
-            f"the exports contain no issue; export closed ones with: {GITHUB_ISSUES} > issues.json"
+            f"the exports contain no issue; export them with: {GITHUB_ISSUES} > issues.json"
         )
     infos = read_history(repository, tip)
     links = _find_links(infos, exports, patterns)
-    return _label_issues(repository, infos, exports.tracker, exports.issues, links)
+    result = _label_issues(repository, infos, exports.tracker, exports.issues, links)
+    result.exports = exports
+    return result
 
 
 def mine_messages(repository: Repository, *, tip: str = "HEAD") -> MiningResult:

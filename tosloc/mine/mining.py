@@ -15,6 +15,8 @@ from tosloc.git.repository import Repository
 from tosloc.mine.github import fetch_issues, read_token
 from tosloc.mine.issues import GITHUB_ISSUES, Exports
 from tosloc.mine.links import MiningResult, mine, mine_messages
+from tosloc.retrieval.history import TrackerIssues
+from tosloc.storage.cache import CacheEntry
 
 
 def mine_reports(
@@ -34,9 +36,7 @@ def mine_reports(
     for reports. Raises ReportError if a file is missing or cannot be read.
     """
     compiled_patterns = [compile_pattern(pattern) for pattern in patterns]
-    issues = Exports(all_labels)
-    for export in exports:
-        issues.add(*_read_export(export))
+    issues = _read_exports(exports, all_labels=all_labels)
     if github is not None:
         issues.projects.add(github.lower())
         records = fetch_issues(github, read_token(), progress=progress)
@@ -47,6 +47,33 @@ def mine_reports(
     if not exports and github is None:
         return mine_messages(repository, tip=tip)
     return mine(repository, issues, tip=tip, patterns=compiled_patterns)
+
+
+def read_tracker_issues(
+    repository: Repository, exports: Sequence[Path] = (), progress: Progress = ignore_progress
+) -> TrackerIssues:
+    """Return the issues of exports, or those that ``tosloc mine`` has kept for a repository.
+
+    Raises ReportError if there are none, and CheckpointError if the kept ones are damaged.
+    """
+    if exports:
+        return _read_exports(exports).tracker_issues(progress)
+    file = CacheEntry.of(repository).tracker_issues
+    if not file.exists():
+        raise ReportError(
+            "no issues of this project are known",
+            hint="run tosloc mine --github OWNER/NAME, or name an export of them with {issues}:"
+            f" {GITHUB_ISSUES} > issues.json",
+        )
+    return TrackerIssues.load(file)
+
+
+def _read_exports(exports: Sequence[Path], *, all_labels: bool = False) -> Exports:
+    """Return the issues of all exports. Raises ReportError."""
+    issues = Exports(all_labels)
+    for export in exports:
+        issues.add(*_read_export(export))
+    return issues
 
 
 def _read_export(export: Path) -> tuple[str, str]:

@@ -34,11 +34,20 @@ TRAINED_FOLDER: Final = "trained"
 """Name of the folder with the trained checkpoint."""
 MINED_FILE: Final = "reports.jsonl"
 """Name of the file with the mined reports."""
+ISSUES_FILE: Final = "issues.npz"
+"""File with the issues of the project's tracker."""
 KEPT_ANSWERS: Final = "model-answers"
 """Name of the folder with stored answers of language models."""
 REBUILDABLE_FILES: Final = (f"{STORE_FILE}*", "facts.versions", "facts.vectors.sqlite*")
 """Patterns of files and folders that can be rebuilt from the repository alone."""
-ENTRY_FILES: Final = (*REBUILDABLE_FILES, MINED_FILE, "github", TRAINED_FOLDER, KEPT_ANSWERS)
+ENTRY_FILES: Final = (
+    *REBUILDABLE_FILES,
+    MINED_FILE,
+    ISSUES_FILE,
+    "github",
+    TRAINED_FOLDER,
+    KEPT_ANSWERS,
+)
 """Patterns of all files and folders in an entry, including results of training and mining."""
 _ENTRY: Final = re.compile(r".*-[0-9a-f]{8}", re.DOTALL)
 """Pattern of the names of the folders of repositories."""
@@ -122,6 +131,11 @@ class CacheEntry:
     def mined_reports(self) -> Path:
         """File of the reports that ``tosloc mine`` writes."""
         return self.folder / MINED_FILE
+
+    @property
+    def tracker_issues(self) -> Path:
+        """File of the tracker's issues that ``tosloc mine`` writes."""
+        return self.folder / ISSUES_FILE
 
     def note_use(self, repo: Repository) -> None:
         """Record that the repository is used now, and limit the size of the cache.

@@ -37,13 +37,14 @@ from tosloc.retrieval.history import (
     HISTORY_VERSION,
     HistoryIndex,
     Releases,
+    TrackerIssues,
     commit_payloads,
     index_commits,
 )
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.texts import Corpus
 from tosloc.retrieval.version_index import VersionIndex
-from tosloc.storage.cache import KEPT_ANSWERS, CacheEntry, create_folder
+from tosloc.storage.cache import ISSUES_FILE, KEPT_ANSWERS, CacheEntry, create_folder
 from tosloc.storage.facts import FunctionReader, analysers_by_blob, read_facts
 from tosloc.storage.mapped_arrays import read_mapped, write_mapped
 from tosloc.storage.store import FactStore
@@ -127,6 +128,15 @@ class IndexedRepository:
     def answers_folder(self) -> Path:
         """Folder with stored answers of language models, beside the store."""
         return self.store_path.with_name(KEPT_ANSWERS)
+
+    @cached_property
+    def tracker_issues(self) -> TrackerIssues | None:
+        """The issues of the project's tracker that ``tosloc mine`` kept; None without any.
+
+        Raises CheckpointError if their file is damaged.
+        """
+        file = self.store_path.with_name(ISSUES_FILE)
+        return TrackerIssues.load(file) if file.exists() else None
 
     @cached_property
     def functions(self) -> FunctionReader:

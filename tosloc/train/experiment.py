@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -32,7 +32,6 @@ from tosloc.reports.labelled import Dataset, attributes_of, resolve_suffixes
 from tosloc.reports.text import IssueTemplates
 from tosloc.rerank.base import RerankingContext, texts_of
 from tosloc.retrieval.history import Releases, build_history
-from tosloc.storage.build import BuildReport
 from tosloc.storage.cache import create_folder
 from tosloc.storage.repository import IndexedRepository
 from tosloc.train.candidates import LabelledCandidates
@@ -308,20 +307,6 @@ def _rank_by_language_model(
         ranking = localizer.rank(question, version).ranking
         progress("reranking with the language model", number, len(cases))
         yield ranking
-
-
-def index(
-    repo_path: str | Path,
-    revision: str = "HEAD",
-    config: Config | None = None,
-    progress: Progress = ignore_progress,
-) -> BuildReport:
-    """Compute the facts of one version's files that are not stored yet."""
-    with (
-        Repository(repo_path) as repo,
-        closing(IndexedRepository.configured(repo, config)) as indexed,
-    ):
-        return indexed.build_facts([indexed.source_snapshot(revision)], progress)
 
 
 def refuse_training(folder: Path) -> None:

@@ -24,6 +24,7 @@ from tosloc.retrieval.history.messages import ReportMessages
 from tosloc.retrieval.history.releases import Release, Releases, check_releases
 from tosloc.retrieval.history.renames import Renames, check_renames
 from tosloc.retrieval.history.similar_documents import SimilarDocuments
+from tosloc.retrieval.history.tracker_issues import TrackerIssues
 
 __all__ = [
     "COMMITS",
@@ -38,6 +39,7 @@ __all__ = [
     "Renames",
     "ReportMessages",
     "SimilarDocuments",
+    "TrackerIssues",
     "build_history",
     "check_releases",
     "check_renames",
