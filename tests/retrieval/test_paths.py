@@ -256,6 +256,14 @@ def test_find_by_words_leaves_out_files_of_other_versions():
     assert list(make_view(COMMANDS, [0, 1, 2]).find_by_words(["new", "window"])) == [1]
 
 
+def test_find_by_words_of_keywords_alone():
+    paths = ("TryCatchFinallyRule.kt", "Catch_Try.kt", "try-catch.md", "retrycatcher.kt")
+    shares = make_view(paths).find_by_words(["try", "catch"])
+    assert list(shares) == [0, 2]
+    assert shares[2] == 1
+    assert 0 < shares[0] < 1
+
+
 def test_find_by_words_of_an_unknown_word_is_empty():
     assert make_view(COMMANDS).find_by_words(["new", "door"]) == {}
 

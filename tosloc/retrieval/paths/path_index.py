@@ -22,6 +22,7 @@ from tosloc.retrieval.texts.formulas import K1, B, idf, length_norm, saturate_tf
 from tosloc.retrieval.texts.postings import Postings, group_starts, group_sum, known_terms, row_sums
 
 _TEST_MARK: Final = re.compile(r"^(?:Test_?|test_)|(?:_?Tests?|TestCase|_test|\.test|\.spec)$")
+_SEPARATORS: Final = re.compile(r"[\W_]+")
 MAX_KEPT_LOCATIONS: Final = 4096
 """Number of locations in reports whose files a version keeps in memory."""
 _SHARE_WITHOUT_TERM: Final = 0.05
@@ -210,7 +211,7 @@ class VersionPaths:
                     return []
                 terms.append(number)
         if not terms:
-            return []
+            return self._rows_with_joined("".join(words))
         terms.sort(key=lambda number: int(self.name_frequency[number]))
         rows, row_terms = self.table.name_terms
         rows_of_terms = []
@@ -220,6 +221,20 @@ class VersionPaths:
         # A term has each row once.
         common = reduce(partial(np.intersect1d, assume_unique=True), rows_of_terms)
         return [int(row) for row in common[self.present[common]]]
+
+    def _rows_with_joined(self, joined: str) -> list[int]:
+        """Return the rows of this version's files whose names contain some joined words.
+
+        It serves names of stop words and keywords, such as try-catch, which have no terms.
+        """
+        if not joined:
+            return []
+        rows = []
+        for row in map(int, self.path_ids):
+            letters = _SEPARATORS.sub("", file_stem(self.table.paths[row])).lower()
+            if joined in letters:
+                rows.append(row)
+        return rows
 
     def _word_idf(self, word: str) -> float:
         """Return the IDF of a word in this version's file names.
