@@ -15,7 +15,7 @@ FIELDS: Final = ("code", "comment", "string", "method", "type", "field")
 The first three contain the whole text. The others contain declared names, which are also in
 ``code``.
 """
-FACTS_VERSION: Final = 10
+FACTS_VERSION: Final = 11
 """Version of facts. Raise it if tosloc.code.facts computes other facts or classes of texts."""
 FUNCTIONS_VERSION: Final = "functions8"
 """Version of functions. Raise it if tosloc.code.functions computes something else."""

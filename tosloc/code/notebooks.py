@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+from tosloc.code.inner_tests import blank_tests
+
 _CELL_TYPE: Final = '"cell_type":'
 _SOURCE: Final = '"source":'
 _MAGIC: Final = ("%", "!")
@@ -13,11 +15,11 @@ _MAGIC: Final = ("%", "!")
 
 
 def readable_text(text: str, path: str) -> str:
-    """Return the text that is read of a file: a notebook's code, or otherwise the whole text.
+    """Return the text that is read of a file: a notebook's code, or the text without inner tests.
 
     Only the suffix of the path is used. Lines keep their numbers.
     """
-    return code_cells(text) if path.lower().endswith(".ipynb") else text
+    return code_cells(text) if path.lower().endswith(".ipynb") else blank_tests(text, path)
 
 
 def code_cells(text: str) -> str:
