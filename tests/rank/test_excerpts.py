@@ -3,16 +3,15 @@
 import pytest
 
 from tosloc.core.answers import Function
-from tosloc.rank.explain.excerpts import (
+from tosloc.rank.explain.code_lines import (
     BODY_LINES,
-    MAX_LINES,
     MIN_DISTANCE,
     are_prose,
     choose_body,
     choose_lines,
-    find_message_line,
-    frame_lines,
 )
+from tosloc.rank.explain.matching_terms import MAX_LINES
+from tosloc.rank.explain.pointed_lines import find_message_line, frame_lines
 
 CODE = [
     "import http",

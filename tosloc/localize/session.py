@@ -217,7 +217,7 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     """
     from tosloc.code.notebooks import readable_text
     from tosloc.git.repository import decode_text
-    from tosloc.rank.explain import PointedLines, distinctive_terms
+    from tosloc.rank.explain import ReportLines
     from tosloc.retrieval.history import ReportMessages
     from tosloc.retrieval.query import Query
 
@@ -232,14 +232,13 @@ def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetai
     hits = [hit for hit in answer.hits if hit.path in snapshot.paths]
     files = [snapshot.paths.index(hit.path) for hit in hits]
     messages = ReportMessages(query.text.message_lines, version.index.text)
-    pointed_lines = PointedLines(query, version.index, files, messages)
+    evidence = ReportLines(query, version.index, files, messages)
     texts = repository.texts(map(snapshot.blob, files[:number]))
     file_lines = []
     for hit, file, (_, data) in zip(hits, files, texts, strict=False):
         text = readable_text(decode_text(data or b""), hit.path)
         text = text.replace("\r\n", "\n").expandtabs(4)
         lines = text.removesuffix("\n").split("\n")
-        pointed = pointed_lines.find(file, hit.functions, lines)
+        pointed = evidence.pointed(file, hit.functions, lines)
         file_lines.append(FileLines(hit, pointed, lines))
-    terms = distinctive_terms(query, version.index)
-    return AnswerDetails(query, version.index, terms, files, file_lines)
+    return AnswerDetails(query, version.index, evidence.terms, files, file_lines)

@@ -7,7 +7,7 @@ import pytest
 from tosloc.core.answers import Function
 from tosloc.core.reports import BugReport
 from tosloc.localize.language_model import Card
-from tosloc.rank.explain.excerpts import CodeBody
+from tosloc.rank.explain.code_bodies import CodeBody
 from tosloc.reports.text.forms import template_key
 from tosloc.rerank.llm.prompt import (
     DETAILED_FILES,

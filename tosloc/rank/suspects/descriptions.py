@@ -15,8 +15,8 @@ from tosloc.core.answers import SuspectChange
 from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import pluralize
 from tosloc.git.patches import FilePatch, Hunk
-from tosloc.rank.explain.excerpts import contained_terms
 from tosloc.rank.explain.lookups import RepositoryLookups
+from tosloc.rank.explain.matching_terms import contained_terms
 from tosloc.rank.explain.reasons import FileReasons
 from tosloc.rank.features.named_history import NamedHistory
 from tosloc.rank.features.query_context import QueryContext

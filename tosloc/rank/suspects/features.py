@@ -13,7 +13,7 @@ import numpy as np
 
 from tosloc.core.arrays import FloatArray
 from tosloc.git.patches import FilePatch
-from tosloc.rank.explain.excerpts import contained_terms
+from tosloc.rank.explain.matching_terms import contained_terms
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.features.registry import scale_by_largest
 from tosloc.rank.suspects.line_history import FileLines
