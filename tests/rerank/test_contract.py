@@ -12,7 +12,7 @@ from tests import rankers
 from tests.rankers import RERANKED_FILES
 from tests.rerank.by_hand import candidates, report
 from tosloc.core.errors import ToslocError
-from tosloc.rerank.base import RERANKERS, RerankingContext, reranked_rr_and_ap, reranker_class
+from tosloc.rerank.base import RERANKERS, RerankingContext, reranker_class
 
 LATER = 4_000_000_000  # seconds since 1970, after every fix that a reranker learned from
 
@@ -246,9 +246,9 @@ def test_head_keeps_the_ranks_of_the_fixed_files_that_it_loses():
     ids=["as stage one", "equal scores keep stage one's order", "the fixed file rises"],
 )
 def test_a_reordered_head_is_measured_with_the_rest_in_its_places(scores, rr, ap):
-    result = reranked_rr_and_ap(FOUR.head(2), np.array(scores))
+    result = FOUR.head(2).rr_and_ap(np.array(scores))
     assert result == pytest.approx((rr, ap))
 
 
 def test_a_report_without_fixed_files_counts_0():
-    assert reranked_rr_and_ap(candidates("a", "0"), np.zeros(1)) == (0.0, 0.0)
+    assert candidates("a", "0").rr_and_ap(np.zeros(1)) == (0.0, 0.0)

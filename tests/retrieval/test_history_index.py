@@ -13,13 +13,9 @@ from tosloc.core.versions import StringTable
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
 from tosloc.retrieval.history.history_index import (
-    HISTORY_VERSION,
     MAX_FILES,
     MAX_LARGE_FILES,
     HistoryIndex,
-    build_history,
-    commit_payloads,
-    index_commits,
     strip_trailers,
 )
 from tosloc.retrieval.texts.documents import DAY, Document, Documents
@@ -142,7 +138,7 @@ class Project:
             self.history = History.read(opened_repository, self.fix, JAVA)
 
     def index(self, cases):
-        return build_history(self.history, cases, self.names)
+        return HistoryIndex.build(self.history, cases, self.names)
 
 
 @pytest.fixture
@@ -211,7 +207,7 @@ def test_without_labelled_reports_there_are_no_reports(project):
 
 
 def test_stored_documents_are_those_of_this_history_version(repository):
-    """Stored histories are found by HISTORY_VERSION.
+    """Stored histories are found by HistoryIndex.VERSION.
 
     If this test has to change, raise the version, and write it here.
     """
@@ -222,9 +218,9 @@ def test_stored_documents_are_those_of_this_history_version(repository):
     repository.commit({f"src/F{n}.java": "1" for n in range(30)}, message)
     with Repository(repository.path) as opened:
         history = History.read(opened, "main", JAVA)
-    index = index_commits(history.ids, commit_payloads(history), history.path_names)
+    index = HistoryIndex.of_commits(history.ids, HistoryIndex.payloads(history), history.path_names)
     terms = "buffer crash fix größe pars parseall parser read size twice xml xmlparser".split()
-    assert HISTORY_VERSION == 9
+    assert HistoryIndex.VERSION == 9
     assert index.commits.vocabulary == terms
     assert index.commits.counts.tolist() == [1] * len(terms)
     [commit] = contents(index.commits, history.path_names)
@@ -254,7 +250,7 @@ def test_large_commits_keep_the_files_that_other_paths_have(repository):
     with Repository(repository.path) as opened:
         history = History.read(opened, "main", JAVA)
     paths = StringTable()
-    index = index_commits(history.ids, commit_payloads(history), paths)
+    index = HistoryIndex.of_commits(history.ids, HistoryIndex.payloads(history), paths)
     assert index.commits.ids == [repository.commits[0]]
     assert index.large.ids == [large]
     assert index.large.files.tolist() == [paths.ids["src/Cart.java"]]
@@ -272,4 +268,4 @@ def test_huge_commits_are_left_out(repository):
     repository.commit({f"src/F{n}.java": "1" for n in range(MAX_LARGE_FILES + 1)})
     with Repository(repository.path) as opened:
         history = History.read(opened, "main", JAVA)
-    assert list(commit_payloads(history)) == [b""]
+    assert list(HistoryIndex.payloads(history)) == [b""]

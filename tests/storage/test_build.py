@@ -16,7 +16,7 @@ from tosloc.paths.classify import FileClass
 from tosloc.retrieval.texts.corpus import Corpus, pack_facts
 from tosloc.storage import build as module
 from tosloc.storage.build import BuildReport, build
-from tosloc.storage.facts import FunctionReader, read_facts
+from tosloc.storage.facts import FunctionReader
 from tosloc.storage.store import FactStore
 
 SCRIPT = """
@@ -97,7 +97,7 @@ def test_a_build_adds_the_facts_of_all_blobs(repo, texts, tmp_path, jobs):
     wanted = dict.fromkeys(texts, ".java") | {"f" * 40: ".java"}
     with FactStore(tmp_path / "facts.db") as store:
         report = build(repo, store, wanted, jobs)
-        read = read_facts(store, wanted)
+        read = store.read_facts(wanted)
     assert report == BuildReport(added=40, known=0, missing=1, fallback=0)
     payloads = [pack_facts(analyse(text, ".java")) for text in texts.values()]
     assert is_same(read, Corpus.from_rows(list(wanted), [*payloads, None]))
@@ -140,7 +140,7 @@ def test_a_blob_that_kills_its_worker_loses_no_other(repo, texts, tmp_path):
     assert report in done.stdout, done.stderr
     assert f"the parser crashes on the file content {bad}" in done.stderr
     with FactStore(tmp_path / "facts.db") as store:
-        corpus = read_facts(store, dict.fromkeys(texts, ".java"))
+        corpus = store.read_facts(dict.fromkeys(texts, ".java"))
     pairs = zip(corpus.blobs, corpus.parsed, strict=True)
     assert [blob for blob, parsed in pairs if not parsed] == [bad]
 
@@ -163,7 +163,7 @@ def test_no_file_is_blamed_for_the_death_of_a_few_processes(repo, texts, tmp_pat
     """Both workers and the process after them are killed; the next one reads all files."""
     done = build_in_program(repo, texts, tmp_path, kill_first_processes(tmp_path, 3))
     with FactStore(tmp_path / "facts.db") as store:
-        corpus = read_facts(store, dict.fromkeys(texts, ".java"))
+        corpus = store.read_facts(dict.fromkeys(texts, ".java"))
     assert done.returncode == 0, done.stderr
     assert corpus.parsed.all()
 
@@ -172,7 +172,7 @@ def test_no_file_is_blamed_for_the_death_of_a_few_processes(repo, texts, tmp_pat
 def test_a_build_ends_if_every_process_is_killed(repo, texts, tmp_path):
     done = build_in_program(repo, texts, tmp_path, kill_first_processes(tmp_path, 1_000))
     with FactStore(tmp_path / "facts.db") as store:
-        corpus = read_facts(store, dict.fromkeys(texts, ".java"))
+        corpus = store.read_facts(dict.fromkeys(texts, ".java"))
     assert done.returncode == 1
     assert len(corpus.terms) == 0
     assert "every process that reads files is killed" in done.stderr
@@ -185,7 +185,7 @@ def test_a_file_that_is_too_large_is_not_read(repo, texts, tmp_path, monkeypatch
     with FactStore(tmp_path / "facts.db") as store:
         assert build(repo, store, blobs, 1) == BuildReport(40, 0, 0, 0, large=len(large))
         assert build(repo, store, blobs, 1).known == 40
-        corpus = read_facts(store, blobs)
+        corpus = store.read_facts(blobs)
     pairs = zip(corpus.blobs, corpus.lines, strict=True)
     assert {blob for blob, lines in pairs if not lines} == large
 
@@ -210,7 +210,7 @@ def test_class_of_a_text_is_a_fact(make_repository, tmp_path, suffix, text, file
     blob = made.git("rev-parse", f"HEAD:a{suffix}")
     with Repository(made.path) as repo, FactStore(tmp_path / "facts.db") as store:
         build(repo, store, {blob: f"a{suffix}"}, 1)
-        corpus = read_facts(store, {blob: f"a{suffix}"})
+        corpus = store.read_facts({blob: f"a{suffix}"})
     assert corpus.file_class.tolist() == [file_class]
     assert corpus.parsed.tolist() == [parsed]
 
@@ -221,6 +221,6 @@ def test_qt_translation_is_read_as_text_of_markup(make_repository, tmp_path):
     blob = made.git("rev-parse", "HEAD:a.ts")
     with Repository(made.path) as repo, FactStore(tmp_path / "facts.db") as store:
         build(repo, store, {blob: "a.ts"}, 1)
-        assert "pane" in read_facts(store, {blob: "a.ts"}).terms
+        assert "pane" in store.read_facts({blob: "a.ts"}).terms
         [functions] = FunctionReader(repo, store).read({blob: "a.ts"}).values()
     assert len(functions) == 0

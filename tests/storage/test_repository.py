@@ -23,6 +23,7 @@ from tosloc.rank.features import registry
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.model.stage_one import StageOne, StageOneResult
 from tosloc.reports.text.shared_lines import SharedLines
+from tosloc.retrieval.history import HistoryIndex
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts.documents import Document, Documents
 from tosloc.retrieval.version_index import KnownReports
@@ -142,7 +143,7 @@ def test_what_a_version_is_made_of_is_part_of_its_name(project, monkeypatch, dif
     elif difference == "suffixes":
         project.suffixes = frozenset({".java", ".py"})
     elif difference == "code":
-        monkeypatch.setattr(module, "HISTORY_VERSION", 0)
+        monkeypatch.setattr(HistoryIndex, "VERSION", 0)
     elif difference == "shallow":
         monkeypatch.setattr(Repository, "shallow", frozenset({project.repo.resolve("HEAD")}))
     else:

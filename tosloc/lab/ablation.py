@@ -30,7 +30,7 @@ from tosloc.evaluate.statistics import Difference
 from tosloc.lab.bundle import CandidateBundle, read_bundle
 from tosloc.lab.tracking import track
 from tosloc.lab.word2vec import word_encoder
-from tosloc.rerank.base import Candidates, TrainingSet, mrr_and_map, reranked_rr_and_ap
+from tosloc.rerank.base import Candidates, TrainingSet, mrr_and_map
 from tosloc.rerank.encoder.encoders import process_state
 from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight
 from tosloc.rerank.encoder.scoring import RerankingModel
@@ -290,7 +290,7 @@ def _values_by_report(
     values = []
     for report, report_scores in zip(candidates, scores, strict=True):
         mixed_scores = stage_one_weight * report.scores + encoder_weight * report_scores
-        values.append(reranked_rr_and_ap(report, mixed_scores))
+        values.append(report.rr_and_ap(mixed_scores))
     return np.array(values, dtype=np.float64).reshape(-1, 2)
 
 

@@ -44,7 +44,6 @@ from tosloc.reports.text import IssueTemplates
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.version_index import VersionIndex
-from tosloc.storage.facts import read_facts
 from tosloc.storage.store import FactStore
 from tosloc.train.experiment import ExperimentContext
 
@@ -175,7 +174,7 @@ def _read_versions(
         for start in range(0, len(cases), BLOCK_REPORTS):
             block = cases[start : start + BLOCK_REPORTS]
             snapshots = [repo.snapshot(case.before_commit, indexed.suffixes) for case in block]
-            corpus = read_facts(store, first_path_by_blob(snapshots), lizard=indexed.lizard)
+            corpus = store.read_facts(first_path_by_blob(snapshots), lizard=indexed.lizard)
             for case, snapshot in zip(block, snapshots, strict=True):
                 yield case, VersionIndex(corpus, snapshot, table)
 

@@ -18,7 +18,7 @@ from tosloc.core.arrays import LongArray
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
-from tosloc.retrieval.history import HistoryIndex, build_history
+from tosloc.retrieval.history import HistoryIndex
 from tosloc.retrieval.texts import Documents
 from tosloc.storage.repository import IndexedRepository
 
@@ -80,7 +80,7 @@ def compare_with_git(
     with closing(IndexedRepository.configured(repo)) as indexed:
         head = indexed.source_snapshot("HEAD")
         history = History.read(repo, head.commit, indexed.suffixes, progress)
-    index = build_history(history, (), repo.path_names)
+    index = HistoryIndex.build(history, (), repo.path_names)
     rows = sorted(head.path_ids.tolist(), key=lambda row: repo.path_names.names[row])
     sample = random.Random(seed).sample(rows, min(files, len(rows)))
     comparison = _Comparison(index, history.ids, repo.path_names.names)

@@ -32,7 +32,7 @@ from tosloc.rank.model import (
     shares,
 )
 from tosloc.reports.issues import read_report
-from tosloc.rerank.base import Candidates, Reranked, Reranker, final_scores
+from tosloc.rerank.base import Candidates, Reranked, Reranker
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.texts import top_k
 
@@ -220,7 +220,7 @@ def rerank(scores: Scores, reranker: Reranker, progress: Progress = ignore_progr
     reranked = reranker.rerank(candidates, context, progress)
     if reranked is None:
         return scores
-    values = _check_finite(final_scores(scores.values, reranked))
+    values = _check_finite(reranked.final_scores(scores.values))
     notes = scores.notes
     if reranker.note:
         notes += (RoutineNote(reranker.note),)

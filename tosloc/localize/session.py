@@ -13,7 +13,7 @@ from io import StringIO
 from operator import attrgetter
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from tosloc.core.answers import Hit
 from tosloc.core.closing_cache import closing_cache
@@ -209,36 +209,36 @@ class AnswerDetails(NamedTuple):
     lines: Sequence[FileLines]
     """Lines of the first of ``files``."""
 
+    @classmethod
+    def of(cls, localizer: Localizer, answer: Answer, number: int) -> Self:
+        """Return the data to show beside an answer, with the lines of its first ``number`` files.
 
-def details_of(localizer: Localizer, answer: Answer, number: int) -> AnswerDetails:
-    """Return the data to show beside an answer, with the lines of its first ``number`` files.
+        The localizer must have an open repository.
+        """
+        from tosloc.code.notebooks import readable_text
+        from tosloc.git.repository import decode_text
+        from tosloc.rank.explain import ReportLines
+        from tosloc.retrieval.history import ReportMessages
+        from tosloc.retrieval.query import Query
 
-    The localizer must have an open repository.
-    """
-    from tosloc.code.notebooks import readable_text
-    from tosloc.git.repository import decode_text
-    from tosloc.rank.explain import ReportLines
-    from tosloc.retrieval.history import ReportMessages
-    from tosloc.retrieval.query import Query
-
-    version = localizer.prepare(None if answer.searched.uncommitted else answer.commit)
-    shared_lines = version.history.shared_lines.as_of(answer.report.opened_seconds)
-    projects = version.history.releases.projects
-    form_lines = version.template | shared_lines
-    query = Query(answer.report, form_lines, projects, version.index.has_term)
-    snapshot = version.snapshot
-    repository = localizer.repository
-    assert repository is not None
-    hits = [hit for hit in answer.hits if hit.path in snapshot.paths]
-    files = [snapshot.paths.index(hit.path) for hit in hits]
-    messages = ReportMessages(query.text.message_lines, version.index.text)
-    evidence = ReportLines(query, version.index, files, messages)
-    texts = repository.texts(map(snapshot.blob, files[:number]))
-    file_lines = []
-    for hit, file, (_, data) in zip(hits, files, texts, strict=False):
-        text = readable_text(decode_text(data or b""), hit.path)
-        text = text.replace("\r\n", "\n").expandtabs(4)
-        lines = text.removesuffix("\n").split("\n")
-        pointed = evidence.pointed(file, hit.functions, lines)
-        file_lines.append(FileLines(hit, pointed, lines))
-    return AnswerDetails(query, version.index, evidence.terms, files, file_lines)
+        version = localizer.prepare(None if answer.searched.uncommitted else answer.commit)
+        shared_lines = version.history.shared_lines.as_of(answer.report.opened_seconds)
+        projects = version.history.releases.projects
+        form_lines = version.template | shared_lines
+        query = Query(answer.report, form_lines, projects, version.index.has_term)
+        snapshot = version.snapshot
+        repository = localizer.repository
+        assert repository is not None
+        hits = [hit for hit in answer.hits if hit.path in snapshot.paths]
+        files = [snapshot.paths.index(hit.path) for hit in hits]
+        messages = ReportMessages(query.text.message_lines, version.index.text)
+        evidence = ReportLines(query, version.index, files, messages)
+        texts = repository.texts(map(snapshot.blob, files[:number]))
+        file_lines = []
+        for hit, file, (_, data) in zip(hits, files, texts, strict=False):
+            text = readable_text(decode_text(data or b""), hit.path)
+            text = text.replace("\r\n", "\n").expandtabs(4)
+            lines = text.removesuffix("\n").split("\n")
+            pointed = evidence.pointed(file, hit.functions, lines)
+            file_lines.append(FileLines(hit, pointed, lines))
+        return cls(query, version.index, evidence.terms, files, file_lines)

@@ -26,7 +26,7 @@ from tosloc.localize.answer import (
 )
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
-from tosloc.localize.session import details_of, opened
+from tosloc.localize.session import AnswerDetails, opened
 from tosloc.rank.explain import choose_excerpts
 from tosloc.rerank.llm.reranker import LanguageModelReranker
 
@@ -254,7 +254,7 @@ def source_lines(localizer: Localizer, answer: Answer) -> dict[str, list[str]]:
 
     They are lines of the file's likeliest function if the answer lists one.
     """
-    details = details_of(localizer, answer, DETAILED_FILES)
+    details = AnswerDetails.of(localizer, answer, DETAILED_FILES)
     lines_by_path: dict[str, list[str]] = {}
     for hit, framed, lines in details.lines:
         likeliest = hit.functions[:1]

@@ -96,15 +96,14 @@ class Candidates:
         head = self.take(np.arange(len(self))[:depth])
         return replace(head, missed_ranks=(*newly_missed, *self.missed_ranks))
 
+    def rr_and_ap(self, scores: FloatArray) -> tuple[float, float]:
+        """Return reciprocal rank and average precision of the candidates by ``scores`` (C,).
 
-def reranked_rr_and_ap(candidates: Candidates, scores: FloatArray) -> tuple[float, float]:
-    """Return reciprocal rank and average precision after sorting candidates by ``scores`` (C,).
-
-    All other files keep their places; equal scores keep stage one's order. A report without fixed
-    files counts 0.
-    """
-    ranks = [*fixed_ranks(scores, candidates.fixed).tolist(), *candidates.missed_ranks]
-    return rr_and_ap(ranks, candidates.relevant, add=sum)
+        All other files keep their places; equal scores keep stage one's order. A report without
+        fixed files counts 0.
+        """
+        ranks = [*fixed_ranks(scores, self.fixed).tolist(), *self.missed_ranks]
+        return rr_and_ap(ranks, self.relevant, add=sum)
 
 
 def mrr_and_map(
@@ -117,7 +116,7 @@ def mrr_and_map(
     reciprocal_ranks = []
     average_precisions = []
     for report_candidates, report_scores in zip(candidates, scores, strict=True):
-        rr, ap = reranked_rr_and_ap(report_candidates, report_scores)
+        rr, ap = report_candidates.rr_and_ap(report_scores)
         reciprocal_ranks.append(rr)
         average_precisions.append(ap)
     if not reciprocal_ranks:
@@ -205,11 +204,10 @@ class Reranked:
     matches: Matches = lambda position: ()
     """Function from a candidate's position to the terms that add most to its score."""
 
-
-def final_scores(scores: FloatArray, reranked: Reranked) -> FloatArray:
-    """Return (F,) final scores: reranked files first, then the rest in the order of stage one."""
-    order = np.argsort(-scores, kind="stable")[: len(reranked.scores)]
-    return splice_head_above_rest(scores, order, reranked.scores)
+    def final_scores(self, scores: FloatArray) -> FloatArray:
+        """Return (F,) final scores: reranked files first, then the rest by stage one's scores."""
+        order = np.argsort(-scores, kind="stable")[: len(self.scores)]
+        return splice_head_above_rest(scores, order, self.scores)
 
 
 def texts_of(repo: Repository) -> TextSource:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Self
@@ -18,13 +18,13 @@ from tosloc.core.arrays import (
     validate_array,
     validate_starts,
 )
-from tosloc.core.reports import VALID_TIMES
+from tosloc.core.reports import VALID_TIMES, Case
 from tosloc.core.versions import Snapshot, StringTable
-from tosloc.git.history import NO_LIMITS, HistoryLimits
+from tosloc.git.history import NO_LIMITS, History, HistoryLimits
 from tosloc.git.repository import Change
 from tosloc.paths.classify import ClassArray
 from tosloc.reports.text import NO_SHARED_LINES, SharedLines, check_shared_lines
-from tosloc.retrieval.history.history_index import NO_HISTORY, HistoryIndex
+from tosloc.retrieval.history.history_index import NO_HISTORY, HistoryIndex, report_documents
 from tosloc.retrieval.history.releases import Releases, check_releases
 from tosloc.retrieval.history.renames import Renames, check_renames
 from tosloc.retrieval.paths.path_index import PathTable, VersionPaths
@@ -46,6 +46,21 @@ class KnownReports(NamedTuple):
     """Paths by the file numbers in ``documents``."""
     shared_lines: SharedLines = NO_SHARED_LINES
     """Lines that many of the reports share, whether or not their fixes are known."""
+
+    @classmethod
+    def of(
+        cls,
+        cases: Iterable[Case],
+        history: History,
+        paths: StringTable,
+        shared_lines: SharedLines,
+    ) -> Self:
+        """Return the reports of cases, in the form that a checkpoint stores.
+
+        If no fix is known, there are no documents, and fixing commits keep the place of reports.
+        """
+        documents = report_documents(cases, history, paths)
+        return cls(documents, tuple(paths.names), shared_lines)
 
     def to_arrays(self) -> Arrays:
         """Return plain arrays, with those of the paths that file numbers refer to."""

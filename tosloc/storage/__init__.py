@@ -2,5 +2,5 @@
 
 It imports core, git, code, paths, reports and retrieval.
 
-Modules for other packages: cache, facts, repository, store.
+Modules for other packages: cache, repository, store.
 """

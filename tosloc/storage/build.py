@@ -22,8 +22,8 @@ from tosloc.git.process import MAX_SOURCE_BYTES
 from tosloc.git.repository import Repository, decode_text
 from tosloc.paths.classify import FileClass
 from tosloc.retrieval.texts import NO_FACTS, pack_facts
-from tosloc.storage.facts import analysers_by_blob, classify_text
-from tosloc.storage.store import FactStore
+from tosloc.storage.facts import classify_text
+from tosloc.storage.store import FactStore, analysers_by_blob
 
 BATCH_BLOBS: Final = 32
 """Number of blobs in a batch, so small that no worker has to finish a long batch alone."""

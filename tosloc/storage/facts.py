@@ -11,26 +11,17 @@ from pathlib import PurePosixPath
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts, find_functions
 from tosloc.code.languages import (
     FUNCTIONS_VERSION,
-    analyser_version,
     language_name,
     with_grammar_release,
 )
 from tosloc.core.errors import StoreError
 from tosloc.git.repository import Repository, decode_text
 from tosloc.paths.classify import FileClass, classify_content
-from tosloc.retrieval.texts import Corpus, pack, unpack
+from tosloc.retrieval.texts import pack, unpack
 from tosloc.storage.store import FactStore
 
 CACHED_FILES = 1_000
 """Number of files whose functions are kept in memory."""
-
-
-def analysers_by_blob(blobs: Mapping[str, str], *, lizard: bool = False) -> dict[str, str]:
-    """Return blob id -> name of the analyser for its facts, from blob id -> path."""
-    version = analyser_version(lizard)
-    return {
-        blob: with_grammar_release(language_name(path), version) for blob, path in blobs.items()
-    }
 
 
 def classify_text(text: str, path: str) -> tuple[str, FileClass]:
@@ -40,14 +31,6 @@ def classify_text(text: str, path: str) -> tuple[str, FileClass]:
     """
     file_class = classify_content(text, PurePosixPath(path).suffix.lower().removeprefix("."))
     return (".xml" if file_class == FileClass.TRANSLATION else path), file_class
-
-
-def read_facts(store: FactStore, blobs: Mapping[str, str], *, lizard: bool = False) -> Corpus:
-    """Return the facts of blobs (id -> path), in the order of ``blobs``.
-
-    A blob that could not be read has no facts, and gets one empty chunk.
-    """
-    return Corpus.from_rows(list(blobs), store.read(analysers_by_blob(blobs, lizard=lizard)))
 
 
 class FunctionReader:

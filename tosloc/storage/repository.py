@@ -32,22 +32,14 @@ from tosloc.git.history import History, HistoryLimits, list_parents_first
 from tosloc.git.repository import Change, Repository, WorkTreeState, suffix_matcher
 from tosloc.paths.classify import OWN_CLASSES, classify_paths, which_are_tests
 from tosloc.reports.text import IssueTemplates
-from tosloc.retrieval.history import (
-    COMMITS,
-    HISTORY_VERSION,
-    HistoryIndex,
-    Releases,
-    TrackerIssues,
-    commit_payloads,
-    index_commits,
-)
+from tosloc.retrieval.history import HistoryIndex, Releases, TrackerIssues
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.texts import Corpus
 from tosloc.retrieval.version_index import VersionIndex
 from tosloc.storage.cache import ISSUES_FILE, KEPT_ANSWERS, CacheEntry, create_folder
-from tosloc.storage.facts import FunctionReader, analysers_by_blob, read_facts
+from tosloc.storage.facts import FunctionReader
 from tosloc.storage.mapped_arrays import read_mapped, write_mapped
-from tosloc.storage.store import FactStore
+from tosloc.storage.store import FactStore, analysers_by_blob
 
 if TYPE_CHECKING:
     from tosloc.core.config import Config
@@ -231,7 +223,7 @@ class IndexedRepository:
         """Return the facts of blobs (id -> path), in their order; missing facts are built."""
         if self.store.find_missing(analysers_by_blob(blobs, lizard=self.lizard)):
             self._build(blobs, progress)
-        return read_facts(self.store, blobs, lizard=self.lizard)
+        return self.store.read_facts(blobs, lizard=self.lizard)
 
     # ---- indexed versions
 
@@ -410,7 +402,9 @@ class IndexedRepository:
         languages = {
             with_grammar_release(language_name(suffix), analyser) for suffix in self.suffixes
         }
-        made_with = f"{ARRAYS_VERSION}+{HISTORY_VERSION}+PyStemmer{metadata.version('PyStemmer')}"
+        made_with = (
+            f"{ARRAYS_VERSION}+{HistoryIndex.VERSION}+PyStemmer{metadata.version('PyStemmer')}"
+        )
         digest = content_key(made_with, sorted(languages), key)[:16]
         folder = self.store_path.with_name(f"{self.store_path.stem}.versions")
         return folder / f"{digest}-{commit}.safetensors"
@@ -428,14 +422,14 @@ class IndexedRepository:
         The returned limits say what was not read of large commits.
         """
         stemmer = metadata.version("PyStemmer")
-        analyser = f"{COMMITS}{HISTORY_VERSION}+{stemmer}+{content_key(sorted(suffixes))[:12]}"
+        analyser = f"commits{HistoryIndex.VERSION}+{stemmer}+{content_key(sorted(suffixes))[:12]}"
         wanted = dict.fromkeys(commit_ids, analyser)
         new = History.of_commits(self.repo, self.store.find_missing(wanted), suffixes, progress)
         # What the last commits of a shallow clone touched is not known until it is complete.
         shallow = self.repo.shallow
         rows = []
         large: dict[str, bytes] = {}
-        for commit, payload in zip(new.ids, commit_payloads(new), strict=True):
+        for commit, payload in zip(new.ids, HistoryIndex.payloads(new), strict=True):
             if commit in shallow:
                 continue
             # What is read of a large commit depends on the other commits of the version.
@@ -446,7 +440,7 @@ class IndexedRepository:
         self.store.write(rows)
         stored = zip(commit_ids, self.store.read(wanted), strict=True)
         payloads = (large.get(commit, payload) for commit, payload in stored)
-        return index_commits(commit_ids, payloads, paths), new.limits
+        return HistoryIndex.of_commits(commit_ids, payloads, paths), new.limits
 
 
 def _count_own_files(paths: Sequence[str]) -> int:

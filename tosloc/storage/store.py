@@ -15,7 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
+from tosloc.code.languages import analyser_version, language_name, with_grammar_release
 from tosloc.core.errors import StoreError
+from tosloc.retrieval.texts import Corpus
 
 Row: TypeAlias = tuple[str, str, bytes]
 """A row of the table: id, analyser, payload."""
@@ -46,6 +48,14 @@ _LOOK_UP: Final = """
     LEFT JOIN facts ON facts.id = key AND analyser = asked.value
 """
 """Query for the rows with given ids and analysers, in the order of a JSON object."""
+
+
+def analysers_by_blob(blobs: Mapping[str, str], *, lizard: bool = False) -> dict[str, str]:
+    """Return blob id -> name of the analyser for its facts, from blob id -> path."""
+    version = analyser_version(lizard)
+    return {
+        blob: with_grammar_release(language_name(path), version) for blob, path in blobs.items()
+    }
 
 
 class FactStore:
@@ -131,6 +141,13 @@ class FactStore:
         """Return the ids in ``wanted`` (id -> analyser) that have no row, in their order."""
         rows = self._look_up("key, facts.rowid", wanted)
         return [identity for identity, row in rows if row is None]
+
+    def read_facts(self, blobs: Mapping[str, str], *, lizard: bool = False) -> Corpus:
+        """Return the facts of blobs (id -> path), in the order of ``blobs``.
+
+        A blob that could not be read has no facts, and gets one empty chunk.
+        """
+        return Corpus.from_rows(list(blobs), self.read(analysers_by_blob(blobs, lizard=lizard)))
 
     def read(self, wanted: Mapping[str, str]) -> Iterator[bytes | None]:
         """Return the payload of each id in ``wanted``, in order; None for an id without a row.

@@ -14,7 +14,7 @@ from tosloc.core.reports import Case
 from tosloc.git.repository import Repository
 from tosloc.rank.features import FeatureTable
 from tosloc.rank.model import StageOne
-from tosloc.rerank.base import Candidates, Reranker, RerankingContext, final_scores
+from tosloc.rerank.base import Candidates, Reranker, RerankingContext
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,5 +96,5 @@ class LabelledCandidates:
                 first = self._candidates(table, scores, reranker.depth).without_labels()
                 reranked = reranker.rerank(first, context, progress)
                 if reranked is not None:
-                    scores = final_scores(scores, reranked)
+                    scores = reranked.final_scores(scores)
             yield table.ranking(scores, paths)

@@ -31,7 +31,7 @@ from tosloc.rank.model import TEMPERATURE_KEY, StageOne
 from tosloc.reports.labelled import Dataset, attributes_of, resolve_suffixes
 from tosloc.reports.text import IssueTemplates
 from tosloc.rerank.base import RerankingContext, texts_of
-from tosloc.retrieval.history import Releases, build_history
+from tosloc.retrieval.history import HistoryIndex, Releases
 from tosloc.storage.cache import create_folder
 from tosloc.storage.repository import IndexedRepository
 from tosloc.train.candidates import LabelledCandidates
@@ -85,7 +85,7 @@ class ExperimentContext:
             indexed.build_facts([indexed.snapshot(commit) for commit in commits], progress)
         tips = dict.fromkeys(case.fix_commit or case.before_commit for case in cases)
         self.history = History.read(repo, list(tips), indexed.suffixes, progress)
-        history_index = build_history(self.history, cases, repo.path_names)
+        history_index = HistoryIndex.build(self.history, cases, repo.path_names)
         self.history_index = replace(history_index, releases=Releases.read(repo))
 
     def __enter__(self) -> Self:

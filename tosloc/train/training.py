@@ -37,7 +37,6 @@ from tosloc.rank.model import (
 )
 from tosloc.rank.model.fitting import AS_SHIPPED, MIN_REPORTS, fit_stage_one, learns_ranker
 from tosloc.rerank.base import Reranker, reranker_class
-from tosloc.retrieval.history import report_documents
 from tosloc.retrieval.version_index import KnownReports
 from tosloc.train.candidates import LabelledCandidates
 from tosloc.train.experiment import ExperimentContext, results_folder
@@ -140,13 +139,13 @@ def train(
 
 
 def known_reports(experiment: ExperimentContext) -> KnownReports:
-    """Return the labelled reports of an experiment, in the form that a checkpoint stores.
-
-    If no fix is known, there are no documents, and fixing commits keep the place of reports.
-    """
-    paths = experiment.repo.path_names
-    documents = report_documents(experiment.dataset.cases, experiment.history, paths)
-    return KnownReports(documents, tuple(paths.names), experiment.history_index.shared_lines)
+    """Return the labelled reports of an experiment, in the form that a checkpoint stores."""
+    return KnownReports.of(
+        experiment.dataset.cases,
+        experiment.history,
+        experiment.repo.path_names,
+        experiment.history_index.shared_lines,
+    )
 
 
 def configured_reranker(config: Config) -> Reranker | None:

@@ -27,7 +27,7 @@ from tosloc.localize.answer import (
 )
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
-from tosloc.localize.session import AnswerDetails, details_of, opened
+from tosloc.localize.session import AnswerDetails, opened
 from tosloc.web.excerpts import (
     MAX_LINE_CHARACTERS,
     MAX_REPORT_CHARACTERS,
@@ -155,7 +155,7 @@ def render_answer(answer: Answer, localizer: Localizer | None = None, editor: st
     if localizer is not None and (repository := localizer.repository) is not None:
         if not before_first_commit:
             web_pages = WebPages.of(repository.remote_url())
-        details = details_of(localizer, answer, FILES_WITH_LINES)
+        details = AnswerDetails.of(localizer, answer, FILES_WITH_LINES)
         title_pieces = mark_words(title, details.terms)
         description_pieces = mark_report(description, details)
         excerpts_by_path = _excerpts_by_path(details)

@@ -43,7 +43,6 @@ from tosloc.retrieval.history import HistoryIndex
 from tosloc.retrieval.paths import PathTable
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.version_index import VersionIndex
-from tosloc.storage.facts import read_facts
 from tosloc.storage.repository import IndexedRepository
 from tosloc.storage.store import FactStore
 
@@ -231,7 +230,7 @@ def _extract(
     opened = _open_extraction(extraction)
     repo = opened.repo
     snapshots = [repo.snapshot(case.before_commit, extraction.suffixes) for case in cases]
-    corpus = read_facts(opened.store, first_path_by_blob(snapshots), lizard=extraction.lizard)
+    corpus = opened.store.read_facts(first_path_by_blob(snapshots), lizard=extraction.lizard)
     tables = []
     for case, snapshot, commits in zip(cases, snapshots, contained, strict=True):
         version = VersionIndex(corpus, snapshot, opened.paths)

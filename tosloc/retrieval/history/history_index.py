@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -31,15 +31,6 @@ from tosloc.retrieval.texts.formulas import K1, B, length_norm, saturate_tf
 from tosloc.retrieval.texts.payloads import pack, unpack
 from tosloc.retrieval.texts.postings import Postings, group_starts, group_sum, row_sums
 
-COMMITS: Final = "commits"
-"""Prefix of the analyser's name of commit facts."""
-HISTORY_VERSION: Final = 9
-"""Version of the stored facts of commits.
-
-Raise it whenever these facts change: with ``commit_payloads``, or with the code that reads commits
-and analyses texts (``git.history``, ``git.renames``, ``git.change_names``, ``git.fixes``,
-``code.text``).
-"""
 MAX_FILES: Final = 30
 """Largest number of source files of a commit whose terms are used.
 
@@ -152,6 +143,14 @@ def view_known(documents: Documents, known: bytes) -> DocumentsView:
 class HistoryIndex:
     """Commit messages and fixed reports of a project with the files that they touched."""
 
+    VERSION = 9
+    """Version of the stored facts of commits.
+
+    Raise it whenever these facts change: with ``payloads``, or with the code that reads commits
+    and analyses texts (``git.history``, ``git.renames``, ``git.change_names``, ``git.fixes``,
+    ``code.text``).
+    """
+
     commits: Documents
     """Commits that are not merges; their names are those that ``git.change_names`` returns."""
     reports: Documents
@@ -169,6 +168,88 @@ class HistoryIndex:
     """
     shared_lines: SharedLines = NO_SHARED_LINES
     """Lines that many labelled reports share; empty if no labelled reports are known."""
+
+    @staticmethod
+    def payloads(history: History) -> Iterator[bytes]:
+        """Yield the payload of each commit: its terms, files, names and renames.
+
+        The files of a merge are those that differ from its first parent. A commit with more than
+        ``MAX_FILES`` source files has no terms, and with more than ``MAX_LARGE_FILES`` no files
+        either. A merge with more than ``MAX_FILES`` source files has no files. The payload is empty
+        if nothing is left.
+        """
+        for commit in range(len(history)):
+            merged = history.merged[commit]
+            files = merged or history.touched[commit]
+            if len(files) > (MAX_FILES if merged else MAX_LARGE_FILES):
+                files = []
+            renames = history.renames[commit]
+            if files or renames:
+                yield _pack_commit(history, commit, files, renames, is_merge=bool(merged))
+            else:
+                yield b""
+
+    @classmethod
+    def of_commits(
+        cls, order: Sequence[str], payloads: Iterable[bytes | None], paths: StringTable
+    ) -> Self:
+        """Return commit messages as documents; those of fixes take the place of fixed reports.
+
+        ``order`` contains the ids of all commits, by their number in the history. ``payloads``
+        contains the payload of each, as ``payloads`` yields it.
+        """
+        documents = []
+        fixes = []
+        merges = []
+        large = []
+        renames = []
+        additions = []
+        for number, (commit, payload) in enumerate(zip(order, payloads, strict=True)):
+            if not payload:
+                continue
+            terms, files, counts, facts, *names_and_renames = unpack(payload)
+            names, old_paths, new_paths = names_and_renames or ((), (), ())
+            at, is_fix, is_merge, *added = facts.tolist()
+            touched: tuple[int, ...] = ()
+            if len(files) > MAX_FILES:
+                large.append((commit, at, number, files))
+            else:
+                touched = tuple(paths.id(path) for path in files)
+            for old_path, new_path in zip(old_paths, new_paths, strict=True):
+                event = PathEvent(number, at, paths.id(old_path), paths.id(new_path))
+                renames.append(event)
+                additions.append(PathEvent(number, at, event.new_path))
+            for position in added:
+                additions.append(PathEvent(number, at, touched[position]))
+            if not touched:
+                continue
+            term_counts = Counter(dict(zip(terms, counts.tolist(), strict=True)))
+            document = Document(commit, at, number, commit, term_counts, touched, tuple(names))
+            if is_merge:
+                merges.append(document)
+                continue
+            documents.append(document)
+            if is_fix:
+                fixes.append(document)
+        return cls(
+            Documents.collect(documents),
+            Documents.collect(fixes),
+            Renames.collect(renames, additions),
+            Documents.collect(merges),
+            large=_collect_large(large, paths),
+        )
+
+    @classmethod
+    def build(cls, history: History, cases: Sequence[Case], paths: StringTable) -> Self:
+        """Return commit messages and fixed reports as documents, and lines that reports share.
+
+        If no fix of a report is known, commits that fix bugs take the place of reports.
+        """
+        index = cls.of_commits(history.ids, cls.payloads(history), paths)
+        index = replace(index, shared_lines=SharedLines.collect(case.report for case in cases))
+        if cases and not any(case.fix_commit for case in cases):
+            return index
+        return replace(index, reports=report_documents(cases, history, paths))
 
     def as_of(self, opened: float, contained: BoolArray | None = None) -> HistoryAsOf:
         """Return the history strictly before ``opened`` (seconds since 1970).
@@ -305,26 +386,6 @@ def report_terms(report: BugReport) -> Counter[str]:
     return Counter(text.terms(report.summary)) + Counter(text.terms(description))
 
 
-def commit_payloads(history: History) -> Iterator[bytes]:
-    """Yield the payload of each commit: its terms, files, names and renames.
-
-    The files of a merge are those that differ from its first parent. A commit with more than
-    ``MAX_FILES`` source files has no terms, and with more than ``MAX_LARGE_FILES`` no files either.
-    A merge with more than ``MAX_FILES`` source files has no files. The payload is empty if nothing
-    is left.
-    """
-    for commit in range(len(history)):
-        merged = history.merged[commit]
-        files = merged or history.touched[commit]
-        if len(files) > (MAX_FILES if merged else MAX_LARGE_FILES):
-            files = []
-        renames = history.renames[commit]
-        if files or renames:
-            yield _pack_commit(history, commit, files, renames, is_merge=bool(merged))
-        else:
-            yield b""
-
-
 def _pack_commit(
     history: History,
     commit: int,
@@ -354,56 +415,6 @@ def _pack_commit(
     old_paths = [path_names[old] for old, _ in renames]
     new_paths = [path_names[new] for _, new in renames]
     return pack(list(terms), paths, counts, facts, names, old_paths, new_paths)
-
-
-def index_commits(
-    order: Sequence[str], payloads: Iterable[bytes | None], paths: StringTable
-) -> HistoryIndex:
-    """Return commit messages as documents; those of fixes take the place of fixed reports.
-
-    ``order`` contains the ids of all commits, by their number in the history. ``payloads`` contains
-    the payload of each, as ``commit_payloads`` yields it.
-    """
-    documents = []
-    fixes = []
-    merges = []
-    large = []
-    renames = []
-    additions = []
-    for number, (commit, payload) in enumerate(zip(order, payloads, strict=True)):
-        if not payload:
-            continue
-        terms, files, counts, facts, *names_and_renames = unpack(payload)
-        names, old_paths, new_paths = names_and_renames or ((), (), ())
-        at, is_fix, is_merge, *added = facts.tolist()
-        touched: tuple[int, ...] = ()
-        if len(files) > MAX_FILES:
-            large.append((commit, at, number, files))
-        else:
-            touched = tuple(paths.id(path) for path in files)
-        for old_path, new_path in zip(old_paths, new_paths, strict=True):
-            event = PathEvent(number, at, paths.id(old_path), paths.id(new_path))
-            renames.append(event)
-            additions.append(PathEvent(number, at, event.new_path))
-        for position in added:
-            additions.append(PathEvent(number, at, touched[position]))
-        if not touched:
-            continue
-        term_counts = Counter(dict(zip(terms, counts.tolist(), strict=True)))
-        document = Document(commit, at, number, commit, term_counts, touched, tuple(names))
-        if is_merge:
-            merges.append(document)
-            continue
-        documents.append(document)
-        if is_fix:
-            fixes.append(document)
-    return HistoryIndex(
-        Documents.collect(documents),
-        Documents.collect(fixes),
-        Renames.collect(renames, additions),
-        Documents.collect(merges),
-        large=_collect_large(large, paths),
-    )
 
 
 def _collect_large(
@@ -446,15 +457,3 @@ def report_documents(cases: Iterable[Case], history: History, paths: StringTable
         )
         documents.append(document)
     return Documents.collect(documents)
-
-
-def build_history(history: History, cases: Sequence[Case], paths: StringTable) -> HistoryIndex:
-    """Return commit messages and fixed reports as documents, and the lines that the reports share.
-
-    If no fix of a report is known, commits that fix bugs take the place of reports.
-    """
-    index = index_commits(history.ids, commit_payloads(history), paths)
-    index = replace(index, shared_lines=SharedLines.collect(case.report for case in cases))
-    if cases and not any(case.fix_commit for case in cases):
-        return index
-    return replace(index, reports=report_documents(cases, history, paths))
