@@ -1,4 +1,4 @@
-"""Good and bad ends of a bisection that a report states, with the words that state them."""
+"""Find the good and bad ends of a bisection in a report, with the words that state them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tosloc.reports.text import (
 from tosloc.retrieval.history import End, Releases
 
 MAX_SENTENCES: Final = 2_000
-"""First sentences of a report in which the words about an end are looked for."""
+"""Largest number of sentences of a report, from the first, that are searched for statements."""
 MAX_LINE_CHARACTERS: Final = 2_000
-"""Characters of a line that are read."""
+"""Largest number of characters of a line that are read."""
 MAX_QUOTE_CHARACTERS: Final = 100
-"""Characters of the quoted words."""
+"""Largest number of characters of quoted words."""
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?;])\s")
 _ID: Final = re.compile(r"(?<![0-9a-z])[0-9a-f]{7,64}(?![0-9a-z])")
 _VERSION: Final = re.compile(r"\d{1,5}(?:\.\d{1,8}){1,4}(?:[-.]?[a-z]{1,5}[-.]?\d{1,4})?")
@@ -40,7 +40,7 @@ class StatedEnd(NamedTuple):
     commit: str
     """Full id."""
     origin: str
-    """Where the end comes from, for the user, with the words of the report."""
+    """A sentence for the user that says where the end comes from, with the words of the report."""
 
 
 class StatedEnds(NamedTuple):
@@ -49,17 +49,17 @@ class StatedEnds(NamedTuple):
     good: tuple[StatedEnd, ...]
     bad: StatedEnd | None
     blamed: str
-    """Full id of the commit that the report blames; "" if it blames none, or several."""
+    """Full id of the commit that the report blames; "" if it blames no commit or several."""
 
 
 def find_stated_ends(
     localizer: Localizer, report: BugReport, commit: str, progress: Progress = ignore_progress
 ) -> StatedEnds:
-    """Return the ends that a report states, read with the releases of a version.
+    """Return the ends that a report states, with the releases that a version knows.
 
-    The release before the first with which something began to fail is a good end if no other is
-    known. The reporter's own version is the bad end if the report tells no other. Raises as
-    ``Localizer.localize`` does.
+    If the report states no good end, it is the release before the first one that fails. If the
+    report states no bad end, it is the version that the reporter ran. Raises the errors of
+    ``Localizer.localize``.
     """
     question = Question(report, commit=commit)
     context = localizer.rank(question, progress=progress).stage_one.context
@@ -88,15 +88,15 @@ def find_stated_ends(
 
 
 def _by_report(words: str) -> str:
-    """Return that the report states something, with its words if they were found."""
+    """Return a phrase that the report states something, with its words if they were found."""
     return f'by the report: "{words}"' if words else "by the report"
 
 
 def _quote(report: BugReport, releases: Releases, end: End, states: Sequence[str]) -> str:
     """Return the sentence of a report that states an end; "" if there is none.
 
-    A sentence that says so by itself comes before one that only names the end. A value below a
-    heading is quoted with the heading.
+    Sentences that themselves state that the end is good or bad are preferred to sentences that only
+    name it. A value below a heading is quoted with the heading.
     """
     naming = ""
     previous = ""
@@ -129,7 +129,7 @@ def _names(text: str, releases: Releases, end: End) -> bool:
 
 
 def _states(text: str, releases: Releases, end: End, states: Sequence[str]) -> bool:
-    """Return whether a text says by itself what is known about an end."""
+    """Return whether a text by itself states one of the ``states`` of an end."""
     claims = find_claims(text)
     if end.name in _tags([claim for claim in claims if claim.state in states], releases):
         return True
@@ -138,7 +138,7 @@ def _states(text: str, releases: Releases, end: End, states: Sequence[str]) -> b
 
 
 def _tags(claims: Sequence[ReleaseClaim], releases: Releases) -> Iterator[str]:
-    """Yield the tags of the releases that claims speak of."""
+    """Yield the tags of the releases that the claims of a report mean."""
     found = releases.find(claims, inf)
     for release in (*found.good, *found.bad, *found.used):
         yield release.name

@@ -1,9 +1,9 @@
-"""Arithmetic of a bisection on a graph of commits with weights; git is not needed.
+"""Arithmetic of a bisection on a graph of commits with weights, without git.
 
-The commits of a graph are those that may have introduced a fault: the bad commit and its
-ancestors, without the ancestors of good commits. A test of a commit splits them: if it is bad, only
-the commits that it contains remain, else only the others. The best commit to test contains half of
-the weight.
+The commits of a graph are those that may have introduced a fault: the bad commit and its ancestors,
+without the ancestors of good commits. A test of a commit splits the graph: if the commit is bad,
+only the commits that it contains remain, otherwise only the other commits. The best commit to test
+contains half of the weight.
 
 Weights are integers, so that sums are exact and ties do not depend on the order of additions.
 """
@@ -26,10 +26,10 @@ TOTAL_WEIGHT: Final = 2**40
 
 @dataclass(frozen=True, eq=False)
 class CommitGraph:
-    """Commits that may have introduced a fault, with their parents among them."""
+    """Commits that may have introduced a fault, and their parents within the graph."""
 
     commits: Sequence[str]
-    """(D,) full ids, parents before children; the bad commit, which contains all, is the last."""
+    """(D,) full ids, parents before children; the last is the bad commit, which contains all."""
     parents: Sequence[Sequence[int]]
     """(D,) positions of each commit's parents in ``commits``, first parent first."""
 
@@ -38,14 +38,14 @@ class CommitGraph:
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """Position of each commit."""
+        """Id of a commit -> its position."""
         return {commit: position for position, commit in enumerate(self.commits)}
 
     def contained_weights(self, weights: LongArray) -> LongArray:
-        """Return (D,) the summed weights (D,) of each commit and its ancestors in the graph.
+        """Return (D,) the sum of the weights (D,) of each commit and its ancestors in the graph.
 
-        As in git, only merges need more than an addition. The ancestors are sets of bits, which are
-        dropped once all children of a commit are done.
+        Only merges need more than an addition, as in git. Their ancestors are stored as sets of
+        bits, which are dropped once all children of a commit are done.
         """
         sums = np.zeros(len(self), dtype=np.int64)
         remaining_children = self._count_children()
@@ -71,7 +71,7 @@ class CommitGraph:
         return sums
 
     def _count_children(self) -> list[int]:
-        """Return how many children each commit has in the graph."""
+        """Return the number of children of each commit in the graph."""
         counts = [0] * len(self)
         for parents in self.parents:
             for parent in parents:
@@ -79,9 +79,9 @@ class CommitGraph:
         return counts
 
     def first_parent_line(self, weights: LongArray) -> tuple[CommitGraph, LongArray]:
-        """Return the line of first parents down from the bad commit, with its weights.
+        """Return the line of first parents from the bad commit down, and its weights.
 
-        A merge gets the weights of all commits that it brought.
+        The weight of a merge is the sum over all commits that it brought.
         """
         sums = self.contained_weights(weights)
         line = [len(self) - 1]
@@ -94,7 +94,7 @@ class CommitGraph:
 
 
 def _sum_at_bits(bits: int, weights: LongArray) -> int:
-    """Return the sum of the weights whose positions are the set bits of a number."""
+    """Return the sum of the weights at the positions of the set bits in ``bits``."""
     if not bits:
         return 0
     data = np.frombuffer(bits.to_bytes(len(weights) // 8 + 1, "little"), dtype=np.uint8)
@@ -115,10 +115,10 @@ def choose_commit(
     """Return the position of the commit to test next; None if no test can tell more.
 
     It is the commit that, with its ancestors, has closest to half of the weight, so that either
-    result halves what is left; of equal commits the oldest is chosen. The last commit is known to
-    be bad. Skipped commits cannot be tested, and those near them are likely to fail alike: after s
-    skipped commits, the gain of a commit at a distance of d in the list is multiplied by
-    d / (d + s).
+    result halves the rest; of equally good commits the oldest is chosen. The last commit is known
+    to be bad. Skipped commits cannot be tested, and commits near them are likely to fail in the
+    same way. After s skipped commits, the gain of a commit is therefore multiplied by d / (d + s),
+    where d is its distance from the nearest skipped commit in the list.
     """
     sums = graph.contained_weights(weights)
     gains = np.minimum(sums, sums[-1] - sums).astype(np.float64)
@@ -131,7 +131,10 @@ def choose_commit(
 
 
 def _distances(number: int, places: Sequence[int]) -> FloatArray:
-    """Return how far each of some positions is from the nearest of the given places, in order."""
+    """Return the distance of each of ``number`` positions from the nearest of ``places``.
+
+    ``places`` must be in ascending order.
+    """
     positions = np.arange(number)
     marks = np.array(places)
     after = np.searchsorted(marks, positions)
@@ -144,10 +147,10 @@ def _distances(number: int, places: Sequence[int]) -> FloatArray:
 
 
 def expected_runs(weights: LongArray) -> float:
-    """Return the mean number of tests that find the culprit, by the weights (D,) of the commits.
+    """Return the mean number of tests until the culprit is found, from the commits' weights (D,).
 
-    The commits count as a line in their order. The sum is over all splits that can happen: each
-    costs one test for the weight of the commits that it splits.
+    The commits count as a line in their order. The mean is a sum over all splits that can happen:
+    each costs one test, times the weight of the commits that it splits.
     """
     sums = sums_before(weights)
     cost = 0.0
@@ -163,15 +166,16 @@ def expected_runs(weights: LongArray) -> float:
 
 
 def sums_before(weights: LongArray) -> list[int]:
-    """Return (C + 1,) the summed weights before each commit, and of all commits."""
+    """Return (D + 1,) the sum of the weights before each commit, and of all commits."""
     return [0, *np.cumsum(weights).tolist()]
 
 
 def split_line(sums: Sequence[int], first: int, end: int) -> int:
-    """Return where a test splits a line of commits: those before it, and those from it on.
+    """Return the position at which a test splits a line of commits into two parts.
 
-    ``sums`` are those of ``sums_before``. The commits are those from ``first`` up to ``end``, at
-    least two; both parts have at least one, and nearly the same weight.
+    ``sums`` is the result of ``sums_before``. The line contains the commits from ``first`` to
+    before ``end``, at least two. Both parts contain at least one commit, and nearly the same
+    weight.
     """
     both = sums[first] + sums[end]
     best = bisect_left(sums, both / 2, first + 1, end - 1)
@@ -182,7 +186,7 @@ def split_line(sums: Sequence[int], first: int, end: int) -> int:
 
 
 def plain_runs(number: int) -> float:
-    """Return the mean number of tests that bisection by count needs among some commits.
+    """Return the mean number of tests of a bisection that ignores weights, for a number of commits.
 
     >>> plain_runs(1), plain_runs(4), round(plain_runs(3), 2)
     (0.0, 2.0, 1.67)

@@ -1,11 +1,11 @@
 """A bisection in a repository, in the refs and files of git's own bisection.
 
 ``git bisect log``, ``good``, ``bad``, ``skip`` and ``reset`` work on the same state. Only the
-weights of the commits are kept in a file beside it. A line in git's log says to which bisection
-they belong, so that weights of an earlier one are never used.
+weights of the commits are stored in a file of our own. A line in git's log says to which bisection
+they belong, so that weights of an earlier bisection are never used.
 
-Commits are checked out by the user's own git, with the user's settings, filters and hooks. It
-shares our process group: Ctrl-C ends it as in a shell, and it removes its locks.
+Commits are checked out by the user's own git, with the user's settings, filters and hooks. This git
+runs in our process group: Ctrl-C ends it as in a shell, so that it removes its locks.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from tosloc.git import discovery
 from tosloc.git.repository import Repository
 
 MAX_COMMITS: Final = 200_000
-"""Most commits in a range. Choosing the first of so many takes some seconds."""
+"""Largest number of commits in a range; choosing the first commit of so many takes some seconds."""
 WEIGHTS_FILE: Final = "tosloc-bisect.json"
 """Name of the file with the weights, in the git directory."""
 ENDS_CHECKED_FILE: Final = "BISECT_ANCESTORS_OK"
-"""Empty file of git, which exists once merge bases need no test."""
+"""Empty file of git that exists once no merge base needs a test."""
 MAX_WEIGHTS_BYTES: Final = 64 * 2**20
 _LOG_LINE: Final = "# tosloc bisect: weights "
 NOT_RUNNING: Final = "no bisection is in progress; begin one: tosloc bisect start REPORT --good REV"
 
 
 class Terms(NamedTuple):
-    """The names of both kinds of commits; ``git bisect start --term-old`` can change them."""
+    """The names of bad and good commits, which ``git bisect start --term-old`` can change."""
 
     bad: str = "bad"
     good: str = "good"
 
 
 class Marks(NamedTuple):
-    """What is known about commits, by their full ids."""
+    """The results for commits so far, by their full ids."""
 
     bad: str | None = None
     good: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Marks(NamedTuple):
     def with_mark(self, mark: str, commits: Sequence[str]) -> Marks:
         """Return the marks after some commits are marked "bad", "good" or "skip".
 
-        Of several bad commits the last one counts, as in git.
+        If several commits are marked bad, the last one counts, as in git.
         """
         if mark == "bad":
             return self._replace(bad=commits[-1])
@@ -72,12 +72,12 @@ class Weights(NamedTuple):
     report: str
     """Summary of the report; empty if there is none."""
     commits: Mapping[str, float]
-    """Commits with another weight than ``even``."""
+    """Id of a commit -> its weight, for weights other than ``even``."""
     even: float
-    """Weight of every other commit."""
+    """Weight of all other commits."""
 
     def of_graph(self, graph: CommitGraph) -> FloatArray:
-        """Return (C,) the weights of the commits of a graph."""
+        """Return (D,) the weights of the commits in a graph."""
         return np.array([self.commits.get(commit, self.even) for commit in graph.commits])
 
 
@@ -88,7 +88,7 @@ EQUAL_WEIGHTS: Final = Weights("", {}, 1.0)
 class BisectionState:
     """The state of a bisection of a repository.
 
-    ``folder`` is where git is run to check out commits, so that git keeps this folder.
+    Git is run in ``folder`` to check out commits, so that git does not remove this folder.
     """
 
     def __init__(self, repository: Repository, folder: Path | None = None) -> None:
@@ -101,7 +101,7 @@ class BisectionState:
 
     @property
     def is_running(self) -> bool:
-        """Whether a bisection has been started and not been reset."""
+        """Whether a bisection was started and not yet reset."""
         return (self.directory / "BISECT_START").is_file()
 
     def check_running(self) -> None:
@@ -116,7 +116,7 @@ class BisectionState:
 
     @property
     def first_parent(self) -> bool:
-        """Whether only first parents are followed."""
+        """Whether only the first parents of merges are followed."""
         return (self.directory / "BISECT_FIRST_PARENT").is_file()
 
     @property
@@ -137,11 +137,15 @@ class BisectionState:
 
     @property
     def ends_are_checked(self) -> bool:
-        """Whether the good ends are ancestors of the bad one, or their merge bases were tested."""
+        """Whether no merge base needs a test.
+
+        This is so if the good ends are ancestors of the bad one, or if their merge bases were
+        tested.
+        """
         return (self.directory / ENDS_CHECKED_FILE).is_file()
 
     def marks(self) -> Marks:
-        """Return the marks of commits."""
+        """Return the results for commits so far."""
         terms = self.terms
         bad = None
         good = []
@@ -160,7 +164,7 @@ class BisectionState:
         return Marks(bad, tuple(good), frozenset(skipped))
 
     def weights(self) -> Weights:
-        """Return the weights of this bisection; equal ones if it has none."""
+        """Return the weights of this bisection; equal weights if none are stored."""
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             content = read_regular_file(self._weights_path, MAX_WEIGHTS_BYTES)
             record = parse_json(content)
@@ -180,7 +184,7 @@ class BisectionState:
     # ---- changing
 
     def check_clean(self) -> None:
-        """Raise ToslocError if tracked files are changed, because checkouts would mix with them."""
+        """Raise ToslocError if tracked files are changed: checkouts would overwrite them."""
         command = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
         changed = self._git(*command).splitlines()
         if changed:
@@ -206,7 +210,8 @@ class BisectionState:
     def mark(self, mark: str, commits: Sequence[str]) -> None:
         """Mark commits as "bad", "good" or "skip", as git does.
 
-        A commit that was not chosen for a test is a new end, whose merge bases are not tested yet.
+        A commit that was not chosen for a test becomes a new end, whose merge bases still need a
+        test.
         """
         expected = self.repository.resolve_many(["BISECT_EXPECTED_REV"])["BISECT_EXPECTED_REV"]
         if list(commits) != [expected]:
@@ -224,11 +229,11 @@ class BisectionState:
         self._append_to_log(lines)
 
     def note_checked_ends(self) -> None:
-        """Write down that no merge base has to be tested any more."""
+        """Record that no merge base needs a test any more."""
         (self.directory / ENDS_CHECKED_FILE).touch()
 
     def note_culprit(self, commit: str) -> None:
-        """Add the first bad commit to git's log, once."""
+        """Add the first bad commit to git's log, unless the log already contains it."""
         subject = self.repository.subject(commit) or ""
         line = f"# first {self.terms.bad} commit: [{commit}] {subject}"
         if line not in self.log().split("\n"):
@@ -239,7 +244,7 @@ class BisectionState:
             log.writelines(f"{line}\n" for line in lines)
 
     def check_out(self, commit: str) -> None:
-        """Check out a commit to test it, unless it is checked out already."""
+        """Check out a commit to test it, unless it is already checked out."""
         if not self.checks_out:
             self._git("update-ref", "--no-deref", "BISECT_HEAD", commit)
         elif self.repository.resolve("HEAD") != commit:
@@ -247,7 +252,7 @@ class BisectionState:
         self._git("update-ref", "--no-deref", "BISECT_EXPECTED_REV", commit)
 
     def reset(self, *revision: str) -> str:
-        """End the bisection and check out what was checked out before it, or a revision.
+        """End the bisection, and check out the commit from before it, or a revision.
 
         Return the name of the branch that is checked out, or the full id of the commit.
         """
@@ -256,7 +261,10 @@ class BisectionState:
         return self._read("HEAD").strip().removeprefix("ref: refs/heads/")
 
     def run(self, command: Sequence[str], folder: Path) -> int:
-        """Run a test command in a folder with our streams; return its exit code as shells do."""
+        """Run a test command in a folder with our standard streams; return its exit code.
+
+        The exit code has a shell's meaning, also for signals and for commands that cannot be run.
+        """
         try:
             child = Popen(command, cwd=folder)
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A bisection that tests the commits first which most likely introduced the fault of a report."""
+"""A bisection that first tests the commits that most likely introduced the fault of a report."""
 
 from __future__ import annotations
 
@@ -28,41 +28,41 @@ from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
 
 SKIP_CODE: Final = 125
-"""Exit code of a test command that cannot test a commit."""
+"""Exit code with which a test command says that a commit cannot be tested."""
 NOT_RUN_CODES: Final = {126: "cannot be run", 127: "does not exist"}
 """Exit codes of shells for commands that do not run -> the reason."""
 MAX_PRIORS: Final = 50
-"""Most commits for which ``git bayesect prior`` is called, because each call takes a while."""
+"""Largest number of commits for which ``git bayesect prior`` is called; each call takes a while."""
 FIRST_ABORTING_CODE: Final = 128
-"""Exit code of a test command from which on the bisection stops, as in git."""
+"""Smallest exit code of a test command that stops the bisection, as in git."""
 
 
 class Kind(Enum):
-    """What a bisection can do next."""
+    """Kinds of the next step of a bisection."""
 
     test = "test"
-    """Test the commit that halves the weight."""
+    """Test a commit that halves the weight."""
     merge_base = "merge base"
-    """Test a merge base first, because a good commit is no ancestor of the bad one."""
+    """Test a merge base first, because a good commit is not an ancestor of the bad one."""
     found = "found"
-    """Nothing: the commit introduced the fault."""
+    """Do nothing: the commit that introduced the fault is found."""
     undecided = "undecided"
-    """Nothing: all commits that could be tested were skipped."""
+    """Do nothing: all commits that could be the culprit were skipped."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a bisection knows now, and what it does next."""
+    """The state of a bisection, and its next step."""
 
     kind: Kind
     commit: str
-    """Full id of the commit to test or found; the bad commit if it is undecided."""
+    """Full id of the commit to test, or of the commit found; if undecided, of the bad commit."""
     candidates: tuple[tuple[str, float], ...]
-    """Commits that may have introduced the fault with their probability, most likely first."""
+    """Ids and probabilities of commits that may have introduced the fault, likeliest first."""
     runs: float
     """Expected number of further test runs."""
     plain_runs: float
-    """Expected number of further test runs by bisection that halves the number of commits."""
+    """Expected number of further test runs of a bisection that ignores weights."""
     notes: tuple[str, ...] = ()
     """Sentences for the user."""
 
@@ -78,19 +78,19 @@ class Step:
 
     @property
     def is_found(self) -> bool:
-        """Whether the commit introduced the fault."""
+        """Whether ``commit`` is found to have introduced the fault."""
         return self.kind is Kind.found
 
     @property
     def is_undecided(self) -> bool:
-        """Whether only skipped commits are left."""
+        """Whether all remaining commits were skipped."""
         return self.kind is Kind.undecided
 
 
 class Bisection:
     """A bisection of a repository, in the state of git's own bisection.
 
-    ``folder`` is where git is run to check out commits, so that git keeps this folder.
+    Git is run in ``folder`` to check out commits, so that git does not remove this folder.
     """
 
     def __init__(self, repository: Repository, folder: Path | None = None) -> None:
@@ -107,11 +107,11 @@ class Bisection:
         no_checkout: bool = False,
         progress: Progress = ignore_progress,
     ) -> Step:
-        """Start a bisection between revisions, check out the first commit to test, and return it.
+        """Start a bisection between revisions, check out the first commit, and return the step.
 
-        Without a report every commit is equally likely. Ends that are not named are those that the
-        report states, and are announced. Raises ToslocError, and leaves no bisection behind, if the
-        first commit cannot be chosen or checked out.
+        Without a report, every commit is equally likely. If ``bad`` or ``good`` is missing, ends
+        that the report states are used and announced. Raises ToslocError if the first commit cannot
+        be chosen or checked out; no bisection remains then.
         """
         repository = self.repository
         if self.state.is_running:
@@ -158,9 +158,9 @@ class Bisection:
     def _find_ends(
         self, bad: str | None, good: Sequence[str], report: BugReport | None, progress: Progress
     ) -> Marks:
-        """Return the ends of the range: those that are named, else those that a report states.
+        """Return the ends of the range: the given ones, or by default those that a report states.
 
-        The ones from the report are announced. Raises ToslocError if no good end is known.
+        Ends from the report are announced. Raises ToslocError if no good end is known.
         """
         repository = self.repository
         bad_commit = repository.resolve(bad or "HEAD")
@@ -215,8 +215,8 @@ class Bisection:
     def mark(self, mark: str, commits: Sequence[str]) -> Step | None:
         """Mark commits as "bad", "good" or "skip", and return the next step.
 
-        Return None if an end is missing. Raises ToslocError, and changes nothing, if that
-        contradicts earlier marks.
+        Return None if an end is still missing. Raises ToslocError if the marks would contradict
+        earlier ones; nothing is changed then.
         """
         marks = self.state.marks().with_mark(mark, commits)
         if marks.bad is None or not marks.good:
@@ -236,10 +236,10 @@ class Bisection:
             self.state.note_culprit(step.commit)
 
     def test(self, command: Sequence[str], folder: Path, step: Step, *, is_first: bool) -> str:
-        """Run a test command in a folder and return the mark that its exit code stands for.
+        """Run a test command in a folder, and return the mark that its exit code means.
 
-        Before the first mark, a command that does not run is tried on a good commit, as in git.
-        Raises ToslocError if it does not run there either, or if its exit code ends the bisection.
+        If the first command does not run, it is tried on a good commit, as in git. Raises
+        ToslocError if it does not run there either, or if its exit code stops the bisection.
         """
         code = self.state.run(command, folder)
         if is_first and code in NOT_RUN_CODES:
@@ -247,7 +247,7 @@ class Bisection:
         return mark_for_exit_code(code)
 
     def _check_command(self, command: Sequence[str], folder: Path, step: Step, code: int) -> None:
-        """Raise ToslocError if the command cannot be run on a good commit either."""
+        """Raise ToslocError if a command that does not run here does not run on a good commit."""
         good = self.state.marks().good[0]
         self.state.check_out(good)
         code_of_good = self.state.run(command, folder)
@@ -261,8 +261,9 @@ class Bisection:
     def bayesect_commands(self) -> list[str]:
         """Return commands that start ``git bayesect`` with the weights as its priors.
 
-        It follows first parents only, so a merge gets the weights of all commits that it brought.
-        Every commit that is not named has the prior 1, which stands for the mean of their weights.
+        ``git bayesect`` follows first parents only, so the weight of a merge is the sum over the
+        commits that it brought. Commits that no command names have the prior 1, which stands for
+        their mean weight.
         """
         marks = self.state.marks()
         graph = self._read_candidates(marks)
@@ -285,7 +286,10 @@ class Bisection:
         return commands
 
     def _read_candidates(self, marks: Marks) -> CommitGraph:
-        """Return the commits that may have introduced the fault. Raises as ``check_marks`` does."""
+        """Return the graph of commits that may have introduced the fault.
+
+        Raises the errors of ``check_marks``.
+        """
         check_marks(self.repository, marks)
         assert marks.bad is not None
         return read_graph(
@@ -296,7 +300,10 @@ class Bisection:
 def read_graph(
     repository: Repository, bad: str, good: Sequence[str], *, first_parent: bool = False
 ) -> CommitGraph:
-    """Return the commits that may have introduced a fault. Raises ToslocError for too many."""
+    """Return the graph of commits that may have introduced a fault.
+
+    Raises ToslocError if there are too many.
+    """
     command = ["rev-list", "--topo-order", "--reverse", "--parents", "--stdin"]
     if first_parent:
         command.append("--first-parent")
@@ -327,9 +334,9 @@ def weigh_graph(
     *,
     first_parent: bool = False,
 ) -> Weights:
-    """Return the weights of the commits between good and bad ones, by the scores of suspects.
+    """Return the weights of the commits between good and bad ones, from scores of suspects.
 
-    If only first parents are followed, a merge has the weights of all commits that it brought.
+    With ``first_parent``, the weight of a merge is the sum over all commits that it brought.
     """
     assert marks.bad is not None
     graph = read_graph(repository, marks.bad, marks.good)
@@ -365,8 +372,9 @@ def check_marks(repository: Repository, marks: Marks) -> None:
 def _find_merge_base(repository: Repository, marks: Marks) -> tuple[str | None, tuple[str, ...]]:
     """Return a merge base to test before the range can be trusted, and notes for the user.
 
-    As in git, it has to be good if a good commit is no ancestor of the bad one: otherwise the fault
-    may have been fixed on the way to the good commit.
+    As in git, this is needed if a good commit is not an ancestor of the bad one. If the merge base
+    is bad, the fault may have been fixed on the way to the good commit. Return None if no test is
+    needed.
     """
     assert marks.bad is not None
     ends = [*marks.good, f"^{marks.bad}"]
@@ -395,9 +403,9 @@ def _find_merge_base(repository: Repository, marks: Marks) -> tuple[str | None, 
 
 
 def mark_for_exit_code(code: int) -> str:
-    """Return the mark that an exit code of a test command stands for, as in ``git bisect run``.
+    """Return the mark that an exit code of a test command means, as in ``git bisect run``.
 
-    Raises ToslocError for a code that ends the bisection.
+    Raises ToslocError for a code that stops the bisection.
 
     >>> mark_for_exit_code(0), mark_for_exit_code(1), mark_for_exit_code(125)
     ('good', 'bad', 'skip')

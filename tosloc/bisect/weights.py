@@ -1,4 +1,4 @@
-"""How likely each commit of a range introduced the fault of a report."""
+"""Compute how likely each commit of a range introduced the fault of a report."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
 
 EVEN_SHARE: Final = 0.2
-"""Part of the weight that all commits of a range share evenly, because a suspect may be wrong."""
+"""Part of the weight that is divided equally among the commits, because suspects may be wrong."""
 
 
 def score_suspects(
     localizer: Localizer, question: Question, progress: Progress = ignore_progress
 ) -> dict[str, float]:
-    """Return the log odds of each commit that may have introduced the fault of a report.
+    """Return commit id -> log odds, for commits that may have introduced the fault of a report.
 
-    Raises as ``Localizer.find_suspects`` does.
+    Raises the errors of ``Localizer.find_suspects``.
     """
     candidates = localizer.find_suspects(question, progress)
     return dict(zip(candidates.commits, candidates.log_odds().tolist(), strict=True))
 
 
 def weigh_commits(commits: Sequence[str], scores: Mapping[str, float]) -> FloatArray:
-    """Return (D,) the probability that each commit introduced the fault, summing to 1.
+    """Return (D,) the probability that each commit introduced the fault; the sum is 1.
 
-    It is the softmax of the log odds of the suspects among the commits, and an even share of each
-    commit. Without a suspect all commits are equal.
+    It is a weighted mean of two parts: the softmax of the suspects' log odds, and an equal share
+    for each commit. Without suspects, all commits have the same probability.
     """
     values = np.array([scores.get(commit, -np.inf) for commit in commits])
     even = np.full(len(commits), 1 / len(commits))
