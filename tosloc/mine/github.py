@@ -1,4 +1,4 @@
-"""Issues of GitHub: all of a repository, or one with what its reporter wrote."""
+"""Read issues of GitHub: all issues of a repository, or one with its reporter's comments."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.proxies import is_loopback
 
 MAX_TRIES: Final = 5
-"""Requests of a page of issues while the server fails or is silent, each after a longer pause."""
+"""Number of requests for a page of issues while the server fails, each after a longer pause."""
 _REFERENCE: Final = re.compile(
     r"(?:(?P<named>[\w.-]+/[\w.-]+)?#"
     r"|(?:https?://)?(?:www\.)?github\.com/(?P<project>[\w.-]+/[\w.-]+)/(?:issues|pull)/)"
     r"(?P<number>\d{1,9})(?:[/?#]\S*)?",
     re.ASCII,
 )
-"""#12, OWNER/NAME#12, or the address of an issue or a pull request."""
+"""#12, OWNER/NAME#12, or the web address of an issue or a pull request."""
 _PROJECT_NAME: Final = re.compile(r"(?!\.)[\w.-]{1,100}/(?!\.\.?\Z)[\w.-]{1,100}", re.ASCII)
 _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
 _COMMENTS_PER_PAGE: Final = 100
 _TIMEOUT_SECONDS: Final = 60
 _MAX_ANSWER_BYTES: Final = 100_000_000
-"""Bytes of an answer that are read: more than fifty issues or a hundred comments can have."""
+"""Largest number of bytes of an answer; fifty issues or a hundred comments have fewer."""
 _QUERY: Final = """
 query($owner: String!, $name: String!, $after: String) {
   repository(owner: $owner, name: $name) {
@@ -67,7 +67,7 @@ class IssueReference(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> IssueReference | None:
-        """Return the reference that a text is, such as OWNER/NAME#12; None if it is no reference.
+        """Return the reference if the whole text is one, such as OWNER/NAME#12; otherwise None.
 
         >>> IssueReference.parse("#12"), IssueReference.parse("it fails")
         (IssueReference(project='', number='12'), None)
@@ -78,12 +78,12 @@ class IssueReference(NamedTuple):
         return cls(match["named"] or match["project"] or "", match["number"])
 
     def fetch(self) -> dict[str, Any]:
-        """Return the issue with the user's token, see ``fetch_issue``."""
+        """Return the issue as ``fetch_issue`` does, requested with the user's token."""
         return fetch_issue(self.project, self.number, read_token())
 
 
 def read_token() -> str:
-    """Return the token in GITHUB_TOKEN or GH_TOKEN, or else that of ``gh``; "" if there is none.
+    """Return the token in GITHUB_TOKEN or GH_TOKEN, or the token of ``gh``; "" if there is none.
 
     Raises ToslocError for text that cannot be a token.
     """
@@ -98,7 +98,7 @@ def read_token() -> str:
 
 
 def _token_of_gh() -> str:
-    """Return the token that ``gh`` has for the server, "" without ``gh`` or token."""
+    """Return the token that ``gh`` has for the server; "" without ``gh`` or a token."""
     host = (urlsplit(_api_address()).hostname or "").removeprefix("api.")
     try:
         result = subprocess.run(
@@ -118,8 +118,8 @@ def fetch_issues(
 ) -> list[dict[str, Any]]:
     """Return the issues of OWNER/NAME in the form of GraphQL, which ``Exports`` reads.
 
-    GITHUB_API_URL may name another server than the public one. Raises ReportError for what GitHub
-    refuses or does not answer, and ToslocError without a token.
+    GITHUB_API_URL may name a server other than the public one. Raises ReportError if GitHub refuses
+    a request or does not answer, and ToslocError without a token.
     """
     if not token:
         raise ToslocError(
@@ -145,10 +145,11 @@ def fetch_issues(
 
 
 def fetch_issue(project: str, number: str, token: str) -> dict[str, Any]:
-    """Return number, title, body and opening of an issue or pull request in the form of REST.
+    """Return number, title, body and opening of an issue or pull request, with REST's keys.
 
-    The body ends with the reporter's own comments. Those of others are left out, because they may
-    know the fix. Issues of a public project need no ``token``. Raises as ``fetch_issues`` does.
+    The body ends with the reporter's own comments. Comments of other people are left out, because
+    these may know the fix. Issues of a public project need no ``token``. Raises ReportError like
+    ``fetch_issues``.
     """
     reference = f"{project}#{number}"
     path = f"/repos/{project}/issues/{number}"
@@ -177,7 +178,10 @@ def _api_address() -> str:
 
 @contextmanager
 def _readable_answers(project: str, reference: str) -> Iterator[None]:
-    """Raise ReportError for a bad project name, and for an answer that lacks what is read of it."""
+    """Raise ReportError for an invalid project name, and if an answer lacks a key that is read.
+
+    The answer is read within the block.
+    """
     if not _PROJECT_NAME.fullmatch(project):
         raise ReportError(f"{reference} is not of the form OWNER/NAME, such as pallets/flask")
     try:
@@ -188,10 +192,10 @@ def _readable_answers(project: str, reference: str) -> Iterator[None]:
 
 
 def _request(reference: str, path: str, token: str, query: dict[str, Any] | None = None) -> Any:
-    """Return GitHub's answer to the request of a path.
+    """Return GitHub's answer to a request for a path.
 
-    With ``query`` it is a GraphQL query, which is repeated while the server fails. Raises
-    ReportError, with GitHub's message, for an error; ``reference`` begins the sentence.
+    With ``query``, send a GraphQL query, and repeat it while the server fails. Raises ReportError,
+    with GitHub's message, for an error; the sentence begins with ``reference``.
     """
     request = _make_request(path, token, query)
     problem = ""
@@ -216,7 +220,7 @@ def _request(reference: str, path: str, token: str, query: dict[str, Any] | None
 
 
 def _make_request(path: str, token: str, query: dict[str, Any] | None) -> Request:
-    """Return a request of a path. Raises ToslocError if the token would be sent unencrypted."""
+    """Return a request for a path. Raises ToslocError if the token would be sent unencrypted."""
     address = _api_address()
     parts = urlsplit(address)
     is_local = parts.scheme == "http" and is_loopback(parts.hostname or "")
@@ -244,7 +248,7 @@ def _open(request: Request) -> Any:
 
 
 def _message(error: HTTPError) -> str:
-    """Return the message of GitHub's answer in parentheses, "" if it has none; close the answer."""
+    """Return the message in GitHub's answer in parentheses, or "", and close the answer."""
     with error, suppress(AttributeError, ValueError):
         return f" ({parse_json(error.read(_MAX_ANSWER_BYTES)).get('message')})"
     return ""

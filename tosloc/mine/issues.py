@@ -1,8 +1,8 @@
-"""Exports of trackers: issues, pull requests and closing events.
+"""Read exports of trackers: issues, pull requests and closing events.
 
 The trackers are GitHub, GitLab, Jira, Bugzilla, and our own lines. Exports of GitHub are those of
 ``gh issue list --json``, ``gh pr list --json``, the REST interface (issues, pulls, issue events)
-and GraphQL; those of the others are of their REST interfaces.
+and GraphQL; exports of the other trackers come from their REST interfaces.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GITHUB_ISSUES: Final = (
     "gh issue list --state all --limit 10000 "
     "--json number,title,body,state,createdAt,closedAt,labels,stateReason,url"
 )
-"""The command that exports what is needed of GitHub's issues."""
+"""Command that exports those parts of GitHub's issues that are needed."""
 _PROJECT: Final = re.compile(
     r"https?://[^/\s]+/(?:repos/)?((?:[\w.-]+/)+?[\w.-]+)"
     r"/(?:-/)?(?:issues|pull|pulls|merge_requests)/\d+"
@@ -40,7 +40,7 @@ _NOT_FIXED: Final = frozenset(
     information_provided invalid_release user_error later expired obsolete not_eclipse
     not_reproducible""".split()
 )
-"""Resolutions of trackers without a fix, in lower case, their words joined by _."""
+"""Resolutions of trackers that mean no fix, in lower case, with their words joined by _."""
 _BUG: Final = re.compile(
     r"""(?ix)(?<!not[ ]a[ ])(?<!doc[ ])\b(?: bugs? | bugfix | defects? | crash(?:es)? | regressions?
       | errors? | broken | faults? | incorrect )\b"""
@@ -56,12 +56,12 @@ _NO_BUG: Final = re.compile(
 
 
 class Issue(NamedTuple):
-    """An issue, with what its tracker says beside the report."""
+    """An issue with the other facts that its tracker records."""
 
     report: BugReport
     closed: datetime | None
     left_out: str
-    """Why nothing can be learned from it; "" if something can."""
+    """Why nothing can be learned from the issue; "" if something can."""
     url: str
     is_open: bool = False
     """Whether it was open when the tracker was exported."""
@@ -69,25 +69,25 @@ class Issue(NamedTuple):
 
 
 class Closing(NamedTuple):
-    """A merged pull request or a commit that closed issues."""
+    """A merged pull request, or a commit, that closed issues."""
 
     pull: str
     """Number of the pull or merge request; "" for a commit."""
     commit: str
-    """The commit, or the one that merging left; "" where the export does not say."""
+    """The commit, or the commit that merging created; "" if the export does not contain it."""
     issues: tuple[str, ...]
-    """Ids of the issues that it closed according to the tracker."""
+    """Ids of the issues that it closed, according to the tracker."""
     text: str = ""
     """Title and description of the pull request."""
 
 
 @dataclass(slots=True)
 class Exports:
-    """All issues and closings of some exports, each issue once.
+    """All issues and closings in some exports, without repeated issues.
 
-    With ``all_labels`` labels do not exclude an issue. ``tracker`` is a name in the table of
-    trackers, "" without issues. ``projects`` are OWNER/NAME in lower case, as in the addresses of
-    issues.
+    With ``all_labels``, labels do not exclude an issue. ``tracker`` is a name in the table of
+    trackers, or "" if there are no issues. ``projects`` are OWNER/NAME in lower case, from the
+    addresses of issues.
     """
 
     all_labels: bool = False
@@ -99,8 +99,8 @@ class Exports:
     def add(self, text: str, name: str) -> None:
         """Add the records of the export ``name``.
 
-        Raises ReportError if it is not an export of a known tracker, or is of another tracker than
-        those before it.
+        Raises ReportError if it is not an export of a known tracker, or if earlier exports came
+        from another tracker.
         """
         is_empty = True
         for record in Record.read_all(text, name):
@@ -155,7 +155,7 @@ class Exports:
         self.closings.append(Closing(number, commit, tuple(issues), f"{title}\n\n{body}"))
 
     def _add_issue(self, record: Record) -> None:
-        """Add an issue, and what closed it according to GraphQL."""
+        """Add an issue, and the pull requests or commits that closed it according to GraphQL."""
         tracker = record.tracker
         if self.tracker and tracker.name != self.tracker:
             raise ReportError(
@@ -179,7 +179,7 @@ class Exports:
 
 
 def _read_issue(record: Record, all_labels: bool) -> Issue:
-    """Return the issue of a record. Raises ReportError if it has no number or time of opening."""
+    """Return the issue in a record. Raises ReportError if it has no number or time of opening."""
     tracker = record.tracker
     report = record.report()
     url = record.text(tracker.url)
@@ -216,7 +216,7 @@ def _is_open(record: Record) -> bool:
 
 
 def _resolution(record: Record) -> str:
-    """Return how an issue was closed, in lower case, words joined by _."""
+    """Return the resolution of an issue, in lower case, with its words joined by _."""
     text = record.text(record.tracker.resolution).lower().replace("\u2019", "'")
     return "_".join(text.split())
 
@@ -230,13 +230,13 @@ def _labels(record: Record) -> list[str]:
 
 
 def _project(address: str) -> set[str]:
-    """Return OWNER/NAME of an issue's address, in lower case; empty if there is none."""
+    """Return OWNER/NAME in an issue's address, in lower case; empty if there is none."""
     match = _PROJECT.match(address)
     return {match[1].lower()} if match else set()
 
 
 def is_no_bug(labels: Iterable[str]) -> bool:
-    """Return whether a label says that an issue is not a bug, and none says that it is one.
+    """Return whether a label says that an issue is not a bug, and no label says that it is one.
 
     >>> is_no_bug(["enhancement"]), is_no_bug(["kind/feature-request"]), is_no_bug(["area: docs"])
     (True, True, True)

@@ -1,6 +1,6 @@
-"""Links from issues to the commits that fixed them.
+"""Find links from issues to the commits that fixed them.
 
-Of all links of an issue the surest one is taken; issues that are left out are counted by reason.
+The surest link of each issue is used. Issues that are left out are counted by reason.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ CLOSED_BY_COMMIT: Final = "closing commit"
 PULL_TEXT: Final = "pull request's text"
 PATTERN: Final = "pattern"
 WEAK: Final = "commit message"
-"""Kind of a weak report: what a commit says of its fix, for lack of a report."""
+"""Kind of link of a weak report, which is a commit message in place of a report."""
 
 
 class LinkKind(NamedTuple):
-    """What a kind of link says about a commit.
+    """Properties of a kind of link between an issue and a commit.
 
-    A commit later than ``max_days`` after the closing of the issue follows up, or means an issue of
-    another project. A commit that ``only_names`` the issue, and does not say that it is closed, may
-    as well add a test for it.
+    A commit more than ``max_days`` after the closing of the issue is a follow-up, or means an issue
+    of another project. With ``only_names``, the commit names the issue without saying that it is
+    closed; such a commit may only add a test.
     """
 
     max_days: float
@@ -60,12 +60,17 @@ KINDS: Final = {
 }
 """Kinds of links, surest first.
 
-First is what the tracker recorded, then what people wrote to close an issue, then what names it."""
+First come links that the tracker recorded, then statements of people that close an issue, and last
+mere mentions of it.
+"""
 _RANK_BY_KIND: Final = {kind: rank for rank, kind in enumerate(KINDS)}
 MAX_FIXED_FILES: Final = 30
-"""Source files of a fix: one that touches more says little about any of them."""
+"""Largest number of source files of a fix; a larger fix says little about each file."""
 MAX_ISSUES_PER_COMMIT: Final = 5
-"""Issues that a commit names: more are the list of a release, or of what a merge contains."""
+"""Largest number of issues that a commit may name.
+
+More are a list of what a release or a merge contains.
+"""
 _SECONDS_PER_DAY: Final = 86_400
 
 NO_LINK: Final = "no fix is known"
@@ -86,7 +91,7 @@ _PROBLEMS: Final = (
     NO_SOURCE_FILE,
     ONLY_TESTS,
 )
-"""Why a link cannot be used, in the order of the checks."""
+"""Reasons why a link cannot be used, in the order of the checks."""
 _SAYS_TOO_LITTLE: Final = "the message does not describe the bug"
 _NOT_ABOUT_A_FAULT: Final = "the message is about formatting, typing, tests or a version"
 
@@ -103,7 +108,7 @@ _FILLER: Final = re.compile(
       | a | an | the | for | in | of | some | more | small | minor | stuff
       | [\w./-]{1,250}\.[a-z]\w{0,5} )\b | \#?\d+"""
 )
-"""Words that say nothing about a fault: words of fixing, numbers, names of files."""
+"""Words that say nothing about a fault: words about fixing, numbers, names of files."""
 _ABOUT_FORM: Final = re.compile(
     r"""(?ix)\b(?: typos? | spelling | grammar | wording | white-?spaces? | spac(?:e|es|ing)
       | indent\w* | format\w* | long[ ]lines? | styles? | nits? | lint\w* | (?:auto)?pep-?8\w*
@@ -112,11 +117,11 @@ _ABOUT_FORM: Final = re.compile(
       | licen[cs]es? | versions? | bump\w* | releases? | refactor\w* | clean-?ups? | reviews?
       | tests? | testing | travis | ci | coverage | examples? | merge )\b"""
 )
-"""Words of changes of form, and of tests, documentation and releases."""
+"""Words about changes of form, and about tests, documentation and releases."""
 _MIN_SUMMARY_WORDS: Final = 3
-"""Words of a message's first line that says enough without further lines."""
+"""Number of words in a message's first line with which no further lines are needed."""
 _MIN_WORDS_BESIDE_FORM: Final = 4
-"""Words, without filler, of a first line that is about a fault although it has words of form."""
+"""Number of words in a first line, without filler, from which it is about a fault, not form."""
 
 
 class Link(NamedTuple):
@@ -128,21 +133,21 @@ class Link(NamedTuple):
 
 @dataclass(slots=True)
 class FileChanges:
-    """The source files that a commit changed against its first parent."""
+    """The source files that a commit changed, compared with its first parent."""
 
     paths: list[str] = field(default_factory=list)
-    """Files that were there before."""
+    """Paths of the changed files that existed before."""
     count: int = 0
-    """Number of all changed files, new ones included."""
+    """Number of all changed source files, including new ones."""
 
 
 @dataclass(slots=True)
 class MiningResult:
-    """Labelled reports, and what was left out.
+    """Labelled reports, and counts of issues that were left out.
 
-    ``read`` counts the issues read, or the commits that say that they fix a bug. ``tracker`` is ""
-    where commit messages stood in for reports. ``reports`` are lines as ``tosloc train`` reads
-    them, by the time of their fix, each with its kind of link. ``left_out`` counts reasons.
+    ``read`` counts the issues, or the commits that say that they fix a bug. ``tracker`` is "" if
+    commit messages took the place of reports. ``reports`` are lines for ``tosloc train`` with their
+    kind of link, ordered by time of the fix. ``left_out`` maps reasons to numbers of issues.
     """
 
     read: int
@@ -166,18 +171,18 @@ class MiningResult:
 
     @property
     def kinds(self) -> dict[str, int]:
-        """Number of reports by their kind of link, surest first."""
+        """Kind of link -> number of reports, surest kind first."""
         counts = Counter(report["link"] for report in self.reports)
         return {kind: counts[kind] for kind in KINDS if counts[kind]}
 
     @property
     def with_cause(self) -> int:
-        """Number of reports whose fix declares which commit introduced the bug."""
+        """Number of reports whose fix says which commit introduced the bug."""
         return sum("introduced_by" in report for report in self.reports)
 
 
 def read_history(repository: Repository, tip: str) -> dict[str, CommitInfo]:
-    """Return the commits of a version by id, parents first. Raises UnknownCommit."""
+    """Return commit id -> commit of a version's history, parents first. Raises UnknownCommit."""
     ids = list_parents_first(repository, [repository.resolve(tip)])
     return {info.id: info for info in repository.commits(ids)}
 
@@ -189,7 +194,7 @@ def mine(
     tip: str = "HEAD",
     patterns: Sequence[re.Pattern[str]] = (),
 ) -> MiningResult:
-    """Return reports of the exports with the commits that fixed them.
+    """Return labelled reports: issues in the exports with the commits that fixed them.
 
     ``patterns`` find ids of issues in commit messages. Raises ReportError if the exports contain no
     issue, and UnknownCommit for an unknown ``tip``.
@@ -206,10 +211,11 @@ def mine(
 
 
 def mine_messages(repository: Repository, *, tip: str = "HEAD") -> MiningResult:
-    """Return weak reports, from git alone: commit messages as if users had reported the bugs.
+    """Return weak reports from git alone: commit messages in place of users' bug reports.
 
-    Each is as old as its fix and named by the commit's id. They are easier than what users write,
-    who do not know the fix. A commit fixes a bug if its message says so, or names who reported it.
+    The opening of each is the time of its fix, and its id is the commit's. They are easier to
+    localize than reports of users, who do not know the fix. A commit counts as a fix if its message
+    says so, or if it names the person who reported the bug.
     """
     infos = read_history(repository, tip)
     issues = {}
@@ -222,7 +228,7 @@ def mine_messages(repository: Repository, *, tip: str = "HEAD") -> MiningResult:
 
 
 def _issue_of_message(info: CommitInfo) -> Issue:
-    """Return a commit's message as an issue, without trailers, commits and a leading number."""
+    """Return a commit's message as an issue, without trailers, commit ids and a leading number."""
     told = without_commits(_TRAILER.sub("", info.message))
     subject, _, body = told.strip().partition("\n")
     summary = _LEADING_NUMBER.sub("", subject).strip() or subject.strip()
@@ -247,7 +253,7 @@ def _label_issues(
     issues: Mapping[str, Issue],
     links: Mapping[str, Sequence[Link]],
 ) -> MiningResult:
-    """Return the issues with the commits of their surest links."""
+    """Return the issues labelled with the commits of their surest links."""
     changes = _read_changes(repository, infos, links)
     causes = _find_causes(repository, infos, changes)
     reverted = reverted_commits(infos)
@@ -278,7 +284,7 @@ def _read_changes(
     infos: Mapping[str, CommitInfo],
     links: Mapping[str, Sequence[Link]],
 ) -> dict[str, FileChanges]:
-    """Return the changes of each linked commit of the history that has a parent."""
+    """Return commit id -> its changes, for linked commits in the history that have a parent."""
     changes = {}
     for issue_links in links.values():
         for link in issue_links:
@@ -303,9 +309,9 @@ def _read_changes(
 def _find_causes(
     repository: Repository, infos: Mapping[str, CommitInfo], fixes: Iterable[str]
 ) -> dict[str, list[str]]:
-    """Return the commits that introduced a bug, by its fix, for the fixes whose messages say so.
+    """Return id of a fix -> commits that introduced the bug, for fixes whose messages name them.
 
-    Only commits of the history count.
+    Only commits in the history count.
     """
     declared = {fix: infos[fix].declared_causes for fix in fixes}
     names = [name for of_fix in declared.values() for name in of_fix]
@@ -341,7 +347,7 @@ def _report_line(issue: Issue, link: Link, changes: FileChanges) -> dict[str, An
 def _find_links(
     infos: Mapping[str, CommitInfo], exports: Exports, patterns: Sequence[re.Pattern[str]]
 ) -> dict[str, list[Link]]:
-    """Return all links of each issue, also those to commits that the history does not contain."""
+    """Return issue id -> all its links, including links to commits outside the history."""
     ids = {number for number, issue in exports.issues.items() if not issue.left_out}
     links: defaultdict[str, list[Link]] = defaultdict(list)
     commits_by_pull: defaultdict[str, list[str]] = defaultdict(list)
@@ -379,7 +385,7 @@ def _find_links(
 
 
 def _ids_by_pattern(message: str, pattern: re.Pattern[str], ids: Collection[str]) -> list[str]:
-    """Return the issues that a pattern finds in a message; none if it finds too many."""
+    """Return the ids of issues that a pattern finds in a message; empty if there are too many."""
     numbers = set()
     for match in pattern.finditer(message[:MAX_TEXT_LENGTH]):
         if match[1]:
@@ -396,11 +402,11 @@ def _choose_fix(
     changes: Mapping[str, FileChanges],
     reverted: Collection[str],
 ) -> Link | str:
-    """Return the surest usable link of an issue, or else the reason why there is none.
+    """Return the surest usable link of an issue, or the reason why there is none.
 
-    Of links of the same kind the one that changes product code is surer than one that only changes
-    tests, then the one nearest to the closing, then the earliest. If no link can be used, the
-    reason is that of the link that passes most checks.
+    Of links of the same kind, those to commits that change product code come before those that
+    change only tests; then the link nearest to the closing is preferred, then the earliest. If no
+    link can be used, the reason is that of the link that passes most checks.
     """
     if not links:
         return NO_LINK
@@ -434,7 +440,7 @@ def _problem(
     changes: Mapping[str, FileChanges],
     reverted: Collection[str],
 ) -> str:
-    """Return why nothing can be learned from the commit of a link, "" if something can."""
+    """Return why a link's commit cannot be used; "" if it can."""
     info = infos.get(link.commit)
     kind = KINDS[link.kind]
     if info is None:
@@ -455,7 +461,7 @@ def _problem(
 
 
 def _seconds_after_closing(issue: Issue, info: CommitInfo) -> float:
-    """Return how long after the closing of the issue a commit was made, 0 if that is unknown."""
+    """Return the seconds from the closing of the issue to a commit; 0 if the closing is unknown."""
     if issue.closed is None:
         return 0.0
     return info.committed_at - issue.closed.timestamp()

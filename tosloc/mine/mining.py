@@ -1,4 +1,4 @@
-"""Labelled reports from a project's issues, or from its commit messages where none are given."""
+"""Make labelled reports from a project's issues, or from its commit messages without issues."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ def mine_reports(
     all_labels: bool = False,
     progress: Progress = ignore_progress,
 ) -> MiningResult:
-    """Return labelled reports of exported issues, and of those of a project at GitHub.
+    """Return labelled reports from exported issues, and from a project's issues at GitHub.
 
     ``exports`` are files; - is standard input. ``github`` is OWNER/NAME. ``patterns`` are regular
-    expressions that find ids of issues in commit messages. Without issues, commit messages stand in
-    for reports. Raises ReportError if a file is missing or cannot be read.
+    expressions that find ids of issues in commit messages. Without ``exports`` and ``github``,
+    commit messages take the place of reports. Raises ReportError if a file is missing or cannot be
+    read.
     """
     compiled_patterns = [compile_pattern(pattern) for pattern in patterns]
     issues = _read_exports(exports, all_labels=all_labels)
@@ -90,7 +91,7 @@ def _read_export(export: Path) -> tuple[str, str]:
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a project's own pattern, whose first group is an issue's id.
+    """Return a project's own pattern, compiled; its first group is an issue's id.
 
     Raises ConfigError if it is not a regular expression with a group.
     """
