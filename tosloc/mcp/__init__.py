@@ -1,4 +1,4 @@
-"""The server of the Model Context Protocol that coding agents ask; see ``docs/guide.md``.
+"""The server of the Model Context Protocol for coding agents; see ``docs/guide.md``.
 
 It imports localize and all packages below it, but not train.
 

@@ -1,4 +1,4 @@
-"""What agents read: the repository that they may ask, and an answer in few characters."""
+"""Choose the repository that agents may ask about, and shorten answers for them."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from tosloc.rank.explain import choose_excerpts
 from tosloc.rerank.llm.reranker import LanguageModelReranker
 
 DETAILED_FILES: Final = 3
-"""Number of files, from the first, that have functions, reasons and source beside their path."""
+"""Number of files, from the first, that have functions, reasons and source."""
 MAX_SOURCE_LINES: Final = 6
-"""Most lines of source of such a file."""
+"""Largest number of source lines of such a file."""
 MODEL_FILES: Final = 80
 """Number of files that the client's language model chooses from."""
 MODEL_TOKENS: Final = 8_000
 """Upper bound of the estimated tokens of the question to the client's language model."""
 _MAX_FOLDER_DEPTH: Final = 3
-"""Levels of folders below a root in which repositories are looked for."""
+"""Number of levels of folders below a root that are searched for repositories."""
 
 
 class File(BaseModel, use_attribute_docstrings=True):
@@ -98,10 +98,10 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
     def from_answer(
         cls, answer: Answer, sources: Mapping[str, list[str]], reasons: int | None = None
     ) -> ToolAnswer:
-        """Convert an answer, before any budget.
+        """Return an answer in the form for agents, before it is shortened to a budget.
 
-        ``sources`` are lines of files by path. The first ``DETAILED_FILES`` files have their lines
-        and up to ``reasons`` reasons, all if it is None; the other files have only their path.
+        ``sources`` maps paths to lines of files. The first ``DETAILED_FILES`` files get their lines
+        and up to ``reasons`` reasons, or all if it is None. Other files have only their path.
         """
         files = []
         for hit in answer.hits:
@@ -130,13 +130,13 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         )
 
     def fit(self, budget: int, render: Callable[[ToolAnswer], str]) -> str:
-        """Render the answer in at most ``budget`` characters, leaving out what says least.
+        """Return the answer in at most ``budget`` characters, without its least important parts.
 
-        The background is left out first, then other files, all diffs but the first, lines, the
-        first diff, reasons, suspect changes, functions, notes, what the report states and files; of
-        each kind the last items go first. Suspect changes that come before the files are left out
-        only after functions, and their first diff just before them. No item is cut in two, and no
-        diff.
+        Parts are left out in this order: background, other files, all diffs except the first,
+        lines, the first diff, reasons, suspect changes, functions, notes, statements of the report,
+        files. Of each kind the last items go first. Suspect changes that come before the files are
+        left out only after functions, and their first diff just before them. Items and diffs are
+        never cut in two.
         """
         kept = self.model_copy(deep=True)
         for items, is_diff in kept._least_important_first():
@@ -148,9 +148,9 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         return render(kept)
 
     def _least_important_first(self) -> list[tuple[list[Any], bool]]:
-        """Return the lists of this answer in the order in which they are emptied.
+        """Return the lists of this answer, in the order in which they are emptied.
 
-        Each comes with whether it is a diff, which says little without its last lines.
+        Each comes with whether it is a diff, which is only left out as a whole.
         """
         last_files_first = self.files[::-1]
         diffs = [suspect.diff for suspect in self.suspects[::-1]]
@@ -210,7 +210,7 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         return lines
 
     def _scope_text(self) -> str:
-        """Return what was searched."""
+        """Return a sentence on the files that were searched."""
         searched = self.searched
         if is_before_first_commit(self.commit):
             version = "on disk; nothing is committed yet"
@@ -227,7 +227,7 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         return text
 
     def as_json(self) -> str:
-        """Return the answer as JSON, without fields that are empty."""
+        """Return the answer as JSON; empty fields are left out."""
         return self.model_dump_json(exclude_defaults=True)
 
 
@@ -237,7 +237,7 @@ def _function_text(function: Function) -> str:
 
 
 def _suspect(change: SuspectChange) -> Suspect:
-    """Return a suspect change for an agent."""
+    """Return a suspect change in the form for agents."""
     return Suspect(
         commit=change.commit[:10],
         committed=change.committed,
@@ -250,9 +250,9 @@ def _suspect(change: SuspectChange) -> Suspect:
 
 
 def source_lines(localizer: Localizer, answer: Answer) -> dict[str, list[str]]:
-    """Return the numbered lines that say most about the report, by path of the first files.
+    """Return path -> numbered lines that match the report best, for the first files.
 
-    They are lines of the file's likeliest function if the answer lists one.
+    The lines are in the file's likeliest function if the answer lists one.
     """
     details = AnswerDetails.of(localizer, answer, DETAILED_FILES)
     lines_by_path: dict[str, list[str]] = {}
@@ -273,7 +273,7 @@ def source_lines(localizer: Localizer, answer: Answer) -> dict[str, list[str]]:
 
 
 def _blank_outside(function: Function, lines: Sequence[str]) -> list[str]:
-    """Return a file's lines, empty before and after a function."""
+    """Return a file's lines, with those before and after a function emptied."""
     numbered_lines = enumerate(lines, start=1)
     return [
         line if function.start <= number <= function.end else "" for number, line in numbered_lines
@@ -281,9 +281,10 @@ def _blank_outside(function: Function, lines: Sequence[str]) -> list[str]:
 
 
 def choose_repository(roots: Sequence[Path], path: str | None = None) -> Path:
-    """Return the repository around a ``path``, else the only one in or below the roots.
+    """Return the repository that contains ``path``, or by default the only one in the roots.
 
-    A relative path is one below a root. Links are resolved. Raises RepositoryError if
+    A relative path is below a root. Links are resolved. Folders below the roots are also searched.
+    Raises RepositoryError if
 
     - the repository, or its git directory, is outside all roots, or there is none;
     - there is no path and the roots contain several repositories, which the message lists.
@@ -311,7 +312,7 @@ def choose_repository(roots: Sequence[Path], path: str | None = None) -> Path:
 
 
 def _repositories_at(root: Path, path: str) -> Iterator[Path]:
-    """Yield the repository around a path below a root, if there is one."""
+    """Yield the repository that contains a path below a root, if there is one."""
     # OSError: the path does not exist. RuntimeError: a loop of links, or an unknown user after ~.
     # ValueError: a NUL byte.
     with suppress(OSError, RepositoryError, RuntimeError, ValueError):
@@ -321,7 +322,7 @@ def _repositories_at(root: Path, path: str) -> Iterator[Path]:
 
 
 def _repositories_below(root: Path) -> Iterator[Path]:
-    """Yield the repositories in a folder, recognized by the names of files alone."""
+    """Yield the repositories in a folder; they are recognized by the names of files alone."""
     for folder_name, subfolders, _ in os.walk(root):
         folder = Path(folder_name)
         if discovery.looks_like_repository(folder):
@@ -369,9 +370,9 @@ def answer_call(
 ) -> ToolAnswer:
     """Answer a tool's call in a session's process.
 
-    The path of a question about one file may be absolute. If the client's language model was asked,
-    the first files have the order of ``model_text``. Raises as ``Localizer.answer`` and
-    ``choose_repository`` do.
+    The path in a question about one file may be absolute. If the client's language model was asked,
+    the first files have the order of ``model_text``. Raises the errors of ``Localizer.answer`` and
+    ``choose_repository``.
     """
     repository_path = choose_repository(roots, repository)
     localizer = opened(repository_path, checkpoint)

@@ -1,4 +1,4 @@
-"""What is wrong with the arguments of a tool's call, in the words of the tool's own schema."""
+"""Describe what is wrong with the arguments of a tool's call, in the terms of its schema."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _KINDS: Final = {
     "integer": "a whole number",
     "array": "a list of texts",
 }
-"""Type of an argument in a JSON Schema -> what it is in words."""
+"""Type of an argument in a JSON Schema -> its name in sentences."""
 _MAX_NAME_CHARACTERS: Final = 100
 
 
 def describe_invalid(error: ValidationError, schema: Mapping[str, Any]) -> str:
-    """Return in one line what is wrong with arguments that a tool's JSON Schema refuses."""
+    """Return a line that says why a tool's JSON Schema refuses the arguments."""
     properties = schema["properties"]
     problems = {}
     for item in error.errors(include_url=False, include_input=False, include_context=False):
@@ -37,7 +37,7 @@ def describe_invalid(error: ValidationError, schema: Mapping[str, Any]) -> str:
 
 
 def expected(argument: Mapping[str, Any]) -> str:
-    """Return in words which values the JSON Schema of an argument allows.
+    """Return a description of the values that the JSON Schema of an argument allows.
 
     >>> expected({"type": "integer", "minimum": 300, "maximum": 20000})
     'a whole number from 300 to 20,000'

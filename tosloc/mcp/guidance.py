@@ -1,7 +1,7 @@
-"""What TosLoc tells coding agents about itself, in the formats that they read.
+"""Describe TosLoc to coding agents, in the formats that they read.
 
-All formats are made from one text, ``guidance.md``: a skill, a sub-agent, a plugin of Claude Code
-and the entry of the registry of MCP servers.
+All formats are made from one text, ``guidance.md``: a skill, a sub-agent, a plugin of Claude Code,
+and the entry in the registry of MCP servers.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ DESCRIPTION: Final = (
     " a bug report, an error message or a failed test, before searching the code by hand."
 )
 _REPOSITORY: Final = "OWNER/tosloc"
-"""Where the project is at GitHub; docs/releasing.md says how to replace it."""
+"""The project's repository at GitHub; docs/releasing.md says how to replace it."""
 _REGISTRY_SCHEMA: Final = (
     "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 )
 
 
 def guidance() -> str:
-    """Return the text that says when to ask TosLoc, and when to search the text instead."""
+    """Return the text that tells agents when to use TosLoc, and when to search the text instead."""
     return resources.files("tosloc.mcp").joinpath("guidance.md").read_text(encoding="utf-8")
 
 
@@ -36,7 +36,7 @@ def skill() -> str:
 
 
 def sub_agent() -> str:
-    """Return the text of a sub-agent, which answers where the code behind a report is."""
+    """Return the text of a sub-agent, which finds the code that a report is about."""
     task = (
         "You find the code behind a bug report. Answer with at most five places (file, function,"
         " lines), each with\none sentence that says why, and with the suspect change if there is"
@@ -46,7 +46,7 @@ def sub_agent() -> str:
 
 
 def owns(text: str) -> bool:
-    """Return whether a skill or a sub-agent was written by TosLoc, of any version."""
+    """Return whether any version of TosLoc wrote the text of a skill or a sub-agent."""
     return text.startswith(f"---\nname: {NAME}\n")
 
 
@@ -55,7 +55,7 @@ def _front_matter() -> str:
 
 
 def plugin_files() -> dict[str, str]:
-    """Return the files of the plugin for Claude Code, and the registry's entry, by their paths."""
+    """Return path -> text for the files of Claude Code's plugin and the registry's entry."""
     return {
         ".claude-plugin/plugin.json": _json(_plugin_manifest()),
         ".mcp.json": _json({"mcpServers": {NAME: _server()}}),
@@ -66,7 +66,7 @@ def plugin_files() -> dict[str, str]:
 
 
 def _server() -> dict[str, Any]:
-    """Return how Claude Code starts the server."""
+    """Return the configuration with which Claude Code starts the server."""
     return {"type": "stdio", "command": "tosloc", "args": ["mcp", "--text-only"]}
 
 
@@ -81,7 +81,7 @@ def _plugin_manifest() -> dict[str, Any]:
 
 
 def _registry_entry() -> dict[str, Any]:
-    """Return ``server.json`` of the MCP registry: the package at PyPI, started by uvx."""
+    """Return ``server.json`` for the MCP registry: the package at PyPI, started with uvx."""
     return {
         "$schema": _REGISTRY_SCHEMA,
         "name": f"io.github.{_REPOSITORY}",

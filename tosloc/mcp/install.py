@@ -1,7 +1,7 @@
-"""Set-up of coding agents: the entries in their configuration files that start ``tosloc mcp``.
+"""Set up coding agents: write the entries that start ``tosloc mcp`` to configuration files.
 
-An entry is put into the text of a file: every other byte of the file stays as it was. An agent
-that has a place for them also gets a skill and a sub-agent, which are files of their own.
+An entry is inserted into the text of a file: every other byte of the file stays the same. An agent
+that reads skills and sub-agents also gets those, as files of their own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tosloc.core.io import atomic_write, parse_json, read_regular_file
 from tosloc.mcp.guidance import NAME, owns, skill, sub_agent
 
 _MAX_BYTES: Final = 16 * 2**20
-"""Size of the largest configuration file that is read."""
+"""Largest configuration file that is read, in bytes."""
 _INDENT: Final = "  "
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
 _DECODER: Final = json.JSONDecoder()
@@ -31,29 +31,29 @@ _DECODER: Final = json.JSONDecoder()
 
 @dataclass(frozen=True)
 class Agent:
-    """A coding agent, and how it is told about a server."""
+    """A coding agent, and the format in which it is configured."""
 
     name: str
-    """Its name on the command line."""
+    """Name of the agent on the command line."""
     title: str
     file: str
-    """Its configuration file: in the root of a work tree, or in the user's folder after "~/"."""
+    """Its configuration file: in the root of a work tree or, after "~/", in the user's folder."""
     servers_key: str
     """Key of the servers in the file."""
     text_only: bool = False
-    """Whether it shows structured content to its model in place of the short text."""
+    """Whether the agent gives its model structured content instead of the short text."""
     has_type: bool = True
-    """Whether an entry names the transport."""
+    """Whether an entry for this agent names the transport."""
     command: str = ""
-    """Beginning of its own command that adds a server, if it has one."""
+    """Beginning of the agent's own command that adds a server; "" if it has none."""
     skill: str = ""
-    """Where it looks for our skill in the root of a work tree; empty: it has no such place."""
+    """Path of the agent's skills in the root of a work tree; "" if it reads none."""
     sub_agent: str = ""
-    """Where it looks for our sub-agent in the root of a work tree; empty: no such place."""
+    """Path of the agent's sub-agents in the root of a work tree; "" if it reads none."""
 
     @property
     def is_user_wide(self) -> bool:
-        """Whether the file belongs to the user and serves all projects."""
+        """Whether the configuration file belongs to the user and applies to all projects."""
         return self.file.startswith("~/")
 
     def arguments(self) -> list[str]:
@@ -63,7 +63,7 @@ class Agent:
     def entry(self, program: Sequence[str]) -> dict[str, Any]:
         """Return the configuration entry that starts the server.
 
-        ``program`` is the program with its first arguments.
+        ``program`` contains the program and its first arguments.
         """
         entry: dict[str, Any] = {"type": "stdio"} if self.has_type else {}
         entry["command"] = program[0]
@@ -71,10 +71,10 @@ class Agent:
         return entry
 
     def path(self, root: Path | None) -> Path:
-        """Return its configuration file; ``root`` is the root of a work tree.
+        """Return the agent's configuration file; ``root`` is the root of a work tree.
 
-        Codex reads the folder that ``$CODEX_HOME`` names. Raises ToslocError for a file of a
-        project without a work tree, and for one that links lead out of the work tree.
+        Codex reads the folder that ``$CODEX_HOME`` names. Raises ToslocError if the file belongs to
+        a project and there is no work tree, or if links lead out of the work tree.
         """
         if self.is_user_wide:
             folder = os.environ.get("CODEX_HOME") or Path.home() / ".codex"
@@ -82,7 +82,7 @@ class Agent:
         return _path_in_work_tree(root, self.file)
 
     def guidance_files(self) -> dict[str, str]:
-        """Return the names of its skill and its sub-agent by what they are."""
+        """Return path -> kind ("skill" or "sub-agent") of the agent's files of guidance."""
         files = {"skill": self.skill, "sub-agent": self.sub_agent}
         return {kind: name for kind, name in files.items() if name}
 
@@ -151,7 +151,7 @@ def server_program() -> list[str]:
 
 
 def describe(agent: Agent, program: Sequence[str]) -> str:
-    """Return the set-up of an agent as text: its command if it has one, its file and the entry."""
+    """Return the set-up of an agent as text: its command if any, its file and the entry."""
     lines = []
     if agent.command:
         command = f"{agent.command} {shlex.join([*program, *agent.arguments()])}"
@@ -177,9 +177,9 @@ class SetupFile(NamedTuple):
 def write_entries(
     agents: Sequence[Agent], root: Path | None, program: Sequence[str]
 ) -> list[SetupFile]:
-    """Add the entry of each agent to its configuration file, and its skill and sub-agent.
+    """Add an entry for each agent to its configuration file, and write its skill and sub-agent.
 
-    Nothing is written if one of the files cannot be changed. Raises ToslocError, and OSError for a
+    If one of the files cannot be changed, nothing is written. Raises ToslocError, and OSError for a
     file that cannot be read or written.
     """
     results = []
@@ -203,9 +203,9 @@ def write_entries(
 
 
 def remove_entries(agents: Sequence[Agent], root: Path | None) -> list[SetupFile]:
-    """Remove what ``write_entries`` added.
+    """Remove the entries and files that ``write_entries`` added.
 
-    Nothing is removed if one of the files cannot be changed. Raises ToslocError, and OSError for a
+    If one of the files cannot be changed, nothing is removed. Raises ToslocError, and OSError for a
     file that cannot be read or written.
     """
     results = []
@@ -233,7 +233,7 @@ def remove_entries(agents: Sequence[Agent], root: Path | None) -> list[SetupFile
 
 
 def _write_texts(texts: Mapping[Path, str]) -> None:
-    """Write the texts of files, whose rights stay as they are."""
+    """Write the texts of files without changing the files' permissions."""
     for path, text in texts.items():
         with atomic_write(path) as temporary:
             temporary.write_bytes(text.encode())
@@ -242,7 +242,7 @@ def _write_texts(texts: Mapping[Path, str]) -> None:
 
 
 class AgentSetup:
-    """The set-up of some coding agents, by their names; of all known ones without names."""
+    """The set-up of the coding agents with the given names, or of all known agents."""
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         self._agents: Final = [AGENTS[name] for name in names or AGENTS]
@@ -255,7 +255,7 @@ class AgentSetup:
 
     @property
     def has_full_path(self) -> bool:
-        """Whether entries contain a full path of this machine, since tosloc is not on the PATH."""
+        """Whether entries contain a full path of this machine, as tosloc is not on the PATH."""
         return Path(self._program[0]).is_absolute()
 
     def describe(self) -> str:
@@ -272,7 +272,10 @@ class AgentSetup:
 
 
 def _path_in_work_tree(root: Path | None, name: str) -> Path:
-    """Return a path in a work tree. Raises ToslocError without one, and if links lead out of it."""
+    """Return a path in a work tree.
+
+    Raises ToslocError if there is no work tree, or if links lead out of it.
+    """
     if root is None or not (root / ".git").exists():
         raise ToslocError(
             f"{root} has no work tree that could contain {name}",
@@ -285,9 +288,9 @@ def _path_in_work_tree(root: Path | None, name: str) -> Path:
 
 
 def _own_text(path: Path) -> str:
-    """Return the text of our skill or sub-agent; empty if there is none.
+    """Return the text of TosLoc's skill or sub-agent at a path; empty if there is no file.
 
-    Raises ToslocError for a file of the same name that is not ours.
+    Raises ToslocError for a file that TosLoc did not write.
     """
     if not path.exists():
         return ""
@@ -306,10 +309,11 @@ def _read_text(path: Path) -> str:
 
 
 def add_entry(agent: Agent, text: str, program: Sequence[str], path: Path | None = None) -> str:
-    """Return the text of a configuration file with the agent's entry.
+    """Return the text of a configuration file with the agent's entry added.
 
-    Keys that the entry has beside our own, such as ``env``, stay. A text that contains the entry is
-    returned as it is. ``path`` is for sentences. Raises ToslocError if the text is broken.
+    Keys that the user added to the entry, such as ``env``, stay. A text that already contains the
+    entry is returned unchanged. ``path`` is used in error messages. Raises ToslocError if the text
+    is broken.
     """
     where = str(path or agent.file)
     entry = agent.entry(program)
@@ -321,8 +325,8 @@ def add_entry(agent: Agent, text: str, program: Sequence[str], path: Path | None
 def remove_entry(agent: Agent, text: str, path: Path | None = None) -> str:
     """Return the text of a configuration file without the agent's entry.
 
-    A text without the entry is returned as it is. ``path`` is for sentences. Raises ToslocError if
-    the text is broken.
+    A text without the entry is returned unchanged. ``path`` is used in error messages. Raises
+    ToslocError if the text is broken.
     """
     where = str(path or agent.file)
     if agent.file.endswith(".toml"):
@@ -402,7 +406,7 @@ def _parse_toml(text: str, where: str) -> dict[str, Any]:
 
 
 class _Member(NamedTuple):
-    """Where a member of a JSON object is in the text: its key, and its value's start and end."""
+    """Positions of a JSON object's member in the text: its key, and its value's start and end."""
 
     key: int
     start: int
@@ -464,7 +468,7 @@ def _remove_json_entry(text: str, servers_key: str, where: str) -> str:
 
 
 def _remove_member(text: str, start: int, members: Mapping[str, _Member]) -> str:
-    """Return a JSON text without our entry; ``members`` are those of the object at ``start``."""
+    """Return a JSON text without our entry; ``members`` belong to the object at ``start``."""
     own = members[NAME]
     others = [member for key, member in members.items() if key != NAME]
     later = [member.key for member in others if member.key > own.key]
@@ -478,7 +482,10 @@ def _remove_member(text: str, start: int, members: Mapping[str, _Member]) -> str
 
 
 def _parse_json(text: str, where: str, verb: str) -> Any:
-    """Return the content of a JSON text. Raises ToslocError, with what to do, if it is broken."""
+    """Return the content of a JSON text.
+
+    Raises ToslocError, which says what to do, if the text is broken.
+    """
     try:
         return parse_json(text)
     except ValueError as error:
@@ -495,9 +502,9 @@ def _skip_blanks(text: str, position: int) -> int:
 
 
 def _members(text: str, start: int) -> dict[str, _Member]:
-    """Return where the members of the JSON object at ``start`` are; the text is valid JSON.
+    """Return key -> positions of the member, for the JSON object at ``start`` of valid JSON.
 
-    Of members with the same key the last one counts, as for all readers of JSON.
+    If several members have the same key, the last one counts, as for all readers of JSON.
     """
     members = {}
     position = _skip_blanks(text, start + 1)
@@ -515,7 +522,7 @@ def _members(text: str, start: int) -> dict[str, _Member]:
 
 
 def _indent_before(text: str, position: int) -> str | None:
-    """Return the blanks before a position if nothing else is before it in its line, else None."""
+    """Return the blanks before a position if the line begins with them; otherwise None."""
     before = text[text.rfind("\n", 0, position) + 1 : position]
     is_first_of_line = "\n" in text[:position] and not before.strip()
     return before if is_first_of_line else None
@@ -539,7 +546,7 @@ def _insert_member(text: str, start: int, key: str, value: Any, unit: str) -> st
 
 
 def _dump(value: Any, indent: str | None, unit: str, text: str) -> str:
-    """Return a value as JSON for a place of the text that is indented so; None: in one line."""
+    """Return a value as JSON, indented for its place in the text; on one line for None."""
     if indent is None:
         return json.dumps(value, ensure_ascii=False)
     lines = json.dumps(value, indent=unit, ensure_ascii=False).split("\n")

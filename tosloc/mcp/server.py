@@ -2,7 +2,7 @@
 
 It is built on the official Python SDK. Another process answers one question after the other, so
 that the event loop stays free: it can always cancel a question, report the progress of a first
-index, and notice that the client has gone.
+index, and notice that the client has disconnected.
 """
 
 import asyncio
@@ -47,15 +47,15 @@ from tosloc.mcp.answers import ModelText, ToolAnswer, answer_call, messages_for_
 from tosloc.mcp.arguments import describe_invalid
 
 MAX_REPORT_CHARACTERS: Final = 2_000_000
-"""Characters of a report. Log files of this size do not help to find a bug."""
+"""Largest number of characters of a report. Larger log files do not help to find a bug."""
 _MAX_ERROR_CHARACTERS: Final = 2_000
-"""Characters of a message about input that is at fault."""
+"""Largest number of characters of a message about wrong input."""
 _SECONDS_BETWEEN_REPORTS: Final = 1.0
 """Seconds between two reports of progress."""
 _MAX_MODEL_TOKENS: Final = 2_000
-"""Tokens that the client's language model may write: ten files, and three sentences."""
+"""Largest number of tokens that the client's language model may write: ten files, and three sentences."""
 _TOOL_ARGUMENTS: Final = {"include": "paths", "repo": "repository"}
-"""Argument of the library -> its name in the tools, if that is another one."""
+"""Argument of the library -> its name in the tools, if that is different."""
 _INSTRUCTIONS: Final = (
     "Ranks the source files of a git repository by how likely a bug report is about them, with"
     " the likeliest functions and their lines. Ask it before you search the code, with the whole"
@@ -69,10 +69,10 @@ class Settings:
     """The settings of a server, and the session that answers its questions."""
 
     roots: Sequence[Path] = ()
-    """Folders whose repositories may be asked; if there are none, those that the client names."""
+    """Folders whose repositories agents may ask about; if empty, the client names them."""
     checkpoint: Path | None = None
     structured: bool = True
-    """Whether answers contain structured content beside the text."""
+    """Whether answers contain structured content in addition to the text."""
     sampling: bool = False
     """Whether the client's language model, if it lends one, orders the first files."""
     session: Session = field(default_factory=Session)
@@ -82,7 +82,7 @@ ToolContext: TypeAlias = Context[Settings]
 
 
 def _client_roots(context: ToolContext) -> ListRootsResult | ListRoots:
-    """Ask the client for its folders, unless the server has its own, or the client has none."""
+    """Ask the client for its folders, unless the server has folders or the client cannot answer."""
     own_roots = context.request_context.lifespan_context.roots
     capabilities = context.client_capabilities
     if own_roots or capabilities is None or capabilities.roots is None:
@@ -91,9 +91,9 @@ def _client_roots(context: ToolContext) -> ListRootsResult | ListRoots:
 
 
 def _client_folders(client_roots: ListRootsResult) -> Sequence[Path]:
-    """Return the folders that the client names, else the repository around the current folder.
+    """Return the folders that the client names, or the repository around the current folder.
 
-    Raises RepositoryError if there is none.
+    Raises RepositoryError if there is neither.
     """
     folders = []
     for root in client_roots.roots:
@@ -264,7 +264,7 @@ async def explain_file(
 
 
 def _render(error: ToslocError) -> str:
-    """Return the sentence for an error, with the names that arguments have in the tools."""
+    """Return the sentence for an error, with the names of arguments in the tools."""
     return error.render(lambda argument: f"`{_TOOL_ARGUMENTS.get(argument, argument)}`")
 
 
@@ -278,7 +278,7 @@ async def _ask_session(
 ) -> Any:
     """Call a function of ``tosloc.mcp.answers`` for a question, in the session's process.
 
-    Raises ToolError, whose sentence the client gets, for input that is at fault.
+    Raises ToolError for wrong input; the client gets its sentence.
     """
     settings = context.request_context.lifespan_context
     loop = asyncio.get_running_loop()
@@ -329,12 +329,12 @@ def _fit(context: ToolContext, answer: ToolAnswer, budget: int) -> CallToolResul
 
 
 class _ClientLines(TextIOWrapper):
-    """Lines of a client, in which halves of surrogate pairs are replaced.
+    """Lines from a client, in which halves of surrogate pairs are replaced.
 
-    JSON may have them, as in ``"\\ud800"``, but the SDK's parser refuses such a line, and the SDK
-    does not answer what it cannot parse
-    (https://github.com/modelcontextprotocol/python-sdk/issues/2751): the client would wait
-    forever.
+    JSON may contain such halves, as in ``"\\ud800"``. The SDK's parser refuses such a line, and the
+    SDK does not answer requests that it cannot parse
+    (https://github.com/modelcontextprotocol/python-sdk/issues/2751): the client would wait for
+    ever.
     """
 
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as TextIOWrapper's own
@@ -360,7 +360,7 @@ def _open_client_lines() -> _ClientLines:
 
 
 class _Server(MCPServer[Settings]):
-    """The SDK's server, which reads repaired lines and describes wrong arguments in our words."""
+    """The SDK's server, but it reads repaired lines, and describes wrong arguments in our words."""
 
     async def call_tool(
         self,
@@ -368,7 +368,7 @@ class _Server(MCPServer[Settings]):
         arguments: dict[str, Any],
         context: Context[Settings, Any] | None = None,
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool as the SDK does. Raises ToolError, for wrong arguments with our sentence."""
+        """Call a tool as the SDK does. Raises ToolError; wrong arguments get a sentence of ours."""
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -410,7 +410,7 @@ def create_server(settings: Settings) -> MCPServer[Settings]:
 def run_server(
     roots: Sequence[Path], checkpoint: Path | None, *, structured: bool, sampling: bool
 ) -> None:
-    """Serve the client at standard input and output; the arguments are those of ``Settings``."""
+    """Serve the client at standard input and output; ``Settings`` explains the arguments."""
     create_server(Settings(roots, checkpoint, structured, sampling)).run()
 
 
