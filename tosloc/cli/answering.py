@@ -1,4 +1,4 @@
-"""The work of ``tosloc localize``: read the reports, ask about each, and print the answers."""
+"""Do the work of ``tosloc localize``: read reports, ask about each, and print the answers."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ MAX_ANSWERS_ON_PAGE: Final = 100
 
 @dataclass(frozen=True)
 class Source:
-    """What answers are computed from: a repository or a checkpoint, and rerankers."""
+    """Where answers are computed from: a repository or a checkpoint, and rerankers."""
 
     repo: Path | None
-    """The repository; None for the one around the current folder."""
+    """The repository; None for the repository around the current folder."""
     checkpoint: Path | None
     rerank: Literal["llm"] | None
     encoder: str | None
@@ -42,16 +42,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Output:
-    """Where answers go, and in what form."""
+    """Where answers are written, and in which form."""
 
     form: str
-    """json, jsonl, path or text."""
+    """Form of the answers: json, jsonl, path or text."""
     html: Path | None
-    """The page to write, too."""
+    """File of a page that is also written; None for no page."""
     open_file: bool
     """Whether to open the first file in an editor."""
     verbose: bool
-    """Whether to print all that is known, and informational notes."""
+    """Whether to print everything that is known, and informational notes."""
 
     @classmethod
     def choose(
@@ -63,7 +63,7 @@ class Output:
         open_file: bool,
         verbose: bool,
     ) -> Self:
-        """Return the output that options ask for. Raises ToslocError for two forms."""
+        """Return the output that options select. Raises ToslocError for two forms at once."""
         options = {"--json": as_json, "--jsonl": as_lines, "--format path": form == "path"}
         chosen = [option for option, is_chosen in options.items() if is_chosen]
         if len(chosen) > 1:
@@ -75,7 +75,7 @@ class Output:
         return cls(form, html, open_file, verbose)
 
     def check_number(self, reports: int) -> None:
-        """Raise ToslocError if the output cannot have so many answers."""
+        """Raise ToslocError if the form cannot contain so many answers."""
         needs_one = self.form == "json" or self.open_file
         most = 1 if needs_one else MAX_ANSWERS_ON_PAGE
         if reports > most and (needs_one or self.html is not None):
@@ -106,10 +106,11 @@ def answer_reports(
     output: Output,
     dry_run: bool,
 ) -> None:
-    """Ask a question about each report that the arguments name, and print the answers.
+    """Ask the question about each report that the arguments name, and print the answers.
 
-    The question's own report is replaced. ``opened`` is the time of opening of all reports. With
-    ``dry_run`` the prompts for the language model are printed instead.
+    The report in ``question`` is replaced by each of these. ``opened`` is the time of opening of
+    all reports. With ``dry_run``, the prompts for the language model are printed instead of
+    answers.
     """
     opening_time = None if opened is None else time_of(opened, UTC, "--opened")
     report_sources, folders = sort_arguments(arguments)
@@ -177,7 +178,7 @@ def _notes(answer: Answer, verbose: bool) -> list[str]:
 
 
 class _Failures:
-    """Prints why reports cannot be answered, so that one of several does not end the others."""
+    """Prints why reports cannot be answered, so that one report does not stop the others."""
 
     def __init__(self, form: str, reports: int) -> None:
         self._form = form
@@ -186,12 +187,12 @@ class _Failures:
 
     @property
     def on_error(self) -> Callable[[Question, Exception], None] | None:
-        """The function for ``answer_many``; None if the error is to be raised."""
+        """Function for ``answer_many``; None if errors are to be raised."""
         is_alone = self._reports == 1 and self._form != "jsonl"
         return None if is_alone else self._print
 
     def _print(self, question: Question, error: Exception) -> None:
-        """Print the reason for an error: in place of the answer for programs, else as a note."""
+        """Print why there is no answer: as JSON for programs, otherwise as a note."""
         report = question.report
         assert not isinstance(report, str)
         self._failed += 1
@@ -205,14 +206,14 @@ class _Failures:
             print_notes([f"{report.id}: {sentence}"])
 
     def raise_any(self) -> None:
-        """Raise ReportError if reports could not be answered."""
+        """Raise ReportError if some reports could not be answered."""
         if self._failed:
             total = pluralize(self._reports, "report")
             raise ReportError(f"{self._failed:,} of {total} could not be answered")
 
 
 def _print_prompts(localizer: Localizer, questions: Sequence[Question], progress: Progress) -> None:
-    """Print exactly what would be sent to the language model for each question."""
+    """Print exactly the messages that would be sent to the language model for each question."""
     for question in questions:
         for message in localizer.language_model_messages(question, progress):
             print(f"[{message['role']}]\n{message['content']}\n")
@@ -228,10 +229,11 @@ def _write_page(html: Path, answers: list[Answer], localizer: Localizer) -> None
 def _open_localizer(
     source: Source, commit: str | None, language_model: LanguageModelReranker | None
 ) -> Localizer:
-    """Open the repository of a source, else the one around the current folder.
+    """Open the repository of a source, or by default the repository around the current folder.
 
     Without a repository and ``commit``, a checkpoint that contains a version answers from that
-    version, unless the repository around the current folder knows its commit.
+    version. If the repository around the current folder contains the version's commit, that
+    repository is opened instead.
     """
     from tosloc.git import discovery
     from tosloc.localize.localizer import Localizer

@@ -1,6 +1,7 @@
-"""Answers on standard output: with colours and links on a terminal, else as plain text.
+"""Print answers to standard output: with colours and links on a terminal, or as plain text.
 
-What to look at is bold or coloured, why is plain, and the background is dim.
+Names that the reader should look at are bold or coloured, reasons are plain, and the background is
+dim.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ if TYPE_CHECKING:
     from tosloc.git.repository import Repository
 
 MAX_LESS_LIKELY: Final = 5
-"""Most files that are named without details."""
+"""Largest number of files that are named without details."""
 LONG_FUNCTION: Final = 100
-"""Lines of a function from which on lines in it are named."""
+"""Number of lines of a function from which lines in it are named."""
 MAX_TEXT_CHARACTERS: Final = 300
-"""Characters of a heading or a reason that are printed."""
+"""Largest number of characters of a heading or a reason that are printed."""
 MAX_CODE_CHARACTERS: Final = 100
-"""Characters of a line of code that are printed."""
+"""Largest number of characters of a line of code that are printed."""
 _BLAMES: Final = "The report blames"
 _DOTS: Final = "..."
 _WORD: Final = re.compile(r"\S+\s*")
@@ -48,17 +49,17 @@ _SUSPECT_INDENT: Final = 2
 _MATCH_STYLE: Final = "bold magenta"
 _DIFF_STYLES: Final = {"+": "green", "-": "red"}
 _MIN_WRAPPED_COLUMNS: Final = 20
-"""Columns that a wrapped line has at least, whatever its indentation."""
+"""Smallest number of columns of a wrapped line, whatever its indentation."""
 
 
 def print_answer(
     answer: Answer, repository: Repository | None = None, before: int = 0, verbose: bool = False
 ) -> None:
-    """Print what the report states, the files that may contain the bug, and the background.
+    """Print the report's statements, the files that may contain the bug, and the background.
 
-    The answer's notes are not printed. ``before`` is the number of answers that were printed
-    before, from which an empty line separates this one. Without ``verbose`` the less likely files
-    have one line. Paths are printed whole, so that they can be copied. On a terminal lines are
+    The answer's notes are not printed. ``before`` is the number of answers that were already
+    printed; if there are any, an empty line comes first. Without ``verbose``, all less likely files
+    are on one line. Paths are printed whole, so that they can be copied. On a terminal, lines are
     shortened or wrapped between words; elsewhere each text is one line.
     """
     console = make_console()
@@ -77,7 +78,7 @@ class _AnswerPrinter:
     verbose: bool
 
     def print(self) -> None:
-        """Print all parts, with an empty line before each but the first."""
+        """Print all parts, with an empty line between them."""
         answer = self.answer
         self._heading()
         self._statements()
@@ -95,7 +96,7 @@ class _AnswerPrinter:
         self._background(detailed)
 
     def _heading(self) -> None:
-        """Print the report's name and what was searched."""
+        """Print the report's name and the searched version."""
         report = self.answer.report
         names = [report.id, report.summary]
         if report.summary and report.id == report.TEXT_ID:
@@ -111,9 +112,9 @@ class _AnswerPrinter:
         self._wrapped(Text(scope, "dim"))
 
     def _statements(self) -> None:
-        """Print whether the report is fixed already, and what it states outright.
+        """Print whether the report is fixed already, and the report's statements.
 
-        A blamed commit among leading suspects is left out, because it is printed with these.
+        A blamed commit is left out if it is printed among suspect changes before the files.
         """
         lines = []
         fixed = self.answer.fixed_line
@@ -137,7 +138,7 @@ class _AnswerPrinter:
     def _suspects(self) -> None:
         """Print past changes that may have introduced the fault, blamed ones first.
 
-        Without ``verbose`` only the first one has its whole sentence and lines of its diff.
+        Without ``verbose``, only the first has its whole sentence and lines of its diff.
         """
         changes = self.answer.suspects
         if changes:
@@ -213,7 +214,7 @@ class _AnswerPrinter:
 
     @staticmethod
     def _reason(reason: Reason) -> Text:
-        """Return a reason, with its commit as a link if the address is known."""
+        """Return a reason, in which the commit is a link if its address is known."""
         text = Text(_printable(reason.text))
         if reason.url is not None and reason.commit is not None:
             text.highlight_words([reason.commit[:10]], f"link {reason.url}")
@@ -241,7 +242,7 @@ class _AnswerPrinter:
     def _background(self, detailed: Sequence[Hit]) -> None:
         """Print other files, tests, people and similar past changes.
 
-        Without ``verbose`` these are names, and a past change that is not among the reasons.
+        Without ``verbose``, print only names, and a past change that is not among the reasons.
         """
         lines = list(self._full_background() if self.verbose else self._short_background(detailed))
         if lines:
@@ -250,7 +251,7 @@ class _AnswerPrinter:
             self._line(Text(_printable(line), "dim"))
 
     def _full_background(self) -> Iterator[str]:
-        """Yield the whole background in words."""
+        """Yield the lines of the whole background."""
         if self.answer.others:
             others = [f"{hit.path} ({hit.reasons[0].text})" for hit in self.answer.others]
             yield f"Other files: {', '.join(others)}"
@@ -258,7 +259,7 @@ class _AnswerPrinter:
             yield line.text
 
     def _short_background(self, detailed: Sequence[Hit]) -> Iterator[str]:
-        """Yield what helps to go on: other files, tests, people and the most similar change."""
+        """Yield the most helpful lines: other files, tests, people and the most similar change."""
         if self.answer.others:
             yield f"Other files: {', '.join(hit.path for hit in self.answer.others)}"
         background = self.answer.background
@@ -279,7 +280,7 @@ class _AnswerPrinter:
                 return
 
     def _line(self, text: Text, indent: int = 0) -> None:
-        """Print a text, on a terminal as one line that ends between two words.
+        """Print a text; on a terminal, cut it between two words to one line.
 
         With ``verbose`` it is wrapped instead.
         """
@@ -291,14 +292,14 @@ class _AnswerPrinter:
         self._wrapped(text, indent)
 
     def _wrapped(self, text: Text, indent: int = 0) -> None:
-        """Print a text with an indentation, on a terminal wrapped between its words."""
+        """Print a text with an indentation; on a terminal, wrap it between words."""
         text.rstrip()
         lines = _wrap(text, self._width(indent)) if self.console.is_terminal else [text]
         for line in lines:
             self.console.print(Text(" " * indent).append_text(line), soft_wrap=True)
 
     def _code(self, start: Text, code: Text, style: str = "") -> None:
-        """Print a line of code after its number; a longer one than the terminal's is cut."""
+        """Print a line of code after its number; on a terminal, cut it to the width."""
         width = MAX_CODE_CHARACTERS
         if self.console.is_terminal:
             width = min(width, self._width(start.cell_len))
@@ -310,14 +311,14 @@ class _AnswerPrinter:
         self.console.print(start.append_text(code), soft_wrap=True)
 
     def _width(self, indent: int) -> int:
-        """Return the columns of a terminal that an indentation leaves."""
+        """Return the number of a terminal's columns that remain beside an indentation."""
         return max(self.console.width - indent, _MIN_WRAPPED_COLUMNS)
 
 
 def _wrap(text: Text, width: int) -> list[Text]:
     """Return the lines of a text that is wrapped between words.
 
-    A word that is longer than ``width`` is a line of its own, so that it can be copied.
+    A word longer than ``width`` gets a line of its own, so that it can be copied.
     """
     starts = []
     column = 0
@@ -333,12 +334,12 @@ def _wrap(text: Text, width: int) -> list[Text]:
 
 
 def _printable(text: str) -> str:
-    """Return a text that is safe on a terminal and not too long."""
+    """Return a text that is safe on a terminal, shortened if it is too long."""
     return truncate_text(escape_unprintable(text), MAX_TEXT_CHARACTERS)
 
 
 def _version_text(answer: Answer) -> str:
-    """Return which version was searched: a commit, with changes on disk, or only files on disk."""
+    """Return the searched version: a commit, maybe with changes on disk, or files on disk only."""
     if is_before_first_commit(answer.commit):
         return "on disk; nothing is committed yet"
     version = f"of {answer.commit[:10]} ({answer.committed:%Y-%m-%d})"
@@ -349,7 +350,7 @@ def _version_text(answer: Answer) -> str:
 
 
 def _without_blame(change: SuspectChange) -> SuspectChange:
-    """Return a suspect change without the reason that its heading says."""
+    """Return a suspect change without the reason that its heading already shows."""
     return replace(
         change, reasons=tuple(item for item in change.reasons if item != SuspectChange.BLAMED)
     )
@@ -369,9 +370,9 @@ def _contains(functions: Iterable[Function], line: CodeLine) -> bool:
 
 
 def _function_label(function: Function, style: str, lines: Iterable[CodeLine]) -> Text:
-    """Return a function's name with its first and last line.
+    """Return a function's name, with its first and last line.
 
-    A long function has those of ``lines`` instead that are in it, if there are some.
+    A long function is shown with those of ``lines`` that are in it instead, if there are any.
     """
     label = Text(escape_unprintable(function.name), style)
     numbers = [str(line.line) for line in lines if _contains([function], line)]
@@ -384,7 +385,7 @@ def _function_label(function: Function, style: str, lines: Iterable[CodeLine]) -
 
 
 def _margin(lines: Iterable[str]) -> int:
-    """Return the columns by which all lines of code are indented that are not blank."""
+    """Return the number of columns by which all lines of code, except blank ones, are indented."""
     return min((_indentation(line) for line in lines if line.strip()), default=0)
 
 
@@ -394,7 +395,7 @@ def _indentation(line: str) -> int:
 
 
 def _code_text(line: str, matches: Iterable[tuple[int, int]], margin: int) -> Text:
-    """Return a line of code without the first ``margin`` columns, and with matches in colour."""
+    """Return a line of code without its first ``margin`` columns, and with coloured matches."""
     position = len(line) - len(line.lstrip())
     text = Text(" " * max(_indentation(line) - margin, 0))
     # A longer line is cut when it is printed.
@@ -411,8 +412,9 @@ def _code_text(line: str, matches: Iterable[tuple[int, int]], margin: int) -> Te
 def print_locations(answer: Answer, repository: Repository | None = None) -> None:
     """Print ``file:line:column: function, confidence`` of each hit, for editors.
 
-    The line is the first of the hit's best function, else the first that a reason names. Paths of
-    files in the work tree are relative to the current folder, others to the repository's root.
+    The line is the first line of the hit's best function. Without a function, it is the first line
+    that a reason names. Paths of files in the work tree are relative to the current folder, other
+    paths to the repository's root.
     """
     for hit in answer.hits:
         file = _file_on_disk(hit.path, repository)
@@ -448,7 +450,7 @@ def open_first(answer: Answer, repository: Repository | None) -> None:
 
 
 def _first_line(hit: Hit) -> int:
-    """Return the first line of the best function, else the first that a reason names, else 1."""
+    """Return the first line of the best function, or else the first line of a reason, or 1."""
     if hit.functions:
         return hit.functions[0].start
     for reason in hit.reasons:
@@ -458,7 +460,7 @@ def _first_line(hit: Hit) -> int:
 
 
 def _file_on_disk(path: str, repository: Repository | None) -> Path | None:
-    """Return a file of the work tree, None if it is not there."""
+    """Return the path of a file in the work tree; None if it does not exist there."""
     work_tree = None if repository is None else repository.work_tree
     if work_tree is None:
         return None

@@ -1,4 +1,4 @@
-"""All commands together, and the entry point that turns errors into sentences and exit codes."""
+"""Define all commands, and the entry point that turns errors into sentences and exit codes."""
 
 from __future__ import annotations
 
@@ -57,10 +57,13 @@ COMMANDS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         ("app:lab", "tosloc lab baselines --help"),
     ],
 }
-"""Heading -> place and example of each command: the module in this package, and the function or
-group in it. A module is imported when its command, or the list of all commands, is asked for."""
+"""Heading -> place and example of each command below it.
+
+A place is a module of this package and the function or group of commands in it. The module is
+imported when its command, or the list of all commands, is asked for.
+"""
 _ANSWERING: Final = ("localize", "bisect", "serve", "mcp")
-"""Commands whose results do not stay in the cache, so that a temporary one serves them as well."""
+"""Commands whose results are not stored in the cache, so that a temporary cache is enough."""
 _GROUP_NAMES: Final = {
     "bisect:app": "bisect",
     "serve:mcp_app": "mcp",
@@ -121,7 +124,7 @@ class _Commands(FullHelpGroup):
         self.commands: Any = _CommandTable()
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command of the arguments; a report without a command is localized."""
+        """Return the command in the arguments; without one, a report is localized."""
         [first, *_] = args
         if first not in self.commands and (" " in first or "#" in first or Path(first).exists()):
             args = ["localize", *args]
@@ -143,7 +146,7 @@ class _Commands(FullHelpGroup):
 
 
 class _LabCommands(FullHelpGroup):
-    """The commands of the laboratory, imported when one of them or their list is asked for."""
+    """The commands of the laboratory, imported only when one of them or their list is needed."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Import the commands before the arguments are parsed."""
@@ -168,7 +171,7 @@ app: Final = typer.Typer(
 
 
 def _print_version(wanted: bool) -> None:
-    """Print the version and exit, if the option was given."""
+    """Print the version and exit, if the option is given."""
     if wanted:
         from importlib.metadata import version
 
@@ -209,7 +212,7 @@ COMMAND: Final[Any] = typer.main.get_command(app)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    The code is 0, 2 for input that is at fault, which one sentence on standard error describes, or
+    The code is 0 for success, 2 for wrong input, which a sentence on standard error describes, or
     130 after Ctrl-C.
     """
     return run_guarded(lambda: _run(arguments))

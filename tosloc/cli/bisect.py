@@ -1,4 +1,4 @@
-"""``tosloc bisect``: git's bisection, which tests the most suspect commits first."""
+"""``tosloc bisect``: git's bisection, but the most suspect commits are tested first."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ UNDECIDED: Final = 2
 SCHEMA: Final = "tosloc.bisect/1"
 """Name and version of the format of ``--json``."""
 MAX_CANDIDATES: Final = 5
-"""Most likely candidates that are printed."""
+"""Largest number of likely candidates that are printed."""
 MAX_UNDECIDED: Final = 100
-"""Most commits that are printed if only skipped ones are left."""
+"""Largest number of commits that are printed if only skipped commits are left."""
 MIN_PROBABILITY: Final = 0.02
-"""Probability of a candidate that is printed among the most likely ones."""
+"""Smallest probability of a candidate that is printed as likely."""
 MAX_JSON_CANDIDATES: Final = 1000
-"""Most candidates in JSON."""
+"""Largest number of candidates in JSON."""
 MAX_FILES: Final = 10
-"""Most files of a found commit that are printed."""
+"""Largest number of files of a found commit that are printed."""
 MAX_TEXT_CHARACTERS: Final = 100
-"""Characters of a subject, a name or a report's summary that are printed."""
+"""Largest number of characters of a subject, a name or a report's summary that are printed."""
 
 _MARK_WORDS: Final = {"good": "good", "bad": "bad", "skip": "skipped"}
 
@@ -135,7 +135,7 @@ def start(
 
 
 def _read_report(source: str) -> BugReport:
-    """Return the report of an argument. Raises ReportError unless there is exactly one."""
+    """Return the report of an argument. Raises ReportError unless it contains exactly one."""
     reports = read_reports(source, None, every_failure=False)
     if len(reports) != 1:
         raise ReportError(
@@ -202,7 +202,7 @@ def _resolve_range(repository: Repository, revision: str) -> list[str]:
 
 
 def _mark(bisection: Bisection, mark: str, commits: Sequence[str]) -> None:
-    """Mark commits, by default the checked out one, and go on with the next step."""
+    """Mark commits, by default the checked out one, and take the next step."""
     step = bisection.mark(mark, commits or [bisection.state.current])
     if step is None:
         print_notes(["a bisection needs a good and a bad commit; mark the other one"])
@@ -212,7 +212,7 @@ def _mark(bisection: Bisection, mark: str, commits: Sequence[str]) -> None:
 
 
 def _take_and_print(bisection: Bisection, step: Step) -> None:
-    """Check out the next commit to test and print it, or print the culprit."""
+    """Check out the next commit to test and print it, or print the commit that was found."""
     bisection.take(step)
     print_notes(step.notes)
     _print_step(bisection, step)
@@ -323,7 +323,7 @@ def prior() -> None:
 
 
 def _print_step(bisection: Bisection, step: Step) -> None:
-    """Print the commit to test with the expected number of runs, or what was found."""
+    """Print the commit to test with the expected number of runs, or the result."""
     repository = bisection.repository
     if step.is_found:
         _print_culprit(repository, step.commit)
@@ -339,7 +339,7 @@ def _print_step(bisection: Bisection, step: Step) -> None:
 
 
 def _remaining(step: Step) -> str:
-    """Return how many commits are left, and how many test runs they are expected to take."""
+    """Return the number of remaining commits, and the expected number of test runs, as text."""
     left = pluralize(len(step.candidates), "commit")
     return (
         f"{left} left; about {step.runs:.1f} more test runs expected"
@@ -348,7 +348,7 @@ def _remaining(step: Step) -> str:
 
 
 def _print_line(line: str) -> None:
-    """Print a line at once, on a terminal cut to its width."""
+    """Print a line immediately; on a terminal, cut it to the width."""
     console = make_console()
     if console.is_terminal:
         line = truncate_text(line, console.width)
@@ -356,13 +356,13 @@ def _print_line(line: str) -> None:
 
 
 def _commit_line(description: CommitDescription) -> str:
-    """Return a commit in one line: id, author's date and subject."""
+    """Return a line about a commit: id, author's date and subject."""
     subject = truncate_text(escape_unprintable(description.subject), MAX_TEXT_CHARACTERS)
     return f"{description.commit[:10]} ({description.authored:%Y-%m-%d}) {subject}"
 
 
 def _print_commit(label: str, repository: Repository, commit: str) -> None:
-    """Print a label and a commit in one line."""
+    """Print a line with a label and a commit."""
     [description] = describe_commits(repository, [commit])
     _print_line(label + _commit_line(description))
 
@@ -391,7 +391,7 @@ def _print_culprit(repository: Repository, commit: str) -> None:
 
 
 def _print_candidates(repository: Repository, candidates: Sequence[tuple[str, float]]) -> None:
-    """Print candidates with their probability."""
+    """Print candidates with their probabilities."""
     from tosloc.localize.answer import percent
 
     shown = candidates[:MAX_UNDECIDED]
@@ -429,7 +429,7 @@ def _print_status(bisection: Bisection, step: Step) -> None:
 
 
 def _step_values(bisection: Bisection, step: Step) -> dict[str, Any]:
-    """Return what a bisection knows and does next as JSON values."""
+    """Return the state of a bisection and its next step as JSON values."""
     from tosloc.git.history import changed_paths
 
     marks = bisection.state.marks()

@@ -1,4 +1,4 @@
-"""``tosloc cache``: the cached data of repositories, and the room that it takes."""
+"""``tosloc cache``: the cached data of repositories, and their size."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def list_command(repo: RepositoriesOption = None) -> None:
 
 
 def _row(entry: CacheEntry) -> list[str]:
-    """Return the cells of a repository."""
+    """Return the cells of a repository in the list."""
     from rich.filesize import decimal
 
     repository = str(entry.repository or "unknown")

@@ -1,4 +1,4 @@
-"""The commands that make facts, checkpoints and runs, and exchange runs with other tools.
+"""Commands that write facts, checkpoints and runs, and exchange runs with other tools.
 
 Heavy packages are imported inside the commands, so that the command line starts quickly.
 """
@@ -156,7 +156,7 @@ def train(
 
 
 def _training_settings(config: Path | None, stage_two: bool) -> Config:
-    """Return the settings of a training, without a second stage if its extra is missing."""
+    """Return the settings for a training, without a second stage if its extra is missing."""
     from tosloc.core.config import Config, StageTwoSettings, load_config
     from tosloc.train import training
 
@@ -380,7 +380,7 @@ def export_run(
 
 
 def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
-    """Import a run in TREC's format, with its judgements if they are given."""
+    """Import a run in TREC's format, with its judgements if there are any."""
     from tosloc.evaluate.run_paths import ScoredRun
     from tosloc.train.experiment import file_provenance
 
@@ -437,9 +437,9 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
 
 
 def _print_rows(rows: Sequence[Mapping[str, str | int | float]], labels: Mapping[str, str]) -> None:
-    """Print mappings with the same keys as a table, a column for each mapping.
+    """Print mappings with the same keys as a table, with a column for each mapping.
 
-    ``labels`` has what is printed in place of a key.
+    ``labels`` maps keys to the labels that are printed instead.
     """
     lines = []
     for name in rows[0]:
@@ -449,7 +449,7 @@ def _print_rows(rows: Sequence[Mapping[str, str | int | float]], labels: Mapping
 
 
 def _value_cell(value: str | float) -> str:
-    """Return a value as a cell: a number with one decimal or none, with commas at thousands."""
+    """Return a number as a cell, with at most one decimal, and with commas at thousands."""
     if isinstance(value, float):
         return f"{value:,.1f}"
     return f"{value:,}" if isinstance(value, int) else value

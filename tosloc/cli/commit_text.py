@@ -1,4 +1,4 @@
-"""Commits in words, for the commands that print them."""
+"""Describe commits as text, for the commands that print them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class CommitDescription(NamedTuple):
-    """A commit in words."""
+    """The parts of a commit that commands print."""
 
     commit: str
     """Full id."""
     author: str
     authored: datetime
-    """Author's time, in UTC; 1970 if it is out of range for a date."""
+    """Author's time, in UTC; 1970 if it cannot be a date."""
     subject: str
 
 
@@ -38,7 +38,7 @@ def describe_commits(repository: Repository, commits: Sequence[str]) -> list[Com
 
 
 def commit_url(repository: Repository, commit: str) -> str | None:
-    """Return the address of a commit's page on the web; None if the host is not known."""
+    """Return the web address of a commit's page; None if the host is not known."""
     from tosloc.git.discovery import WebPages
 
     pages = WebPages.of(repository.remote_url())

@@ -1,4 +1,4 @@
-"""What becomes of an error in a command or script: one sentence on standard error, an exit code."""
+"""Turn errors in a command or script into a sentence on standard error and an exit code."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from tosloc.core.errors import Interrupted, ToslocError, user_sentence
 from tosloc.core.io import escape_unprintable, truncate_text
 
 WRONG_INPUT: Final = 2
-"""Exit code for input that is at fault."""
+"""Exit code for wrong input."""
 INTERRUPTED_SENTENCE: Final = "tosloc: interrupted; run the same command again to continue"
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _FIRST_SIGNAL_CODE: Final = 128
-"""The exit code after a signal is this and the signal's number, as in shells."""
+"""Number that is added to the number of a signal to get the exit code, as in shells."""
 _MAX_SENTENCE_CHARACTERS: Final = 2_000
-"""Characters of a sentence, because an input may put anything into it."""
+"""Largest number of characters of a sentence, because input may contain texts of any length."""
 
 
 def run_guarded(run: Callable[[], int]) -> int:
     """Call ``run`` and return the exit code.
 
-    The code is that of ``run``; 2 for input that is at fault, which one sentence on standard error
-    describes; 130 after Ctrl-C. Meanwhile a signal raises ``Interrupted``, and a second one ends
-    the process.
+    The code is that of ``run``; or 2 for wrong input, which a sentence on standard error describes;
+    or 130 after Ctrl-C. While ``run`` works, a signal raises ``Interrupted``, and a second signal
+    ends the process.
     """
     _prepare_streams()
     received_signals: list[int] = []
@@ -67,7 +67,7 @@ def run_guarded(run: Callable[[], int]) -> int:
 
 
 def _format_warning(message: Warning | str, *_: object, **__: object) -> str:
-    """Return a warning as one line in the style of this program."""
+    """Return a warning as one line in this program's style."""
     return f"tosloc: {escape_unprintable(str(message))}\n"
 
 
@@ -92,7 +92,7 @@ def _prepare_streams() -> None:
 
 
 def end_at_signals() -> None:
-    """Let a signal end the process at once from now on; nothing is open that must be closed."""
+    """Let signals end the process at once; call it when nothing is open that must be closed."""
     for number in _SIGNALS:
         signal.signal(number, _end_process)
 
@@ -110,7 +110,7 @@ def _end_process(number: int, _: object) -> None:
 
 
 def _exit_code(error: BaseException) -> int:
-    """Print the sentence for an error and return its exit code; raise unforeseen errors again."""
+    """Print the sentence for an error and return its exit code; raise other errors again."""
     if isinstance(error, OSError):
         try:
             print(end="", flush=True)
@@ -127,7 +127,7 @@ def _exit_code(error: BaseException) -> int:
 
 
 def describe_error(error: BaseException) -> str | None:
-    """Return the sentence for an error, with the names of options; None for a bug."""
+    """Return the sentence for an error, with the names of options; None if the error is a bug."""
     return user_sentence(error, _render)
 
 
@@ -137,7 +137,7 @@ def _render(error: ToslocError) -> str:
 
 
 def _print_sentence(sentence: str) -> None:
-    """Print a sentence on standard error, on one line and safe for a terminal."""
+    """Print a sentence to standard error, on one line and safe for a terminal."""
     one_line = escape_unprintable(" ".join(sentence.split()))
     # OSError: the reader of standard error is gone. ValueError: standard error is closed.
     with suppress(OSError, ValueError):

@@ -103,7 +103,7 @@ def _write_page(html: Path, results: Results) -> None:
 
 
 def _trained_run() -> Path:
-    """Return the folder of the training for the repository around the current folder.
+    """Return the folder of the last training for the repository around the current folder.
 
     Raises RunError if there is none.
     """
@@ -163,7 +163,7 @@ def compare(
 
 
 def _comparison_notes(comparison: Comparison) -> list[str]:
-    """Return sentences about reports that one run lacks, or searched differently."""
+    """Return sentences about reports that one run does not contain, or searched differently."""
     a, b = comparison.a, comparison.b
     notes = []
     if comparison.only_a or comparison.only_b:
@@ -182,7 +182,7 @@ def _comparison_notes(comparison: Comparison) -> list[str]:
 
 
 def print_split(folder: Path, split: str) -> None:
-    """Print the headline of one split of a folder, named by the split."""
+    """Print the headline of one split in a folder, under the name of the split."""
     from tosloc.evaluate.run_paths import ScoredRun
     from tosloc.evaluate.tables import Results
 

@@ -1,4 +1,4 @@
-"""``tosloc mine``: make labelled reports of a project's own issues, for ``tosloc train``."""
+"""``tosloc mine``: make labelled reports from a project's own issues, for ``tosloc train``."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _history_hint(*, is_shallow: bool) -> str:
 
 
 def _training_command(repo: Path | None, reports: Path | None) -> str:
-    """Return the command that trains on what was mined with these options."""
+    """Return the command that trains on the reports that were mined with these options."""
     command = "tosloc train"
     if repo is not None:
         command += f" --repo {repo}"
@@ -132,7 +132,7 @@ def _training_command(repo: Path | None, reports: Path | None) -> str:
 
 
 def _print_counts(counts: Mapping[str, Any], file: Path, as_json: bool) -> None:
-    """Print how many reports were linked in which way, and how many were left out for what."""
+    """Print how many reports each kind of link labelled, and how many were left out and why."""
     from tosloc.terminal.printing import Form, Table, count_cell
 
     values = {**counts, "file": str(file) if counts["reports"] else None}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tosloc.rerank.llm.reranker import LanguageModelReranker
 
 MAX_SHORT_HELP: Final = 200
-"""Characters of a command's help in a list of commands."""
+"""Largest number of characters of a command's help in a list of commands."""
 
 
 class FullHelpGroup(TyperGroup):
@@ -35,7 +35,10 @@ _REPOSITORY = "Git repository (bare or not), or a folder inside one."
 
 
 def _enclosing_repository(path: Path | None) -> Path | None:
-    """Return the repository that an option names. Raises RepositoryError if it names none."""
+    """Return the repository around an option's path; None without a path.
+
+    Raises RepositoryError if there is no repository.
+    """
     return None if path is None else discovery.enclosing_repository(path)
 
 

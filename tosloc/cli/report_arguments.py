@@ -1,4 +1,4 @@
-"""The arguments of commands that read bug reports: files, issues, texts, and folders to search."""
+"""Read the arguments that name bug reports (files, issues, texts) and folders to search."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SPECIAL_IN_GLOBS: Final = re.compile(r"[\\*?\[\]]")
 _MAX_SUGGESTED_CHARACTERS: Final = 60
-"""Characters of a report in a suggested command."""
+"""Largest number of characters of a report in a suggested command."""
 
 
 def read_all(
@@ -33,9 +33,9 @@ def read_all(
     repo: Path | None,
     every_failure: bool,
 ) -> list[BugReport]:
-    """Return the reports of all arguments, opened at ``opening_time`` if it is given.
+    """Return the reports of all arguments, with ``opening_time`` as time of opening if given.
 
-    ``every_failure`` is as in ``read_new_reports``.
+    ``read_new_reports`` explains ``every_failure``.
     """
     reports = []
     for source in sources:
@@ -45,10 +45,10 @@ def read_all(
 
 
 def sort_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return what is to be read, and the folders to search.
+    """Return the arguments that are reports, and those that are folders to search.
 
-    Raises ToslocError if there is nothing to read, for several words that are not quoted, and for
-    a source file in place of a report or beside one.
+    Raises ToslocError if there is no report, for several words that are not quoted, and for a
+    source file instead of a report or beside one.
     """
     folders = [argument for argument in arguments if os.path.isdir(argument)]
     sources = [argument for argument in arguments if argument not in folders]
@@ -76,14 +76,14 @@ def sort_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _is_source_file(source: str) -> bool:
-    """Return whether an argument is an existing file that a search covers by its suffix."""
+    """Return whether an argument is an existing file that a search would rank, by its suffix."""
     from tosloc.code.languages import SOURCE_SUFFIXES
 
     return Path(source).suffix.lower() in SOURCE_SUFFIXES and os.path.isfile(source)
 
 
 def _describe_source_file(source: str, glob: str, *, is_alone: bool) -> str:
-    """Return why a source file is no report, and how to search it with a glob of its name."""
+    """Return a sentence on why a source file is no report, and how to search it with a glob."""
     problem = f"{source} is a source file and no report"
     include = f"--include {shlex.quote(glob)}"
     if not is_alone:
@@ -104,7 +104,7 @@ def _has_piped_input() -> bool:
 
 
 def _is_word(source: str) -> bool:
-    """Return whether an argument is a single word that names neither a file nor an issue."""
+    """Return whether an argument is a single word that does not name a file or an issue."""
     is_one_word = len(source.split()) == 1 and source != "-"
     if not is_one_word or os.path.exists(source):
         return False
@@ -114,7 +114,7 @@ def _is_word(source: str) -> bool:
 
 
 def folder_globs(folders: Sequence[str], repository: Repository | None) -> list[str] | None:
-    """Return globs of the files below folders of a work tree, None for all of its files.
+    """Return globs for the files below folders of a work tree; None for all of its files.
 
     Raises ToslocError for folders outside the work tree.
     """
@@ -141,7 +141,7 @@ def folder_globs(folders: Sequence[str], repository: Repository | None) -> list[
 def read_reports(source: str, repo: Path | None, every_failure: bool) -> list[BugReport]:
     """Return the reports of an argument: a file, standard input, an issue at GitHub, or a text.
 
-    ``every_failure`` is as in ``read_new_reports``. Raises ReportError.
+    ``read_new_reports`` explains ``every_failure``. Raises ReportError.
     """
     from tosloc.reports.issues import read_new_reports
 
@@ -165,7 +165,7 @@ def read_reports(source: str, repo: Path | None, every_failure: bool) -> list[Bu
 
 
 def _github_project(source: str, repo: Path | None) -> str:
-    """Return OWNER/NAME of the repository's remote, for an issue that is named by its number.
+    """Return OWNER/NAME of the repository's remote, for an issue given by its number.
 
     Raises ReportError if the remote is not at github.com.
     """

@@ -1,4 +1,4 @@
-"""``tosloc serve`` and ``tosloc mcp``: answers for a browser here, and for coding agents."""
+"""``tosloc serve`` and ``tosloc mcp``: answers in a browser on this machine, or for agents."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ IN_TERMINAL: Final = (
     "set up an agent with: tosloc mcp install; ask a question yourself with: tosloc localize",
     "waiting for an agent; press Ctrl-C to stop",
 )
-"""What a person reads who starts the server in a terminal."""
+"""Text for a person who starts the server in a terminal."""
 mcp_app = typer.Typer(cls=FullHelpGroup, rich_markup_mode=None, invoke_without_command=True)
 
 

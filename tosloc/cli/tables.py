@@ -1,4 +1,4 @@
-"""Tables of runs, of their strata and of comparisons."""
+"""Tables of runs, of strata in runs, and of comparisons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tosloc.evaluate.tables import Results
 
 MAX_RANKS_SHOWN: Final = 8
-"""Ranks of a report's fixed files that a cell shows."""
+"""Largest number of ranks of a report's fixed files that a cell shows."""
 
 
 def results_table(results: Sequence[Results]) -> Table:
@@ -40,7 +40,7 @@ def results_table(results: Sequence[Results]) -> Table:
 
 
 def strata_table(results: Results) -> Table:
-    """Return the informative strata of a run; a star marks those with few reports."""
+    """Return the informative strata of a run; strata with few reports are marked with a star."""
     strata = results.informative_strata
     rows = []
     for stratum in strata:
@@ -55,7 +55,10 @@ def strata_table(results: Results) -> Table:
 
 
 def comparison_tables(comparison: Comparison, top: int) -> list[Table]:
-    """Return how run b differs from run a, and the ``top`` reports that rose and fell most."""
+    """Return tables of how run b differs from run a, and of the reports that rose and fell most.
+
+    There are at most ``top`` reports of each kind.
+    """
     a, b = comparison.a, comparison.b
     number = pluralize(len(comparison.pairs), "report")
     tables = [differences_table(comparison.differences, a, b, number, f"\n{b} compared with {a}")]
@@ -69,7 +72,7 @@ def comparison_tables(comparison: Comparison, top: int) -> list[Table]:
 
 
 def _pair_row(pair: ReportPair) -> list[str]:
-    """Return the cells of a report in two runs."""
+    """Return the cells of a report that two runs ranked."""
     return [
         pair.report,
         share_cell(pair.a.average_precision),
@@ -81,7 +84,10 @@ def _pair_row(pair: ReportPair) -> list[str]:
 
 
 def ranks_cell(scores: ReportScores) -> str:
-    """Return the first ranks of a report's fixed files, and how many are not shown or ranked."""
+    """Return the first ranks of a report's fixed files, and how many others there are.
+
+    Others are ranked further down, or not ranked.
+    """
     parts = [str(rank) for rank in scores.ranks[:MAX_RANKS_SHOWN]]
     not_shown = len(scores.ranks) - MAX_RANKS_SHOWN
     if not_shown > 0:
