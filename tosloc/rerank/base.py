@@ -28,43 +28,45 @@ if TYPE_CHECKING:
     from tosloc.core.config import Config
 
 FactSource: TypeAlias = Callable[[Mapping[str, str]], Corpus]
-"""Blobs, each with one of its paths -> a corpus with the facts of those that are known."""
+"""Function from blobs, each with one of its paths, to a corpus with those facts that are known."""
 TextSource: TypeAlias = Callable[[Sequence[str]], Iterable[tuple[str, str | None]]]
-"""Blobs -> each with its text, None for one that cannot be read."""
+"""Function that yields each blob with its text, or with None if the blob cannot be read."""
 Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
-"""Position of a candidate -> the terms of the report that add most to its score.
+"""Function from a candidate's position to the terms of the report that add most to its score.
 
-Each comes with the term of the file that matches it best."""
+Each term is paired with the term of the file that matches it best.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """The first files of stage one's ranking for one report, in its order.
 
-    A reranker scores them again. The last four attributes describe the fix and serve only training
-    and measuring: a reranker scores candidates without them.
+    A reranker scores them again. ``fixed``, ``missed_ranks``, ``relevant`` and ``fixed_at``
+    describe the fix. They are only for training and measuring: a reranker scores candidates without
+    them.
     """
 
     report: BugReport
-    """The report that is asked about."""
+    """The report for which files are ranked."""
     commit: str
     """Full id of the searched commit."""
     paths: tuple[str, ...]
     """(C,) paths."""
     blobs: tuple[str, ...]
-    """(C,) names of the files' contents."""
+    """(C,) ids of the files' blobs."""
     path_ids: IntArray
     """(C,) numbers of the paths in the history index."""
     scores: FloatArray
     """(C,) stage one's scores, never increasing."""
     fixed: BoolArray
-    """(C,) whether the fix changed the file."""
+    """(C,) whether the fix changed each file."""
     missed_ranks: tuple[int, ...] = ()
-    """Ranks of the fixed files beyond the candidates, which keep their places."""
+    """Ranks of the fixed files that are not candidates, which reranking does not change."""
     relevant: int = 0
     """Number of all fixed files of the report."""
     fixed_at: int = 0
-    """Time of the fix's commit, in seconds since 1970; 0 for a report without a known fix."""
+    """Time of the fixing commit, in seconds since 1970; 0 for a report without a known fix."""
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -80,7 +82,7 @@ class Candidates:
         return replace(self, fixed=no_file, missed_ranks=(), relevant=0, fixed_at=0)
 
     def take(self, positions: LongArray) -> Self:
-        """Return the candidates at these positions, in the order of the positions."""
+        """Return the candidates at the given positions, in the order of ``positions``."""
         return replace(
             self,
             paths=tuple(self.paths[position] for position in positions),
@@ -91,7 +93,10 @@ class Candidates:
         )
 
     def head(self, depth: int) -> Self:
-        """Return the first ``depth`` candidates; the fixed files after them become missed ones."""
+        """Return the first ``depth`` candidates; fixed files after them become missed ones.
+
+        ``missed_ranks`` then contains the ranks of these files.
+        """
         newly_missed = tuple((np.flatnonzero(self.fixed[depth:]) + depth + 1).tolist())
         head = self.take(np.arange(len(self))[:depth])
         return replace(head, missed_ranks=(*newly_missed, *self.missed_ranks))
@@ -109,9 +114,9 @@ class Candidates:
 def mrr_and_map(
     candidates: Sequence[Candidates], scores: Iterable[FloatArray]
 ) -> tuple[float, float]:
-    """Return MRR and MAP after sorting the candidates of each report by its scores (C,).
+    """Return MRR and MAP after sorting the candidates of each report by their scores (C,).
 
-    Both are 0 without any report.
+    Both are 0 if there are no reports.
     """
     reciprocal_ranks = []
     average_precisions = []
@@ -128,9 +133,9 @@ def mrr_and_map(
 def mrr_and_map_by_weight(
     candidates: Sequence[Candidates], added: Sequence[FloatArray], weights: Sequence[float]
 ) -> dict[float, tuple[float, float]]:
-    """Return for each weight ``mrr_and_map`` of stage one's scores + weight * ``added``.
+    """Return weight -> ``mrr_and_map`` of stage one's scores + weight * ``added``.
 
-    ``added`` has for each report a reranker's scores (C,).
+    ``added`` contains a reranker's scores (C,) for each report.
     """
     results = {}
     for weight in weights:
@@ -143,20 +148,20 @@ def mrr_and_map_by_weight(
 
 @dataclass(frozen=True, eq=False)
 class RerankingContext:
-    """What a reranker may read beside the candidates: facts and texts of files, and the history."""
+    """What a reranker may read besides the candidates: files' facts and texts, and the history."""
 
     facts: FactSource | None = None
-    """Function from blobs to a corpus with their facts."""
+    """Function from blobs to a corpus with their facts; None if there are no facts."""
     history: HistoryIndex | None = None
     """Commits and fixed reports of the project; read them through ``known_history``."""
     contained: Callable[[str], BoolArray | None] = lambda commit: None
-    """Function from a commit to which commits of the history it contains; None: all of them."""
+    """Function from a commit to whether it contains each commit of the history; None means all."""
     texts: TextSource | None = None
-    """Function from blobs to their texts; None where no repository is available."""
+    """Function from blobs to their texts; None if no repository is available."""
     vectors: Path | None = None
-    """File in which vectors of blobs are cached."""
+    """File that caches vectors of blobs; None for no cache."""
     template: Callable[[str], frozenset[str]] = lambda commit: frozenset()
-    """Function from a commit to the lines of its issue forms; see ``IssueTemplates``."""
+    """Function from a commit to the lines of its project's issue forms; see ``IssueTemplates``."""
 
     def form_lines(self, report: BugReport, commit: str) -> frozenset[str]:
         """Return the lines of issue forms that a report may repeat; see ``Query``."""
@@ -167,18 +172,18 @@ class RerankingContext:
     def known_history(self, candidates: Candidates) -> HistoryAsOf:
         """Return the history that was known when the report was opened.
 
-        It is limited to the commits that the searched version contains.
+        Only commits that the searched version contains are included.
         """
         assert self.history is not None
         return self.history.as_of(candidates.opened, self.contained(candidates.commit))
 
 
 STAGE_ONE_ALONE: Final = "stage one"
-"""Name of the weight 0 among the results on validation."""
+"""Name that the weight 0 has among the results on validation."""
 
 
 def weight_name(weight: float) -> str:
-    """Return the name of a weight among the results on validation."""
+    """Return the name that a weight has among the results on validation."""
     return f"weight {weight:g}" if weight else STAGE_ONE_ALONE
 
 
@@ -190,8 +195,9 @@ class TrainingSet(Protocol):
     ) -> Iterator[Candidates]:
         """Yield the first ``depth`` files for each report of a part (train, validation, test).
 
-        With ``for_training`` all further fixed files follow them. With ``by_linear_score`` files
-        are ordered as they are before stage one's learned ranker. Each call reads them again.
+        With ``for_training``, all other fixed files follow them. With ``by_linear_score``, files
+        are ordered by stage one's linear score, without its learned ranker. Each call reads the
+        candidates again.
         """
 
 
@@ -200,7 +206,7 @@ class Reranked:
     """New scores (C,) of a report's candidates, and the terms that explain them."""
 
     scores: FloatArray
-    """(C,) new scores; the candidates are sorted by them."""
+    """(C,) new scores, by which the candidates are sorted."""
     matches: Matches = lambda position: ()
     """Function from a candidate's position to the terms that add most to its score."""
 
@@ -218,30 +224,35 @@ def texts_of(repo: Repository) -> TextSource:
 
 
 class Reranker(ABC):
-    """A second stage: it scores the first files of a ranking again.
+    """Base class of a second stage, which scores the first files of a ranking again.
 
-    All other files keep their places. A new reranker is one folder, and one line in ``RERANKERS``.
+    All other files keep their ranks. A new reranker needs a folder of its own, and one line in
+    ``RERANKERS``.
     """
 
     name: ClassVar[str]
-    """Its name in the setting ``[stage_two] reranker``.
+    """Name of the reranker in the setting ``[stage_two] reranker``.
 
-    Its folder in a checkpoint, and the record in it, have the same name."""
+    Its folder in a checkpoint, and the record in that folder, have the same name.
+    """
     depth: int
-    """How many of the first files it scores."""
+    """Number of files, from the first, that the reranker scores."""
     weight: float = 0.0
-    """Weight of its score beside stage one's, chosen on validation; with 0 stage one decides."""
+    """Weight of the reranker's score beside stage one's; with 0, stage one decides.
+
+    Validation chooses it.
+    """
     trained_until: int = 0
-    """Time of the last fix that it learned from, in seconds since 1970."""
+    """Time of the last fix that the reranker learned from, in seconds since 1970."""
     validation_results: Mapping[str, tuple[float, float]] | None = None
-    """MRR and MAP of each alternative that was tried on validation, by its name."""
+    """Name of an alternative -> its MRR and MAP on validation; None if nothing was tried."""
 
     note: str = ""
-    """Sentence for users about where its order comes from; "" if there is nothing to say."""
+    """Sentence for users about the origin of the order; "" if there is nothing to say."""
 
     @property
     def choice(self) -> str:
-        """How validation chose the weight, in one sentence; "" without validation results."""
+        """A sentence on how validation chose the weight; "" without validation results."""
         results = self.validation_results or {}
         if not {STAGE_ONE_ALONE, weight_name(self.weight)} <= results.keys():
             return ""
@@ -262,7 +273,7 @@ class Reranker(ABC):
     def from_config(cls, config: Config) -> Self:
         """Return an untrained reranker with these settings.
 
-        Raises ToslocError if something that they name does not exist.
+        Raises ToslocError if the settings name something that does not exist.
         """
 
     @abstractmethod
@@ -274,9 +285,9 @@ class Reranker(ABC):
         seed: int,
         progress: Progress = ignore_progress,
     ) -> Self:
-        """Learn from the part train and choose by validation.
+        """Learn from the part train, choose by validation, and return the reranker itself.
 
-        ``folder`` keeps the state of an interrupted training. Raises ToslocError.
+        ``folder`` stores the state of an interrupted training. Raises ToslocError.
         """
 
     def rerank(
@@ -285,9 +296,9 @@ class Reranker(ABC):
         context: RerankingContext,
         progress: Progress = ignore_progress,
     ) -> Reranked | None:
-        """Return new scores for a report's candidates, None where stage one's order stands.
+        """Return new scores for a report's candidates, or None if stage one's order is kept.
 
-        That is so without candidates, and where ``may_score`` is false.
+        It is kept if there are no candidates, or if ``may_score`` is false.
         """
         if len(candidates) == 0 or not self.may_score(candidates.opened):
             return None
@@ -300,7 +311,7 @@ class Reranker(ABC):
         context: RerankingContext,
         progress: Progress = ignore_progress,
     ) -> Reranked:
-        """Return new scores for the candidates of a report that it may score."""
+        """Return new scores for a report's candidates; call it only if ``may_score`` is true."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -310,7 +321,7 @@ class Reranker(ABC):
     def load(cls, folder: Path) -> Self:
         """Return the reranker that ``save`` wrote.
 
-        Raises CheckpointError if it is incomplete or damaged.
+        Raises CheckpointError if its files are incomplete or damaged.
         """
         try:
             record = parse_json(read_regular_file(folder / f"{cls.name}.json"))
@@ -337,13 +348,13 @@ class Reranker(ABC):
     @classmethod
     @abstractmethod
     def from_record(cls, record: Mapping[str, Any], folder: Path) -> Self:
-        """Return the reranker that ``save`` wrote, without what ``training_record`` returns.
+        """Return the reranker that ``save`` wrote, without the values of ``training_record``.
 
         Raises any exception if a file is damaged.
         """
 
     def training_record(self) -> dict[str, Any]:
-        """Return the part of the record that is the same for all rerankers."""
+        """Return the part of the saved record that is the same for all rerankers."""
         return {
             "weight": self.weight,
             "validation": self.validation_results,
@@ -351,14 +362,14 @@ class Reranker(ABC):
         }
 
     def may_score(self, opened: float) -> bool:
-        """Return whether it may score a report that was opened at this time.
+        """Return whether the reranker may score a report that was opened at this time.
 
-        It may if it has weight and learned from nothing later.
+        It may if its weight is above 0, and it learned from nothing later than the opening.
         """
         return bool(self.weight) and opened >= self.trained_until
 
     def can_score(self, context: RerankingContext) -> bool:
-        """Return whether the context contains all that it reads."""
+        """Return whether the context contains everything that the reranker reads."""
         return True
 
 
@@ -366,14 +377,14 @@ RERANKERS: Final = {
     "terms": "tosloc.rerank.terms.reranker:TermReranker",
     "encoder": "tosloc.rerank.encoder.reranker:EncoderReranker",
 }
-"""Name -> module and class, which is imported when it is first used: encoders import torch."""
+"""Name -> module and class, which is imported at its first use, because encoders import torch."""
 
 
 def reranker_class(name: str) -> type[Reranker]:
     """Return the class of a reranker by its name in the configuration.
 
-    One of the user's own is named as MODULE:CLASS or FILE.py:CLASS, and its code is run. Raises
-    ToslocError if there is no such class.
+    A class that the user wrote is named as MODULE:CLASS or FILE.py:CLASS, and its code is run.
+    Raises ToslocError if there is no such class.
     """
     if ":" in name:
         return _own_class(name)
@@ -384,7 +395,7 @@ def reranker_class(name: str) -> type[Reranker]:
 
 
 def _own_class(name: str) -> type[Reranker]:
-    """Return a class of the user's own. Raises ToslocError if there is none."""
+    """Return a class that the user wrote. Raises ToslocError if there is no such class."""
     source, _, attribute = name.rpartition(":")
     try:
         found = run_path(source)[attribute] if source.endswith(".py") else resolve_name(name)

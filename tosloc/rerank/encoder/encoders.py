@@ -1,6 +1,6 @@
-"""Any Hugging Face encoder with its tokenizer: texts become pieces, and each piece one vector.
+"""Load any Hugging Face encoder with its tokenizer; turn texts into pieces and these into vectors.
 
-A piece is a number of tokens that are read at once.
+A piece is a number of tokens that the encoder reads at once; each piece gets one vector.
 """
 
 from __future__ import annotations
@@ -34,16 +34,19 @@ from tosloc.rerank.encoder.loading import (
 from tosloc.storage.store import FactStore
 
 TokenPooling: TypeAlias = Literal["mean", "first", "last"]
-"""A piece's vector: the mean of its tokens' vectors, the first one (CodeBERT, RoBERTa), or the last
-one (models that read from left to right, such as Qwen3)."""
+"""How the vectors of a piece's tokens become one vector.
+
+It is their mean, the first one (CodeBERT, RoBERTa), or the last one (models that read from left to
+right, such as Qwen3).
+"""
 Float16Array: TypeAlias = npt.NDArray[np.float16]
 Piece: TypeAlias = list[int]
-"""Tokens that are read at once, with the marks that the tokenizer sets around them."""
+"""Tokens that are read at once, including the tokenizer's marks around them."""
 
 MAX_BATCH_TOKENS: Final = 16_384
-"""Most tokens, padding included, that go through the encoder at once."""
+"""Largest number of tokens, including padding, that go through the encoder at once."""
 MAX_LETTERS_PER_TOKEN: Final = 12
-"""Most letters of a token on average; a text is cut by this before it is tokenised."""
+"""Largest mean number of letters of a token; texts are cut by this before they are tokenized."""
 _COMMENT: Final = re.compile(r"\s*(?:/\*.*?\*/|(?:(?://|#|--)[^\n]*(?:\n|\Z)\s*)+)", re.DOTALL)
 _LICENCE: Final = re.compile(
     r"copyright|all rights reserved|licen[sc]ed? |SPDX-License|\(c\) *\d{4}"
@@ -52,13 +55,13 @@ _LICENCE: Final = re.compile(
 )
 
 _MAX_CAUSE_CHARACTERS: Final = 160
-"""Characters of the cause for which an encoder cannot be loaded."""
+"""Largest number of characters of the cause in the error that an encoder cannot be loaded."""
 TEXT_VERSION: Final = "text2"
-"""Version of what is read of a text; a new one makes vectors in the store outdated."""
+"""Version of the text that is read of files; a new version makes stored vectors outdated."""
 FILES_PER_BATCH: Final = 256
-"""Files that are encoded before their vectors are stored, so that a crash loses no more."""
+"""Number of files that are encoded before their vectors are stored; a crash loses no more."""
 _POSITIONS_AFTER_PADDING: Final = ("roberta", "xlm-roberta", "camembert")
-"""Types of models that count positions from their padding token on."""
+"""Types of models that count positions from after their padding token."""
 
 
 class Encoder(nn.Module):
@@ -75,11 +78,11 @@ class Encoder(nn.Module):
 
     @classmethod
     def load(cls, name: str, pooling: TokenPooling) -> Self:
-        """Load the encoder of a folder, or of a name on the hub.
+        """Return the encoder in a folder, or with a name on the hub.
 
-        A name must have been fetched earlier, unless TOSLOC_HUB=1 allows fetching it now. None of
-        the encoder's code is run. Raises CheckpointError if there is none, or if its tokenizer
-        does not belong to it.
+        An encoder on the hub must have been downloaded earlier, unless TOSLOC_HUB=1 allows
+        downloading it now. None of the encoder's code is run. Raises CheckpointError if there is no
+        encoder, or if its tokenizer does not belong to it.
         """
         try:
             location = find_encoder(name)
@@ -102,7 +105,7 @@ class Encoder(nn.Module):
             ) from error
 
     def save(self, folder: Path) -> None:
-        """Write model and tokenizer as transformers does."""
+        """Write model and tokenizer in the format of transformers."""
         with quiet_transformers():
             self.model.save_pretrained(folder)
             self.tokenizer.save_pretrained(folder)
@@ -114,7 +117,7 @@ class Encoder(nn.Module):
 
     @property
     def max_tokens(self) -> int:
-        """Tokens that the encoder can read at once, marks included."""
+        """Number of tokens that the encoder can read at once, including marks."""
         config = self.model.config
         positions = getattr(config, "max_position_embeddings", None)
         if positions is None:  # positions are relative, so that the model sets no limit
@@ -124,9 +127,9 @@ class Encoder(nn.Module):
         return int(positions)
 
     def compute_fingerprint(self) -> str:
-        """Return a digest of all that a vector depends on.
+        """Return a digest of everything that a vector depends on.
 
-        That is the current weights, the tokenizer's vocabulary and the pooling.
+        This is the current weights, the tokenizer's vocabulary and the pooling.
         """
         words = json.dumps(self.tokenizer.get_vocab(), sort_keys=True)
         digest = hashlib.sha256(f"{words} {self.pooling}".encode())
@@ -136,9 +139,9 @@ class Encoder(nn.Module):
         return digest.hexdigest()[:16]
 
     def pieces(self, texts: Sequence[str], length: int, most: int = 1) -> list[list[Piece]]:
-        """Return for each text its first ``most`` pieces of at most ``length`` tokens.
+        """Return the first ``most`` pieces, of at most ``length`` tokens, of each text.
 
-        An empty text has one piece, which contains only the tokenizer's marks.
+        An empty text has one piece with only the tokenizer's marks.
         """
         if not texts:
             return []
@@ -160,10 +163,10 @@ class Encoder(nn.Module):
     def prefixed_pieces(
         self, texts: Sequence[str], length: int, prefix: str, most: int = 1
     ) -> list[list[Piece]]:
-        """Return ``pieces`` of which each begins with a prefix, such as "query: ".
+        """Return pieces as ``pieces`` does, but each begins with a prefix, such as "query: ".
 
-        The prefix and its text are tokenized together, as in the encoder's own training. Raises
-        ToslocError if the prefix leaves no room for a text.
+        The prefix and the text after it are tokenized together, as in the encoder's own training.
+        Raises ToslocError if the prefix leaves no room for a text.
         """
         if not prefix:
             return self.pieces(texts, length, most)
@@ -181,7 +184,10 @@ class Encoder(nn.Module):
         return len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _split(self, texts: Sequence[str], length: int, most: int) -> list[list[str]]:
-        """Return each text's first ``most`` parts of at most ``length`` tokens, marks included."""
+        """Return the first ``most`` parts, of at most ``length`` tokens, of each text.
+
+        The tokenizer's marks count as tokens.
+        """
         cut_texts = [self._cut(text, length, most) for text in texts]
         if not cut_texts:
             return []
@@ -204,11 +210,11 @@ class Encoder(nn.Module):
 
     @staticmethod
     def _cut(text: str, length: int, most: int) -> str:
-        """Return as much of a text as ``most`` pieces can contain, in letters of any tokenizer."""
+        """Return the beginning of a text that fits into ``most`` pieces by any tokenizer."""
         return replace_lone_surrogates(text[: MAX_LETTERS_PER_TOKEN * length * most])
 
     def forward(self, pieces: Sequence[Piece]) -> Tensor:
-        """Return (S, d) vectors of pieces."""
+        """Return (S, d) vectors of S pieces."""
         padded = self.tokenizer.pad(
             {"input_ids": pieces}, padding_side="right", return_tensors="pt"
         ).to(self.device)
@@ -223,7 +229,7 @@ class Encoder(nn.Module):
 
     @torch.inference_mode()
     def vectors(self, pieces: Sequence[Piece]) -> Float16Array:
-        """Return (S, d) vectors of pieces in half precision, without gradients."""
+        """Return (S, d) vectors of S pieces in half precision, without gradients."""
         self.eval()
         vectors = np.zeros((len(pieces), self.width), dtype=np.float16)
         for positions in batches_of_similar_length(pieces):
@@ -234,8 +240,8 @@ class Encoder(nn.Module):
 def batches_of_similar_length(pieces: Sequence[Piece]) -> Iterator[list[int]]:
     """Yield the positions of pieces that go through an encoder together.
 
-    The pieces of a batch have similar lengths, so that little is padding, and at most
-    ``MAX_BATCH_TOKENS`` together.
+    The pieces of a batch have similar lengths, so that there is little padding. Together they have
+    at most ``MAX_BATCH_TOKENS`` tokens.
     """
     order = sorted(range(len(pieces)), key=lambda position: -len(pieces[position]))
     longest = max([1, *map(len, pieces)])
@@ -245,7 +251,7 @@ def batches_of_similar_length(pieces: Sequence[Piece]) -> Iterator[list[int]]:
 
 
 def process_state() -> PartialState:
-    """Return the processes that learn together, and this one's device: its GPU, else the CPU."""
+    """Return the processes that learn together, and this process's device: its GPU, or the CPU."""
     return PartialState(cpu=not torch.cuda.is_available())
 
 
@@ -271,16 +277,16 @@ def strip_licence(code: str) -> str:
 
 
 def report_text(report: BugReport) -> str:
-    """Return summary and description without stack frames, which stage one reads.
+    """Return a report's summary and description without stack frames, which only stage one reads.
 
-    The paper, section 3.3.
+    Source: section 3.3 of the paper.
     """
     return f"{report.summary}\n{without_frames(report.description).strip()}".strip()
 
 
 @dataclass(frozen=True)
 class ChunkReader:
-    """A reader of blobs for one encoder: at most ``most`` pieces of ``length`` tokens per blob.
+    """Reads blobs for one encoder: at most ``most`` pieces of ``length`` tokens from each blob.
 
     Each piece begins with ``prefix``.
     """
@@ -292,7 +298,7 @@ class ChunkReader:
     prefix: str = ""
 
     def chunks(self, blobs: Sequence[str]) -> dict[str, list[Piece]]:
-        """Return the pieces of each blob; none of a blob that is blank or cannot be read."""
+        """Return blob -> its pieces; empty for a blob that is blank or cannot be read."""
         chunks: dict[str, list[Piece]] = {blob: [] for blob in blobs}
         codes = {}
         for blob, text in self.texts(blobs):
@@ -308,10 +314,10 @@ class ChunkReader:
     def vectors(
         self, blobs: Sequence[str], path: Path, progress: Progress = ignore_progress
     ) -> dict[str, Float16Array]:
-        """Return (U, d) chunk vectors of each blob, in half precision.
+        """Return blob -> (U, d) vectors of its U chunks, in half precision.
 
-        Vectors that the store in the file ``path`` lacks are computed and stored. Several processes
-        may use the file at once. ``blobs`` must be distinct. Raises StoreError.
+        Vectors that are missing in the store at ``path`` are computed and stored. Several processes
+        may use the store at once. ``blobs`` must be distinct. Raises StoreError.
         """
         key = f"{self.encoder.fingerprint} {TEXT_VERSION} {self.most}x{self.length}"
         if self.prefix:
@@ -340,7 +346,7 @@ class ChunkReader:
         return vectors
 
     def _encode(self, blobs: Sequence[str]) -> dict[str, bytes]:
-        """Return the chunk vectors of each blob as little-endian numbers of half precision."""
+        """Return blob -> its chunk vectors as bytes: little-endian numbers of half precision."""
         pieces_by_blob = self.chunks(blobs)
         all_pieces = []
         for pieces in pieces_by_blob.values():

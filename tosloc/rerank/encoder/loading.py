@@ -1,4 +1,4 @@
-"""Reading a model and its tokenizer from disk or the hub, without running any code of theirs."""
+"""Read a model and its tokenizer from disk or the hub, without running any code of theirs."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _OLDER_NAMES: Final = {
         "layer_norm_epsilon": "layer_norm_eps",
     }
 }
-"""Type of model -> settings in checkpoints older than the class in transformers, and its names."""
+"""Type of model -> names of settings in old checkpoints and their present names in transformers."""
 _UNUSED_WEIGHTS: Final = ("pooler.",)
-"""First letters of weights that no vector depends on, so that a checkpoint may lack them."""
+"""Beginnings of the names of weights that no vector depends on, so that they may be missing."""
 _HEADS: Final = ("classifier.", "cls.", "lm_head.", "pooler.")
-"""First letters of the weights of heads, which no vector depends on."""
+"""Beginnings of the names of the weights of heads, which no vector depends on."""
 _LAYER_WORDS: Final = ("layer", "attn", "attention", "mlp")
 """Words in the names of weights inside a model."""
 
@@ -42,10 +42,10 @@ def hub_is_allowed() -> bool:
 
 
 def find_encoder(name: str) -> str:
-    """Return the folder of an encoder, or its name if the hub may be asked for it.
+    """Return the folder of an encoder, or its name if requests to the hub are allowed.
 
-    Without the hub a name must have been fetched earlier. Raises whatever huggingface_hub raises if
-    it was not.
+    Without the hub, an encoder must have been downloaded earlier. Otherwise the errors of
+    huggingface_hub are raised.
     """
     location = str(Path(name).expanduser())
     if hub_is_allowed() or Path(location).is_dir():
@@ -55,7 +55,7 @@ def find_encoder(name: str) -> str:
 
 
 def load_tokenizer(location: str) -> Any:
-    """Return a fast tokenizer that transformers itself brings. Raises ValueError for others."""
+    """Return a fast tokenizer whose class is part of transformers; else raise ValueError."""
     tokenizer = AutoTokenizer.from_pretrained(
         location, trust_remote_code=False, local_files_only=not hub_is_allowed()
     )
@@ -71,7 +71,7 @@ def load_tokenizer(location: str) -> Any:
 
 
 def load_model(location: str) -> Any:
-    """Return a model of a class that transformers itself brings, in float32.
+    """Return a model, in float32, whose class is part of transformers.
 
     A checkpoint may name code of its own in its auto_map. The code is never run; the class of
     transformers for its type of model reads the weights instead. Raises ValueError if there is no
@@ -108,7 +108,8 @@ def load_model(location: str) -> Any:
 def quiet_transformers() -> Iterator[None]:
     """Let transformers log errors only, and show no progress bars, within the block.
 
-    It warns of each weight of a head that is not loaded, and its bars would appear among ours.
+    Otherwise it warns about each weight of a head that is not loaded, and its progress bars would
+    appear among ours.
     """
     verbosity = transformers_logging.get_verbosity()
     shows_bars = transformers_logging.is_progress_bar_enabled()
@@ -123,13 +124,13 @@ def quiet_transformers() -> Iterator[None]:
 
 
 def _check_class(name: str | None) -> None:
-    """Raise ValueError unless transformers itself brings the class."""
+    """Raise ValueError unless the class is part of transformers."""
     if name is None or not hasattr(transformers, name):
         raise ValueError("its auto_map asks for custom code, which is never run")
 
 
 def _read_older_names(config: Any) -> None:
-    """Set the settings that an older checkpoint has under other names."""
+    """Set the settings that an old checkpoint has under other names."""
     for old_name, name in _OLDER_NAMES.get(config.model_type, {}).items():
         value = getattr(config, old_name, None)
         if value is not None:
@@ -142,10 +143,10 @@ def _read_older_names(config: Any) -> None:
 
 
 def _check_weights(model: Any, missing: Collection[str]) -> None:
-    """Make weights that no vector depends on 0 if they are missing.
+    """Set missing weights that no vector depends on to 0.
 
-    transformers make them random, so that the encoder would be another one each time. Raises
-    ValueError if others are missing.
+    transformers makes them random, so that the encoder's fingerprint would differ each time. Raises
+    ValueError if other weights are missing.
     """
     parameters = dict(model.named_parameters())
     for name in sorted(missing):
@@ -158,7 +159,7 @@ def _check_weights(model: Any, missing: Collection[str]) -> None:
 def _check_ignored_weights(unexpected: Collection[str]) -> None:
     """Raise ValueError if a layer has weights that the class of transformers does not read.
 
-    The checkpoint's own code computes something else with them.
+    The checkpoint's own code would compute other vectors with them.
     """
     for name in sorted(unexpected):
         is_inside = any(word in name.lower() for word in _LAYER_WORDS)

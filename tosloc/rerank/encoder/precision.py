@@ -1,4 +1,4 @@
-"""Number formats for training: which one a device computes in, and what float16 needs."""
+"""Number formats for training: the format that a device computes in, and the needs of float16."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import torch
 from torch.amp import GradScaler
 
 Precision: TypeAlias = Literal["float32", "bfloat16", "float16"]
-"""Format of the matrix products in training; weights and their sums stay in float32."""
+"""Format of the matrix products in training; weights and sums stay in float32."""
 
 MIN_CAPABILITY_FOR_FLOAT16: Final = (7, 0)
-"""CUDA capability (major, minor) of the first devices with fast float16: Volta, such as V100."""
+"""CUDA capability (major, minor) from which devices have fast float16: Volta, such as V100."""
 _MIXED: Final = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def choose_precision(setting: Literal["auto"] | Precision, device: torch.device) -> Precision:
     """Return the precision that a setting means on a device.
 
-    "auto" is float32 on a CPU. On a GPU it is bfloat16 where the hardware has it (A100, H100), else
-    float16 where it is fast (V100, T4), else float32.
+    "auto" is float32 on a CPU. On a GPU it is bfloat16 if the hardware supports it (A100, H100),
+    otherwise float16 if that is fast (V100, T4), otherwise float32.
     """
     if setting != "auto":
         return setting

@@ -1,4 +1,4 @@
-"""Pretrained encoders that rerank as they are, without training on the repository."""
+"""Pretrained encoders that rerank without training on the repository."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from tosloc.rerank.encoder.reranker import EncoderReranker
 from tosloc.rerank.encoder.scoring import RerankingModel
 
 UNTRAINED_WEIGHT: Final = 0.2
-"""Weight beside stage one's score without validation reports.
+"""Weight of the encoder's score, beside stage one's, if there are no validation reports.
 
-It is small, so that the encoder orders files anew only where stage one gives them similar scores.
-all-MiniLM-L6-v2 with this weight gained .010 MRR on Tomcat's validation reports and lost .010 on
-its test reports; larger weights lost more there (docs/results.md)."""
+The weight is small, so that the encoder changes the order only of files with similar scores in
+stage one. all-MiniLM-L6-v2 with this weight gained .010 MRR on Tomcat's validation reports and lost
+.010 on its test reports; larger weights lost more there (docs/results.md).
+"""
 _PROMPTS_FILE: Final = "config_sentence_transformers.json"
 _POOLING_FILE: Final = "1_Pooling/config.json"
 _POOLINGS: Final = {
@@ -34,14 +35,14 @@ _POOLINGS: Final = {
     "pooling_mode_cls_token": "first",
     "pooling_mode_lasttoken": "last",
 }
-"""Key in the settings of sentence-transformers -> our pooling."""
+"""Key in the settings of sentence-transformers -> name of our pooling."""
 
 
 def pretrained_reranker(name: str) -> EncoderReranker:
     """Return a reranker that compares the vectors of a pretrained encoder.
 
     ``name`` is the encoder's folder, its name on the hub, or a configuration with [stage_two]. The
-    score is 5 * (cosine of report and the file's mean vector + that of report and nearest chunk).
+    score is 5 * (cosine of report and the file's mean vector + cosine of report and nearest chunk).
     Raises CheckpointError if no encoder can be loaded, and ToslocError or ConfigError for a
     configuration that does not describe one.
     """
@@ -63,10 +64,11 @@ def pretrained_reranker(name: str) -> EncoderReranker:
 
 
 def pretrained_settings(name: str) -> StageTwoSettings:
-    """Return how to read an encoder: by a configuration, else by what its folder says.
+    """Return the settings for an encoder, from a configuration or from its folder.
 
-    The configuration is the one that ``name`` means, or a shipped one that names the encoder. A
-    folder may have the files of sentence-transformers; without them pooling is the mean.
+    The configuration is the one that ``name`` means, or a shipped configuration that names the
+    encoder. A folder may contain the settings of sentence-transformers; without these, pooling is
+    the mean.
     """
     if Path(name).expanduser().is_dir():
         return _settings_of_folder(name)
@@ -81,7 +83,7 @@ def pretrained_settings(name: str) -> StageTwoSettings:
 
 
 def _comparable(settings: StageTwoSettings, name: str) -> StageTwoSettings:
-    """Return the settings with cosines and nothing to learn.
+    """Return the settings with cosine scores and without any training.
 
     Raises ToslocError unless they name one encoder for reports and code.
     """
@@ -97,7 +99,7 @@ def _comparable(settings: StageTwoSettings, name: str) -> StageTwoSettings:
 
 
 def _settings_of_folder(name: str) -> StageTwoSettings:
-    """Return settings by the files of sentence-transformers, if the encoder has them."""
+    """Return settings from the files of sentence-transformers, or defaults if there are none."""
     folder = _folder_with_settings(name)
     pooling = _read_json(folder / _POOLING_FILE)
     prompts = _read_json(folder / _PROMPTS_FILE).get("prompts") or {}
@@ -118,7 +120,7 @@ def _settings_of_folder(name: str) -> StageTwoSettings:
 def _folder_with_settings(name: str) -> Path:
     """Return the folder with an encoder's settings; an empty path if there is none.
 
-    ``Encoder.load`` says what is wrong with the name.
+    If the name is wrong, ``Encoder.load`` explains it later.
     """
     try:
         location = find_encoder(name)
@@ -130,7 +132,10 @@ def _folder_with_settings(name: str) -> Path:
 
 
 def _read_json(file: Path) -> dict[str, Any]:
-    """Return the object in a file; an empty one without the file. Raises CheckpointError."""
+    """Return the JSON object in a file; an empty one if the file is missing.
+
+    Raises CheckpointError if the file is damaged.
+    """
     try:
         values = parse_json(read_regular_file(file))
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """The encoder reranker: pretrained encoders read the report and chunks of files.
 
-A scoring head compares their vectors. Its training loop can be killed at any time and goes on to
-the same end.
+A scoring head compares their vectors. The training can be killed at any time; when it is started
+again, it continues to the same result.
 """
 
 from __future__ import annotations
@@ -57,31 +57,31 @@ SCHEMA: Final = 3
 RECORD: Final = "encoder.json"
 HEAD: Final = "head.safetensors"
 _WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
-"""Weights beside stage one's score that validation chooses from; 0 is stage one alone."""
+"""Weights of the encoders' score, among which validation chooses; 0 is stage one alone."""
 STATE: Final = "state.pt"
-"""File with all that training needs to go on; read with weights_only, so that it runs no code."""
+"""File with everything that training needs to continue; it is read without running code in it."""
 PATIENCE: Final = 5
-"""Epochs without gain on validation before training stops (docs/results.md)."""
+"""Number of epochs without gain on validation after which training stops (docs/results.md)."""
 MAX_GRADIENT_NORM: Final = 1.0
-"""The default of transformers."""
+"""Largest norm of the gradient; it is the default of transformers."""
 
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
-"""(C,) scores of a report's candidates, and which of them are fixed, to a loss."""
+"""Function from (C,) scores of a report's candidates and (C,) whether they are fixed to a loss."""
 Curve: TypeAlias = list[dict[str, float]]
-"""MRR and MAP on validation, and the loss on train, of each epoch; the untrained model is first."""
+"""MRR and MAP on validation, and loss on train, after each epoch; first for the untrained model."""
 
 
 @dataclass(eq=False)
 class Trainer:
-    """Training of a model, which keeps the epoch that is best by MRR + MAP on validation.
+    """Trains a model, and keeps the epoch with the best MRR + MAP on validation.
 
-    Reports of validation that were opened before ``trained_until``, the time of the last fix
-    learned from, keep stage one's order there. ``folder`` contains the state of an interrupted
-    training; a state with another ``key`` is not used. Every epoch begins from its own seed, so
-    that an interrupted training ends where an uninterrupted one does.
+    ``trained_until`` is the time of the last fix that is learned from. Validation reports that were
+    opened before it keep stage one's order. ``folder`` contains the state of an interrupted
+    training; a state with another ``key`` is not used. Every epoch has its own seed, so that an
+    interrupted training gives the same result as an uninterrupted one.
 
-    It is not the Trainer of transformers, which writes all weights each epoch, even those that
-    never change, and which cannot read its own state after being killed while it writes.
+    The Trainer of transformers is not used, because it writes all weights after each epoch, even
+    those that never change, and cannot read its state if it was killed while writing.
     """
 
     model: RerankingModel
@@ -90,11 +90,11 @@ class Trainer:
     folder: Path
     seed: int
     key: str = ""
-    """Identifies what is trained, and on what."""
+    """Key that identifies what is trained, and on which data."""
     trained_until: float = 0
     loss: Loss = contrastive_loss
     epoch_seconds: list[float] = field(default_factory=list)
-    """Seconds of each epoch with its validation, also of those before an interruption."""
+    """Seconds of each epoch with its validation, including epochs before an interruption."""
 
     def fit(
         self,
@@ -102,9 +102,10 @@ class Trainer:
         validation: Sequence[EncodedQuery],
         progress: Progress = ignore_progress,
     ) -> Curve:
-        """Train until validation no longer gains; the model then has the best epoch's parameters.
+        """Train until validation no longer improves, and restore the best epoch's parameters.
 
-        Raises ToslocError if no report of ``train`` has both fixed and wrong candidates.
+        Return MRR and MAP on validation, and the loss, of each epoch. Raises ToslocError if no
+        report of ``train`` has both fixed and wrong candidates.
         """
         useful = []
         for query in train:
@@ -155,7 +156,7 @@ class Trainer:
     def _announce_start(
         self, train: Sequence[EncodedQuery], resumes: bool, progress: Progress
     ) -> None:
-        """Announce what learns, from what and on which device."""
+        """Announce which part of the model learns, from which reports and on which device."""
         if not process_state().is_main_process:
             return
         learner = "the encoders" if self.model.trainable_encoders else "the head"
@@ -184,13 +185,13 @@ class Trainer:
         announce(progress, sentence)
 
     def _reports_per_step(self, train: Sequence[EncodedQuery]) -> int:
-        """Return how many reports a step has, so that it has some ``pairs`` candidates."""
+        """Return the number of reports in a step, so that it has about ``pairs`` candidates."""
         mean_candidates = np.mean([len(query.candidates) for query in train])
         return max(1, round(self.model.settings.training.pairs / mean_candidates))
 
     @property
     def precision(self) -> Precision:
-        """Precision in which the model learns on this machine."""
+        """Precision in which the model is trained on this machine."""
         return choose_precision(self.model.settings.training.precision, process_state().device)
 
     def _train_epoch(
@@ -204,9 +205,9 @@ class Trainer:
     ) -> float:
         """Return the mean loss of one pass over the reports, in an order drawn from ``rng``.
 
-        Several processes learn what one process would. Losses and gradients that are not finite
-        numbers, which low precision can give, change no weight and are left out of the mean. Raises
-        ToslocError if no loss is finite.
+        Several processes together give the result of a single one. Losses and gradients that are
+        not finite numbers, as low precision can yield, change no weight and are left out of the
+        mean. Raises ToslocError if no loss is finite.
         """
         state = process_state()
         parameters = list(self.model.trainable_parameters.values())
@@ -252,7 +253,7 @@ class Trainer:
     def _take_step(
         optimizer: Optimizer, scaler: GradScaler, parameters: Sequence[torch.nn.Parameter]
     ) -> None:
-        """Change the parameters by their gradients, unless these are not finite or there are none.
+        """Change the parameters by their gradients, unless gradients are missing or not finite.
 
         The scaler of float16 skips steps by itself, and then lowers its scale.
         """
@@ -267,7 +268,7 @@ class Trainer:
     def validate(self, validation: Sequence[EncodedQuery]) -> dict[str, float]:
         """Return MRR and MAP of the model's order over all reports.
 
-        Fixed files beyond the candidates keep their ranks.
+        Fixed files that are not candidates keep their ranks.
         """
         scores = self.model.scores(validation, self.chunks, self.trained_until)
         mrr, map_ = mrr_and_map([query.candidates for query in validation], scores)
@@ -304,7 +305,8 @@ class Trainer:
     ) -> tuple[Curve, dict[str, Tensor]] | None:
         """Load the state of an interrupted training; return its curve and best parameters.
 
-        Returns None, and training begins anew, if there is none with this key and precision.
+        Return None if there is no state with this key and precision; training then starts from the
+        beginning.
         """
         with suppress(Exception):  # reading a damaged state can raise anything
             state: Any = torch.load(self.folder / STATE, map_location="cpu", weights_only=True)
@@ -334,7 +336,7 @@ def _sum_gradients(parameters: Sequence[torch.nn.Parameter]) -> None:
 class EncoderReranker(Reranker):
     """A reranker with one or two encoders, pooling over chunks, and a contrastive loss.
 
-    The paper, section 2.3.
+    Source: section 2.3 of the paper.
     """
 
     name: ClassVar = "encoder"
@@ -371,10 +373,10 @@ class EncoderReranker(Reranker):
         seed: int,
         progress: Progress = ignore_progress,
     ) -> Self:
-        """Learn from train; validation stops the training and chooses the weight.
+        """Learn from train; validation decides when to stop, and chooses the weight.
 
-        Without epochs nothing is learned, and the score is the similarity of the encoders' vectors.
-        ``folder`` keeps the state of an interrupted training.
+        With 0 epochs nothing is learned, and the score is the similarity of the encoders' vectors.
+        ``folder`` stores the state of an interrupted training.
         """
         validation = list(training_set.candidates("validation", self.depth))
         self.training_curve = []
@@ -390,7 +392,7 @@ class EncoderReranker(Reranker):
         return self
 
     def _training_candidates(self, candidates: Candidates) -> Candidates:
-        """Return the fixed files, and the first wrong ones: one less than the depth."""
+        """Return the fixed files and the first wrong files, ``depth`` - 1 of them at most."""
         number_of_wrong = np.cumsum(~candidates.fixed)
         return candidates.take(np.flatnonzero(candidates.fixed | (number_of_wrong < self.depth)))
 
@@ -416,7 +418,7 @@ class EncoderReranker(Reranker):
             encoder.fingerprint = encoder.compute_fingerprint()
 
     def _training_key(self, train: Sequence[Candidates], seed: int) -> str:
-        """Return a key of all that the result of a training depends on."""
+        """Return a key of everything that the result of a training depends on."""
         fingerprints = [encoder.fingerprint for encoder in self.model.encoders.values()]
         lists = []
         for candidates in train:
@@ -433,7 +435,7 @@ class EncoderReranker(Reranker):
         *,
         as_tokens: bool = False,
     ) -> tuple[Mapping[str, Chunks], list[EncodedQuery]]:
-        """Return the chunks of all candidates by blob, and the reports: vectors, or tokens."""
+        """Return blob -> chunks of all candidates, and the reports, as vectors or as tokens."""
         assert context.texts is not None
         assert context.vectors is not None
         reader = ChunkReader(
@@ -474,22 +476,22 @@ class EncoderReranker(Reranker):
         context: RerankingContext,
         progress: Progress = ignore_progress,
     ) -> Iterator[FloatArray]:
-        """Return (C,) the encoders' own scores of each report's candidates.
+        """Yield (C,) the encoders' scores, without stage one's, of each report's candidates.
 
-        They are 0 for a report opened before the last fix learned from.
+        They are 0 for a report that was opened before the last fix that the encoders learned from.
         """
         chunks, queries = self._read(candidates, context, progress)
         return self.model.scores(queries, chunks, self.trained_until)
 
     def can_score(self, context: RerankingContext) -> bool:
-        """Return whether texts of files are available."""
+        """Return whether the context contains texts of files."""
         return context.texts is not None
 
     def save(self, folder: Path) -> None:
-        """Write the head, the encoders that learned, and the record, which names the others.
+        """Write the head, the trained encoders, and the record, which names the other encoders.
 
-        An interruption leaves the previous folder. Raises CheckpointError for a folder that
-        contains other things.
+        If writing is interrupted, the previous folder remains. Raises CheckpointError for a folder
+        that contains other files.
         """
         if folder.exists() and any(folder.iterdir()) and not (folder / RECORD).exists():
             raise CheckpointError(
@@ -519,7 +521,7 @@ class EncoderReranker(Reranker):
     def from_record(cls, record: Mapping[str, Any], folder: Path) -> Self:
         """Return the reranker that ``save`` wrote.
 
-        Raises CheckpointError for one of another version, and if an encoder is missing or changed.
+        Raises CheckpointError if it has another version, or if an encoder is missing or changed.
         """
         if record["schema"] != SCHEMA:
             raise CheckpointError(
@@ -545,7 +547,7 @@ class EncoderReranker(Reranker):
 
 
 def _check_lengths(settings: StageTwoSettings, code: Encoder, report: Encoder) -> None:
-    """Raise ToslocError if an encoder cannot read as many tokens as the settings say."""
+    """Raise ToslocError if an encoder cannot read as many tokens as the settings require."""
     for encoder, name, length, prefix_name, prefix in (
         (code, "chunk_tokens", settings.chunk_tokens, "code_prefix", settings.code_prefix),
         (report, "report_tokens", settings.report_tokens, "query_prefix", settings.query_prefix),
@@ -568,7 +570,7 @@ def choose_weight(
 ) -> tuple[float, dict[str, tuple[float, float]]]:
     """Return the weight with the best MRR + MAP on these reports, and the results of all weights.
 
-    Of equally good weights the smallest is chosen.
+    Of equally good weights the smallest is returned.
     """
     results = mrr_and_map_by_weight(candidates, encoder_scores, _WEIGHTS)
     best = max(_WEIGHTS, key=lambda weight: round(sum(results[weight]), 9))

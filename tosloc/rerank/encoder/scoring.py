@@ -1,4 +1,4 @@
-"""The model that scores a report's candidates: encoders, a scoring head over them, and the loss."""
+"""The model that scores a report's candidates: encoders, a scoring head on them, and the loss."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tosloc.rerank.encoder.encoders import Encoder, Float16Array, Piece
 from tosloc.rerank.encoder.precision import computes_in_float16
 
 Chunks: TypeAlias = Float16Array | list[Piece]
-"""(U, d) vectors of the chunks of a file or report, or their tokens where the encoder learns."""
+"""(U, d) vectors of the U chunks of a file or report, or their tokens if the encoder is trained."""
 
 ADAPTER_RANK: Final = 64
-"""Rank of the layers learned over the encoders' vectors (docs/results.md, the encoder)."""
+"""Rank of the trained layers on the encoders' vectors (docs/results.md, the encoder)."""
 _INITIAL_SCALE: Final = 5.0
 
 
 @contextmanager
 def temporary_seed(seed: int) -> Iterator[None]:
-    """Seed torch's random numbers within the block; afterwards they go on as before it."""
+    """Seed torch's random numbers within the block, and restore their state after it."""
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         yield
@@ -38,9 +38,9 @@ def temporary_seed(seed: int) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class EncodedQuery:
-    """A report as the model reads it, with its candidates.
+    """A report in the form that the model reads, with its candidates.
 
-    ``report`` is one chunk: its (1, d) vector, or its tokens where the report encoder learns.
+    ``report`` is one chunk: its (1, d) vector, or its tokens if the report encoder is trained.
     """
 
     candidates: Candidates
@@ -48,9 +48,10 @@ class EncodedQuery:
 
 
 class ChunkPooling(nn.Module):
-    """A layer that makes one vector of a file's chunks.
+    """A layer that turns the vectors of a file's chunks into one vector.
 
-    It is the paper's ``softmax(Linear(Normalize(E)))^T E`` (docs/method.md, section 3).
+    It is the paper's ``softmax(Linear(Normalize(E)))^T E``, where E are the chunks' vectors
+    (docs/method.md, section 3).
     """
 
     def __init__(self, width: int) -> None:
@@ -58,7 +59,11 @@ class ChunkPooling(nn.Module):
         self.weight = nn.Linear(width, 1)
 
     def forward(self, chunks_CLd: Tensor, real_CL: Tensor) -> Tensor:
-        """Return (C, d) vectors of files; that of a file without any real chunk is 0."""
+        """Return (C, d) vectors of files from (C, L, d) chunk vectors.
+
+        ``real_CL`` marks chunks that are not padding. The vector of a file without any real chunk
+        is 0.
+        """
         logits_CL = self.weight(functional.normalize(chunks_CLd, dim=-1)).squeeze(-1)
         # Minus infinity would make the softmax of a file without chunks undefined.
         logits_CL = logits_CL.masked_fill(~real_CL, torch.finfo(logits_CL.dtype).min)
@@ -67,7 +72,7 @@ class ChunkPooling(nn.Module):
 
 
 def make_adapter(width: int) -> nn.Sequential:
-    """Return a low-rank layer whose output is added to vectors (..., d). Its output begins as 0."""
+    """Return a low-rank layer whose output is added to vectors (..., d); untrained, it is 0."""
     down = nn.Linear(width, ADAPTER_RANK, bias=False)
     up = nn.Linear(ADAPTER_RANK, width, bias=False)
     nn.init.zeros_(up.weight)
@@ -75,11 +80,11 @@ def make_adapter(width: int) -> nn.Sequential:
 
 
 class ScoringHead(nn.Module):
-    """The part of the model that scores candidates by vectors: all but the encoders.
+    """The part of the model that scores candidates by vectors, without the encoders.
 
-    The paper's score is ``report . file``. With ``cosine`` each side has an adapter and unit
-    vectors; the score is the cosine of report and file plus that of report and best chunk, each
-    times a learned scale.
+    The paper's score is the dot product ``report . file``. With ``cosine`` each side has an adapter
+    and unit vectors. The score is then the sum of two cosines, each times a learned scale: of
+    report and file, and of report and best chunk.
     """
 
     def __init__(self, width: int, *, cosine: bool) -> None:
@@ -92,12 +97,15 @@ class ScoringHead(nn.Module):
         self.scale = nn.Parameter(torch.full((2,), _INITIAL_SCALE)) if cosine else None
 
     def weigh_chunks_equally(self) -> None:
-        """Let a file's vector be the mean of its chunks' vectors, as long as nothing is learned."""
+        """Make a file's vector the mean of its chunks' vectors until something is learned."""
         if isinstance(self.pooling, ChunkPooling):
             nn.init.zeros_(self.pooling.weight.weight)
 
     def forward(self, report_d: Tensor, chunks_CLd: Tensor, real_CL: Tensor) -> Tensor:
-        """Return (C,) scores; ``real_CL`` marks chunks that are not padding."""
+        """Return (C,) scores of C files from the report's vector and (C, L, d) chunk vectors.
+
+        ``real_CL`` marks chunks that are not padding.
+        """
         if self.scale is None:
             return self.pooling(chunks_CLd, real_CL) @ report_d  # type: ignore[no-any-return]
         report_adapter, code_adapter = self.adapters
@@ -114,8 +122,8 @@ class ScoringHead(nn.Module):
 class RerankingModel(nn.Module):
     """Encoders of code and of reports, which may be the same, and the scoring head over them.
 
-    With the setting ``chunks_at_once`` only that many texts are kept in memory for the backward
-    pass, in which the encoders run again (activation checkpointing). Raises CheckpointError if the
+    The setting ``chunks_at_once`` limits how many texts are kept in memory for the backward pass,
+    in which the encoders run again (activation checkpointing). Raises CheckpointError if the
     encoders do not fit together.
     """
 
@@ -141,20 +149,20 @@ class RerankingModel(nn.Module):
 
     @property
     def encoders(self) -> dict[str, Encoder]:
-        """The encoders by what they read; only "code" where both are the same."""
+        """Side ("code" or "report") -> its encoder; only "code" if both use the same one."""
         if self.report is self.code:
             return {"code": self.code}
         return {"code": self.code, "report": self.report}
 
     @property
     def trainable_parameters(self) -> dict[str, nn.Parameter]:
-        """The parameters that learn, by name."""
+        """Name -> parameter, for the parameters that are trained."""
         return {name: value for name, value in self.named_parameters() if value.requires_grad}
 
     def forward(self, query: EncodedQuery, chunks: Mapping[str, Chunks]) -> Tensor:
         """Return (C,) scores of the candidates.
 
-        ``chunks`` has the chunks of blobs; a blob that is not there has none.
+        ``chunks`` maps blobs to their chunks; a blob that it does not contain has none.
         """
         files = [chunks.get(blob, []) for blob in query.candidates.blobs]
         report_d = self._encode(self.report, [query.report])[0]
@@ -171,7 +179,7 @@ class RerankingModel(nn.Module):
         return self.head(report_d, chunks_CLd, real_CL)  # type: ignore[no-any-return]
 
     def _encode(self, encoder: Encoder, texts: Sequence[Chunks]) -> Tensor:
-        """Return (U, d) vectors of the chunks of all texts, one text after the other.
+        """Return (U, d) vectors of the U chunks of all texts, one text after the other.
 
         The texts are either all vectors or all tokens; a text without chunks is an empty list.
         """
@@ -200,7 +208,7 @@ class RerankingModel(nn.Module):
     ) -> Iterator[FloatArray]:
         """Yield (C,) scores of each report's candidates.
 
-        All are 0 for a report opened before ``trained_until``.
+        All scores are 0 for a report that was opened before ``trained_until``.
         """
         self.eval()
         for query in queries:
@@ -214,8 +222,8 @@ class RerankingModel(nn.Module):
 def contrastive_loss(scores_C: Tensor, fixed_C: Tensor) -> Tensor:
     """Return the mean over fixed files of ``-log(e^s+ / (e^s+ + sum of e^s over wrong files))``.
 
-    The wrong files are the report's own candidates (docs/method.md, section 3); another fixed file
-    is not a negative.
+    The wrong files are those candidates of the same report that were not fixed (docs/method.md,
+    section 3).
     """
     right = scores_C[fixed_C]
     wrong = scores_C[~fixed_C].logsumexp(0)

@@ -1,1 +1,1 @@
-"""A listwise reranker: a language model orders the first files, if the user asks for it."""
+"""A listwise reranker: a language model orders the first files, if the user requests it."""

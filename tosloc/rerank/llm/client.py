@@ -1,4 +1,4 @@
-"""One question to a server that speaks the OpenAI-compatible protocol, within limits."""
+"""Send one question to a server with the OpenAI-compatible protocol, within limits."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     import httpx2
 
 _MAX_ANSWER_BYTES: Final = 4_000_000
-"""Bytes of an answer that are read: far more than the numbers of files and a model's thoughts."""
+"""Largest number of bytes of an answer that are read, including a model's reasoning."""
 _MAX_TOKENS: Final = 1_000_000_000
-"""Largest number of tokens that is believed."""
+"""Largest plausible number of tokens."""
 _TEMPORARY_FAILURES: Final = frozenset({408, 409, 429, *range(500, 600)})
-"""Statuses after which a question is sent once more."""
+"""HTTP statuses after which a question is sent a second time."""
 _UNKNOWN_FORMAT: Final = frozenset({400, 422})
-"""Statuses of servers that do not know structured output, or allow no temperature."""
+"""HTTP statuses of servers that do not support structured output or a temperature."""
 _RETRY_SECONDS: Final = 0.5
-"""Pause before a question is sent once more, unless the server names another."""
+"""Seconds before a question is sent a second time, unless the server specifies others."""
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 
 
@@ -38,7 +38,7 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True)
 class Completion:
-    """The text of an answer and what it cost."""
+    """The text of an answer, its numbers of tokens and its time."""
 
     text: str
     prompt_tokens: int
@@ -47,19 +47,19 @@ class Completion:
 
 
 class _Response(NamedTuple):
-    """What a server answered."""
+    """The response of a server."""
 
     status: int
     retry_seconds: float
-    """Pause that the server asks for before the question is sent again."""
+    """Seconds that the server requests before the question is sent again."""
     body: bytes
 
 
 def complete(settings: LanguageModelSettings, messages: Sequence[dict[str, str]]) -> Completion:
-    """Ask the model once, with one retry, at temperature 0.
+    """Return the model's answer at temperature 0, with one retry.
 
-    Raises NoAnswer for any failure of the server or of the connection, and if the answer is late,
-    too long or does not follow the protocol. Raises MissingExtra without the client library, and
+    Raises NoAnswer for any failure of the server or the connection, and if the answer is late, too
+    long or does not follow the protocol. Raises MissingExtra without the client library, and
     ConfigError without the server's key.
     """
     require("a language model", "llm", "httpx2")
@@ -93,7 +93,7 @@ def _late_answer(settings: LanguageModelSettings) -> NoAnswer:
 async def _ask(
     settings: LanguageModelSettings, key: str, messages: Sequence[dict[str, str]]
 ) -> bytes:
-    """Return the body of the server's answer. Raises NoAnswer without a good one in time."""
+    """Return the body of the server's answer. Raises NoAnswer without a valid answer in time."""
     import httpx2
 
     # With a transport of its own, the client reads no proxies from the environment, so that the
@@ -131,7 +131,7 @@ async def _ask(
 async def _post(
     client: httpx2.AsyncClient, settings: LanguageModelSettings, question: dict[str, Any]
 ) -> _Response:
-    """Return the answer to a question, which is sent once more after a temporary failure."""
+    """Return the response to a question, which is sent a second time after a temporary failure."""
     import httpx2
 
     try:
@@ -149,7 +149,7 @@ async def _post(
 async def _post_once(
     client: httpx2.AsyncClient, settings: LanguageModelSettings, question: dict[str, Any]
 ) -> _Response:
-    """Return the answer to a question. Raises NoAnswer if it is too long, or compressed."""
+    """Return the response to a question. Raises NoAnswer if it is too long or compressed."""
     url = f"{settings.url.rstrip('/')}/chat/completions"
     async with client.stream("POST", url, json=question) as response:
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
@@ -165,7 +165,10 @@ async def _post_once(
 
 
 def _read_completion(body: bytes, seconds: float) -> Completion:
-    """Return the text in the body of an answer. Raises NoAnswer if it has none."""
+    """Return the text and numbers of tokens in the body of an answer.
+
+    Raises NoAnswer if it contains no text.
+    """
     try:
         answer = parse_json(body)
     except ValueError as error:
@@ -184,7 +187,7 @@ def _read_completion(body: bytes, seconds: float) -> Completion:
 
 
 def _count(answer: dict[str, Any], name: str) -> int:
-    """Return a number of tokens; 0 if the server does not say it."""
+    """Return a number of tokens; 0 if the server does not report it."""
     match answer.get("usage"):
         case {**counts} if type(count := counts.get(name)) is int and 0 <= count <= _MAX_TOKENS:
             return count

@@ -1,4 +1,4 @@
-"""The prompt for a language model, within a budget of tokens, and the parsing of its answer."""
+"""Build the prompt for a language model within a budget of tokens, and parse the answer."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from tosloc.core.io import escape_code_line, escape_unprintable, truncate_text
 from tosloc.retrieval.query import Query
 
 BYTES_PER_TOKEN: Final = 3
-"""Tokens are estimated as bytes of UTF-8 / 3; code has 3 to 4 bytes per token in common models."""
+"""Number of bytes of UTF-8 for each estimated token; code has 3 to 4 in common models."""
 REPORT_SHARE: Final = 0.4
-"""Largest part of the budget that the report takes."""
+"""Largest part of the budget for the report."""
 PATHS_SHARE: Final = 0.25
-"""Largest part of what the report leaves that the files without code take."""
+"""Largest part of the budget that remains after the report for files without code."""
 DETAILED_FILES: Final = 10
-"""Most files that are shown with code."""
+"""Largest number of files that are shown with code."""
 MIN_CARD_BYTES: Final = 900
-"""Bytes that each file with code gets at least; a small budget shows the code of fewer files."""
+"""Smallest number of bytes for each file with code; with a small budget, fewer files have code."""
 LINES_AROUND: Final = 2
-"""Lines that are shown before, and after, each line that is shown for its weight."""
+"""Number of lines that are shown before, and after, each line with a large weight."""
 MAX_LINE: Final = 200
-"""Characters of a line of code."""
+"""Largest number of characters of a line of code."""
 MAX_NAMED_FILES: Final = 10
-"""Files that an answer is asked to name."""
+"""Number of files that the model is asked to name."""
 MAX_POINTED_FUNCTIONS: Final = 3
-"""Functions that an answer is asked to name."""
+"""Number of functions that the model is asked to name."""
 MAX_SENTENCE: Final = 300
-"""Characters of a model's sentence that are shown."""
+"""Largest number of characters of a model's sentence that are shown."""
 _MAX_LINE_NUMBER: Final = 10_000_000
-"""Largest number of a line that is believed."""
+"""Largest plausible line number."""
 _MAX_PATH: Final = 1_000
-"""Characters of a path that a model names."""
+"""Largest number of characters of a path that a model names."""
 _FILE: Final[dict[str, Any]] = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
 _POINTED_FUNCTION: Final[dict[str, Any]] = {
     "type": "object",
@@ -66,7 +66,7 @@ Answer with JSON only, in this form:
 number, and any other file of the project, if you know or infer that it exists, by its path.
 "functions" has, for each of the first {MAX_POINTED_FUNCTIONS} of these files, the function to \
 change, the line at which the fault is, and one sentence that says why."""
-"""What an answer looks like, in words."""
+"""Description of the answer's format, as text."""
 _INSTRUCTIONS: Final = f"""\
 You help to locate a bug. You get a bug report and a numbered list of source files of the project, \
 which a search has ordered. The first files of the list have code: bodies of functions, with line \
@@ -86,9 +86,9 @@ _CONTENT: Final = """\
 {files}
 </files-{mark}>"""
 _MARK_LENGTH: Final = 32
-"""Hexadecimal digits of a mark: too many to find a text with a given mark by trying."""
+"""Number of hexadecimal digits of a mark, so many that no text with a given mark can be guessed."""
 _GAP: Final = "\n   ..."
-"""Stands for lines of a body that are left out."""
+"""Text in place of lines of a body that are left out."""
 _FENCED: Final = re.compile(r"```(?:json)?\s*+(.*?)```", re.DOTALL)
 _THOUGHT_END: Final = "</think>"
 
@@ -101,7 +101,7 @@ largest weights are shown."""
 
 
 class FileCard(Protocol):
-    """What a language model gets to know about a file that is shown with code."""
+    """What a language model is told about a file whose code it sees."""
 
     @property
     def path(self) -> str:
@@ -109,11 +109,11 @@ class FileCard(Protocol):
 
     @property
     def functions(self) -> Sequence[Function]:
-        """Its most suspicious functions."""
+        """Most suspicious functions of the file."""
 
     @property
     def bodies(self) -> Sequence[Body]:
-        """Its code, the most suspicious first."""
+        """Code of the file, the most suspicious first."""
 
     @property
     def changes(self) -> Sequence[str]:
@@ -124,11 +124,11 @@ class Prompt(NamedTuple):
     """A question to a language model."""
 
     messages: list[dict[str, str]]
-    """Exactly what is sent."""
+    """The messages exactly as they are sent."""
     paths: tuple[str, ...]
     """The listed files, in the order of their numbers."""
     detailed: int
-    """How many of them have code."""
+    """Number of listed files that are shown with code."""
 
     @property
     def tokens(self) -> int:
@@ -137,7 +137,7 @@ class Prompt(NamedTuple):
 
 
 class PointedFunction(NamedTuple):
-    """A function that a model names as one to change."""
+    """A function that a model says must change."""
 
     file: int | str
     """Position of the file in the list, from 0, or the path of a file that was not listed."""
@@ -149,7 +149,7 @@ class PointedFunction(NamedTuple):
 
 
 class ModelAnswer(NamedTuple):
-    """What a model answered, after it was checked."""
+    """The checked answer of a model."""
 
     order: list[int | str]
     """Positions of listed files, from 0, and paths of other files, the most likely first."""
@@ -157,7 +157,7 @@ class ModelAnswer(NamedTuple):
 
 
 def estimate_tokens(text: str) -> int:
-    """Return the estimated number of tokens, rounded up.
+    """Return the estimated number of tokens of a text, rounded up.
 
     >>> estimate_tokens("self.items.append(item)")
     8
@@ -166,10 +166,11 @@ def estimate_tokens(text: str) -> int:
 
 
 def describe_report(query: Query, facts: Sequence[str] = ()) -> str:
-    """Return a report for a language model: its title, facts, and what the reporter writes.
+    """Return a report as text for a language model: its title, facts, and the reporter's text.
 
-    Left out are the issue form, the environment, stack frames and lines that repeat. ``facts`` are
-    sentences about what the report names in the project; its own stack frames are among them.
+    The issue form, the environment, stack frames and repeated lines are left out. ``facts`` are
+    sentences about things in the project that the report names, such as frames in the project's own
+    files.
     """
     lines = [query.report.summary, *facts, "", *query.text.readable.splitlines()]
     return "\n".join(map(escape_code_line, lines)).strip()
@@ -178,9 +179,9 @@ def describe_report(query: Query, facts: Sequence[str] = ()) -> str:
 def build_prompt(
     report: str, cards: Sequence[FileCard], further: Sequence[str], max_tokens: int
 ) -> Prompt:
-    """Return the question which files must be changed, within a budget of tokens.
+    """Return the question which files must change, in at most ``max_tokens`` tokens.
 
-    ``report`` is the text of ``describe_report``. Files are numbered from 1: first those of
+    ``report`` is the result of ``describe_report``. Files are numbered from 1: first those of
     ``cards``, which have code, then the ``further`` paths. A small budget shows the code of fewer
     files, shorter bodies and fewer paths.
     """
@@ -229,7 +230,7 @@ def _size(text: str) -> int:
 
 
 def _clip(text: str, max_bytes: int) -> str:
-    """Return the beginning of a text, at a character boundary, within a number of bytes."""
+    """Return the longest beginning of a text with at most ``max_bytes`` bytes."""
     data = text.encode("utf-8", "replace")
     if len(data) <= max_bytes:
         return text
@@ -237,7 +238,7 @@ def _clip(text: str, max_bytes: int) -> str:
 
 
 def _card_text(number: int, card: FileCard, max_bytes: int) -> str:
-    """Return what the prompt says about a file with code; its path is always there."""
+    """Return the text about a file with code in the prompt; it always contains the path."""
     text = f"{number}. {escape_unprintable(card.path)}"
     details = list(card.changes)
     if card.functions:
@@ -258,7 +259,10 @@ def _card_text(number: int, card: FileCard, max_bytes: int) -> str:
 
 
 def _body_text(body: Body, max_bytes: int) -> str:
-    """Return the lines of a body that weigh most, with those around, within a number of bytes."""
+    """Return the lines of a body with the largest weights, and lines around them, as text.
+
+    It has at most ``max_bytes`` bytes.
+    """
     function, lines, weights = body
     heading = f"\n   {escape_unprintable(function)}:" if function else ""
     left = max_bytes - _size(heading) - _size(_GAP)
@@ -292,10 +296,11 @@ def _body_text(body: Body, max_bytes: int) -> str:
 
 
 def parse_answer(text: str, number: int) -> ModelAnswer:
-    """Return what an answer names of ``number`` listed files; ValueError if it names no file.
+    """Return the files and functions in a model's answer about ``number`` listed files.
 
-    Unknown and repeated numbers are skipped. So is a function that is incomplete or belongs to no
-    file that the answer names. Whether a path exists is for the caller to check.
+    Unknown and repeated numbers are skipped. Functions are skipped if they are incomplete or in a
+    file that the answer does not name. The caller must check whether a path exists. Raises
+    ValueError if the answer names no file.
 
     >>> parse_answer('{"order": [3, 1, 3, 99, "shop/tax.py"]}', 3).order
     [2, 0, 'shop/tax.py']
@@ -336,7 +341,7 @@ def _parse_file(item: object, number: int) -> int | str | None:
 
 
 def _parse_function(item: object, number: int) -> PointedFunction | None:
-    """Return a function that an answer names; None if its file or name is missing."""
+    """Return a function in an answer; None if its file or name is missing."""
     match item:
         case {"file": place, "name": str(name), **more} if name.strip():
             file = _parse_file(place, number)

@@ -1,4 +1,4 @@
-"""The reranker that asks a language model for an order of the first files."""
+"""The reranker that lets a language model order the first files."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from tosloc.retrieval.query import Query
 
 _MAX_KEPT_BYTES: Final = 100_000
 _LONGEST_KEPT: Final = _MAX_KEPT_BYTES // 4
-"""Characters of an answer that is kept; each has at most four bytes."""
+"""Largest number of characters of an answer that is stored; each has at most four bytes."""
 
 
 @dataclass
 class Usage:
-    """What the questions so far have cost."""
+    """Costs of all questions so far."""
 
     questions: int = 0
-    """Questions that were sent."""
+    """Number of questions that were sent."""
     kept: int = 0
-    """Questions that were answered from the cache."""
+    """Number of questions that were answered from the cache."""
     failed: int = 0
-    """Questions without a usable answer."""
+    """Number of questions without a usable answer."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
@@ -53,7 +53,7 @@ class Usage:
 
     @property
     def sentence(self) -> str:
-        """The cost in words.
+        """A sentence about the costs.
 
         >>> print(Usage(2, 1, 0, 9_000, 120, 4.5).sentence)
         2 language model questions, 1 more from the cache: 9,000 tokens in, 120 out, 4.5 seconds
@@ -68,18 +68,18 @@ class Usage:
 
 
 class ModelOrder(NamedTuple):
-    """What came of a question."""
+    """The result of a question."""
 
     paths: Sequence[str]
-    """The files that the model names, the most likely first; none if the order stays."""
+    """Files that the model names, the most likely first; empty if the order stays."""
     functions: Mapping[str, PointedFunction]
-    """File -> the function to change, for some of these files."""
+    """File -> function to change, for some of ``paths``."""
     note: str
-    """What happened, for the user."""
+    """A sentence for the user on what happened."""
 
 
 class Files(Protocol):
-    """The files that a model chooses from, and how to learn more of them."""
+    """The files that a model chooses from, and functions to get more details about them."""
 
     @property
     def query(self) -> Query:
@@ -87,31 +87,31 @@ class Files(Protocol):
 
     @property
     def facts(self) -> Sequence[str]:
-        """What the report states about the project; see ``describe_report``."""
+        """Statements of the report about the project; see ``describe_report``."""
 
     @property
     def paths(self) -> Sequence[str]:
         """The files to list, best first."""
 
     def describe(self, paths: Sequence[str]) -> Sequence[FileCard]:
-        """Return what the model gets to know of some files."""
+        """Return what the model is told about some files."""
 
     def find(self, written: str) -> str | None:
-        """Return the path of the file that the model means by a path; None if there is none."""
+        """Return the path of the listed file that the model means; None if there is none."""
 
 
 class LanguageModelReranker:
-    """Orders the first files of a ranking as a language model says.
+    """Lets a language model order the first files of a ranking.
 
-    It is no ``Reranker``: it learns nothing, and no checkpoint or configuration of a repository can
-    select it, because code leaves the machine. If the model gives no usable answer, the order
-    stays, and a note says why.
+    It is not a ``Reranker``: it learns nothing, and no checkpoint or configuration of a repository
+    can select it, because code is sent to another machine. If the model gives no usable answer, the
+    order stays, and a note says why.
     """
 
     def __init__(
         self, settings: LanguageModelSettings, announce: Callable[[str], None] = lambda note: None
     ) -> None:
-        """Ask by these settings; ``announce`` is called before the first question is sent."""
+        """Use these settings; ``announce`` gets a note before the first question is sent."""
         self.settings = settings
         self.name = f"the language model {settings.model} at {settings.host}"
         self.usage = Usage()
@@ -121,7 +121,7 @@ class LanguageModelReranker:
 
     @classmethod
     def from_user_settings(cls, announce: Callable[[str], None] = lambda note: None) -> Self:
-        """Return the reranker that the user's settings file describes. Raises ConfigError."""
+        """Return the reranker in the user's settings file, or raise ConfigError."""
         return cls(read_settings(), announce)
 
     @classmethod
@@ -151,7 +151,7 @@ class LanguageModelReranker:
 
     @staticmethod
     def read_answer(text: str, number: int) -> ModelAnswer:
-        """Return what an answer names of ``number`` listed files; see ``parse_answer``."""
+        """Return the files and functions in a model's answer; see ``parse_answer``."""
         return parse_answer(text, number)
 
     @property
@@ -160,14 +160,14 @@ class LanguageModelReranker:
         return self.settings.files
 
     def first_prompt(self, files: Files) -> Prompt:
-        """Return exactly what ``order`` sends first."""
+        """Return the prompt that ``order`` would send first."""
         if self.settings.rounds > 1:
             report = describe_report(files.query, files.facts)
             return build_prompt(report, (), files.paths, self.settings.prompt_tokens)
         return self._detailed_prompt(files, files.paths)
 
     def _detailed_prompt(self, files: Files, paths: Sequence[str]) -> Prompt:
-        """Return the question that shows the code of the first of some files."""
+        """Return the question that shows the code of the first of the files ``paths``."""
         report = describe_report(files.query, files.facts)
         cards = files.describe(paths[:DETAILED_FILES])
         further = paths[DETAILED_FILES:]
@@ -176,10 +176,10 @@ class LanguageModelReranker:
     def order(
         self, files: Files, kept_answers: Path | None = None, progress: Progress = ignore_progress
     ) -> ModelOrder:
-        """Ask the model which files to change, or read its answer to the same question.
+        """Ask the model which files to change, or read its stored answer to the same question.
 
-        Answers are kept in the folder ``kept_answers``. With two rounds, the model chooses by paths
-        first, and then reads the code of the first files that it chose.
+        Answers are stored in the folder ``kept_answers``. With two rounds, the model first chooses
+        by paths, and then reads the code of the first files that it chose.
         """
         before = replace(self.usage)
         try:
@@ -208,7 +208,7 @@ class LanguageModelReranker:
         return ModelOrder(tuple(paths), functions, note)
 
     def _cost_since(self, before: Usage) -> str:
-        """Return what the questions since ``before`` cost, in words; "" if the cache had all."""
+        """Return a sentence about the costs since ``before``; "" if the cache had all answers."""
         read = self.usage.prompt_tokens - before.prompt_tokens
         written = self.usage.completion_tokens - before.completion_tokens
         if not read and not written:
@@ -265,7 +265,7 @@ def _parse(text: str, prompt: Prompt) -> ModelAnswer:
 
 
 def _find_paths(answer: ModelAnswer, prompt: Prompt, files: Files) -> list[str]:
-    """Return the files of an answer, each once. Raises NoAnswer if none exists."""
+    """Return the paths of an answer's files, without repetitions, or raise NoAnswer."""
     paths: dict[str, None] = {}
     for item in answer.order:
         path = _find_path(item, prompt, files)
@@ -277,12 +277,12 @@ def _find_paths(answer: ModelAnswer, prompt: Prompt, files: Files) -> list[str]:
 
 
 def _find_path(file: int | str, prompt: Prompt, files: Files) -> str | None:
-    """Return the path of a file that an answer names; None if there is no such file."""
+    """Return the path of a file in an answer; None if there is no such file."""
     return prompt.paths[file] if isinstance(file, int) else files.find(file)
 
 
 def _read_kept(file: Path | None, number: int) -> ModelAnswer | None:
-    """Return a kept answer about ``number`` listed files, if there is a valid one."""
+    """Return a stored answer about ``number`` listed files; None if there is no valid one."""
     if file is None:
         return None
     try:

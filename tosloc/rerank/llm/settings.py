@@ -1,6 +1,6 @@
-"""Which language model is asked: the user's own settings, never a repository's or a checkpoint's.
+"""Settings of the language model: the user's own, never a repository's or a checkpoint's.
 
-Code leaves the machine when a model elsewhere is asked, so only the user may choose it.
+Code is sent to another machine if the model runs there, so only the user may choose it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tosloc.core.io import read_regular_file
 from tosloc.core.proxies import find_proxy
 
 SETTINGS_VARIABLE: Final = "TOSLOC_LLM"
-"""Environment variable with the path of the settings file."""
+"""Name of the environment variable with the path of the settings file."""
 _MAX_BYTES: Final = 100_000
 _EXAMPLE: Final = 'url = "http://127.0.0.1:11434/v1" and model = "qwen2.5-coder:7b"'
 
@@ -31,17 +31,17 @@ class LanguageModelSettings(BaseModel):
     url: str
     """Base address of a server that speaks the OpenAI-compatible protocol, ending in /v1."""
     model: str = Field(min_length=1)
-    """Name of the model there."""
+    """Name of the model at the server."""
     key_variable: str = ""
     """Environment variable that contains the key of the server; "" if it needs none."""
     files: int = Field(default=80, ge=2, le=100)
     """Number of files that the model chooses from."""
     rounds: int = Field(default=1, ge=1, le=2)
-    """Number of questions about a report: with 2, the first one is about paths alone."""
+    """Number of questions for each report; with 2, the first question is about paths alone."""
     prompt_tokens: int = Field(default=8_000, ge=1_000, le=10_000_000)
-    """Upper bound of the prompt's estimated tokens."""
+    """Largest estimated number of tokens of the prompt."""
     seconds: float = Field(default=120.0, gt=0, le=3_600)
-    """Time limit of each question, with its one retry."""
+    """Time limit in seconds for each question, including its retry."""
 
     @field_validator("url")
     @classmethod
@@ -55,17 +55,17 @@ class LanguageModelSettings(BaseModel):
 
     @property
     def host(self) -> str:
-        """The host that the report and the code are sent to."""
+        """Host to which the report and the code are sent."""
         return _host_and_port(self.url)
 
     @property
     def proxy(self) -> str | None:
-        """Address of the proxy that passes questions on to the host; None without one."""
+        """Address of the proxy for questions to the host; None if there is none."""
         return find_proxy(self.url)
 
     @property
     def destination(self) -> str:
-        """The host, and the proxy on the way to it, in words."""
+        """The host, and the proxy if there is one, as text."""
         if self.proxy is None:
             return self.host
         return f"{self.host} through the proxy {_host_and_port(self.proxy)}"
@@ -74,7 +74,7 @@ class LanguageModelSettings(BaseModel):
     def key(self) -> str:
         """The key of the server; "" if it needs none.
 
-        Raises ConfigError if its environment variable is not set.
+        Raises ConfigError if the environment variable that should contain it is not set.
         """
         if not self.key_variable:
             return ""
@@ -88,12 +88,12 @@ class LanguageModelSettings(BaseModel):
 
 
 def _host_and_port(url: str) -> str:
-    """Return the host and port of an address, without the name and password of a user."""
+    """Return the host and port of an address, without the user's name and password."""
     return urlsplit(url).netloc.rpartition("@")[2]
 
 
 def settings_file() -> Path:
-    """Return the path of the user's settings: $TOSLOC_LLM, else llm.toml in the configuration."""
+    """Return the path of the user's settings: $TOSLOC_LLM, or llm.toml in their configuration."""
     named = os.environ.get(SETTINGS_VARIABLE)
     if named:
         return Path(named).expanduser()
@@ -102,7 +102,7 @@ def settings_file() -> Path:
 
 
 def read_settings(file: Path | None = None) -> LanguageModelSettings:
-    """Read the user's settings. Raises ConfigError if they are missing or wrong."""
+    """Return the user's settings. Raises ConfigError if they are missing or invalid."""
     path = settings_file() if file is None else file
     try:
         values = tomllib.loads(read_regular_file(path, _MAX_BYTES).decode("utf-8"))

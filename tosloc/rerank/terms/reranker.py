@@ -1,4 +1,4 @@
-"""The term reranker: vectors of a project's own terms, learned from its fixed reports.
+"""The term reranker: vectors of a project's terms, learned from its fixed reports.
 
 It needs no pretrained encoder.
 """
@@ -39,18 +39,24 @@ from tosloc.rerank.terms.sparse_vectors import (
 )
 
 _TRAINING_DEPTH: Final = 150
-"""Number of first files from which training draws wrong ones."""
+"""Number of first files from which training draws wrong files."""
 WEIGHTS: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
-"""Weights of its score beside stage one's, of which validation chooses one, or none."""
+"""Weights of the reranker's score, beside stage one's, among which validation chooses.
+
+Validation may also choose 0.
+"""
 _MIN_GAIN: Final = 0.002
-"""Gain in MRR + MAP on validation by which both stages must lead stage one: less is chance."""
+"""Smallest gain in MRR + MAP on validation for which both stages are preferred to stage one.
+
+A smaller gain may be chance.
+"""
 _MATCHES_PER_REASON: Final = 3
 _VECTORS_FILE: Final = "vectors.safetensors"
 _IDF_NAMES: Final = ("in_files", "in_reports", "in_commits", "in_fixes")
 
 
 class TermReranker(Reranker):
-    """A reranker that adds the similarity of report and file by a dual encoder of term vectors."""
+    """A reranker that adds the similarity of report and file in a dual encoder of term vectors."""
 
     name: ClassVar = "terms"
     depth = 100
@@ -73,7 +79,7 @@ class TermReranker(Reranker):
         seed: int,
         progress: Progress = ignore_progress,
     ) -> Self:
-        """Learn from train what stage one's linear score does not explain.
+        """Learn from train the part of relevance that stage one's linear score does not explain.
 
         The linear score is used because stage one's learned ranker has seen the training reports.
         Validation chooses the weight, which may be 0. Raises ToslocError.
@@ -118,7 +124,7 @@ class TermReranker(Reranker):
     def _choose_weight(self, validation: Sequence[Candidates], context: RerankingContext) -> None:
         """Set the weight that gains most in MRR + MAP on validation.
 
-        It is 0 where the gain is too small, or where MRR or MAP falls.
+        The weight is 0 if the gain is too small, or if MRR or MAP falls.
         """
         added = [self._scores_on_validation(candidates, context) for candidates in validation]
         results = mrr_and_map_by_weight(validation, added, (0.0, *WEIGHTS))
@@ -134,7 +140,10 @@ class TermReranker(Reranker):
     def _scores_on_validation(
         self, candidates: Candidates, context: RerankingContext
     ) -> FloatArray:
-        """Return (C,) its own scores, 0 for a report opened before the last fix learned from."""
+        """Return (C,) scores without stage one's.
+
+        They are 0 for a report that was opened before the last fix that was learned from.
+        """
         if len(candidates) == 0 or candidates.opened < self.trained_until:
             return np.zeros(len(candidates))
         scores, _ = self._score_by_terms(candidates.without_labels(), context)
@@ -173,7 +182,7 @@ class TermReranker(Reranker):
         return encoder.scores(report, files), matches
 
     def save(self, folder: Path) -> None:
-        """Write what was learned."""
+        """Write everything that was learned to a folder."""
         arrays = {name: getattr(self._vocabulary, name) for name in _IDF_NAMES}
         for side in SIDES:
             arrays[side] = self._encoder.tables[side].astype(np.float16)
@@ -205,6 +214,6 @@ class TermReranker(Reranker):
 
 
 def _counts(candidates: Candidates, context: RerankingContext) -> Mapping[str, float]:
-    """Return how many times each term of the candidates' report counts."""
+    """Return term of the candidates' report -> its weighted count."""
     report = candidates.report
     return report_counts(report, context.form_lines(report, candidates.commit))

@@ -1,7 +1,7 @@
-"""Reports, files and histories of files as sparse vectors of terms, and a dual encoder of these.
+"""Sparse term vectors of reports, files and histories of files, and a dual encoder of these.
 
-A vocabulary has the terms that count and how rare they are. The dual encoder compares a report on
-one side with a file's content and history on the other.
+A vocabulary contains the terms that are used, and how rare they are. The dual encoder compares a
+report with a file's content and history.
 """
 
 from __future__ import annotations
@@ -29,19 +29,22 @@ from tosloc.retrieval.texts import DAY, Documents, group_starts, idf, top_k
 # docs/results.md.
 
 Vector: TypeAlias = tuple[IntArray, Float32Array]
-"""The terms of a sparse vector, and their weights."""
+"""Numbers of the terms in a sparse vector, and their weights."""
 SIDES: Final = ("report", "content", "history")
 FILE_SIDES: Final = SIDES[1:]
 _MIN_FILES_PER_TERM: Final = 3
-"""A term counts if it is in at least this many files, or in enough reports, or in a path."""
+"""Smallest number of files that contain a term of the vocabulary.
+
+Terms of enough reports, and terms of paths, are also in the vocabulary.
+"""
 _MIN_REPORTS_PER_TERM: Final = 2
-"""The same for training reports."""
+"""Smallest number of training reports that contain a term of the vocabulary."""
 _SUMMARY_WEIGHT: Final = 3
-"""How many times a term of a report's summary counts."""
+"""Weight of a term's occurrence in a report's summary; elsewhere it is 1."""
 _NAME_WEIGHT: Final = 6.0
-"""How many times a word of a file's name counts."""
+"""Weight of a word's occurrence in a file's name."""
 _FOLDER_WEIGHT: Final = 2.0
-"""How many times a word of a file's folders counts."""
+"""Weight of a word's occurrence in the names of a file's folders."""
 _MAX_REPORT_TERMS: Final = 64
 _MAX_CONTENT_TERMS: Final = 160
 _MAX_HISTORY_TERMS: Final = 64
@@ -54,22 +57,22 @@ _WEIGHT_BY_FIELD: Final = {
     "field": 1.0,
 }
 _FIELD_WEIGHTS: Final = np.array([_WEIGHT_BY_FIELD[name] for name in FIELDS])
-"""How many times a term of a file counts in each field."""
+"""Weight of a term's occurrence in each field of a file."""
 _MIN_IDF: Final = 0.1
 _DECAY: Final = 2 * 365 * DAY
-"""Seconds after which a document that touched a file counts 1/e."""
+"""Seconds after which the weight of a document that touched a file falls to 1/e."""
 FIX_WEIGHT: Final = 1.5
-"""How much more a fixed report counts for a file than a commit message does."""
+"""Weight of a fixed report of a file, relative to a commit message."""
 _MIN_NORM: Final = 1e-12
 """Smallest divisor of a vector, so that a vector of zeros stays one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The terms that count, and how rare each is in the training part.
+    """The terms that are used, and how rare each is in the training part.
 
-    ``terms`` are sorted. The (V,) inverse document frequencies are those among files, reports,
-    commit messages, and fixed reports of the history.
+    ``terms`` are sorted. The other attributes are (V,) inverse document frequencies among files,
+    reports, commit messages, and fixed reports of the history.
     """
 
     terms: tuple[str, ...]
@@ -89,9 +92,9 @@ class Vocabulary:
         reports: Sequence[Mapping[str, float]],
         until: float,
     ) -> Self:
-        """Return the terms that count in files (path -> blob) and reports (term -> count).
+        """Return the vocabulary of files (path -> blob) and reports (term -> count).
 
-        Frequencies in the history are those before the time ``until``.
+        Documents of the history are counted only if they are older than the time ``until``.
         """
         assert context.facts is not None
         assert context.history is not None
@@ -124,21 +127,24 @@ class Vocabulary:
 
     @cached_property
     def id_by_term(self) -> dict[str, int]:
-        """Number of each term."""
+        """Term -> its number."""
         return {term: number for number, term in enumerate(self.terms)}
 
     def term_ids(self, terms: Sequence[str]) -> IntArray:
-        """Return (T,) the number of each term, -1 for those that do not count."""
+        """Return (T,) the number of each term; -1 for a term that is not in the vocabulary."""
         return np.array([self.id_by_term.get(term, -1) for term in terms], dtype=np.int32)
 
 
 def _idf_of_terms(number: int, frequency: Mapping[str, int], terms: Sequence[str]) -> FloatArray:
-    """Return (V,) the terms' inverse document frequencies among ``number`` documents."""
+    """Return (V,) the inverse document frequency of each term among ``number`` documents.
+
+    ``frequency`` maps terms to the number of documents that contain them.
+    """
     return idf(number, np.array([frequency.get(term, 0) for term in terms]))
 
 
 def path_words(path: str) -> dict[str, float]:
-    """Return the terms of a path and how many times each counts.
+    """Return term of a path -> its weighted count.
 
     >>> path_words("src/cookie/CookieJar.java")
     {'src': 2.0, 'cooki': 8.0, 'jar': 6.0, 'cookiejar': 6.0}
@@ -152,7 +158,7 @@ def path_words(path: str) -> dict[str, float]:
 def report_counts(
     report: BugReport, form_lines: frozenset[str] = frozenset()
 ) -> Mapping[str, float]:
-    """Return how many times each term of a report counts; ``form_lines`` are as in ``Query``."""
+    """Return term of a report -> its weighted count; ``Query`` explains ``form_lines``."""
     query = Query(report, form_lines)
     counts = dict(query.description_counts)
     for term, number in query.summary_counts.items():
@@ -161,10 +167,10 @@ def report_counts(
 
 
 def keep_heaviest(matrix: sparse.csr_array, size: int) -> sparse.csr_array:
-    """Return (n, V) unit vectors of the ``size`` heaviest terms of each row.
+    """Return (n, V) unit vectors of the ``size`` terms with the largest weights in each row.
 
-    Terms are in descending order of weight; of equal ones the first are kept. Terms without a
-    positive weight are dropped.
+    Terms are in descending order of weight; of terms with equal weights the first are kept. Terms
+    without a positive weight are dropped.
     """
     number = matrix.shape[0]
     rows = np.repeat(np.arange(number), np.diff(matrix.indptr))
@@ -181,7 +187,7 @@ def keep_heaviest(matrix: sparse.csr_array, size: int) -> sparse.csr_array:
 
 
 def stack_vectors(vectors: Sequence[Vector], terms: int) -> sparse.csr_array:
-    """Return the vectors as an (n, V) matrix with V = ``terms``. There must be at least one."""
+    """Return the vectors as an (n, V) matrix with V = ``terms``; there must be at least one."""
     indices = np.concatenate([vector_terms for vector_terms, _ in vectors])
     weights = np.concatenate([vector_weights for _, vector_weights in vectors])
     starts = group_starts([len(vector_terms) for vector_terms, _ in vectors])
@@ -189,7 +195,7 @@ def stack_vectors(vectors: Sequence[Vector], terms: int) -> sparse.csr_array:
 
 
 class SparseVectors:
-    """Sparse vectors of the reports and files of one context; those of files are cached."""
+    """Sparse vectors of the reports and files in one context; vectors of files are cached."""
 
     def __init__(self, vocabulary: Vocabulary, context: RerankingContext) -> None:
         assert context.facts is not None
@@ -206,9 +212,9 @@ class SparseVectors:
         self._times = np.concatenate((commits.times, reports.times)).astype(np.float64)
 
     def report_vectors(self, reports: Sequence[Mapping[str, float]]) -> sparse.csr_array:
-        """Return (n, V) vectors of reports that are given as ``report_counts``.
+        """Return (n, V) vectors of n reports, which are results of ``report_counts``.
 
-        A weight is (1 + ln tf) * the mean of the IDF in files and in reports.
+        The weight of a term is (1 + ln tf) * the mean of its IDF in files and in reports.
         """
         matrix = self._count_matrix(reports)
         rarity = (self.vocabulary.in_reports + self.vocabulary.in_files) / 2
@@ -216,9 +222,9 @@ class SparseVectors:
         return keep_heaviest(matrix, _MAX_REPORT_TERMS)
 
     def candidate_vectors(self, candidates: Candidates) -> dict[str, list[Vector]]:
-        """Return for each side of files the vectors of a report's candidates.
+        """Return side -> vectors of a report's candidates, for the sides content and history.
 
-        The history contains what was known when the report was opened.
+        The history contains only what was known when the report was opened.
         """
         history = self.context.known_history(candidates)
         first_report = len(history.commits.documents)
@@ -241,7 +247,7 @@ class SparseVectors:
         }
 
     def content_vectors(self, files: Sequence[tuple[str, str]]) -> list[Vector]:
-        """Return the vectors of the contents of files, which are given as path and blob."""
+        """Return the vectors of the contents of files, given as path and blob."""
         return self._cached_vectors(files, files, self._content_matrix)
 
     def _cached_vectors(
@@ -263,7 +269,7 @@ class SparseVectors:
         return [self._cache[key] for key in keys]
 
     def _count_matrix(self, texts: Sequence[Mapping[str, float]]) -> sparse.csr_array:
-        """Return the (n, V) matrix of counts of texts, each of which is given as term -> count."""
+        """Return the (n, V) matrix of counts in n texts, each given as term -> count."""
         id_by_term = self.vocabulary.id_by_term
         rows = []
         terms = []
@@ -287,9 +293,9 @@ class SparseVectors:
         return sparse.csr_array((values, (rows, terms)), shape=(number, len(self.vocabulary)))
 
     def _content_matrix(self, files: Sequence[tuple[str, str]]) -> sparse.csr_array:
-        """Return (n, V) vectors of files: ln(1 + tf) * IDF in files.
+        """Return (n, V) vectors of n files with the weights ln(1 + tf) * IDF in files.
 
-        The words of the path count as well; a file without facts has only these.
+        Words of the path are included; a file without facts has only these.
         """
         corpus = self._facts({blob: path for path, blob in files})
         rows = np.array([corpus.row_by_blob.get(blob, -1) for _, blob in files], dtype=np.int64)
@@ -309,7 +315,7 @@ class SparseVectors:
         return keep_heaviest(matrix, _MAX_CONTENT_TERMS)
 
     def _history_matrix(self, touching: Sequence[IntArray]) -> sparse.csr_array:
-        """Return (n, V) vectors of files from the documents that touched each."""
+        """Return (n, V) vectors of n files, from the documents that touched each file."""
         sizes = [len(documents) for documents in touching]
         starts = group_starts(sizes)
         documents = np.concatenate(touching)
@@ -328,9 +334,9 @@ class SparseVectors:
 def _document_vectors(
     documents: Documents, vocabulary: Vocabulary, rarity: FloatArray
 ) -> sparse.csr_array:
-    """Return (D, V) vectors of documents: (1 + ln tf) * IDF.
+    """Return (D, V) vectors of documents with the weights (1 + ln tf) * IDF.
 
-    Each has the length 1 / sqrt(number of files that the document touched).
+    The length of each is 1 / sqrt(number of files that the document touched).
     """
     terms = vocabulary.term_ids(documents.vocabulary)[documents.terms]
     counting = terms >= 0
@@ -346,26 +352,26 @@ def _document_vectors(
 
 @dataclass(frozen=True, eq=False)
 class DualEncoder:
-    """Vectors of the terms on each side, and how much a file's content and history count.
+    """Term vectors for each side, and the weights of a file's content and history.
 
-    ``tables`` has for each side the (V, d) vectors, rounded to half precision; ``gains`` has for
-    each side of files the factor of its cosine.
+    ``tables`` maps each side (report, content, history) to (V, d) vectors, rounded to half
+    precision. ``gains`` maps each side of files to the factor of its cosine.
     """
 
     tables: Mapping[str, Float32Array]
     gains: Mapping[str, float]
 
     def encode(self, side: str, texts: sparse.csr_array) -> Float32Array:
-        """Return (n, d) unit vectors of texts (n, V); 0 for a text without any term."""
+        """Return (n, d) unit vectors of texts (n, V) on a side; 0 for a text without any term."""
         sums: Float32Array = texts @ self.tables[side]
         norms = np.linalg.norm(sums, axis=1, keepdims=True)
         unit_vectors: Float32Array = sums / np.maximum(norms, _MIN_NORM)
         return unit_vectors
 
     def scores(self, report: sparse.csr_array, files: Mapping[str, sparse.csr_array]) -> FloatArray:
-        """Return (C,) scores of files: the sum over sides of gain * cosine with the report.
+        """Return (C,) scores of C files: the sum over sides of gain * cosine with the report.
 
-        ``report`` is (1, V); ``files`` has for each side (C, V).
+        ``report`` is (1, V); ``files`` maps each side to a matrix (C, V).
         """
         report_vector = self.encode("report", report)
         total = np.zeros(1)
@@ -379,10 +385,10 @@ class DualEncoder:
     def matches(
         self, report: sparse.csr_array, file: Mapping[str, sparse.csr_array], number: int
     ) -> list[tuple[int, int]]:
-        """Return up to ``number`` terms of a report (1, V) that add most to one file's score.
+        """Return up to ``number`` terms of a report (1, V) that add most to a file's score.
 
-        Each comes with the term of the file, (1, V) for each side, that matches it best. Terms that
-        add nothing are left out.
+        Each is paired with the term of the file that matches it best; ``file`` maps each side to
+        (1, V). Terms that add nothing are left out.
         """
         report_vectors = report.data[:, None] * self.tables["report"][report.indices]
         shares_by_side = []

@@ -26,30 +26,30 @@ from tosloc.rerank.terms.sparse_vectors import (
 from tosloc.retrieval.texts import group_starts
 
 WIDTH: Final = 64
-"""Numbers of a term's vector."""
+"""Length of a term's vector."""
 _EPOCHS: Final = 3
 _REPORTS_PER_STEP: Final = 64
 _MIN_SCHEDULED_STEPS: Final = 20
-"""A schedule of fewer steps would have no end."""
+"""Smallest number of steps for which the schedule of the learning rate is computed."""
 _LEARNING_RATE: Final = 3e-3
 _DROPOUT: Final = 0.5
-"""Share of the terms that a step does not see."""
+"""Share of the terms that dropout hides in a step."""
 _MAX_POSITIVES: Final = 12
-"""Most fixed files of a report in an epoch, the first ones."""
+"""Largest number of fixed files of a report in an epoch, the first ones."""
 _MAX_NEGATIVES: Final = 20
-"""Most wrong files of a report in an epoch, drawn again for each."""
+"""Largest number of wrong files of a report in an epoch, drawn anew for each epoch."""
 _NEGATIVE_OFFSET: Final = 3.0
-"""A wrong file at position r (from 0) is drawn with odds 1 / (r + 3)."""
+"""Offset r0 of the odds 1 / (r + r0) with which a wrong file at position r (from 0) is drawn."""
 _MAX_JOINED_FILES: Final = 10
-"""Most fixed files whose contents are added to their report for the initial vectors."""
+"""Largest number of fixed files whose contents are added to their report at the start."""
 _OVERSAMPLED_DIRECTIONS: Final = 20
-"""Further directions of the randomised decomposition."""
+"""Number of additional directions in the randomized decomposition."""
 _DECOMPOSITION_ROUNDS: Final = 5
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """Reports (R, V), and for each its candidates with their sparse vectors by side."""
+    """Reports (R, V), and for each report its candidates with their sparse vectors by side."""
 
     reports: sparse.csr_array
     candidates: Sequence[Candidates]
@@ -58,9 +58,10 @@ class TrainingData:
     def take(
         self, side: str, reports: LongArray, positions: Sequence[LongArray]
     ) -> sparse.csr_array:
-        """Return (n, V) vectors of candidates on a side, one report after the other.
+        """Return (n, V) vectors of n candidates on a side, one report after the other.
 
-        ``reports`` are numbers of reports; ``positions`` has for each those of its candidates.
+        ``reports`` are numbers of reports; ``positions`` contains for each the positions of its
+        candidates.
         """
         vectors = []
         for report, report_positions in zip(reports.tolist(), positions, strict=True):
@@ -91,9 +92,9 @@ def initial_term_vectors(data: TrainingData, contents: sparse.csr_array, seed: i
 
 
 def principal_directions(rows: sparse.csr_array, width: int, seed: int) -> Float32Array:
-    """Return (V, d) the first right singular vectors of rows (n, V), d = ``width``.
+    """Return (V, d) the first right singular vectors of ``rows`` (n, V), with d = ``width``.
 
-    The decomposition is a randomised one. Vectors that do not exist are 0.
+    The decomposition is randomized. If there are fewer than d vectors, the others are 0.
     """
     number = min(width + _OVERSAMPLED_DIRECTIONS, *rows.shape)
     single = rows.astype(np.float32)
@@ -116,7 +117,7 @@ def fit_dual_encoder(
 ) -> DualEncoder:
     """Return a dual encoder learned from initial vectors (V, d).
 
-    It is the same for the same seed, whatever the number of cores.
+    The result is the same for the same seed, whatever the number of cores.
     """
     useful = np.flatnonzero([not candidates.fixed.all() for candidates in data.candidates])
     rng = np.random.default_rng(seed)
@@ -158,7 +159,7 @@ def fit_dual_encoder(
 
 
 def _encode(table_Vd: Tensor, texts: sparse.csr_array, generator: torch.Generator) -> Tensor:
-    """Return (n, d) unit vectors of texts (n, V) without the terms that dropout hides."""
+    """Return (n, d) unit vectors of texts (n, V), with dropout of some of their terms."""
     weights = torch.from_numpy(texts.data)
     terms = torch.from_numpy(texts.indices).long()
     starts = torch.from_numpy(texts.indptr[:-1]).long()
@@ -168,9 +169,9 @@ def _encode(table_Vd: Tensor, texts: sparse.csr_array, generator: torch.Generato
 
 
 def _draw(candidates: Candidates, rng: np.random.Generator) -> LongArray:
-    """Return the positions of a report's first fixed files and of some wrong ones.
+    """Return the positions of a report's first fixed files and of some wrong files.
 
-    A wrong file is the more likely to be drawn the higher it is ranked.
+    Wrong files with better ranks are more likely to be drawn.
     """
     right = np.flatnonzero(candidates.fixed)[:_MAX_POSITIVES]
     wrong = np.flatnonzero(~candidates.fixed)
