@@ -73,7 +73,7 @@ def _earlier_change(change: EarlierChange) -> Reason:
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """Numbers of files that an answer was chosen from, and of files that were left out."""
+    """The files that an answer was chosen from."""
 
     files: int
     """Number of source files of the version that could be listed."""
@@ -87,7 +87,7 @@ class SearchScope:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The weights that ranked the files, and facts about their training; None for unknown facts."""
+    """The weights that ranked the files. Unknown facts about their training are None."""
 
     kind: Literal["shipped", "trained"]
     """Whether the weights are those of the package, or come from the project's own training."""
