@@ -1,8 +1,8 @@
-"""Encoder rerankers trained from a bundle: as configured, with one part exchanged, or swept.
+"""Train encoder rerankers from a bundle: as configured, with one part exchanged, or in a sweep.
 
 The variants with an exchanged part are the paper's table 6; the sweep over the number of candidates
-is its figure 6. No repository is needed. The scores of a trained variant are kept, and nothing is
-trained twice.
+is its figure 6. No repository is needed. The scores of a trained variant are stored, so that
+nothing is trained twice.
 
 Shapes: C candidates of a report, N chunks of the longest file, d width of a vector.
 """
@@ -36,33 +36,41 @@ from tosloc.rerank.encoder.reranker import EncoderReranker, choose_weight
 from tosloc.rerank.encoder.scoring import RerankingModel
 
 BATCH_REPORTS = 8
-"""Reports of a batch of ``CrossedReports``: a step of 400 pairs has that many lists of 50
-candidates."""
+"""Number of reports in a batch of ``CrossedReports``.
+
+A step of 400 pairs consists of that many lists of 50 candidates.
+"""
 
 
 class MeanPooling(nn.Module):
     """A pooling whose file vector is the mean of its chunks' vectors."""
 
     def forward(self, chunks_CNd: Tensor, real_CN: Tensor) -> Tensor:
-        """Return (C, d) vectors of files, 0 for a file without any real chunk."""
+        """Return (C, d) vectors of files from their chunks' vectors; 0 for a file without chunks.
+
+        ``real_CN`` marks the chunks that are not padding.
+        """
         real_CN1 = real_CN.unsqueeze(-1).to(chunks_CNd.dtype)
         return (chunks_CNd * real_CN1).sum(-2) / real_CN1.sum(-2).clamp(min=1)
 
 
 class MaxPooling(nn.Module):
-    """A pooling whose file vector has the largest component of its chunks' vectors."""
+    """A pooling whose file vector has the largest value in each component of chunks' vectors."""
 
     def forward(self, chunks_CNd: Tensor, real_CN: Tensor) -> Tensor:
-        """Return (C, d) vectors of files, 0 for a file without any real chunk."""
+        """Return (C, d) vectors of files from their chunks' vectors; 0 for a file without chunks.
+
+        ``real_CN`` marks the chunks that are not padding.
+        """
         largest_Cd = chunks_CNd.masked_fill(~real_CN.unsqueeze(-1), -torch.inf).amax(-2)
         return largest_Cd.where(real_CN.any(-1, keepdim=True), torch.zeros_like(largest_Cd))
 
 
 def bce(scores_C: Tensor, fixed_C: Tensor) -> Tensor:
-    """Return the binary cross-entropy of all candidates, at the best common offset of the scores.
+    """Return the binary cross-entropy of all candidates, with the best common offset of scores.
 
-    Similarity has no zero of its own. Without an offset the model would mostly learn that few files
-    are fixed.
+    Similarity scores have no natural zero. Without an offset, the model would mostly learn that few
+    files are fixed.
     """
     fixed = fixed_C.to(scores_C.dtype)
     scores = scores_C.detach()
@@ -80,8 +88,8 @@ def bce(scores_C: Tensor, fixed_C: Tensor) -> Tensor:
 class CrossedReports:
     """A training set for cross-entropy within a batch.
 
-    The candidates of a report are its own first fixed file and those of the other reports of its
-    batch of ``BATCH_REPORTS``.
+    The candidates of a report are the first fixed files of all reports in its batch of
+    ``BATCH_REPORTS``; only its own counts as fixed.
     """
 
     def __init__(self, training_set: TrainingSet, seed: int) -> None:
@@ -115,7 +123,10 @@ def _first_fixed_file(candidates: Candidates) -> Candidates:
 
 
 def _replace_files(report: Candidates, files: Sequence[Candidates], own_index: int) -> Candidates:
-    """Return a report with other candidates, one of each of ``files``; its own is the fixed one."""
+    """Return a report with one candidate from each of ``files``; its own candidate is fixed.
+
+    ``own_index`` is the position of its own candidate.
+    """
     indices: LongArray = np.arange(len(files), dtype=np.int64)
     return replace(
         report,
@@ -146,7 +157,7 @@ POOLINGS: Final = {"mean fusion": MeanPooling, "max fusion": MaxPooling}
 
 @dataclass(frozen=True)
 class Ablation:
-    """A bundle and a configuration, whose variants are trained once, each in its own folder."""
+    """A bundle and a configuration; each variant is trained once, in a folder of its own."""
 
     bundle: CandidateBundle
     config: Config
@@ -156,7 +167,7 @@ class Ablation:
     progress: Progress = ignore_progress
 
     def variant_folder(self, name: str) -> Path:
-        """Return the folder of a variant's results; the variant is trained if it has none."""
+        """Return the folder of a variant's results; if there are none, train the variant first."""
         folder = self.folder / name.replace(" ", "-")
         seed = self.config.run.seed
 
@@ -213,7 +224,8 @@ class Ablation:
     def sweep(self, depths: Sequence[int]) -> list[dict[str, Any]]:
         """Return the rows of figure 6: the means of the configured model for each depth.
 
-        Its candidates are cut to the depth, and the weight of its scores is chosen anew.
+        For each depth, the candidates are cut to it, and the weight of the model's scores is chosen
+        again.
         """
         encoder_scores = _read_json(self.variant_folder(CONFIGURED) / "deep.json")
         rows: list[dict[str, Any]] = []
@@ -243,8 +255,8 @@ def mean_measures(
 ) -> Mapping[str, Mapping[str, float]]:
     """Return MRR and MAP over all reports of three orders of the candidates.
 
-    "stage one" is the order by stage one's scores, "deep" the one by the encoder's ``scores``, and
-    "fused" the one by stage one's scores plus ``weight`` times the encoder's.
+    "stage one" is the order by stage one's scores, "deep" the order by the encoder's ``scores``,
+    and "fused" the order by stage one's scores plus ``weight`` times the encoder's.
     """
     return {
         "stage one": _mrr_and_map(candidates, scores, 1.0, 0.0),
@@ -256,10 +268,10 @@ def mean_measures(
 def gains_over_stage_one(
     candidates: Sequence[Candidates], scores: Sequence[FloatArray], weight: float
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Return how MRR and MAP of the orders "fused" and "deep" differ from those of stage one.
+    """Return how MRR and MAP of the orders "fused" and "deep" differ from stage one's.
 
-    Each has the mean difference, its 95 % bootstrap interval and the p of a paired t-test, which
-    are None where they are undefined.
+    Each has the mean difference, its 95 % bootstrap interval, and the p of a paired t-test.
+    Interval and p are None if they are undefined.
     """
     by_stage_one = _values_by_report(candidates, scores, 1.0, 0.0)
     orders = {
@@ -286,7 +298,10 @@ def _values_by_report(
     stage_one_weight: float,
     encoder_weight: float,
 ) -> FloatArray:
-    """Return (N, 2) reciprocal ranks and average precisions of a weighted sum of both scores."""
+    """Return (N, 2) reciprocal ranks and average precisions of the N reports.
+
+    Candidates are ordered by the weighted sum of stage one's and the encoder's scores.
+    """
     values = []
     for report, report_scores in zip(candidates, scores, strict=True):
         mixed_scores = stage_one_weight * report.scores + encoder_weight * report_scores
@@ -319,7 +334,7 @@ def train(
 ) -> dict[str, Any] | None:
     """Train a reranker, and write ``deep.json``, its scores, and ``result.json``.
 
-    Returns the result; None in processes other than the main one.
+    Return the result, or None in processes other than the main process.
     """
     state = process_state()
     context = bundle.for_reranking(vectors)
@@ -356,7 +371,7 @@ def train(
 
 
 def _peak_gib() -> float:
-    """Return the largest memory in use so far: the GPU's if there is one, else the process's."""
+    """Return the largest memory in use so far, in GiB: the GPU's, or without one the process's."""
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated() / 2**30
     return peak_gibibytes()
@@ -367,7 +382,7 @@ def train_on_bundle(
 ) -> dict[str, Any] | None:
     """Train the configured reranker on the bundle in a file, and save it in ``out/encoder``.
 
-    Returns the result of ``train``.
+    Return the result of ``train``.
     """
     bundle = read_bundle(path)
     reranker = EncoderReranker.from_config(config)

@@ -1,12 +1,12 @@
-"""How far a result is reproduced: five levels between an original pair of runs and our pair.
+"""Measure how far a result is reproduced: five levels between an original and our pair of runs.
 
-Breuer et al. 2020; the numbers of equations are those of the paper's section 3. A pair is a
-baseline b and an advanced run a. From the most specific level to the most general: order of the
-files, effectiveness per report, overall effect, statistical difference, mean effectiveness.
+Source: Breuer et al. 2020; the numbers of equations are those of its section 3. A pair consists of
+a baseline b and an advanced run a. The levels, from the most specific to the most general, are:
+order of the files, effectiveness per report, overall effect, statistical difference, mean
+effectiveness.
 
 On the same reports our pair is a replication. On another project's reports it is a reproduction, to
-which the first two levels do not apply. For a paper that published only means, the last three
-remain.
+which the first two levels do not apply. If a paper published only means, the last three apply.
 
 Shapes: N reports.
 """
@@ -38,7 +38,7 @@ The best result is in quadrant 4, near the point (1, 0)."""
 EFFECT_MEASURES: Final = ("ER", "DeltaRI", "region")
 """Names of the fields of ``Effect``."""
 PHI: Final = 0.8
-"""Persistence of RBO, as in the paper: the ranks beyond d together weigh at most phi^d."""
+"""Persistence of RBO, as in the paper: all ranks beyond d together weigh at most phi^d."""
 ANOTHER_PROJECT: Final = (
     "the two pairs judge different reports, so order and RMSE, which need the same reports, do"
     " not apply"
@@ -54,15 +54,16 @@ def kendall_tau_union(
 ) -> float:
     """Return Kendall's tau-b, -1 to 1, of two lists over the union of their files.
 
-    Breuer et al. 2020, equation 1. The union has the original's files in their order, then those
-    that only ours has, in theirs, numbered from 1. Each list becomes the sequence of its files'
-    numbers, and tau compares the two sequences position by position. Lists with the same files have
-    their plain rank correlation. Files that only our list has are always in the union's order, so
-    that lists without a common file have the value 1: read it together with RBO.
+    Breuer et al. 2020, equation 1. The union contains the original's files in their order, followed
+    by files that only our list contains, in its order. Its files are numbered from 1. Each list
+    becomes the sequence of its files' numbers, and tau compares the two sequences position by
+    position. For lists with the same files this is the plain rank correlation. Files that only our
+    list contains are always in the union's order, so that lists without a common file have the
+    value 1: read it together with RBO.
 
-    ``depth`` cuts both lists. Of lists of different length the longer one is cut, because its other
-    positions have no partner. If fewer than two positions remain, there is nothing to order: the
-    value is 1 for equal lists, else 0.
+    ``depth`` cuts both lists. If their lengths differ, the longer list is cut, because its last
+    positions have no counterpart. If fewer than two positions remain, the value is 1 for equal
+    lists, otherwise 0.
 
     >>> kendall_tau_union(["d1", "d2", "d3"], ["d1", "d2", "d4"])
     1.0
@@ -88,10 +89,10 @@ def rank_biased_overlap(original: Sequence[str], ours: Sequence[str], phi: float
     """Return the rank-biased overlap, 0 to 1, of two lists.
 
     It is ``(1 - phi) sum phi^(d-1) A_d`` over all depths d from 1, where A_d is the share of common
-    files among the first d of each. The sum is infinite and the lists are not, so it is
-    extrapolated (Webber et al. 2010, equation 32): below the end of the shorter list its missing
-    files agree as its known ones did there, and below the end of the longer one the agreement stays
-    the same. Two empty lists have the value 1, an empty and another one 0.
+    files among the first d of each. The sum is infinite but the lists are not, so it is
+    extrapolated (Webber et al. 2010, equation 32). Below the end of the shorter list, its missing
+    files are assumed to agree as its known files did there; below the end of the longer list, the
+    agreement stays the same. The value is 1 for two empty lists, and 0 if only one is empty.
 
     >>> round(rank_biased_overlap("abcdefg", "bacdefg", 0.9), 12)
     0.9
@@ -120,7 +121,7 @@ def rank_biased_overlap(original: Sequence[str], ours: Sequence[str], phi: float
 def rmse(original: FloatArray, ours: FloatArray) -> float:
     """Return the root mean square difference of the (N,) values of the same reports (equation 3).
 
-    It is 0 where all are equal.
+    It is 0 if all values are equal.
 
     >>> rmse(np.array([0.5, 0.25]), np.array([0.5, 0.75]))
     0.3535533905932738
@@ -129,11 +130,11 @@ def rmse(original: FloatArray, ours: FloatArray) -> float:
 
 
 def p_value(original: FloatArray, ours: FloatArray, same_reports: bool) -> float | None:
-    """Return the two-tailed p of a t-test of the original's values against ours.
+    """Return the two-tailed p of a t-test between the original's values and ours.
 
-    It is small where they differ. The test is paired on the same reports. On other reports it is
-    unpaired with equal variances (Student's), which the paper prefers to Welch's for samples of
-    different size. None if the test has no answer.
+    p is small if they differ. The test is paired for the same reports. For other reports it is
+    unpaired with equal variances (Student's test), which the paper prefers to Welch's test for
+    samples of different size. Return None if the test is undefined.
     """
     if same_reports:
         return paired_t_test(original, ours)[1]
@@ -158,19 +159,24 @@ class Effect(NamedTuple):
     """Our effect compared to the original one, in one measure."""
 
     ratio: float
-    """ER = mean(a' - b') / mean(a - b) (equations 5 and 7): 1 for the same effect, more than 1 for
-    a larger one; 0 or less means that ours failed."""
+    """ER = mean(a' - b') / mean(a - b) (equations 5 and 7).
+
+    It is 1 for the same effect, and above 1 for a larger one; at 0 or below, our reproduction
+    failed.
+    """
     delta_ri: float
-    """RI - RI' of RI = (mean a - mean b) / mean b (equation 6): 0 for the same improvement, below 0
-    where ours improves more."""
+    """RI - RI' of RI = (mean a - mean b) / mean b (equation 6).
+
+    It is 0 for the same improvement, and below 0 if ours improves more.
+    """
     region: int
-    """Quadrant of the two (section 3.1, where no quadrant contains the axes)."""
+    """Quadrant of the two numbers (section 3.1, where no quadrant contains the axes)."""
 
 
 def effect(
     measure: Measure, baseline: float, advanced: float, our_baseline: float, our_advanced: float
 ) -> Effect:
-    """Return the effect of the four means.
+    """Return the effect computed from four means.
 
     Raises RunError if a baseline is 0, or if the original shows no effect.
     """
@@ -212,9 +218,9 @@ class Pair(NamedTuple):
 
     @property
     def keys(self) -> set[ReportKey]:
-        """The judged reports with their files, since two projects may use the same ids.
+        """The judged reports with their files, because two projects may use the same ids.
 
-        Raises RunError if the two runs are judged by different ones.
+        Raises RunError if the two runs have different judgements.
         """
         keys = _report_keys(self.baseline[1])
         if keys != _report_keys(self.advanced[1]):
@@ -235,13 +241,13 @@ def _report_keys(evaluation: Evaluation) -> set[ReportKey]:
 
 
 class SidePair(NamedTuple):
-    """The original run of one side, baseline or advanced, and ours."""
+    """The original run of one side (baseline or advanced), and our run of it."""
 
     original: EvaluatedRun
     ours: EvaluatedRun
 
     def values(self, measure: Measure) -> tuple[FloatArray, FloatArray]:
-        """Return (N,) the values of the original's reports and (N',) those of ours."""
+        """Return (N,) values of the original's reports, and the values of our reports."""
         return self.original[1].values(measure), self.ours[1].values(measure)
 
 
@@ -251,8 +257,8 @@ def compare_reproduction(
     """Compare two pairs at all levels, and return the rows of a table and remarks on them.
 
     A row has ``level``, ``measure``, and values of ``baseline`` and ``advanced`` or of their
-    ``effect``; None where a level does not apply. ``depth`` cuts the lists that Kendall's tau union
-    compares. Raises RunError.
+    ``effect``. A value is None if the level does not apply. ``depth`` cuts the lists that Kendall's
+    tau union compares. Raises RunError.
     """
     if depth is not None and depth < 2:
         raise RunError(f"a depth of {depth} leaves nothing to order; use 2 or more")
@@ -359,9 +365,10 @@ def compare_published(
     """Compare our pair with published means of a measure, and return rows and remarks.
 
     There is a row for the baseline, for the advanced run, and for the improvement, whose interval
-    draws both runs together; then the rows of the effect. ``interval`` is the 95 % bootstrap
-    interval of ours - published over our reports, None for fewer than two. How far the published
-    mean varies is unknown, so the truth is less certain than the interval says.
+    draws both runs together. The rows of the effect follow. ``interval`` is the 95 % bootstrap
+    interval of our value - the published value over our reports, or None for fewer than two. The
+    variance of the published mean is unknown, so the difference is less certain than the interval
+    suggests.
 
     Raises RunError for a published mean that is not from 0 to 1.
     """

@@ -31,9 +31,9 @@ SYSTEMS: Final[Mapping[str, str]] = {
     "dnnloc": "Dnnloc",
     "dreamloc": "DreamLoc",
 }
-"""Module under ``tosloc.lab.baselines`` -> class of each technique, by year of publication."""
+"""Module under ``tosloc.lab.baselines`` -> class of the technique, by year of publication."""
 SPLITS = ("validation", "test")
-"""Splits that are ranked unless others are asked for."""
+"""Splits that are ranked by default."""
 _COMMAND: Final = "tosloc lab baselines"
 
 
@@ -57,7 +57,7 @@ def rank_with(
 ) -> list[Path]:
     """Rank the reports of the splits with each technique, and write runs to ``out/NAME/SPLIT``.
 
-    Finished runs are skipped. Returns the folder ``out/NAME`` of each technique.
+    Finished runs are skipped. Return the folder ``out/NAME`` of each technique.
     """
     folder = Path(out).expanduser()
     missing: list[type[Baseline]] = []
@@ -93,9 +93,9 @@ def context_for(
     splits: Sequence[str],
     progress: Progress = ignore_progress,
 ) -> BaselineContext:
-    """Return what the techniques read on a project.
+    """Return everything that the techniques read on a project.
 
-    It has the parsed files of all versions that they learn from or rank.
+    It contains the parsed files of all versions that they learn from or rank.
     """
     indexed = experiment.indexed
     cases: list[Case] = []
@@ -126,7 +126,7 @@ def _write_runs(
     splits: Sequence[str],
     progress: Progress,
 ) -> None:
-    """Fit a technique, and write the runs that are missing."""
+    """Fit a technique, and write those of its runs that are missing."""
     baseline.fit(experiment.parts["train"], experiment.parts["validation"], progress)
     record = experiment.provenance() | {"system": baseline.name}
     if baseline.choice:

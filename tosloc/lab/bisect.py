@@ -1,8 +1,8 @@
-"""How many test runs a bisection by weights needs, simulated beside bisection by count.
+"""Simulate how many test runs a bisection by weights needs, compared with a bisection by count.
 
-The culprits are the truth of suspect changes (see ``tosloc.lab.suspects``): of a report's commits
-the one that wrote most of the fixed lines. A range is a number of successive commits of the history
-that the reported version contains, in topological order, with the culprit at evenly spread places.
+The culprit of a report comes from the truth of suspect changes (see ``tosloc.lab.suspects``): it is
+the commit that wrote most of the fixed lines. A range consists of successive commits in the history
+of the reported version, in topological order, with the culprit at evenly spread places.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ PLACES: Final = 8
 
 
 class SimulatedReport(NamedTuple):
-    """A report with what its bisection is simulated from."""
+    """A report with the data for simulating its bisection."""
 
     history: Sequence[str]
-    """Full ids of the commits that its version contains, parents before children."""
+    """Full ids of the commits that the report's version contains, parents before children."""
     culprit: int
     """Position of the commit that introduced the fault."""
     scores: Mapping[str, float]
@@ -46,15 +46,15 @@ class RangeRuns(NamedTuple):
     commits: int
     """Number of commits in each range."""
     reports: int
-    """Reports whose history is long enough."""
+    """Number of reports whose history is long enough."""
     weighted: float
     """Mean number of test runs by weights."""
     plain: float
     """Mean number of test runs by count, as git bisects."""
     worst: int
-    """Most test runs by weights in a range."""
+    """Largest number of test runs by weights in any range."""
     most_worse: int
-    """Most test runs by which weights were worse than counts in a range."""
+    """Largest number of test runs that weights needed more than counts in any range."""
 
 
 def collect_reports(
@@ -84,7 +84,7 @@ def _list_history(repository: Repository, commit: str) -> list[str]:
 
 
 def simulate(reports: Sequence[SimulatedReport], sizes: Sequence[int] = SIZES) -> list[RangeRuns]:
-    """Return the test runs by size of the range; sizes that no history has are left out."""
+    """Return the test runs by size of the range; sizes larger than every history are left out."""
     results = []
     for size in sizes:
         pairs: list[tuple[int, int]] = []
@@ -119,7 +119,7 @@ def _simulate_report(report: SimulatedReport, size: int) -> list[tuple[int, int]
 
 
 def count_runs(weights: LongArray, culprit: int) -> int:
-    """Return how many tests find the culprit in a line of commits with weights (C,)."""
+    """Return the number of tests that find the culprit in a line of commits with weights (D,)."""
     sums = sums_before(weights)
     first, end = 0, len(weights)
     runs = 0

@@ -1,8 +1,8 @@
-"""BM25 over whole files by the library bm25s, the reference that other projects also report.
+"""BM25 over whole files with the library bm25s, which other projects also report as a reference.
 
 A document is the whole text of a file, without its path; the query is a report's summary and
 description. Names are split at underscores and before capitals. The library's tokenizer removes
-English stop words and stems; its default parameters score.
+English stop words and stems; scores use its default parameters.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def rank_with_bm25s(
 class WholeFiles:
     """Tokens of whole files.
 
-    A blob is read and tokenized once, however many versions have it.
+    A blob is read and tokenized once, however many versions contain it.
     """
 
     def __init__(self, repo: Repository) -> None:
@@ -124,7 +124,7 @@ class WholeFiles:
     def _tokenize(self, texts: Iterable[str], learn: bool) -> Iterator[list[int]]:
         """Yield the token numbers of each text.
 
-        With ``learn``, new tokens get numbers; without, they are left out.
+        With ``learn``, new tokens get numbers; without it, they are left out.
         """
         split_texts: Any = (_BETWEEN_PARTS.sub(" ", text) for text in texts)
         tokens: Iterator[list[int]] = self._tokenizer.streaming_tokenize(

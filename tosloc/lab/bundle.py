@@ -1,8 +1,8 @@
 """Bundles of candidates and the texts of their files, for training an encoder elsewhere.
 
-A bundle is one small file of compressed JSON lines, all that training needs on another machine.
-Texts are ordered by path, so that versions of one file, which differ little, are neighbours and
-compress well.
+A bundle is one small file of compressed JSON lines with everything that training needs on another
+machine. Texts are ordered by path, so that similar versions of one file are neighbours and compress
+well.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class CandidateBundle:
     """Blob -> its text; blobs that could not be read are absent."""
 
     def for_reranking(self, vectors: Path) -> RerankingContext:
-        """Return what a reranker may read: texts, None for a blob that could not be read.
+        """Return what a reranker may read: texts, with None for a blob that could not be read.
 
-        ``vectors`` is the file in which vectors are cached.
+        ``vectors`` is the file that caches vectors.
         """
         return RerankingContext(
             texts=lambda blobs: ((blob, self.texts.get(blob)) for blob in blobs), vectors=vectors
@@ -59,7 +59,7 @@ class CandidateBundle:
     def candidates(
         self, part: str, depth: int, *, for_training: bool = False, by_linear_score: bool = False
     ) -> Iterator[Candidates]:
-        """Yield all candidates that were bundled for each report of a part, whatever the depth."""
+        """Yield all bundled candidates of each report of a part; other arguments are ignored."""
         return iter(self.parts[part])
 
 
@@ -74,8 +74,8 @@ def bundle_training(
 ) -> dict[str, int]:
     """Write the first ``depth`` files of a training folder's reports, with their texts.
 
-    Of the training reports only the ``newest`` are written, all for 0. Returns the number of
-    reports of each part.
+    Of the training reports only the ``newest`` are written, or all for 0. Return part -> number of
+    its reports.
     """
     tables = TableFolder(run)
     blocks = tables.list_blocks()
@@ -134,16 +134,13 @@ def _write_bundle(
 
 
 def bundle_key(run: Path, reports: Path, *settings: int) -> str:
-    """Return a key of a bundle's content.
-
-    Another training, other reports or other settings give another key.
-    """
+    """Return a key of a bundle's content, which depends on the training, reports and settings."""
     files = (*sorted((run / "checkpoint").glob("*.*")), reports)
     return content_key([fingerprint(path) for path in files], settings)
 
 
 def read_bundle(path: Path) -> CandidateBundle:
-    """Read a bundle. Raises ToslocError if the file is no bundle, or damaged."""
+    """Return the bundle in a file. Raises ToslocError if the file is damaged or is no bundle."""
     parts: dict[str, list[Candidates]] = {part: [] for part in PARTS}
     texts: dict[str, str] = {}
     try:
@@ -182,7 +179,7 @@ def _to_plain(value: Any) -> Any:
 
 
 def _parse_candidates(report: dict[str, Any], **record: Any) -> Candidates:
-    """Return the candidates of a JSON record; lists become arrays or tuples."""
+    """Return the candidates in a JSON record; lists become arrays or tuples."""
     opened = datetime.fromisoformat(report.pop("opened"))
     values: dict[str, Any] = {}
     for name, value in record.items():

@@ -1,6 +1,6 @@
-"""How often a file that a report states is a fixed one, and what raising it changes.
+"""Measure how often the files that reports state were fixed, and the effect of raising them.
 
-docs/method.md has the tables.
+docs/method.md shows the tables.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ ALL_REPORTS = "all reports"
 BLOCK_REPORTS: Final = 48
 """Number of reports whose versions are loaded together."""
 FRAMES_SHOWN = 5
-"""Own frames of a stack trace that are counted, from the innermost one."""
+"""Number of own frames of a stack trace that are counted, from the innermost frame on."""
 
 
 class StatedReport(NamedTuple):
-    """What one report states, and how it is ranked without and with that."""
+    """Statements of one report, and its ranks without and with these statements."""
 
     stated: dict[str, list[bool]]
-    """Kind of statement -> whether each file that such a statement names is a fixed one."""
+    """Kind of statement -> for each file that such a statement names, whether it was fixed."""
     frames: list[tuple[str, bool]]
-    """Language of each own frame's file, innermost first, and whether it is a fixed one."""
+    """For each own frame, innermost first: language of its file, and whether the file was fixed."""
     learned: tuple[float, float]
     """RR and AP by the weights and the ranker alone."""
     final: tuple[float, float]
-    """RR and AP after the statements."""
+    """RR and AP after the statements were applied."""
 
 
 class KindRow(NamedTuple):
@@ -56,7 +56,7 @@ class KindRow(NamedTuple):
     reports: int
     files: int
     right: float
-    """Share of the files that are fixed ones."""
+    """Share of the files that were fixed."""
     mrr_learned: float
     map_learned: float
     mrr: float
@@ -64,7 +64,10 @@ class KindRow(NamedTuple):
 
 
 class FrameRow(NamedTuple):
-    """How often the innermost own frame, the next one, ... is in a fixed file, for one language."""
+    """Counts for one language: how often the innermost own frames are in fixed files.
+
+    The first count is for the innermost frame, the second for the next frame, and so on.
+    """
 
     language: str
     counts: list[int]
@@ -74,7 +77,7 @@ class FrameRow(NamedTuple):
 def measure_evidence(
     projects: Sequence[Project], progress: Progress = ignore_progress
 ) -> tuple[list[KindRow], list[FrameRow]]:
-    """Count the statements of the reports of some projects, ranked by the shipped weights.
+    """Return counts of the statements in projects' reports, ranked by the shipped weights.
 
     Reports without a fixed file in their version are left out.
     """
@@ -108,7 +111,7 @@ def _contexts(experiment: ExperimentContext, cases: Sequence[Case]) -> Iterator[
 
 
 def _read_report(context: QueryContext, fixed_paths: Sequence[str]) -> Iterator[StatedReport]:
-    """Yield what a report states, if the version has a file that the fix changed."""
+    """Yield a report's statements and ranks, if the version has a file that the fix changed."""
     paths = context.version.paths
     names = paths.table.paths
     fixed_rows = {row for row, path in enumerate(names) if path in set(fixed_paths)}
@@ -133,7 +136,7 @@ def _read_report(context: QueryContext, fixed_paths: Sequence[str]) -> Iterator[
 
 
 def count_kinds(reports: Sequence[StatedReport]) -> list[KindRow]:
-    """Return a row for all reports and one for each kind of statement that any report has."""
+    """Return a row for all reports, and one for each kind of statement that occurs."""
     rows = [_count(ALL_REPORTS, reports)]
     for kind in KINDS:
         stating = [report for report in reports if kind in report.stated]
@@ -143,7 +146,7 @@ def count_kinds(reports: Sequence[StatedReport]) -> list[KindRow]:
 
 
 def _count(kind: str, reports: Sequence[StatedReport]) -> KindRow:
-    """Return the row of a kind and the reports that have it."""
+    """Return the row of a kind, counted over the reports with such a statement."""
     right: list[bool] = []
     for report in reports:
         right += report.stated.get(kind, [])
@@ -154,7 +157,7 @@ def _count(kind: str, reports: Sequence[StatedReport]) -> KindRow:
 
 
 def count_frames(reports: Sequence[StatedReport]) -> list[FrameRow]:
-    """Return a row for each language, that with most stack traces first."""
+    """Return a row for each language; the language with most stack traces comes first."""
     by_language: defaultdict[str, list[list[bool]]] = defaultdict(list)
     for report in reports:
         if report.frames:

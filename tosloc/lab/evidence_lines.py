@@ -1,6 +1,6 @@
-"""How near the lines and functions that an answer shows are to the lines that the fix changed.
+"""Measure how near the lines and functions in an answer are to the lines that the fix changed.
 
-Only answers whose first file is a fixed one are judged. The changed lines are those of the version
+Only answers whose first file was fixed are judged. The changed lines are those of the version
 before the fix; where the fix adds lines, they are the two lines around the addition.
 """
 
@@ -25,42 +25,42 @@ from tosloc.localize.question import Code, Question
 from tosloc.reports.labelled import Dataset
 
 NEAR: Final = 15
-"""A shown line is near the fix if at most this many lines are between it and a changed one."""
+"""Largest number of lines between a shown line and a changed line that counts as near."""
 ALL_PROJECTS: Final = "all"
 _CLASS: Final = FUNCTION_KINDS.index("class")
 
 
 class JudgedFile(NamedTuple):
-    """What an answer shows of its first file, which the fix changed."""
+    """What an answer shows of its first file, compared with the fix that changed this file."""
 
     shown: int
     """Number of shown lines."""
     distance: int | None
-    """Lines from the nearest shown line to a changed one; None without a shown line."""
+    """Number of lines from the nearest shown line to a changed line; None without a shown line."""
     changes_function: bool
-    """Whether the fix changed a function that the version has."""
+    """Whether the fix changed a function of the version."""
     function_rank: int | None
     """Rank of the first listed function that the fix changed, from 1; None if none is listed."""
 
 
 class EvidenceRow(NamedTuple):
-    """The judged answers of a project, or of all; shares are None if nothing is judged."""
+    """Counts of the judged answers of a project, or of all; shares are None if there are none."""
 
     project: str
     reports: int
-    """Answered reports."""
+    """Number of answered reports."""
     files: int
-    """Those whose first file is a fixed one."""
+    """Number of reports whose first file was fixed."""
     lines: float | None
-    """Mean number of lines that are shown of such a file."""
+    """Mean number of lines that are shown from such a file."""
     near: float | None
     """Share of the files with a shown line near a changed one."""
     with_functions: int
-    """Files of which the fix changed a function."""
+    """Number of these files in which the fix changed a function."""
     listed: float | None
-    """Share of these files that list such a function."""
+    """Share of the files in ``with_functions`` for which the answer lists such a function."""
     first: float | None
-    """Share of these files that list such a function first."""
+    """Share of the files in ``with_functions`` for which the answer lists such a function first."""
 
 
 def measure_evidence_lines(
@@ -71,8 +71,8 @@ def measure_evidence_lines(
 ) -> list[EvidenceRow]:
     """Return a row for each project and one for all, from answers by the shipped weights.
 
-    ``code`` and ``functions`` are those of the questions. Reports without a fix whose changed lines
-    are known, and without a fixed file in their version, are left out.
+    ``code`` and ``functions`` are options of the questions. Reports are left out if the lines that
+    the fix changed are unknown, or if the version contains no fixed file.
     """
     rows: list[EvidenceRow] = []
     all_files: list[JudgedFile] = []
@@ -109,7 +109,7 @@ def _mean(values: Sequence[float]) -> float | None:
 def _judge_project(
     project: Project, code: Code, functions: int, progress: Progress
 ) -> Iterator[JudgedFile | None]:
-    """Yield the first file of each report's answer; None if it is no fixed file."""
+    """Yield the judged first file of each report's answer; None if the file was not fixed."""
     with Repository(project.repo) as repository:
         dataset = Dataset.load(
             repository, project.reports, suffixes=frozenset(SOURCE_SUFFIXES), progress=progress
@@ -145,9 +145,9 @@ def _judge_project(
 def find_changed_spans(
     repository: Repository, case: Case, listed: Sequence[tuple[str, int, int]]
 ) -> dict[str, list[tuple[int, int]]]:
-    """Return the first and last lines of each change by a fix, by path, as of the version before.
+    """Return path -> first and last line of each change by a fix, in the version before it.
 
-    They are read from git, or else are those that the data list.
+    They are read from git; if the fix is not known, the lines that the data list are returned.
     """
     spans: dict[str, list[tuple[int, int]]] = {}
     if not case.fix_commit:
@@ -162,7 +162,7 @@ def find_changed_spans(
 
 
 def _spans_of_patch(patch: FilePatch) -> Iterator[tuple[int, int]]:
-    """Yield the lines before the change of each changed line that is not empty."""
+    """Yield the lines, before the change, of each changed line that is not empty."""
     for hunk in patch.hunks:
         number = hunk.old_start
         for line in hunk.lines:
@@ -175,9 +175,9 @@ def _spans_of_patch(patch: FilePatch) -> Iterator[tuple[int, int]]:
 
 
 def judge_file(hit: Hit, facts: FunctionFacts, spans: Sequence[tuple[int, int]]) -> JudgedFile:
-    """Compare the shown lines and functions of a file with the changed ``spans``.
+    """Return the comparison of a file's shown lines and functions with the changed ``spans``.
 
-    A fix changes the smallest function around each of its changes.
+    A fix counts as changing the smallest function around each of its changes.
     """
     distances: list[int] = []
     for line in hit.code:
@@ -192,7 +192,7 @@ def judge_file(hit: Hit, facts: FunctionFacts, spans: Sequence[tuple[int, int]])
 
 
 def find_changed_functions(facts: FunctionFacts, spans: Sequence[tuple[int, int]]) -> set[str]:
-    """Return the names of the smallest functions, classes apart, around some spans of lines."""
+    """Return the names of the smallest functions, but not classes, around the spans of lines."""
     names: set[str] = set()
     for first, last in spans:
         around = (facts.starts <= first) & (facts.ends >= last) & (facts.kinds != _CLASS)

@@ -1,6 +1,6 @@
-"""The effect of each feature on projects that the weights never saw, each left out in turn.
+"""Measure the effect of each feature on projects that are left out of the training in turn.
 
-The weights are linear, without the learned ranker, so that trees cannot make up for a feature by
+The model is a weighted sum, without the learned ranker, so that trees cannot replace a feature by
 other features.
 
 Shapes: V variants (all features, then without each one), P projects.
@@ -41,10 +41,11 @@ def feature_ablation(
     features: Sequence[str] = (),
     progress: Progress = ignore_progress,
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return a row with all features, then one without each of the ``features`` (of all if empty).
+    """Return a row with all features, then a row without each of ``features`` (all if empty).
 
     Rows are plain values; their changes are means over projects, each of which counts the same. The
-    second value says why some projects have no tables. Raises ConfigError for an unknown feature.
+    second result maps projects without tables to the reason. Raises ConfigError for an unknown
+    feature.
     """
     names = select_names(pretraining.config.stage_one)
     unknown = [name for name in features if name not in names]
@@ -81,7 +82,10 @@ def feature_ablation(
 def _fold_means(
     tables: Sequence[ProjectTables], left_out: Sequence[ProjectTables], features: Sequence[str]
 ) -> FloatArray:
-    """Return (P, V, 2) mean RR and AP of the projects that are left out."""
+    """Return (P, V, 2) mean RR and AP of the projects that are left out.
+
+    V is the number of variants: all features, and without each feature.
+    """
     lists = join_lists(
         project_tables.lists() for project_tables in tables if project_tables not in left_out
     )

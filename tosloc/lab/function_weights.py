@@ -1,7 +1,8 @@
-"""Weights of the signs of functions, learned from the functions that fixes changed.
+"""Learn the weights of the signs of functions from the functions that fixes changed.
 
-The files of each project are ranked by weights that never saw it, as ``tosloc lab pretrain`` leaves
-them. The functions of each project are judged by sign weights that never saw it, too.
+The files of each project are ranked by weights that were learned without it, in the runs of
+``tosloc lab pretrain``. The functions of each project are also judged by sign weights that were
+learned without it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from tosloc.train.function_runs import (
 )
 
 MAX_REPORTS: Final = 25
-"""Reports of a project that are used, spread evenly over its history."""
+"""Largest number of a project's reports that are used, spread evenly over its history."""
 DEPTHS: Final = (1, 5, 10)
 """Depths at which a ranking of functions is judged."""
 
@@ -54,7 +55,7 @@ class FunctionTable:
     changed: BoolArray
     """(J,) whether the fix changed the function."""
     missing: int
-    """Changed functions of other files, which no weights can find."""
+    """Number of changed functions in other files, which no weights can find."""
 
     def ranks(self, weights: FloatArray) -> list[int]:
         """Return the ranks of the changed functions, from 1, by weights (K,)."""
@@ -67,10 +68,10 @@ class FunctionTable:
 
 @dataclass(frozen=True)
 class FunctionQuality:
-    """How well some sign weights rank functions: means over reports."""
+    """Quality of a ranking of functions by some sign weights: means over reports."""
 
     accuracy: Mapping[int, float]
-    """Share of reports with all changed functions within each of ``DEPTHS``."""
+    """Depth in ``DEPTHS`` -> share of reports with all changed functions within it."""
     mrr: float
 
     def as_dict(self) -> dict[str, float]:
@@ -82,7 +83,7 @@ class FunctionQuality:
 def judge_functions(
     tables: Iterable[FunctionTable], weights: Sequence[FloatArray]
 ) -> FunctionQuality:
-    """Judge each table by its own weights (K,)."""
+    """Return the quality of a ranking in which each table has its own weights (K,)."""
     hits: dict[int, list[bool]] = {depth: [] for depth in DEPTHS}
     reciprocal_ranks: list[float] = []
     for table, table_weights in zip(tables, weights, strict=True):
@@ -113,13 +114,13 @@ def learn_function_weights(
     folds: int,
     progress: Progress = ignore_progress,
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Learn the weights of the signs, and judge them on projects that are left out in turn.
+    """Return the weights of the signs, with their quality on projects that are left out in turn.
 
-    ``work`` is the folder of a finished ``tosloc lab pretrain`` of these projects. Returns plain
-    values: the number of reports and projects, the weights, the quality of the learned weights on
-    left-out projects, and the quality of today's weights on the same reports. The second value
-    says why some projects are not among them. Raises ToslocError if ``work`` is no such folder, and
-    for fewer than two projects.
+    ``work`` is the folder of a finished ``tosloc lab pretrain`` of these projects. The first result
+    contains plain values: the number of reports and projects, the weights, the quality of the
+    learned weights on left-out projects, and the quality of the current weights on the same
+    reports. The second result maps projects that are left out to the reason. Raises ToslocError if
+    ``work`` is not such a folder, and for fewer than two projects.
     """
     if not (work / LEFT_OUT_FOLDER).is_dir():
         raise ToslocError(
@@ -167,7 +168,7 @@ def _joined(projects: Iterable[Sequence[FunctionTable]]) -> Iterator[FunctionTab
 
 
 def _try_project(project: Project, work: Path, config: Config) -> list[FunctionTable] | str:
-    """Return the tables of a project, or why it has none."""
+    """Return the tables of a project, or the reason why it has none."""
     try:
         return list(_function_tables(project, work, config))
     except ToslocError as error:
@@ -175,7 +176,7 @@ def _try_project(project: Project, work: Path, config: Config) -> list[FunctionT
 
 
 def _function_tables(project: Project, work: Path, config: Config) -> Iterator[FunctionTable]:
-    """Yield the tables of a project's reports that list functions which their version has."""
+    """Yield the tables of a project's reports whose changed functions exist in their version."""
     run = RunFolder(work / LEFT_OUT_FOLDER / project.name).read()
     settings = config.model_copy(update={"data": project.config.data})
     with (
@@ -207,7 +208,7 @@ def _function_tables(project: Project, work: Path, config: Config) -> Iterator[F
 def _table(
     query: Query, version: VersionIndex, files: FirstFiles, changed: Sequence[str]
 ) -> FunctionTable:
-    """Return the signs of the functions of some files, of which some are ``changed``."""
+    """Return the signs of the functions of some files, and which functions are ``changed``."""
     names: list[str] = []
     for path, facts in zip(files.paths, files.facts, strict=True):
         names += [f"{path}::{name}" for name in facts.names]

@@ -1,8 +1,8 @@
-"""How well functions and suspect changes are found after a language model's order of the files.
+"""Measure how well functions and suspect changes are found after a language model's order.
 
-The answers are files, as ``tosloc.lab.llm_tasks`` reads them. Each one goes the way of an answer
+The answers are files, as ``tosloc.lab.llm_tasks`` reads them. Each answer is used like an answer
 with ``--rerank llm``: the files get the model's order, and functions and suspect changes follow
-from it.
+from that order.
 """
 
 from __future__ import annotations
@@ -40,32 +40,32 @@ from tosloc.train.experiment import ExperimentContext
 from tosloc.train.function_runs import changed_functions
 
 ANY_FUNCTION_DEPTHS: Final = (1, 5, 10)
-"""Numbers of first functions in which one changed function is looked for."""
+"""Numbers of first functions that must contain one changed function."""
 ALL_FUNCTIONS_DEPTHS: Final = (5, 10)
-"""Numbers of first functions in which all changed functions are looked for."""
+"""Numbers of first functions that must contain all changed functions."""
 FUNCTIONS_OF_FILE: Final = max(ALL_FUNCTIONS_DEPTHS)
-"""Functions of each file that are ranked."""
+"""Number of functions that are ranked in each file."""
 SUSPECT_DEPTHS: Final = (1, 5)
-"""Numbers of first suspect changes in which a true one is looked for."""
+"""Numbers of first suspect changes that must contain a true one."""
 MEASURES: Final = (
     *(f"a changed function within {depth}" for depth in ANY_FUNCTION_DEPTHS),
     *(f"all changed functions within {depth}" for depth in ALL_FUNCTIONS_DEPTHS),
     *(f"an introducing commit within {depth}" for depth in SUSPECT_DEPTHS),
 )
-"""What is measured. A task without a truth for a measure does not count in it."""
+"""Names of the measures. A task without a truth for a measure does not count in it."""
 
 
 class Finding(NamedTuple):
-    """How often one kind of answer finds what a measure asks for."""
+    """How often one kind of answer succeeds in one measure."""
 
     measure: str
     tasks: int
     """Number of tasks that have a truth for this measure."""
     mean: float
-    """Share of these tasks."""
+    """Share of these tasks in which the answer succeeds."""
     interval: Interval | None
     difference: Difference
-    """Difference of the share from that of TosLoc's own ranking, paired."""
+    """Paired difference of the share from the share of TosLoc's own ranking."""
 
 
 def judge_details(
@@ -74,11 +74,11 @@ def judge_details(
     answers: Path,
     progress: Progress = ignore_progress,
 ) -> dict[str, list[Finding]]:
-    """Return what TosLoc finds alone, and after each kind of answer but a guess, by measure.
+    """Return kind of answer -> its results by measure, including TosLoc's own ranking.
 
-    The truth are the functions that the fix changed, and the commits that last wrote the lines
-    which it changed or removed. Raises RunError for a task of a project that is not among the
-    given ones, and as ``read_tasks`` does.
+    Guesses without a list of files are left out. The truth consists of the functions that the fix
+    changed, and of the commits that last wrote the lines which it changed or removed. Raises
+    RunError for a task whose project is not among ``projects``, and the errors of ``read_tasks``.
     """
     tasks = read_tasks(prompts / TASKS_FILE)
     by_name = {project.name: project for project in projects}
@@ -109,7 +109,7 @@ def judge_details(
 
 
 Values: TypeAlias = list[bool | None]
-"""Whether an answer finds what each measure asks for; None for a measure without a truth."""
+"""For each measure, whether an answer succeeds; None for a measure without a truth."""
 
 
 class _JudgedTask:
@@ -137,7 +137,7 @@ class _JudgedTask:
                 self._functions = frozenset(functions_of_patches(patches, facts))
 
     def judge(self, text: str | None) -> Values:
-        """Return the values of ``MEASURES`` after an answer; TosLoc's own ones without any."""
+        """Return the values of ``MEASURES`` for an answer, or for TosLoc alone if it is None."""
         reranker = None if text is None else LanguageModelReranker.with_answer(text)
         localizer = Localizer(Model(), self._indexed, reranker)
         values: Values = []
@@ -165,7 +165,7 @@ class _JudgedTask:
         return sorted(score_of_name, key=lambda name: -score_of_name[name])
 
     def _rank_of_suspect(self, localizer: Localizer) -> int | None:
-        """Return the rank of the first true suspect; None if none is a candidate."""
+        """Return the rank of the first true suspect change; None if no true one is a candidate."""
         candidates = localizer.find_suspects(self._question)
         # Of equal candidates the newest comes first.
         newest_first = candidates.commits[::-1]
@@ -181,7 +181,7 @@ def functions_of_patches(
 ) -> Iterator[str]:
     """Yield the innermost functions and classes, as ``path::name``, that a fix changes.
 
-    Functions that the fix adds are not among them, nor are lines outside of all functions.
+    Functions that the fix adds, and changes outside of all functions, are left out.
     """
     for patch in patches:
         functions = facts[patch.path]
@@ -196,9 +196,10 @@ def functions_of_patches(
 
 
 def _changed_places(patch: FilePatch) -> Iterator[tuple[int, int]]:
-    """Yield the lines that a patch removes, twice each, and those around lines that it only adds.
+    """Yield first and last line of each change by a patch, in the file before the change.
 
-    All are lines of the file before the change.
+    A removed line is yielded as a pair of equal lines. Where lines are only added, the pair is the
+    lines around the addition.
     """
     for hunk in patch.hunks:
         number = hunk.old_start
@@ -215,7 +216,7 @@ def _changed_places(patch: FilePatch) -> Iterator[tuple[int, int]]:
 
 
 def _compare(own: Sequence[Values], values: Sequence[Values]) -> list[Finding]:
-    """Return the results of a kind of answer beside TosLoc's own ranking, by measure."""
+    """Return the results of a kind of answer, compared with TosLoc's own ranking, by measure."""
     findings = []
     for place, measure in enumerate(MEASURES):
         pairs = []

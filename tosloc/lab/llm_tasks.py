@@ -1,6 +1,6 @@
-"""Prompts for a language model about labelled reports, written to files, and judged answers.
+"""Write prompts for a language model about labelled reports to files, and judge the answers.
 
-Any model can answer the files, by any means. A prompt contains all that the model may know.
+Any model can answer the files, by any means. A prompt contains everything that the model may know.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tosloc.rerank.llm.reranker import LanguageModelReranker
 from tosloc.train.experiment import ExperimentContext
 
 DEPTHS: Final = (1, 3, 5, 10)
-"""Numbers of first files in which all fixed files are looked for."""
+"""Numbers of first files that must contain all fixed files."""
 GUESS: Final = "guess"
 """Folder of the prompts without a list of files."""
 PROMPT: Final = "prompt"
@@ -63,10 +63,10 @@ Answer with JSON only, in this form:
 
 @dataclass(frozen=True)
 class Task:
-    """A labelled report that a model is asked about."""
+    """A labelled report about which a model is asked."""
 
     name: str
-    """Name of its files, without the suffix."""
+    """Name of the task's files, without the suffix."""
     project: str
     report: str
     """Id of the report."""
@@ -87,10 +87,11 @@ def write_prompts(
     reranker: LanguageModelReranker,
     progress: Progress = ignore_progress,
 ) -> list[Task]:
-    """Write prompts for ``number`` reports, drawn from the ``newest`` ones of each project.
+    """Write prompts for ``number`` reports, drawn from the ``newest`` reports of each project.
 
-    New reports are less likely to be known to a model. The folder ``prompt`` gets what TosLoc sends
-    by this reranker's settings, ``guess`` the same questions without a list of files.
+    A model is less likely to know new reports. The folder ``prompt`` gets the prompts that TosLoc
+    would send with this reranker's settings. The folder ``guess`` gets the same questions without a
+    list of files. Return the tasks.
     """
     localizer = Localizer(Model())
     tasks: list[Task] = []
@@ -126,7 +127,7 @@ def write_prompts(
 
 
 def _draw(projects: Sequence[Project], number: int, seed: int) -> list[int]:
-    """Return how many reports of each project are drawn, as evenly as possible."""
+    """Return the number of reports that are drawn from each project, as evenly as possible."""
     order = random.Random(seed).sample(range(len(projects)), len(projects))
     shares = [number // len(projects)] * len(projects)
     for place in order[: number % len(projects)]:
@@ -152,27 +153,27 @@ def _write_prompt(path: Path, messages: Sequence[dict[str, str]]) -> None:
 
 
 class PathAnswer(NamedTuple):
-    """What an answer names, by paths."""
+    """The files and functions in an answer, with paths instead of numbers."""
 
     order: list[str]
-    """Files, each once, the most likely first."""
+    """Paths of the files, without repetitions, the most likely first."""
     functions: list[dict[str, Any]]
-    """Functions as an answer names them."""
+    """Functions in the form of the answer."""
 
 
 class Result(NamedTuple):
-    """How well the files to fix are found by one kind of answer."""
+    """Results of one kind of answer."""
 
     kind: str
     unusable: int
-    """Answers that are missing or cannot be read; TosLoc's order counts for these."""
+    """Number of answers that are missing or cannot be read; TosLoc's order counts for these."""
     means: list[float]
     """Share of tasks with all fixed files within each of ``DEPTHS``."""
     intervals: list[Interval | None]
     differences: list[Difference]
-    """Difference of each mean from that of TosLoc's own ranking, paired."""
+    """Paired difference of each mean from the mean of TosLoc's own ranking."""
     agreement: dict[str, tuple[int, int]]
-    """How TosLoc ranks the first file of the answer -> tasks, and those in which it is right."""
+    """Rank, by TosLoc, of the answer's first file -> number of tasks, and of right answers."""
 
 
 def read_tasks(file: Path) -> list[Task]:
@@ -191,7 +192,7 @@ def read_tasks(file: Path) -> list[Task]:
 
 
 def find_kinds(prompts: Path, answers: Path) -> list[str]:
-    """Return the kinds of prompts that have answers. Raises RunError if there is none."""
+    """Return the kinds of prompts that have answers, or raise RunError if there are none."""
     kinds = sorted(path.name for path in answers.glob("*") if (prompts / path.name).is_dir())
     if not kinds:
         raise RunError(
@@ -201,10 +202,10 @@ def find_kinds(prompts: Path, answers: Path) -> list[str]:
 
 
 def judge_answers(prompts: Path, answers: Path) -> tuple[int, list[Result]]:
-    """Return the number of tasks, and the results of each folder of answers to some prompts.
+    """Return the number of tasks, and a result for each folder of answers.
 
     ``answers/KIND/NAME.txt`` answers ``prompts/KIND/NAME.txt``. Raises RunError if there is no
-    such folder.
+    folder of answers.
     """
     tasks = read_tasks(prompts / TASKS_FILE)
     kinds = find_kinds(prompts, answers)
@@ -232,14 +233,14 @@ def judge_answers(prompts: Path, answers: Path) -> tuple[int, list[Result]]:
 
 
 def _agreement(rank: int) -> str:
-    """Return how far TosLoc agrees with a first file that it has at a rank."""
+    """Return a phrase on the rank that TosLoc gives to the first file of an answer."""
     if rank == 1:
         return "first"
     return "second or third" if rank <= 3 else "further down"
 
 
 def _found(orders: Sequence[Sequence[str]], tasks: Sequence[Task]) -> FloatArray:
-    """Return (R, n) whether all fixed files of each task are within each of ``DEPTHS``."""
+    """Return (R, n) whether all fixed files of each of R tasks are within each of n ``DEPTHS``."""
     rows = []
     for order, task in zip(orders, tasks, strict=True):
         rows.append([set(task.fixed) <= set(order[:depth]) for depth in DEPTHS])
@@ -261,7 +262,7 @@ def _result(
 
 
 def _read_answer(prompt: Path, answer: Path) -> PathAnswer:
-    """Return what an answer names by paths; nothing if it is missing or unusable."""
+    """Return the files and functions in an answer; empty if it is missing or unusable."""
     try:
         text = read_regular_file(answer, _MAX_ANSWER_BYTES).decode("utf-8")
         listed = list_paths(prompt.read_text(encoding="utf-8"))
@@ -280,9 +281,9 @@ def _path(file: int | str, listed: Sequence[str]) -> str:
 
 
 def answer_by_paths(prompt: Path, answer: Path) -> str | None:
-    """Return an answer in which paths stand for the numbers of its prompt, as JSON.
+    """Return an answer as JSON, with paths in place of the numbers of its prompt.
 
-    Another version of TosLoc may list other files, or the same ones under other numbers. Returns
+    Another version of TosLoc may list other files, or the same files with other numbers. Return
     None if the answer is missing or unusable.
     """
     read = _read_answer(prompt, answer)

@@ -1,9 +1,9 @@
-"""Reports asked in their own repository and in another one, and the model that tells them apart.
+"""Answer reports in their own repository and in others, and fit the model of presence.
 
-Every few reports of a project are asked in other projects of the same language and of like size, at
-the opening of one of these projects' own reports. The answers give the signals of
-``tosloc.rank.model.presence``, and whether the first file is right; abroad it never is. The model
-is measured on projects that it was not fitted to.
+Every few reports of a project are searched for in other projects of the same language and of
+similar size, as if they had been opened together with one of these projects' own reports. The
+answers yield the signals of ``tosloc.rank.model.presence``, and whether the first file is right; in
+another project it never is. The model is measured on projects that it was not fitted to.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ from tosloc.train.experiment import ExperimentContext
 BLOCK_REPORTS: Final = 24
 """Number of reports whose versions are loaded together."""
 HOSTS: Final = 3
-"""Number of projects, the most alike, among which the reports of a project are asked."""
+"""Number of other projects, the most similar, in which the reports of a project are answered."""
 HOME_WEIGHT: Final = 0.9
-"""Share of the answers at home, by weight, in the fit: most users ask in the right repository."""
+"""Weight of all answers in the own project in the fit: most users search the right repository."""
 Visitor: TypeAlias = tuple[str, BugReport]
-"""The project of a report that is asked abroad, and the report."""
+"""A report that is answered in another project, with its own project."""
 
 
 class Answer(NamedTuple):
-    """The answer to a report, at home or abroad."""
+    """The answer to a report in its own or in another project."""
 
     project: str
     """Project of the report."""
@@ -67,12 +67,12 @@ class Answer(NamedTuple):
     signals: Sequence[float]
     """The signals (K,)."""
     scores: Sequence[float]
-    """Scores of the first files; none if the report distinguishes no files."""
+    """Scores of the first files; empty if the report distinguishes no files."""
     temperature: float
     right: bool
     """Whether the fix changed the first file."""
     refers: bool = False
-    """Whether the report refers to the history of the host, which makes the model needless."""
+    """Whether the report refers to the history of the host, so that the model is not needed."""
 
     def first_share(self) -> float:
         """Return the share of the first file, without the model."""
@@ -82,12 +82,12 @@ class Answer(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What projects are alike in."""
+    """Properties by which projects are compared."""
 
     language: str
-    """The most common language of its files."""
+    """The most common language of the project's files."""
     files: int
-    """Number of its source files."""
+    """Number of the project's source files."""
 
 
 def _project_kind(project: Project) -> _Kind:
@@ -100,9 +100,9 @@ def _project_kind(project: Project) -> _Kind:
 
 
 def choose_hosts(kinds: Mapping[str, _Kind]) -> dict[str, list[str]]:
-    """Return for each project the other projects that are most like it, the nearest first.
+    """Return project -> the other projects that are most similar to it, most similar first.
 
-    Projects of the same language come first, then those of like size.
+    Projects of the same language come first, and then similar size counts.
     """
     hosts: dict[str, list[str]] = {}
     for name, kind in kinds.items():
@@ -125,11 +125,12 @@ def ask_reports(
     left_out: Sequence[Path] = (),
     progress: Progress = ignore_progress,
 ) -> list[Answer]:
-    """Ask a project's own reports and visitors, and keep the answers in a file.
+    """Return the answers of a project to its own reports and to visitors, and store them.
 
-    Each visitor is asked at the opening of one of the own reports. Files are ranked by the weights
-    that never saw the project, from the first of the folders ``left_out`` that has them, or else
-    by the shipped weights. Answers that the file contains are returned. Raises ToslocError.
+    A visitor is a report of another project; it counts as opened at the same time as one of the own
+    reports. The weights that rank the files were learned without the project: they are in the first
+    of the folders ``left_out`` that contains such weights. If none does, the shipped weights rank.
+    Answers that ``file`` already contains are not computed again. Raises ToslocError.
     """
     if file.exists():
         return [Answer(*row) for row in parse_json(read_regular_file(file))]
@@ -180,7 +181,7 @@ def _read_versions(
 
 
 class _Host:
-    """A project that answers reports of its own and of others."""
+    """A project that answers its own reports and reports of other projects."""
 
     def __init__(self, name: str, experiment: ExperimentContext, model: Model) -> None:
         self._name = name
@@ -189,7 +190,7 @@ class _Host:
         self._templates = IssueTemplates(experiment.repo)
 
     def ask(self, case: Case, version: VersionIndex, visitor: Visitor) -> Answer:
-        """Return the answer to a report, asked at the opening of a case in its version."""
+        """Return the answer to a report in the version of a case, as if opened at the same time."""
         project, report = visitor
         report = replace(report, opened=case.report.opened)
         experiment = self._experiment
@@ -216,17 +217,17 @@ class _Host:
 
 @dataclass(frozen=True)
 class Presence:
-    """The fitted model, and what it does to reports of projects that it was not fitted to."""
+    """The fitted model, and its effect on reports of projects that it was not fitted to."""
 
     model: PresenceModel
     before: Mapping[str, float]
     """Measures of first shares without the model, see ``_measure``."""
     after: Mapping[str, float]
-    """Measures of first shares with it, each project left out."""
+    """Measures of first shares with the model, with each project left out."""
     nameless: Mapping[str, float]
-    """Those with it, as if the names of the projects were not known."""
+    """Measures with the model, as if the names of the projects were not known."""
     shipped: Mapping[str, float]
-    """Those with the shipped model, which may have been fitted to these projects."""
+    """Measures with the shipped model, which may have been fitted to these projects."""
 
 
 def learn_presence(
@@ -237,10 +238,10 @@ def learn_presence(
     left_out: Sequence[Path] = (),
     progress: Progress = ignore_progress,
 ) -> Presence:
-    """Ask reports at home and abroad, fit the model, and measure it on projects left out.
+    """Return the model fitted to answers, and measured on projects that are left out.
 
-    Of the reports of a project every ``every``-th is asked abroad. Answers in the folder ``work``
-    are used again. Raises ToslocError.
+    Every ``every``-th report of a project is also answered in other projects. Answers in the folder
+    ``work`` are not computed again. Raises ToslocError.
     """
     if len(projects) < 3:
         raise ToslocError(
@@ -267,9 +268,9 @@ def learn_presence(
 
 
 def measure_presence(answers: Sequence[Answer]) -> Presence:
-    """Fit the model to answers, and measure it on projects left out.
+    """Return the model fitted to answers, and measured on projects that are left out.
 
-    A project is left out with all its reports and all that was asked in it.
+    A project is left out with all its reports, and with all answers that it gave to others.
     """
     signals = np.array([answer.signals for answer in answers])
     nameless = signals.copy()
@@ -296,12 +297,12 @@ def measure_presence(answers: Sequence[Answer]) -> Presence:
 
 
 def _at_home(answers: Sequence[Answer]) -> BoolArray:
-    """Return (R,) whether each report was asked in its own repository."""
+    """Return (R,) whether each report was answered in its own project."""
     return np.array([answer.project == answer.host for answer in answers], dtype=np.bool_)
 
 
 def _fit(answers: Sequence[Answer], signals: FloatArray) -> PresenceModel:
-    """Return the model of answers with these signals (R, K)."""
+    """Return the model that is fitted to answers, whose signals are ``signals`` (R, K)."""
     at_home = _at_home(answers)
     home_count = max(int(at_home.sum()), 1)
     abroad_count = max(int((~at_home).sum()), 1)
@@ -310,7 +311,10 @@ def _fit(answers: Sequence[Answer], signals: FloatArray) -> PresenceModel:
 
 
 def _measure(answers: Sequence[Answer], first_shares: FloatArray) -> dict[str, float]:
-    """Return how well first shares (R,) tell home from abroad, and what they are at home."""
+    """Return measures of how first shares (R,) distinguish the own project from others.
+
+    They also say how large the shares are in the own project.
+    """
     from scipy.stats import rankdata
 
     at_home = _at_home(answers)

@@ -1,8 +1,8 @@
-"""Weights, ranker and temperature learned from many projects: what TosLoc ships.
+"""Learn the shipped weights, ranker and temperature from many projects.
 
-It also measures how well they serve projects that they never saw. A folder keeps each project's
-feature tables, made once for as long as nothing that they depend on changes, and the rankings of
-every project by weights that never saw it.
+The weights are also measured on projects that are left out of the training. A folder stores each
+project's feature tables, which are computed again only if something that they depend on changes,
+and the rankings of every project by weights that were learned without it.
 """
 
 from __future__ import annotations
@@ -49,18 +49,20 @@ from tosloc.rank.model.ranking_lists import RankingLists
 from tosloc.train.experiment import ExperimentContext, judge_cases
 
 ROUNDS: Final = 400
-"""Trees of the ranker, chosen on projects left out."""
+"""Number of trees of the ranker, chosen on projects that were left out."""
 RANKER_WEIGHT: Final = 16.0
-"""Weight of the ranker's score beside the linear one: chosen of 2, 4, 8, 16 and 32, on projects
-left out."""
+"""Weight of the ranker's score beside the linear score.
+
+It was chosen among 2, 4, 8, 16 and 32 on projects that were left out.
+"""
 MIN_REPORTS_FULL_WEIGHT: Final = 300
-"""Reports from which a project counts fully. A project of fewer reports counts in proportion."""
+"""Number of reports from which a project has its full weight; fewer count in proportion."""
 LEFT_OUT_FOLDER: Final = "left-out"
-"""Name of the folder of runs, one folder a project, ranked by weights that never saw it."""
+"""Folder of the runs of projects, one folder for each, by weights that were learned without it."""
 CHECKPOINT_FOLDER: Final = "checkpoint"
-"""Folder, in that of a left-out project, of the weights that never saw it."""
+"""Folder of the weights that were learned without a project, in the project's own folder."""
 _UNSEEN_FOLDER: Final = "unseen"
-"""Name of the folder of the tables of projects that nothing is learned from."""
+"""Folder with the tables of projects that nothing is learned from."""
 _RECORD_FILE: Final = "tables.json"
 _LISTS_FILE: Final = "lists.npz"
 _LIST_COLUMNS: Final = ("rows", "fixed", "starts", "weights")
@@ -76,7 +78,7 @@ class ProjectTables:
     learned: int
     """Number of reports that are learned from."""
     blocks: tuple[str, ...]
-    """Files of the judged reports' tables, which have a row for every searched file."""
+    """Files of the judged reports' tables, which contain every searched file."""
 
     @classmethod
     def read(cls, folder: Path, project: Project | None = None) -> ProjectTables:
@@ -91,9 +93,9 @@ class ProjectTables:
         return cls(project, folder, features, record["learned"], tuple(record["blocks"]))
 
     def lists(self) -> RankingLists:
-        """Return what is learned from: of each report the fixed files and sampled other files.
+        """Return the lists to learn from: for each report its fixed files and sampled other files.
 
-        Reports weigh as ``report_weights`` says.
+        ``report_weights`` returns the weights of the reports.
         """
         arrays: Any = load_arrays(self.folder / _LISTS_FILE)
         columns = {name: arrays[name] for name in _LIST_COLUMNS}
@@ -107,7 +109,7 @@ class ProjectTables:
 
 @dataclass(frozen=True)
 class Pretraining:
-    """The folder that keeps everything of a pretraining, and its settings."""
+    """The folder that stores everything of a pretraining, and its settings."""
 
     folder: Path
     config: Config
@@ -115,7 +117,7 @@ class Pretraining:
     def tables(
         self, projects: Sequence[Project] | None, progress: Progress
     ) -> tuple[list[ProjectTables], dict[str, str]]:
-        """Return the tables of the projects, and why some projects have none.
+        """Return the tables of the projects, and project -> reason for those without tables.
 
         Missing tables are made. Without projects, all tables in the folder are returned, and no
         repository is needed. Raises ToslocError for fewer than two projects with tables.
@@ -141,11 +143,11 @@ class Pretraining:
     def unseen_tables(
         self, projects: Sequence[Project], learned_from: Sequence[ProjectTables], progress: Progress
     ) -> tuple[list[ProjectTables], dict[str, str]]:
-        """Return the tables of projects that are only ranked, and why some projects have none.
+        """Return the tables of projects that are only ranked, and project -> reason for failures.
 
-        Missing tables are made. They are in a folder of their own, because ``tables`` without
-        projects returns all that it learns from. Raises ToslocError if a project is among those
-        that are learned from, or has other features.
+        Missing tables are made. They are in a separate folder, because ``tables`` without projects
+        returns all tables in its own folder. Raises ToslocError if a project is also learned from,
+        or has other features.
         """
         _refuse_learned(projects, [tables.project for tables in learned_from])
         unseen = replace(self, folder=self.folder / _UNSEEN_FOLDER)
@@ -227,8 +229,8 @@ def _make_tables(
 ) -> tuple[int, list[str]]:
     """Write a project's tables, lists and judgements.
 
-    Returns the number of reports learned from, and the names of the files of the judged reports'
-    tables.
+    Return the number of reports that are learned from, and the names of the files with the judged
+    reports' tables.
     """
     with ExperimentContext(config, repo, project.reports, facts=False) as experiment:
         learned = spread_evenly(experiment.parts[project.part], project.at_most)
@@ -270,7 +272,7 @@ def _sample_tables(
 def _try_tables(pretraining: Pretraining, project: Project) -> tuple[str, ProjectTables | str]:
     """Return a project's name and its tables, or the message of the error.
 
-    The other projects are worth having even if one fails.
+    One failure then does not stop the other projects.
     """
     try:
         return project.name, pretraining.project_tables(project)
@@ -283,14 +285,14 @@ def _try_tables(pretraining: Pretraining, project: Project) -> tuple[str, Projec
 def report_weights(project: Project, number: int) -> FloatArray:
     """Return (R,) the weights of a project's ``number`` reports.
 
-    Projects count by their weights, whatever their number of reports. One of fewer reports than
-    ``MIN_REPORTS_FULL_WEIGHT`` counts less, because so few reports are poor evidence.
+    The sum of the weights is the project's weight, whatever its number of reports. It is smaller
+    for fewer than ``MIN_REPORTS_FULL_WEIGHT`` reports, because these are weak evidence.
     """
     return np.full(number, project.weight / max(number, MIN_REPORTS_FULL_WEIGHT))
 
 
 def join_lists(projects: Iterable[RankingLists]) -> RankingLists:
-    """Join the lists of several projects, and scale the weights of reports to a mean of 1.
+    """Return the lists of several projects, with the weights of reports scaled to a mean of 1.
 
     Raises ToslocError if there are no reports.
     """
@@ -306,9 +308,9 @@ def join_lists(projects: Iterable[RankingLists]) -> RankingLists:
 def fit_projects(
     config: Config, names: tuple[str, ...], projects: Iterable[RankingLists]
 ) -> StageOne:
-    """Fit the weights and the ranker to several projects together.
+    """Return the weights and the ranker fitted to several projects together.
 
-    Raises ToslocError if they have no reports.
+    Raises ToslocError if the projects have no reports.
     """
     lists = join_lists(projects)
     stage_one = StageOne(names, fit_listwise(lists))
@@ -319,10 +321,10 @@ def fit_projects(
 
 
 def split_folds(projects: Sequence[ProjectTables], number: int) -> list[list[ProjectTables]]:
-    """Return the folds of projects that are left out together.
+    """Return the folds: groups of projects that are left out together.
 
-    A project that is marked ``alone`` has its own fold. The others are dealt by size to ``number``
-    folds. Raises ToslocError for fewer than two folds.
+    A project that is marked ``alone`` has a fold of its own. All others are distributed by size
+    over ``number`` folds. Raises ToslocError for fewer than two folds.
     """
     folds: list[list[ProjectTables]] = []
     others: list[ProjectTables] = []
@@ -354,10 +356,10 @@ def pretrain(
 ) -> tuple[dict[str, Evaluation], float, dict[str, str]]:
     """Rank each project by weights learned from other projects, and learn weights from all.
 
-    Missing tables are made. The projects in ``unseen`` are ranked by the weights of all the others,
-    and nothing is learned from them. The weights of all projects are written to ``out``. Returns
-    the evaluation of each project's rankings, the temperature, and why some projects have no
-    tables.
+    Missing tables are made. The projects in ``unseen`` are ranked by weights learned from all other
+    projects, and nothing is learned from them. The weights learned from all projects are written to
+    ``out``. Return the evaluation of each project's rankings, the temperature, and project ->
+    reason for projects without tables.
     """
     jobs = pretraining.config.run.jobs
     if pretraining.config.stage_one.ranker:
@@ -413,7 +415,7 @@ def pretrain(
 
 
 def _refuse_learned(unseen: Iterable[Project], learned_from: Iterable[Project]) -> None:
-    """Raise ToslocError if an unseen project is among those that are learned from."""
+    """Raise ToslocError if an unseen project is also learned from."""
     names = {project.name.lower() for project in learned_from}
     for project in unseen:
         if project.name.lower() in names:
@@ -425,15 +427,15 @@ def _refuse_learned(unseen: Iterable[Project], learned_from: Iterable[Project]) 
 def _is_calibrating(tables: ProjectTables) -> bool:
     """Return whether the temperature is fitted to a project's answers.
 
-    Users are shown shares, so reports that users did not write do not count. Neither do test
-    reports of a project that learns from another part.
+    Users see the shares that it yields, so reports that users did not write do not count. Test
+    reports of a project that learns from another part do not count either.
     """
     project = tables.project
     return project.weight == 1 and (project.judged != "test" or project.part == "test")
 
 
 def _provenance(config: Config, tables: Sequence[ProjectTables]) -> dict[str, Any]:
-    """Return what the shipped weights were learned from."""
+    """Return the record of what the shipped weights were learned from."""
     projects = {
         project_tables.project.name: {
             "reports": project_tables.learned,
@@ -451,7 +453,7 @@ def _provenance(config: Config, tables: Sequence[ProjectTables]) -> dict[str, An
 def run_calls(calls: Sequence[Call], jobs: int, what: str, progress: Progress) -> list[Any]:
     """Return the results of calls, in their order.
 
-    They run in at most ``jobs`` processes.
+    The calls run in at most ``jobs`` processes.
     """
     workers = max(1, min(count_workers(jobs), len(calls)))
     results: list[Any] = []
@@ -468,7 +470,10 @@ def _fit_fold(
     tables: Sequence[ProjectTables],
     left_out: Sequence[ProjectTables],
 ) -> tuple[StageOne, dict[str, list[JudgedAnswer]]]:
-    """Learn from all projects except those left out, and return the answers to the latter."""
+    """Learn from all projects except the left-out ones; return stage one and answers.
+
+    The answers are those to the reports of the left-out projects.
+    """
     stage_one = fit_projects(
         pretraining.config,
         tables[0].features,
@@ -488,7 +493,7 @@ def _fit_fold(
 def _fit_temperature(
     tables: Sequence[ProjectTables], answers: Mapping[str, Sequence[JudgedAnswer]]
 ) -> float:
-    """Return the temperature fitted to the answers of projects, weighted like their reports."""
+    """Return the temperature fitted to the answers, in which reports have their usual weights."""
     all_answers: list[JudgedAnswer] = []
     project_weights: list[FloatArray] = []
     for project_tables in tables:

@@ -1,7 +1,7 @@
-"""Many projects: the file that lists them, means of their runs, and comparisons of two rankings.
+"""Read the file that lists projects, compute means of their runs, and compare two rankings.
 
-Means are over projects that count the same (macro), or over all reports (micro). A folder of many
-projects has a run folder for each project, with the project's name.
+Means are taken over projects, each of which counts the same (macro), or over all reports (micro). A
+folder of many projects contains a run folder for each project, with the project's name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FIXED_FILE_GROUPS: Final = (
     "2 to 5 fixed files",
     "6 or more fixed files",
 )
-"""Groups of reports by how many of the searched files their fix changed."""
+"""Groups of reports by the number of searched files that their fix changed."""
 HEADLINE: Final[Mapping[Measure, str]] = {
     RR: "mrr",
     AP: "map",
@@ -50,7 +50,7 @@ HEADLINE: Final[Mapping[Measure, str]] = {
 
 
 class Project(Section):
-    """A section of the file of projects: where a project is, and how it is read."""
+    """A section of the file of projects: the location of a project, and how it is read."""
 
     name: str
     """Name of the project, and of the folder of its results."""
@@ -58,21 +58,21 @@ class Project(Section):
     reports: File
     """File of its labelled reports."""
     config: Config = Config()
-    """Settings of its own; in the file, the name of a configuration."""
+    """The project's own settings; in the file, the name of a configuration."""
     part: Part = "all"
-    """Part of the chronological split that is learned from."""
+    """Part of the chronological split that weights are learned from."""
     judged: Part = "all"
-    """Part whose rankings are judged; in the file, the same part by default."""
+    """Part whose rankings are judged; by default the part that is learned from."""
     at_most: Annotated[int, Field(ge=0)] = 0
     """Number of reports of a part that are used, evenly spread over it; 0 for all."""
     alone: bool = False
-    """Whether the project is left out by itself where others are left out several at a time."""
+    """Whether the project is left out by itself if others are left out several at a time."""
     weight: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Weight of its reports, below 1 where they are not what users write."""
+    """Weight of the project's reports; below 1 if they are not what users write."""
 
 
 def read_projects(path: Path) -> list[Project]:
-    """Read the projects of a file; its paths are relative to its folder. Raises ConfigError."""
+    """Return the projects in a file; its paths are relative to its folder. Raises ConfigError."""
     base = path.absolute().parent
     projects: dict[str, Project] = {}
     for name, values in read_toml(path, "projects").items():
@@ -112,7 +112,7 @@ def _parse_project(name: str, values: Mapping[str, Any], base: Path, where: str)
 
 
 def spread_evenly(items: Sequence[T], number: int) -> list[T]:
-    """Return ``number`` items, evenly spread from the first to the last; all for 0.
+    """Return ``number`` items, evenly spread from the first to the last; 0 means all items.
 
     >>> spread_evenly("abcdefg", 3), spread_evenly("ab", 0)
     (['a', 'd', 'g'], ['a', 'b'])
@@ -124,7 +124,7 @@ def spread_evenly(items: Sequence[T], number: int) -> list[T]:
 
 
 def find_project_runs(folder: Path, split: str) -> tuple[dict[str, Path], list[str]]:
-    """Return the run of each project, of the split or else of all reports, and projects without.
+    """Return project -> run of the split, or of all reports; and the projects without a run.
 
     Raises RunError if no project has a run.
     """
@@ -192,10 +192,10 @@ def project_means(
 
 
 def group_comparisons(projects: Mapping[str, Comparison], by: str = "all") -> dict[str, Comparison]:
-    """Return comparisons of groups of reports, each of which counts the same.
+    """Return group -> comparison of its reports, each of which counts the same.
 
-    The groups are ``by`` "project", "language" (those with most reports first) or "fixed", the
-    number of fixed files. "all" gives one group of this name.
+    ``by`` is "project", "language" (languages with most reports first), "fixed" (number of fixed
+    files), or "all", which gives a single group of this name.
     """
     groups: defaultdict[str, list[ReportPair]] = defaultdict(list)
     for project, comparison in projects.items():
@@ -226,14 +226,14 @@ def _group_name(project: str, pair: ReportPair, by: str) -> str:
 def report_language(listed: Sequence[str]) -> str:
     """Return the language of most of the source files that a report lists as fixed.
 
-    It is ``NO_LANGUAGE`` if there are none.
+    Return ``NO_LANGUAGE`` if the report lists none.
     """
     counts = Counter(language_name(PurePosixPath(path).suffix) for path in listed)
     return min(counts, key=lambda name: (-counts[name], name)) if counts else NO_LANGUAGE
 
 
 def compare_project_means(projects: Mapping[str, Comparison]) -> dict[Measure, Difference]:
-    """Return the differences of the projects' means, by measure.
+    """Return measure -> difference of the projects' means.
 
     Each project is one pair, for the t-test and for the bootstrap.
     """

@@ -1,8 +1,8 @@
-"""The share of the first file of an answer against how often that file is right.
+"""Compare the share of an answer's first file with how often that file is right.
 
-Among answers whose first share is about .7, about 70 % should be right. There are ten bins of equal
-width, and the expected calibration error (Naeini et al., AAAI 2015), for the event that
-the fix changed the first file. An answer to a report without fixed files is wrong.
+Among answers whose first share is about .7, about 70 % should be right. The results are ten bins of
+equal width, and the expected calibration error (Naeini et al., AAAI 2015), for the event that the
+fix changed the first file. An answer to a report without fixed files is wrong.
 
 Shapes: N answers.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 BINS: Final = 10
 """Number of bins of shares."""
 DRAWS: Final = 1000
-"""Times that perfectly calibrated answers are drawn, to measure the error by chance alone."""
+"""Number of draws of perfectly calibrated answers, which measure the error by chance alone."""
 _SEED: Final = 7
 
 
@@ -55,22 +55,23 @@ class Reliability:
     share: float
     """Mean first share."""
     error: float
-    """Expected calibration error: mean over the answers of |right - share| of their bin."""
+    """Expected calibration error: mean over the answers of |right - share| in their bin."""
     error_by_chance: float
     """Mean error of perfectly calibrated answers with the same shares.
 
-    It is above 0 because a bin of n answers is off by chance; ``error`` should be compared to
-    it."""
+    It is above 0 because the share of right answers in a bin varies by chance; compare ``error``
+    with it.
+    """
     bins: tuple[Bin, ...]
 
     @classmethod
     def of(cls, answers: Sequence[JudgedAnswer], temperature: float) -> Self:
-        """Return the reliability of answers, whose scores become shares at a temperature."""
+        """Return the reliability of answers; a temperature turns their scores into shares."""
         return cls.of_shares(*first_shares(answers, temperature))
 
     @classmethod
     def of_shares(cls, shares_of_first: FloatArray, right: BoolArray) -> Self:
-        """Return the reliability of (N,) first shares, given (N,) whether the file is right."""
+        """Return the reliability of N answers from first shares and whether each is right."""
         bin_numbers = np.minimum((shares_of_first * BINS).astype(np.int64), BINS - 1)
         bins = tuple(
             _fill_bin(number, shares_of_first, right, bin_numbers == number)
@@ -97,7 +98,7 @@ def first_shares(
 ) -> tuple[FloatArray, BoolArray]:
     """Return (N,) first shares of answers at a temperature, and (N,) whether the file is right.
 
-    An answer about a version without files is ignored.
+    Answers about a version without files are ignored.
     """
     values: list[float] = []
     right: list[bool] = []
@@ -109,7 +110,7 @@ def first_shares(
 
 
 def _fill_bin(number: int, first_shares: FloatArray, right: BoolArray, mask: BoolArray) -> Bin:
-    """Return the bin of the answers where the mask is true."""
+    """Return the bin of the answers for which the mask is true."""
     answers = int(mask.sum())
     return Bin(
         low=number / BINS,
@@ -140,7 +141,7 @@ def judged_answers(run: Run, qrels: Qrels) -> list[JudgedAnswer]:
 
 
 def reliability_figure(reliabilities: Mapping[str, Reliability]) -> Figure:
-    """Draw how often the first file is right against its share, and the sizes of the bins below."""
+    """Draw how often the first file is right against its share, and the sizes of bins below."""
     from matplotlib.ticker import PercentFormatter
 
     from tosloc.plots.figures import drawing, series_style

@@ -1,4 +1,4 @@
-"""Renames that TosLoc follows, compared with those that ``git log --follow`` finds.
+"""Compare the renames that TosLoc follows with those that ``git log --follow`` finds.
 
 Git compares the texts of files, TosLoc only paths and blob ids (``tosloc.git.renames``).
 """
@@ -39,31 +39,31 @@ class Agreement:
 
     @property
     def precision(self) -> float | None:
-        """Share of TosLoc's items that git finds, too; None if there are none."""
+        """Share of TosLoc's items that git also finds; None if TosLoc finds none."""
         return self.both / self.ours if self.ours else None
 
     @property
     def recall(self) -> float | None:
-        """Share of git's items that TosLoc finds, too; None if there are none."""
+        """Share of git's items that TosLoc also finds; None if git finds none."""
         return self.both / self.git if self.git else None
 
 
 @dataclass(frozen=True)
 class RenameAgreement:
-    """How far TosLoc and git agree about the files of a sample."""
+    """Agreement of TosLoc and git about the files of a sample."""
 
     files: int
     renamed: int
-    """Files of the sample that git has under another path in an earlier commit."""
+    """Number of files in the sample that git has under another path in an earlier commit."""
     renames: Agreement
     commits_unfollowed: Agreement
     """Commits of the renamed files, if TosLoc follows no rename."""
     commits: Agreement
-    """The same, if TosLoc follows renames."""
+    """Commits of the renamed files, if TosLoc follows renames."""
 
 
 class FileLog(NamedTuple):
-    """The past of one file in git's log."""
+    """Earlier commits and renames of one file in git's log."""
 
     commits: frozenset[str]
     renames: frozenset[RenameEvent]
@@ -74,8 +74,8 @@ def compare_with_git(
 ) -> RenameAgreement:
     """Compare the renames of a random sample of HEAD's source files with those of git.
 
-    Where git follows a copy, the file's past ends. Only commits that the history index contains
-    count: no merges, and at most ``MAX_FILES`` files.
+    A file's past ends where git follows a copy. Only commits in the history index count: commits
+    that are not merges, with at most ``MAX_FILES`` files.
     """
     with closing(IndexedRepository.configured(repo)) as indexed:
         head = indexed.source_snapshot("HEAD")
@@ -92,7 +92,7 @@ def compare_with_git(
 
 
 def read_file_log(repo: Repository, commit: str, path: str) -> FileLog:
-    """Return the past of one file of a version by ``git log --follow``, up to its first copy."""
+    """Return the past of a version's file by ``git log --follow``, up to its first copy."""
     commits: set[str] = set()
     renames: set[RenameEvent] = set()
     with repo.git.stream([*_LOG, commit, "--", f":(literal){path}"]) as output:
@@ -115,7 +115,7 @@ def read_file_log(repo: Repository, commit: str, path: str) -> FileLog:
 
 
 class _Comparison:
-    """Counts what git and TosLoc find for one file after the other."""
+    """Counts the items that git and TosLoc find for one file after the other."""
 
     def __init__(self, index: HistoryIndex, ids: Sequence[str], names: Sequence[str]) -> None:
         self._unfollowed = index.commits

@@ -1,4 +1,4 @@
-"""How much of the text of reports each part takes (docs/method.md, parts of a report)."""
+"""Measure the share of each part in the text of reports (docs/method.md, parts of a report)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tosloc.retrieval.query import Query
 
 TITLE = "title"
 FRAMES = "frames"
-"""Stack frames of Java, .NET, JavaScript and Python, which are taken out first."""
+"""Stack frames of Java, .NET, JavaScript and Python, which are removed first."""
 DROPPED = "dropped"
 """Addresses, pictures, HTML comments, repeated lines of logs, and flags of builds."""
 PARTS: tuple[str, ...] = (TITLE, *TextParts._fields, FRAMES, DROPPED)
@@ -25,7 +25,7 @@ PARTS: tuple[str, ...] = (TITLE, *TextParts._fields, FRAMES, DROPPED)
 
 @dataclass(frozen=True)
 class PartShares:
-    """Words of the reports of one data set."""
+    """Numbers of words in the reports of one data set."""
 
     reports: int
     words: int
@@ -35,10 +35,11 @@ class PartShares:
 
 
 def measure_parts(paths: Sequence[Path], progress: Progress = ignore_progress) -> PartShares:
-    """Return how many words each part takes in files of labelled reports, a project in each.
+    """Return the share of words in each part, over files of labelled reports of one project each.
 
-    Issue forms of the projects are not at hand, so the form is what its lines show, and lines that
-    many earlier reports share. Raises ReportError for a file that cannot be read.
+    The projects' issue forms are not available. The part of the form is therefore recognized by the
+    shape of lines, and by lines that many earlier reports share. Raises ReportError for a file that
+    cannot be read.
     """
     counts: Counter[str] = Counter()
     number_of_reports = 0
@@ -61,7 +62,7 @@ def measure_parts(paths: Sequence[Path], progress: Progress = ignore_progress) -
 def count_words(report: BugReport, form_lines: frozenset[str] = frozenset()) -> dict[str, int]:
     """Return the number of words of each part of a report.
 
-    ``form_lines`` are as in ``Query``.
+    ``Query`` explains ``form_lines``.
 
     >>> counts = count_words(BugReport("1", "It hangs", "Why?\\n- OS: Linux", None))
     >>> counts["title"], counts["prose"], counts["environment"], counts["dropped"]
@@ -80,7 +81,7 @@ def count_words(report: BugReport, form_lines: frozenset[str] = frozenset()) -> 
 
 
 def find_report_files(path: Path) -> list[Path]:
-    """Return a file, or the files of a folder that are JSON lines, by name."""
+    """Return ``path`` itself if it is a file, or the files of JSON lines in a folder, by name."""
     if path.is_dir():
         return sorted(path.glob("*.jsonl"))
     return [path]

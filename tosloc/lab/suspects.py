@@ -1,19 +1,20 @@
-"""How well suspect changes are found: truth from git, baselines, and the weights of the features.
+"""Measure how well suspect changes are found, with truth from git, and learn their weights.
 
-The truth of a report are the commits that last wrote the lines which its fix changed or removed:
-git blame of the version before the fix, without changes of white space and moves within a file or
-between files that one commit changed.
-Blank lines, comments and tests do not count, nor do commits that are not older than the report.
-Every commit before the report's opening is ranked; a truth that is no candidate ranks nowhere.
+The true commits of a report are those that last wrote the lines which its fix changed or removed.
+They come from git blame of the version before the fix, without changes of white space and moves
+within a file or between files that one commit changed. Blank lines, comments and tests do not
+count, nor do commits that are not older than the report. Every commit before the report's opening
+is ranked; a true commit that is not a candidate has no rank.
 
 If reports of a project name the commits that introduced the bug, as ``tosloc mine`` reads them from
-messages of fixes, only these reports are judged, and by these commits. Where the message stands in
-for a report, names of files are left out of it, because its author knew the fix. Weights can be
-learned from projects with either kind of truth together; each kind is judged by itself.
+messages of fixes, only these reports are judged, and these commits are the truth. If a message
+takes the place of a report, names of files are removed from it, because its author knew the fix.
+Weights can be learned from projects with both kinds of truth together; each kind is judged
+separately.
 
-Baselines: the commits of the first file, newest first, then those of the second file and so on; and
-BM25 over commits, whose texts are message and changed lines as in Locus (Wen, Wu, Cheung, ASE
-2016).
+There are two baselines. One ranks the commits of the first file, newest first, then those of the
+second file, and so on. The other is BM25 over commits, whose texts are message and changed lines,
+as in Locus (Wen, Wu, Cheung, ASE 2016).
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ FIXED_FEATURES: Final = ("blamed", "age_of_break", "in_range", "range_text")
 DEPTHS: Final = (1, 5, 10)
 """Depths at which accuracy is measured."""
 MAX_COMMIT_CHARACTERS: Final = 200_000
-"""Characters of a commit's changed lines that BM25 indexes."""
+"""Largest number of characters of a commit's changed lines that BM25 indexes."""
 _COMMITS_AT_ONCE: Final = 500
 _BYTES_AT_ONCE: Final = 200_000_000
 _BLAMED: Final = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) \d+ \d+")
@@ -81,27 +82,27 @@ _FILE_NAME: Final = re.compile(
 )
 """Name of a file, with its folders."""
 _TRUTH_VERSION: Final = 2
-"""Version of the kept truth and BM25 ranks; raise it whenever they change."""
+"""Version of the stored truth and BM25 ranks; raise it whenever they change."""
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedReport:
-    """The candidates of one report, with the truth and the ranks of the baselines."""
+    """The candidates of one report, with its true commits and the ranks of the baselines."""
 
     report: str
     rows: Float32Array
     """(C, K) features in the order of ``FEATURES``."""
     guilty: BoolArray
-    """(C,) whether each candidate is a truth."""
+    """(C,) whether each candidate is a true commit."""
     truth: int
-    """Number of true commits, candidates or not."""
+    """Number of true commits, whether or not they are candidates."""
     baseline_ranks: Mapping[str, int | None]
-    """Rank of the first truth by each baseline."""
+    """Baseline -> rank of the first true commit."""
 
     def rank(self, weights: FloatArray) -> int | None:
-        """Return the rank of the first truth by some weights (K,); None if none is a candidate.
+        """Return the rank of the first true commit by weights (K,); None if it is no candidate.
 
-        Of equal candidates the newest comes first.
+        Of candidates with equal scores the newest comes first.
         """
         scores = self.rows[::-1] @ weights
         guilty = self.guilty[::-1][np.argsort(-scores, kind="stable")]
@@ -110,13 +111,13 @@ class JudgedReport:
 
 
 class ProjectReports(NamedTuple):
-    """The judged reports of one project, and those that have no truth."""
+    """The judged reports of one project, and the number of reports without true commits."""
 
     name: str
     judged: list[JudgedReport]
     without_truth: int
     truth: str = "blame"
-    """Kind of truth: "blame", or "declared" if its reports name the commits."""
+    """Kind of truth: "blame", or "declared" if the project's reports name the commits."""
     weight: float = 1.0
     """Weight of each report when weights are learned."""
 
@@ -127,10 +128,10 @@ class ProjectReports(NamedTuple):
 def find_inducing_commits(
     repository: Repository, case: Case, suffixes: Iterable[str] = SOURCE_SUFFIXES
 ) -> dict[str, int]:
-    """Return the commits that last wrote the lines which a fix changed or removed.
+    """Return commit -> number of lines that it last wrote and that a fix changed or removed.
 
-    Each has the number of these lines. Only source files that are no tests count, and only commits
-    older than the report. Lines that the fix moves within a file do not count.
+    Only source files other than tests count, and only commits older than the report. Lines that the
+    fix moves within a file do not count.
     """
     fix = f"{case.fix_commit} {case.before_commit}"
     changed: dict[str, list[int]] = {}
@@ -152,7 +153,7 @@ def _source_patches(
     suffixes: Iterable[str],
     most_bytes: int = _BYTES_AT_ONCE,
 ) -> list[FilePatch]:
-    """Return the changes of source files that are no tests."""
+    """Return the changes of source files other than tests."""
     is_source = suffix_matcher(suffixes)
     patches = read_patches(repository, commits, most_bytes=most_bytes).files
     sources = [patch for patch in patches if is_source(patch.path.encode("utf-8", "replace"))]
@@ -161,7 +162,7 @@ def _source_patches(
 
 
 def _removed_lines(patch: FilePatch) -> Iterator[int]:
-    """Yield the numbers of the lines with code that a patch removes and does not add elsewhere."""
+    """Yield the numbers of the lines of code that a patch removes and does not add elsewhere."""
     added: set[str] = set()
     for hunk in patch.hunks:
         added.update("".join(line[1:].split()) for line in hunk.lines if line.startswith("+"))
@@ -176,7 +177,7 @@ def _removed_lines(patch: FilePatch) -> Iterator[int]:
 
 
 def _blame(repository: Repository, commit: str, path: str, lines: Sequence[int]) -> Counter[str]:
-    """Return how many of some lines of a file, as of ``commit``, each commit last wrote."""
+    """Return commit -> number of the given lines of a file that it last wrote, as of ``commit``."""
     ranges = []
     for line in lines:
         ranges += ["-L", f"{line},{line}"]
@@ -199,9 +200,9 @@ def index_changes(
     suffixes: Iterable[str] = SOURCE_SUFFIXES,
     progress: Progress = ignore_progress,
 ) -> Documents:
-    """Return all commits as documents of their messages and the lines that they changed.
+    """Return all commits as documents that contain their messages and changed lines.
 
-    Their numbers are the positions in ``commit_ids``.
+    The numbers of the documents are the positions in ``commit_ids``.
     """
     documents = []
     for start in track(range(0, len(commit_ids), _COMMITS_AT_ONCE), "reading changes", progress):
@@ -224,9 +225,10 @@ def index_changes(
 def rank_by_bm25(
     documents: Documents, known: BoolArray, query: Mapping[str, float], truth: Iterable[str]
 ) -> int | None:
-    """Return the rank of the first true commit among the known ones (D,); None if none is known.
+    """Return the rank of the first true commit among the known commits; None if none is known.
 
-    The parameters are those of Robertson and Zaragoza (2009): k1 1.2, b .75.
+    ``known`` (D,) says which documents count. The parameters are those of Robertson and Zaragoza
+    (2009): k1 = 1.2, b = .75.
     """
     view = DocumentsView(documents, known)
     terms, weights = view.known_terms(query)
@@ -254,8 +256,8 @@ def judge_project(
 ) -> ProjectReports:
     """Return the candidates of a project's reports, with truth and baselines.
 
-    Truth by blame and the ranks of BM25, which take longest, are kept in the folder ``work``. BM25
-    is not asked about declared truth.
+    Truth by blame and the ranks of BM25, which take longest, are stored in the folder ``work``. For
+    declared truth there are no ranks of BM25.
     """
     kept: dict[str, dict[str, Any]]
     with Repository(project.repo) as repository:
@@ -292,7 +294,7 @@ def judge_project(
 def find_cases(
     repository: Repository, project: Project, progress: Progress = ignore_progress
 ) -> list[Case]:
-    """Return a project's labelled reports that name their fix, at most those that it asks for."""
+    """Return the labelled reports of a project that name their fix, at most ``at_most`` of them."""
     dataset = Dataset.load(
         repository, project.reports, suffixes=frozenset(SOURCE_SUFFIXES), progress=progress
     )
@@ -303,9 +305,10 @@ def find_cases(
 def find_declared(
     repository: Repository, project: Project, progress: Progress = ignore_progress
 ) -> tuple[list[Case], dict[str, dict[str, int]]]:
-    """Return the reports whose fixes declare what introduced the bug, and the commits by report id.
+    """Return the reports whose fixes name the commits that introduced the bug, and these commits.
 
-    Only commits count that are older than the report, and that its version contains.
+    The commits are given by report id. Only commits count that are older than the report, and that
+    the report's version contains.
     """
     dataset = Dataset.load(
         repository, project.reports, suffixes=frozenset(SOURCE_SUFFIXES), progress=progress
@@ -336,7 +339,7 @@ def find_declared(
 
 
 def _rank_newest(candidates: Candidates, truth: Mapping[str, int]) -> int | None:
-    """Return the rank of the first truth by file, then newest first."""
+    """Return the rank of the first true commit by position of the file, then newest first."""
     places = [place for place, files in enumerate(candidates.positions) if files]
     order = sorted(places, key=lambda place: (candidates.positions[place][0], -place))
     for rank, place in enumerate(order, start=1):
@@ -352,7 +355,7 @@ def _read_or_find_truth(
     work: Path,
     progress: Progress,
 ) -> dict[str, dict[str, Any]]:
-    """Return truth and rank by BM25 of each report, by its id."""
+    """Return report id -> its true commits and their rank by BM25."""
     path = work / f"{project.name}.json"
     ids = [[case.report.id, case.fix_commit] for case in cases]
     key = content_key([_TRUTH_VERSION, ids])
@@ -381,7 +384,7 @@ def _read_or_find_truth(
 
 
 def _list_commits(repository: Repository, tips: Iterable[str]) -> list[str]:
-    """Return the ids of all commits that some commits contain, without merges."""
+    """Return the ids of all commits, without merges, that the ``tips`` contain."""
     with repository.git.stream(
         ["rev-list", "--stdin", "--no-merges"], dict.fromkeys(tips)
     ) as output:
@@ -394,7 +397,7 @@ def _list_commits(repository: Repository, tips: Iterable[str]) -> list[str]:
 def judge_projects(
     projects: Iterable[Project], work: Path, progress: Progress = ignore_progress
 ) -> list[ProjectReports]:
-    """Return the judged reports of projects. Raises ToslocError if no report has a truth."""
+    """Return the judged reports of projects. Raises ToslocError if no report has a true commit."""
     judged = [judge_project(project, work, progress) for project in projects]
     judged = [project for project in judged if project.judged]
     if not judged:
@@ -405,7 +408,7 @@ def judge_projects(
 def learn_weights(projects: Iterable[ProjectReports]) -> FloatArray:
     """Return the weights (K,) that fit the listwise loss on reports with a true candidate.
 
-    Weights of ``FIXED_FEATURES`` are not learned. Raises ToslocError if there is no such report.
+    Weights of ``FIXED_FEATURES`` are not learned. Raises ToslocError if there are no such reports.
     """
     weights = np.array([WEIGHTS[name] for name in FEATURES])
     learned = [column for column, name in enumerate(FEATURES) if name not in FIXED_FEATURES]
@@ -431,16 +434,19 @@ class Quality(NamedTuple):
     technique: str
     reports: int
     accuracy: dict[int, float]
-    """Depth -> share of the reports with a true commit among the first ones."""
+    """Depth -> share of the reports with a true commit among the first ``depth`` commits."""
     ranked: float
-    """Share of the reports with a true commit at any rank: it is a candidate."""
+    """Share of the reports in which a true commit is a candidate."""
     mrr: float
     interval: Interval | None
     """95 % bootstrap interval of the share at depth 1."""
 
 
 def summarize(technique: str, ranks: Sequence[int | None]) -> Quality:
-    """Return the quality of the ranks of the first truth of each report; None ranks nowhere."""
+    """Return the quality of a technique from the rank of each report's first true commit.
+
+    None means that the commit has no rank.
+    """
     accuracy = {}
     for depth in DEPTHS:
         hits = sum(rank is not None and rank <= depth for rank in ranks)
@@ -452,10 +458,10 @@ def summarize(technique: str, ranks: Sequence[int | None]) -> Quality:
 
 
 def judge_left_out(projects: Sequence[ProjectReports]) -> dict[str, list[Quality]]:
-    """Return the quality of suspects and of the baselines, by kind of truth.
+    """Return kind of truth -> quality of suspects and of the baselines.
 
-    The weights are those of all other projects. If there are both kinds of truth, the weights of
-    the other projects of the same kind are judged, too.
+    Each project is judged by weights learned from all other projects. If there are both kinds of
+    truth, weights learned from the other projects of the same kind are also judged.
     """
     ranks: dict[str, defaultdict[str, list[int | None]]] = {}
     for project in projects:
@@ -469,7 +475,7 @@ def judge_left_out(projects: Sequence[ProjectReports]) -> dict[str, list[Quality
 
 
 def judge_unseen(projects: Sequence[ProjectReports], weights: FloatArray) -> list[Quality]:
-    """Return the quality of suspects by some weights (K,), and of the baselines."""
+    """Return the quality of suspects by the given weights (K,), and of the baselines."""
     ranks: defaultdict[str, list[int | None]] = defaultdict(list)
     for project in projects:
         _add_ranks(ranks, project, {OURS: weights})
@@ -485,9 +491,9 @@ def _add_ranks(
     project: ProjectReports,
     weights: Mapping[str, FloatArray],
 ) -> None:
-    """Add the ranks of the first truth of a project's reports, by technique.
+    """Add the rank of the first true commit in each report of a project to ``ranks``, by technique.
 
-    ``weights`` are the weights (K,) by technique; the shipped ones are added.
+    ``weights`` maps techniques to weights (K,); the shipped weights are added.
     """
     shipped = np.array([WEIGHTS[name] for name in FEATURES])
     for report in project.judged:

@@ -1,4 +1,4 @@
-"""Progress over some items."""
+"""Yield items while reporting progress."""
 
 from __future__ import annotations
 

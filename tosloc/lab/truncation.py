@@ -1,9 +1,9 @@
 """The effect of truncated rankings on mean average precision: a diagnostic, never a result.
 
 Tables III and V of Hirsch and Hofer, "The MAP metric in information retrieval fault localization":
-two denominators (all fixed files, or only those seen above the cut), undefined values set to 0 or
-dropped, and two truths. For BugLocator on Bench4BL they found seen-relevant 18.53 % above textbook
-at k = 10, and 55.63 % above it with undefined values dropped.
+two denominators (all fixed files, or only those above the cut, called seen-relevant), undefined
+values set to 0 or dropped, and two truths. For BugLocator on Bench4BL they found that seen-relevant
+is 18.53 % above textbook at k = 10, and 55.63 % above it if undefined values are dropped.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from tosloc.evaluate.measures import Evaluation, ReportScores
 from tosloc.evaluate.statistics import exact_mean
 
 Truth: TypeAlias = Literal["cleaned", "bloated"]
-"""The fixed files that exist in the searched version, or all that the data lists; missing files
-cannot be ranked."""
+"""Files that count as fixed: those in the searched version, or all that the data list.
+
+Files that are missing in the version cannot be ranked.
+"""
 
 TRUTHS: Final[tuple[Truth, Truth]] = ("cleaned", "bloated")
 TENTHS: Final = 10
@@ -53,25 +55,25 @@ MEANINGS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class CutMeans:
-    """Mean average precision of rankings that are cut at one place, in four ways."""
+    """Mean average precision, computed in four ways, of rankings that are cut at one place."""
 
     truth: Truth
     cut: str
     """0.1 to 1.0 of the files searched, or k = 10."""
     files: float
-    """Files kept, mean over the reports."""
+    """Number of files kept, as a mean over the reports."""
     textbook: float
-    """Divided by all fixed files, undefined values set to 0: the paper's MAP_mb."""
+    """MAP divided by all fixed files, undefined values set to 0: the paper's MAP_mb."""
     textbook_dropped: float
-    """The same with undefined values dropped."""
+    """``textbook`` with undefined values dropped."""
     seen: float
-    """Divided by the fixed files above the cut, undefined values set to 0: the paper's MAP_asrd."""
+    """MAP over fixed files above the cut, undefined values set to 0: the paper's MAP_asrd."""
     seen_dropped: float
-    """The same with undefined values dropped."""
+    """``seen`` with undefined values dropped."""
     over: float | None
-    """How far ``seen`` is above ``textbook``, in percent; None if that is 0."""
+    """Percentage by which ``seen`` is above ``textbook``; None if ``textbook`` is 0."""
     over_dropped: float | None
-    """How far ``seen_dropped`` is above ``textbook``, in percent; None if that is 0."""
+    """Percentage by which ``seen_dropped`` is above ``textbook``; None if ``textbook`` is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +85,17 @@ class Truncation:
     baseline: dict[Truth, float]
     """Textbook mean average precision of the whole rankings."""
     assumed: int
-    """Reports whose number of files searched is unknown; the length of the ranking replaces it."""
+    """Number of reports whose number of searched files is unknown.
+
+    The length of the ranking replaces it.
+    """
 
     def of(self, truth: Truth) -> list[CutMeans]:
         """Return the means under one truth: at the fractions 0.1 to 1.0, then at k = 10."""
         return [row for row in self.rows if row.truth == truth]
 
     def tables(self) -> list[tuple[str, list[list[str]]]]:
-        """Return the title of the table of each truth, and its cells under ``COLUMNS``."""
+        """Return the title and the cells, under ``COLUMNS``, of the table of each truth."""
         tables: list[tuple[str, list[list[str]]]] = []
         for truth in TRUTHS:
             files = "the listed files that exist" if truth == "cleaned" else "all listed files"
@@ -100,7 +105,7 @@ class Truncation:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Meanings of the columns, and what is unknown."""
+        """Meanings of the columns, and a sentence on unknown numbers."""
         if not self.assumed:
             return MEANINGS
         number = pluralize(self.assumed, "report")
@@ -129,10 +134,10 @@ def _over_cell(over: float | None) -> str:
 
 
 def kept_files(searched: int, tenths: int | None) -> int:
-    """Return how many of the ``searched`` files a cut keeps.
+    """Return the number of the ``searched`` files that a cut keeps.
 
-    It keeps some ``tenths`` of them, or the first ten if ``tenths`` is None. Tenths are rounded
-    up, so that a cut never keeps nothing. The paper does not say how it rounds; the difference
+    It keeps ``tenths`` tenths of them, or the first ten if ``tenths`` is None. Tenths are rounded
+    up, so that a cut keeps at least one file. The paper does not say how it rounds; the difference
     is one file.
 
     >>> [kept_files(files, 1) for files in (3, 10, 11)], kept_files(3, None)
@@ -148,8 +153,8 @@ def kept_files(searched: int, tenths: int | None) -> int:
 def truncation(evaluation: Evaluation) -> Truncation:
     """Return the means of an evaluation at every cut.
 
-    Raises RunError for a report whose number of files searched and length of the ranking are both
-    unknown, or whose fixed files have ranks beyond it.
+    Raises RunError if neither the number of searched files nor the length of a ranking is known, or
+    if fixed files have ranks beyond it.
     """
     reports = evaluation.per_report
     searched = [_searched_files(report) for report in reports]
@@ -175,7 +180,7 @@ def truncation(evaluation: Evaluation) -> Truncation:
 
 
 def _searched_files(scores: ReportScores) -> int:
-    """Return the number of files searched for a report. Raises RunError."""
+    """Return the number of searched files for a report. Raises RunError if it is unknown."""
     files = scores.searched if scores.searched is not None else scores.ranked
     if files is None:
         raise RunError(
@@ -197,7 +202,7 @@ def _cut_means(
     truth: Truth,
     cut: str,
 ) -> CutMeans:
-    """Return the means of reports, given the number of relevant and of kept files of each."""
+    """Return the means of reports, from the number of relevant and of kept files of each."""
     textbook_values = [
         average_precision(report.ranks, number, k)
         for report, number, k in zip(reports, relevant, kept, strict=True)

@@ -1,7 +1,7 @@
-"""An encoder of word vectors in place of a transformer: word2vec, trained on the given texts.
+"""An encoder that uses word vectors instead of a transformer: word2vec, trained on given texts.
 
-It is a row of the paper's table 6. Shapes: S sequences, L tokens of the longest sequence, V words,
-d width of a vector.
+It is for a row of the paper's table 6. Shapes: S sequences, L tokens of the longest sequence, V
+words, d width of a vector.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from tosloc.rerank.encoder.encoders import Encoder, Piece
 WIDTH: Final = 100
 """Width of a word vector."""
 _MIN_COUNT: Final = 3
-"""Occurrences from which a word has a vector."""
+"""Smallest number of occurrences of a word that gets a vector."""
 _EPOCHS: Final = 5
 _PADDING: Final = "[PAD]"
 """Token of the padding, which cannot be a word of a text."""
 _SENTENCE_WORDS: Final = 10_000
-"""Longest sequence that gensim reads; it would leave out the rest of a longer one."""
+"""Length of the longest sequence that gensim reads; it ignores the rest of a longer one."""
 
 
 def word_parts(text: str) -> list[str]:
@@ -49,7 +49,10 @@ class WordEncoder(Encoder):
     """An encoder of word vectors; words without a vector are left out."""
 
     def pieces(self, texts: Sequence[str], length: int, most: int = 1) -> list[list[Piece]]:
-        """Return at most ``most`` consecutive pieces of at most ``length`` known words a text."""
+        """Return at most ``most`` consecutive pieces of each text.
+
+        A piece has at most ``length`` known words.
+        """
         vocabulary = self.tokenizer.get_vocab()
         known_texts: list[str] = []
         for text in texts:
@@ -58,7 +61,7 @@ class WordEncoder(Encoder):
 
 
 class WordTable(nn.Module):
-    """A table with a vector for each word, which does not depend on the words around it."""
+    """A table with one vector for each word, whatever words are around it."""
 
     def __init__(self, rows_Vd: Tensor) -> None:
         super().__init__()
@@ -68,13 +71,13 @@ class WordTable(nn.Module):
         )
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SimpleNamespace:
-        """Return (S, L, d) vectors under the name that a transformer gives them."""
+        """Return (S, L, d) vectors, as the attribute that a transformer's output has."""
         # Older tokenizers return floats for a text without known words.
         return SimpleNamespace(last_hidden_state=self.rows(input_ids.long()))
 
 
 def word_encoder(texts: Sequence[str], seed: int) -> Encoder:
-    """Train an encoder of skip-gram vectors; the same texts and seed give the same encoder.
+    """Return an encoder with skip-gram vectors; equal texts and seeds give equal encoders.
 
     The vector of a text is the mean of its words' vectors, weighted by IDF. Raises ToslocError if
     no word is frequent enough.

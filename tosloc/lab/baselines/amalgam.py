@@ -6,9 +6,9 @@ score of the last k days:
     H(f) = sum over the bug-fix commits c of the last k days that changed f of
            1 / (1 + exp(12 (1 - (k - d_c) / k)))
 
-where d_c is the age of the commit in days when the report was opened. BLIA uses H, too. Whether the
-paper brings S and R to one scale is not established. Here min-max over the files does, because
-BLUiR's sums would drown S otherwise.
+where d_c is the age of the commit in days when the report was opened. BLIA also uses H. It is not
+known whether the paper brings S and R to the same scale. Here min-max over the files does, because
+otherwise BLUiR's sums would be much larger than S.
 
 Shapes: F files of a version, N paths of the repository, X fixing commits.
 """
@@ -35,12 +35,12 @@ HISTORY_DAYS: Final = 15.0
 """Age of the oldest commits that count, k: paper and public code, section B.6.2; for BLIA
 Bench4BL's value, section B.7.5."""
 _FIX_WORD = re.compile(r"bug|fix", re.I)
-"""What the message of a fixing commit contains: paper. It matches inside words, as in "prefix"."""
+"""Words in the message of a fixing commit: paper. They match inside words, as in "prefix"."""
 _DAY_SECONDS: Final = 86_400.0
 
 
 def commit_recency(age: FloatArray) -> FloatArray:
-    """Return what a fixing commit adds to H, given its age in days.
+    """Return the summand of H for fixing commits, from their ages in days.
 
     >>> commit_recency(np.array([0.0, 1.0, 3.0, 7.5, 15.0])).round(6).tolist()
     [0.5, 0.310026, 0.083173, 0.002473, 6e-06]
@@ -73,7 +73,10 @@ class FixCommits:
         """(X, N) 1 where a commit changed a path."""
 
     def scores(self, query: BaselineQuery) -> FloatArray:
-        """Return (F,) H of the version's files; a commit at the very time of the opening is new."""
+        """Return (F,) H of the version's files.
+
+        A commit at the same time as the opening counts with age 0.
+        """
         age: FloatArray = (query.report.opened_seconds - self.times) / _DAY_SECONDS
         recent = np.flatnonzero(query.known_commits[self.numbers] & (age <= HISTORY_DAYS))
         path_scores = self.touched[recent].T @ commit_recency(age[recent])
@@ -92,7 +95,10 @@ class AmaLgam(Baseline):
         self.commits = FixCommits(context.fix_history)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
-        """Return (F,) (1 - b) (a min-max(S) + (1 - a) min-max(R)) + b H; 0 where S and R are 0."""
+        """Return (F,) (1 - b) (a min-max(S) + (1 - a) min-max(R)) + b H; 0 if S and R are both 0.
+
+        The module explains the letters.
+        """
         similar = min_max(self.similar_reports.simi_scores(query))
         structured = min_max(self.bluir.scores(query))
         text = SIMILAR_SHARE * similar + (1 - SIMILAR_SHARE) * structured

@@ -1,7 +1,7 @@
-"""BLIA: four parts of a file, similar bugs, stack traces and commits.
+"""BLIA: a score from four parts of a file, similar bugs, stack traces and commits.
 
 Youm, Ahn, Kim and Lee, APSEC 2015 and IST 2017 (docs/method.md, section B.7). Methods of nested
-types count, too. Comments of reports are not read, because the data has none.
+types also count. Comments of reports are not read, because the data contain none.
 
 Shapes: B blobs, F files of a version, V terms, T terms of a report.
 """
@@ -61,7 +61,7 @@ _PLATFORM_PREFIXES: Final = ("java.", "javax.", "sun.", "com.sun.", "jdk.")
 
 
 def report_terms(text: str) -> list[str]:
-    """Return the terms of a text of a report; Java's keywords stay.
+    """Return the terms of a report's text; Java's keywords are kept.
 
     >>> report_terms("new Eclipse main loop's the")
     ['new', 'eclips', 'loop']
@@ -71,7 +71,7 @@ def report_terms(text: str) -> list[str]:
 
 @cache
 def _stem_name(name: str, with_whole: bool) -> list[str]:
-    """Return the stems of a name's parts and, with ``with_whole``, of its unsplit words."""
+    """Return the stems of a name's parts and, with ``with_whole``, also of its unsplit words."""
     words: list[str] = []
     for raw_word in _ALPHANUMERIC.findall(name):
         forms = blia_words(raw_word)  # the word, followed by its parts if it has several
@@ -82,8 +82,8 @@ def _stem_name(name: str, with_whole: bool) -> list[str]:
 def name_terms(names: Iterable[str], with_whole: bool = True) -> list[str]:
     """Return the terms of declared names.
 
-    Types and methods count with their unsplit names and their parts, variables with their parts
-    only.
+    Types and methods count with their unsplit names and their parts. Variables count with their
+    parts only (``with_whole`` is False).
 
     >>> name_terms(["newLoop_old$3", "main"])
     ['newloop', 'loop', 'old', '3']
@@ -114,7 +114,7 @@ PART_TERMS: Final[dict[str, Callable[[ParsedSource], Sequence[str]]]] = {
     "variable": lambda source: name_terms(source.variables, with_whole=False),
     "comment": comment_terms,
 }
-"""The function that returns the terms of each part of a file."""
+"""Part of a file -> function that returns its terms."""
 
 
 class FileParts:
@@ -168,8 +168,8 @@ class FileParts:
 def locate_frame(version: ParsedVersion, frame: Frame) -> list[int]:
     """Return the positions of the files that a stack frame can mean.
 
-    They are found by class, then by package and file name, then by a file name that only one file
-    of the version has.
+    They are found by class, or else by package and file name, or else by a file name that occurs
+    only once in the version.
     """
     positions = version.find_class(frame.type)
     package, _, _ = frame.type.rpartition(".")
@@ -194,9 +194,10 @@ class BLIA(Baseline):
         self.commits = FixCommits(context.fix_history)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
-        """Return (F,) (1 - beta) base + beta H, where base is above 0, else 0.
+        """Return (F,) (1 - beta) base + beta H if base is above 0, else 0.
 
-        The base is (1 - alpha) min-max(VSM) + alpha min-max(SimiScore) + Trace.
+        base is (1 - alpha) min-max(VSM) + alpha min-max(SimiScore) + Trace. H is the commit score
+        of AmaLgam, VSM the score of ``text``, and Trace that of ``trace``.
         """
         similar = min_max(self.similar_reports.simi_scores(query))
         text = min_max(self.text(query))
@@ -205,7 +206,7 @@ class BLIA(Baseline):
         return np.where(base > 0, score, 0.0)
 
     def text(self, query: BaselineQuery) -> FloatArray:
-        """Return (F,) VSM, the sum of the parts' cosines times the length score."""
+        """Return (F,) VSM: the sum of the parts' cosines times the length score."""
         version = query.version
         space = VectorSpace.of_version(self.parts.all_parts, version.multiplicity)
         cosines = self.parts.cosines(

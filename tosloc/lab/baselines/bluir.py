@@ -67,22 +67,22 @@ def method_terms(source: ParsedSource) -> list[str]:
 def identifier_terms(source: ParsedSource) -> list[str]:
     """Return the terms of every occurrence of every identifier, without keywords.
 
-    The identifiers of the package and of the imports count, too.
+    Identifiers in the package and import lines also count.
     """
     names = _IDENTIFIER.findall("\n".join((source.text("code"), source.package, *source.imports)))
     return _name_terms(name for name in names if name not in KEYWORDS)
 
 
 def comment_terms(source: ParsedSource) -> list[str]:
-    """Return the terms of all comments: only the parts of words, no unsplit words."""
+    """Return the terms of all comments: parts of words, but no unsplit words."""
     return stems(bluir_word_parts(source.text("head", "javadoc", "comment")))
 
 
 def query_terms(report: BugReport, *, whole_words: bool) -> list[list[str]]:
-    """Return the terms of the summary and those of the description.
+    """Return the terms of the summary, and the terms of the description.
 
-    They are the parts of words, and with ``whole_words`` the unsplit words, too. The fields of
-    names are queried with unsplit words, the comments without.
+    They are parts of words and, with ``whole_words``, also unsplit words. Fields of names are
+    queried with unsplit words, comments without.
     """
     queries: list[list[str]] = []
     for text in (strip_bug_prefix(report.summary), report.description):
@@ -113,8 +113,8 @@ class Field:
     def scores(self, queries: Sequence[Sequence[str]], multiplicity: LongArray) -> FloatArray:
         """Return (B,) the sum of s(d_f, q) over the queries, each a sequence of terms.
 
-        The version contains each blob ``multiplicity`` (B,) times. The scores of blobs that it
-        does not contain have no meaning.
+        ``multiplicity`` (B,) is the number of times that the version contains each blob. The scores
+        of blobs outside the version have no meaning.
         """
         files = int(multiplicity.sum())
         lengths = self.counts.lengths

@@ -27,14 +27,16 @@ LENGTH_STEEPNESS: Final = 50.0
 SEGMENT_TERMS: Final = 800
 """Terms of a segment: paper and public code, section B.4.2."""
 MAX_TRACE_RANK: Final = 10
-"""Last rank of a trace that counts by its rank: paper, section B.4.4. Later classes are worth as
-little as an import."""
+"""Last rank in a trace for which the rank counts: paper, section B.4.4.
+
+Later classes get the same boost as an import.
+"""
 IMPORT_BOOST: Final = 0.1
-"""Boost of a file that a file of the trace imports: section B.4.4."""
+"""Boost of a file that is imported by a file of the trace: section B.4.4."""
 
 
 def split_segments(terms: Sequence[str], names: Sequence[str], size: int) -> list[list[str]]:
-    """Split the terms into segments of ``size`` terms, and append the names to each segment.
+    """Return segments of ``size`` terms, with the names appended to each segment.
 
     A file without terms has one segment.
 
@@ -46,9 +48,9 @@ def split_segments(terms: Sequence[str], names: Sequence[str], size: int) -> lis
 
 
 def median_length_score(lengths: FloatArray) -> FloatArray:
-    """Return (F,) 1 / (1 + exp(-beta (x - median) / (max - min))) (docs/method.md, section B.4.3).
+    """Return (F,) 1 / (1 + exp(-beta (x - median) / (max - min))) of each length x.
 
-    An empty file gets 0.
+    beta is ``LENGTH_STEEPNESS`` (docs/method.md, section B.4.3). An empty file gets 0.
     """
     span = float(np.ptp(lengths))
     if span > 0:
@@ -96,7 +98,10 @@ class BRTracer(Baseline):
         return score + trace_boost(query.version, trace)
 
     def best_segments(self, query: BaselineQuery) -> FloatArray:
-        """Return (F,) the largest v(s) of each file, scaled to 0..1 over the version's segments."""
+        """Return (F,) the largest score of each file's segments.
+
+        Scores are scaled to 0..1 over all segments of the version.
+        """
         version = query.version
         if not len(self.starts) or not len(version):
             return np.zeros(len(version))
@@ -148,8 +153,8 @@ def _locate_frame(version: ParsedVersion, type_name: str, file: str, path: str) 
 def trace_boost(version: ParsedVersion, trace: Iterable[Iterable[int]]) -> FloatArray:
     """Return (F,) the boost of each file by a trace, given as the file positions of each frame.
 
-    A file of the trace gets 1 / its first rank, or .1 from the 11th rank on. A file that a file of
-    the trace imports by name gets .1.
+    A file of the trace gets 1 / its first rank, or .1 from the 11th rank on. A file that is
+    imported by name in a file of the trace gets .1.
     """
     boost_by_position: dict[int, float] = {}
     for rank, positions in enumerate(trace, start=1):

@@ -1,7 +1,7 @@
 """BugLocator: a vector space model that favours long files, and files of similar fixed bugs.
 
-Zhou, Zhang, Lo: Where should the bugs be fixed? ICSE 2012 (docs/method.md, section B.3). The
-length score is the public code's: without any leak it ranks far better than the paper's.
+Zhou, Zhang, Lo: Where should the bugs be fixed? ICSE 2012 (docs/method.md, section B.3). The length
+score is that of the public code, because without any leak it ranks far better than the paper's.
 
 Shapes: B blobs, F files of a version, R labelled reports.
 """
@@ -42,14 +42,14 @@ _CODE_STOP_WORDS: Final = KEYWORDS | STOP_WORDS | {"string", "main", "args"}
 
 
 def report_stems(report: BugReport) -> list[str]:
-    """Return the stems of summary and description without stop words."""
+    """Return the stems of a report's summary and description, without stop words."""
     return stems(REPORT_WORD.findall(summary_and_description(report)))
 
 
 def code_terms(source: ParsedSource) -> list[str]:
     """Return the stems of the word parts of a file, then its names (docs/method.md, section B.3.2).
 
-    Line and block comments are not read, because the public code's parser loses them.
+    Line and block comments are left out, because the public code's parser loses them.
     """
     words = code_words(source.text("code", "string", "javadoc"))
     return stems(words, _CODE_STOP_WORDS) + name_terms(source)
@@ -71,10 +71,10 @@ class SimilarReports:
         self.counts = count_terms(report_terms(case.report) for case in fix_history.cases)
 
     def similarities(self, query: BaselineQuery) -> FloatArray:
-        """Return (R,) the cosine with each report known to be fixed; 0 for all other reports.
+        """Return (R,) the cosine with each report that is known to be fixed; 0 for other reports.
 
-        A term of the report that no labelled report has is ignored: it would divide all cosines by
-        the same number.
+        Terms of the report that occur in no labelled report are ignored: they would divide all
+        cosines by the same number.
         """
         fixed = query.fixed_indicator
         terms = self.report_terms(query.report)
@@ -86,10 +86,10 @@ class SimilarReports:
         return VectorSpace(self.counts, idf).cosine(terms) * fixed
 
     def simi_scores(self, query: BaselineQuery) -> FloatArray:
-        """Return (F,) SimiScore.
+        """Return (F,) SimiScore, the score of each file by similar fixed reports.
 
-        Each fixed report shares its similarity equally among all files of its fix, those that no
-        longer exist included.
+        The similarity of each fixed report is divided equally among all files of its fix, including
+        files that no longer exist.
         """
         shares = divide_or_zero(self.similarities(query), self.fix_history.sizes)
         return query.version.from_paths(np.asarray(self.fix_history.touched.T @ shares))
@@ -106,7 +106,11 @@ class BugLocator(Baseline):
         self.counts = context.files.counts(code_terms)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
-        """Return (F,) (1 - alpha) min-max(rVSM) + alpha min-max(SimiScore)."""
+        """Return (F,) (1 - alpha) min-max(rVSM) + alpha min-max(SimiScore).
+
+        alpha is ``SIMILAR_SHARE``; the methods ``rvsm`` and ``SimilarReports.simi_scores`` return
+        the scores.
+        """
         similar = min_max(self.similar_reports.simi_scores(query))
         return (1 - SIMILAR_SHARE) * min_max(self.rvsm(query)) + SIMILAR_SHARE * similar
 

@@ -1,8 +1,8 @@
-"""What a published technique may read: a version's files and the fixes known at a report's opening.
+"""Data that a published technique may read: a version's files and fixes known at the opening.
 
-A technique is given a ``BaselineQuery`` and returns a score for every file. It cannot see a fix
-that came later, nor the fix of the report itself, because ``BaselineQuery.as_of_opening`` has left
-them out (docs/method.md, section B.1.1).
+A technique gets a ``BaselineQuery`` and returns a score for every file. It cannot read later fixes
+or the fix of the report itself, because ``BaselineQuery.as_of_opening`` leaves them out
+(docs/method.md, section B.1.1).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ParsedFiles:
         *,
         complexity: bool = False,
     ) -> ParsedFiles:
-        """Read every blob of the versions once, in ``jobs`` processes.
+        """Return the parsed blobs of the versions, each read once, in ``jobs`` processes.
 
         A blob that is not in the repository is left out. The cyclomatic complexity of each file is
         computed only with ``complexity``.
@@ -114,7 +114,7 @@ def _parse_texts(
 class ParsedVersion:
     """One version with the parsed sources of its files.
 
-    A file is identified by its position in path order.
+    A file is given by its position in path order.
     """
 
     def __init__(self, files: ParsedFiles, snapshot: Snapshot, table: PathTable) -> None:
@@ -138,18 +138,18 @@ class ParsedVersion:
         return len(self.rows)
 
     def from_blobs(self, blob_values: FloatArray) -> FloatArray:
-        """Return (F,) the values of files, given (B,) the values of all blobs.
+        """Return (F,) the values of the files, from the values (B,) of all blobs.
 
         A file whose blob could not be read gets 0.
         """
         return np.append(blob_values, 0.0)[self.rows]
 
     def from_paths(self, path_values: FloatArray) -> FloatArray:
-        """Return (F,) the values of files, given (N,) the values of all paths."""
+        """Return (F,) the values of the files, from the values (N,) of all paths."""
         return path_values[self.snapshot.path_ids]
 
     def source(self, position: int) -> ParsedSource | None:
-        """Return the parsed source of a file, None if it could not be read."""
+        """Return the parsed source of a file; None if the file could not be read."""
         row = int(self.rows[position])
         return None if row < 0 else self.files.sources[row]
 
@@ -168,7 +168,7 @@ class FixHistory:
     def __init__(
         self, cases: Sequence[Case], history: History, path_ids: Mapping[str, int]
     ) -> None:
-        """Build the history from cases in the order of their fixes and the paths' numbers.
+        """Build the history from cases, in the order of their fixes, and from the paths' numbers.
 
         Raises ToslocError if a case has no fix commit.
         """
@@ -216,13 +216,13 @@ class BaselineQuery:
     known_reports: LongArray
     """Rows of ``fix_history``, ascending, of the reports that were fixed before the opening."""
     known_commits: BoolArray
-    """(D,) whether each commit of the history was made before the opening."""
+    """(D,) whether each commit of the history was made before the opening of the report."""
 
     @classmethod
     def as_of_opening(
         cls, report: BugReport, version: ParsedVersion, fix_history: FixHistory
     ) -> BaselineQuery:
-        """Return the query with the fixes and commits that the report could have known.
+        """Return the query with the fixes and commits that were known when the report was opened.
 
         They were made before the report's opening, and the version contains them. The report's own
         fix is left out.
@@ -254,10 +254,10 @@ class BaselineQuery:
         return np.asarray(self.fix_history.touched.T @ self.fixed_indicator, dtype=np.float64)
 
     def latest_by_path(self, report_values: FloatArray) -> FloatArray:
-        """Return (N,) for each path the value of the known report that was fixed last in it.
+        """Return (N,) for each path the value of the known report whose fix changed it last.
 
-        ``report_values`` (R,) has a value for each labelled report. A path without a known fix
-        gets -inf.
+        ``report_values`` (R,) has a value for each labelled report. A path without a known fix gets
+        -inf.
         """
         latest = np.full(self.fix_history.touched.shape[1], -np.inf)
         fix_times = self.fix_history.fixed_at[self.known_reports]
@@ -280,14 +280,14 @@ class BaselineContext:
     _version: ParsedVersion | None = field(default=None, init=False, repr=False)
 
     def version(self, commit: str) -> ParsedVersion:
-        """Return the version of a commit; the last one that was asked for is cached."""
+        """Return the version of a commit; the last requested version is cached."""
         if self._version is None or self._version.snapshot.commit != commit:
             snapshot = self.repo.snapshot(commit, self.suffixes)
             self._version = ParsedVersion(self.files, snapshot, self.table)
         return self._version
 
     def query(self, report: BugReport, commit: str) -> BaselineQuery:
-        """Return the query of a report to the version of a commit."""
+        """Return the query for a report and the version of a commit."""
         return BaselineQuery.as_of_opening(report, self.version(commit), self.fix_history)
 
 
@@ -303,7 +303,7 @@ class Baseline(ABC):
     needs_complexity: ClassVar[bool] = False
     """Whether the technique reads the cyclomatic complexity of files."""
     choice: Mapping[str, Any] | None = None
-    """What ``fit`` has chosen by validation; None if it chooses nothing."""
+    """The choice that ``fit`` made by validation; None if it makes none."""
 
     def __init__(self, context: BaselineContext, seed: int = 7) -> None:
         self.context = context
@@ -313,7 +313,7 @@ class Baseline(ABC):
     def select_training_cases(cls, train: Sequence[Case]) -> Sequence[Case]:
         """Return the training reports that ``fit`` learns from.
 
-        ``ParsedFiles`` must have the files of their versions.
+        Before ``fit`` is called, ``ParsedFiles`` must contain the files of these reports' versions.
         """
         return ()
 
@@ -323,7 +323,7 @@ class Baseline(ABC):
         validation: Sequence[Case],
         progress: Progress = ignore_progress,
     ) -> None:
-        """Learn from the training reports; the validation reports decide when to stop."""
+        """Learn from the training reports; the validation reports decide when training stops."""
 
     @abstractmethod
     def scores(self, query: BaselineQuery) -> FloatArray:

@@ -2,9 +2,10 @@
 
 Lam, Nguyen, Nguyen, Nguyen: Bug localization with combination of deep learning and information
 retrieval, ICPC 2017 (docs/method.md, section B.8). No code of the authors is public; the section
-says which choices are ours. The older training reports train phi1 and the newer ones the combiner,
-which would otherwise trust a phi1 that has seen its answers. The kind of wrong files and the
-calibration are selected for each project by MAP on validation.
+says which choices are ours. The older training reports train the network phi1, and the newer ones
+train the combiner; otherwise the combiner would trust phi1 too much on reports that phi1 was
+trained on. The kind of wrong files and the calibration are selected for each project by MAP on
+validation.
 
 Shapes: B blobs, F files of a version, V terms, P pairs of a report and a file, R reports, H width
 of a projection.
@@ -34,10 +35,12 @@ from tosloc.lab.baselines.vsm import count_terms
 from tosloc.lab.tracking import track
 
 WRONG_FILE_KINDS: Final = ("hardest", "random")
-"""Wrong files that the networks can learn from: the most similar by phi2 (paper), or any (ours)."""
+"""Kinds of wrong files to learn from: the most similar by phi2 (paper), or random ones (ours)."""
 CALIBRATIONS: Final = ("pairs", "versions")
-"""What can give the range of each feature: the training pairs, or all files of the validation
-reports' versions."""
+"""Sources of the range of each feature.
+
+They are the training pairs, or all files of the validation reports' versions.
+"""
 MAX_POSITIVE_WEIGHT: Final = 50.0
 """Largest weight of a right pair relative to a wrong one: section B.8.5."""
 
@@ -46,23 +49,27 @@ MAX_POSITIVE_WEIGHT: Final = 50.0
 class DnnlocSettings(training.LearningSettings):
     """The settings of DNNLOC.
 
-    All are ours but the number of wrong files of a report (docs/method.md, section B.8).
+    All are our choices, except the number of wrong files of a report (docs/method.md, section B.8).
     """
 
     negatives: int = 300
     """Wrong files of each report: paper."""
     report_terms: int = 5_000
-    """Number of the most frequent terms of all training reports, each in 2 of them or more."""
+    """Number of terms of reports, the most frequent ones in all training reports.
+
+    Each must occur in at least two of the reports.
+    """
     code_terms: int = 10_000
-    """Number of the most frequent terms of the files of the first and the last training version,
-    each in at most half of the files."""
+    """Number of terms of code, the most frequent ones in the files of two training versions.
+
+    The versions are the first and the last. Each term may occur in at most half of the files.
+    """
     projection: int = 600
     """Width of a projection."""
     projection_epochs: int = 10
     projection_batch: int = 256
     relevancy_share: float = 0.6
-    """Share of the training reports, the older ones, that train phi1; the rest trains the
-    combiner."""
+    """Share of the training reports, the oldest, that train phi1; the others train the combiner."""
     relevancy_hidden: tuple[int, int] = (600, 300)
     relevancy_epochs: int = 20
     relevancy_batch: int = 512
@@ -79,7 +86,7 @@ class DnnlocSettings(training.LearningSettings):
 class LabelledFiles:
     """One report with files of its version.
 
-    For training these are the fixed files, then some wrong ones; for validation all files.
+    For training these are the fixed files followed by some wrong files; for validation all files.
     """
 
     report_H: Tensor
@@ -97,8 +104,8 @@ class LabelledFiles:
 class Relevancy(nn.Module):
     """The network of phi1.
 
-    It has projections of report and code, a first layer over both, computed in two halves, and the
-    layers above.
+    It consists of projections of report and code, a first layer over both, which is computed in two
+    halves, and the layers above.
     """
 
     def __init__(
@@ -113,10 +120,10 @@ class Relevancy(nn.Module):
         self.above = nn.Sequential(nn.Linear(first, second), nn.ReLU(), nn.Linear(second, 1))
 
     def forward(self, reports_PH: Tensor, code_halves: Tensor) -> Tensor:
-        """Return (P,) logits of pairs.
+        """Return (P,) logits of pairs of a report and a file.
 
-        The pairs have the projections ``reports_PH`` and the outputs ``code_halves`` (P, first
-        layer) of the code's half.
+        ``reports_PH`` are the projections of the pairs' reports, and ``code_halves`` (P, first
+        layer) the outputs of the code's half of the first layer.
         """
         first_layer = torch.relu(self.report_half(reports_PH) + code_halves)
         logits: Tensor = self.above(first_layer).squeeze(-1)
@@ -124,9 +131,10 @@ class Relevancy(nn.Module):
 
     @torch.no_grad()
     def phi1(self, files: LabelledFiles, code_halves: Tensor) -> FloatArray:
-        """Return (P,) phi1 of a report's files, 0 for a file that could not be read.
+        """Return (P,) phi1 of a report's files; 0 for a file that could not be read.
 
-        ``code_halves`` (B, first layer) is the output of the code's half for all blobs.
+        ``code_halves`` (B, first layer) is the output of the code's half of the first layer for all
+        blobs.
         """
         distinct_rows, inverse = np.unique(files.rows, return_inverse=True)
         logits = self(files.report_H, code_halves[distinct_rows.clip(0)])
@@ -175,8 +183,8 @@ class Combiner:
 def weighted_loss(labels: Float32Array) -> Callable[[Tensor, LongArray], Tensor]:
     """Return the loss of a batch's logits, given the batch's indices into the labels.
 
-    It is the binary cross entropy in which all right pairs together weigh as much as all wrong
-    ones. The weight of one right pair is at most ``MAX_POSITIVE_WEIGHT``.
+    It is the binary cross-entropy in which all right pairs together weigh as much as all wrong
+    pairs. The weight of one right pair is at most ``MAX_POSITIVE_WEIGHT``.
     """
     right = float(labels.sum())
     balance = (len(labels) - right) / max(right, 1.0)
@@ -203,7 +211,7 @@ class FittedNetworks:
 
     relevancy: Relevancy
     code_halves: Tensor
-    """(B, first layer) output of the code's half of ``relevancy`` for all blobs."""
+    """(B, first layer) output of the code's half of the first layer for all blobs."""
     combiner: Combiner
 
 
@@ -220,7 +228,7 @@ class Dnnloc(training.LearnedBaseline):
         self.features = DnnlocFeatures(context)
 
     def scores(self, query: BaselineQuery) -> FloatArray:
-        """Return (F,) the combiner's logits; its sigmoid would make many of them equal."""
+        """Return (F,) the combiner's logits; after its sigmoid, many of them would be equal."""
         fitted = self._fitted
         [files] = fitted.relevancy.with_phi1([self._all_files(query)], fitted.code_halves)
         return fitted.combiner.scores(files)
@@ -234,7 +242,7 @@ class Dnnloc(training.LearnedBaseline):
         """Train the projections, then phi1 and the combiner for each kind of wrong files.
 
         The combination of wrong files and calibration with the best MAP on validation is kept; of
-        several equally good ones the first.
+        equally good combinations the first.
         """
         train_cases, stop_cases = self.select_cases(train, validation)
         projecting, code_BH = self._fit_projections(train, train_cases)
@@ -278,7 +286,7 @@ class Dnnloc(training.LearnedBaseline):
                 map_by_name[name] = best_map
 
     def _sample_pairs(self, case: Case, number: int) -> dict[str, LabelledFiles]:
-        """Return the fixed files of a training report with some wrong ones, for each kind."""
+        """Return kind of wrong files -> fixed files of a training report with some wrong files."""
         files = self._labelled_files(case)
         random_keys = np.random.default_rng([self.seed, number]).random(len(files.rows))
         sort_keys: dict[str, FloatArray | Float32Array] = {
@@ -303,7 +311,7 @@ class Dnnloc(training.LearnedBaseline):
         return self._all_files(self.context.query(case.report, case.before_commit), case.fixed)
 
     def _all_files(self, query: BaselineQuery, fixed: Sequence[str] = ()) -> LabelledFiles:
-        """Return a report with all files of its version; ``fixed`` has the paths of fixed files."""
+        """Return a report with all files of its version; ``fixed`` are the paths of fixed files."""
         weighting, layer = self._report_projection
         vocabulary = dict(self.features.report_counts.vocabulary)
         counts = count_terms([report_terms(query.report)], vocabulary)
@@ -321,7 +329,7 @@ class Dnnloc(training.LearnedBaseline):
     def _fit_projections(
         self, train: Sequence[Case], cases: Sequence[Case]
     ) -> tuple[Relevancy, Tensor]:
-        """Train the projections, and return phi1's network and (B, H) its projections of all blobs.
+        """Train the projections; return phi1's network, and (B, H) its projections of all blobs.
 
         No other part of the network is trained yet. The projections learn to reconstruct (by mean
         squared error) the training reports, and the files of the first and the last version.
@@ -422,7 +430,7 @@ class Dnnloc(training.LearnedBaseline):
         )
 
     def _build_combiner(self, reports: Sequence[LabelledFiles]) -> Combiner:
-        """Return an untrained combiner; the ranges of its features are those of the reports."""
+        """Return an untrained combiner, with the ranges of the features in ``reports``."""
         hidden = self.settings.combiner_hidden
         features = join_features(reports).astype(np.float64)
         network = training.build_seeded(

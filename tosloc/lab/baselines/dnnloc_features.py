@@ -78,7 +78,7 @@ class TermWeighting:
     """Selected terms with their IDF, for vectors of (ln f + 1) idf.
 
     All vectors have the same norm, the square root of the number of terms. With norm 1 the
-    components would be so small that initial weights and steps of a usual size drown them.
+    components would be very small compared with the usual initial weights and steps.
     """
 
     columns: list[int]
@@ -90,7 +90,7 @@ class TermWeighting:
     def select(
         cls, counts: TermCounts, rows: LongArray, number: int, max_share: float = 1.0
     ) -> TermWeighting:
-        """Select the ``number`` most frequent terms.
+        """Return the weighting with the ``number`` most frequent terms.
 
         Only the texts in ``rows`` count. A term must occur in at least 2 of them, and in at most
         ``max_share`` of them.
@@ -133,8 +133,9 @@ def fixed_reports_score(
 ) -> FloatArray:
     """Return (N,) phi3, collaborative filtering (docs/method.md, section B.8.3).
 
-    It is rVSM between the ``terms`` of a report and, for each path, the joined text of the reports
-    known to be fixed in it. ``report_counts`` (R, V) has the terms of the labelled reports.
+    It is rVSM between the ``terms`` of a report and, for each path, the joined text of the known
+    reports whose fixes changed it. ``report_counts`` (R, V) contains the term counts of the
+    labelled reports.
     """
     touched = query.fix_history.touched
     scores = np.zeros(touched.shape[1])
@@ -175,8 +176,8 @@ class ClassNames:
     def cosine(self, text: str, multiplicity: LongArray) -> FloatArray:
         """Return (B,) phi4, the cosine of the class names in a text with each blob's class names.
 
-        Names are compared by their terms. Only names that the version declares count; it contains
-        each blob ``multiplicity`` (B,) times.
+        Names are compared by their terms. Only names that the version declares count.
+        ``multiplicity`` (B,) is the number of times that the version contains each blob.
         """
         columns, _ = self.declared.query_counts(set(_WORD.findall(text)))
         in_version = columns[self.declared.document_frequencies(multiplicity)[columns] > 0]

@@ -2,8 +2,8 @@
 
 Qi, Sun, Zhang et al.: DreamLoc, a deep relevance matching-based framework for bug localization,
 IEEE Transactions on Reliability 2021 (docs/method.md, section B.9). The wide features of the public
-code leak the label (section B.9.7); the five here are as published. Each distinct word of a report
-is scored once; its weight counts how often it occurs.
+code leak the label (section B.9.7); the five features here are those of the paper. Each distinct
+word of a report is scored once, with a weight for its number of occurrences.
 
 Shapes: B blobs, F files of a version, n distinct words of a report, s snippets, L distinct words of
 a snippet, d width of a word vector, P pairs of a report and a file, T triples of a report, a fixed
@@ -46,7 +46,7 @@ MIN_LOSS: Final = 1e-6
 MARGIN: Final = 1.0
 """Distance that a fixed file's score should have from a wrong one's: public code, section B.9.6."""
 MAX_MATCHES_AT_ONCE: Final = 1_048_576 if DEVICE.type == "cuda" else 32_768
-"""Pairs of a word and a snippet, places of missing snippets included, that are matched at once."""
+"""Number of pairs of a word and a snippet, including missing snippets, that are matched at once."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,10 @@ class DreamLocSettings(training.LearningSettings):
     """Width of a word vector."""
     word2vec_epochs: int = 5
     word2vec_words: int = 2_000
-    """First words of a file that word vectors are learned from, the same that are matched; code:
-    all."""
+    """Number of words of a file, from the first, that word vectors are learned from; code: all.
+
+    The same words are matched.
+    """
     report_length: int = 300
     """Largest number of words of a report."""
     snippet_length: int = 100
@@ -89,13 +91,17 @@ class DreamLocSettings(training.LearningSettings):
 class ReportFiles:
     """A report with files of its version.
 
-    For training these are the fixed files, then sampled wrong ones; else all files.
+    For training these are the fixed files followed by sampled wrong files; otherwise all files.
     """
 
     vectors: Tensor
     """(n, d) vectors of the report's distinct words."""
     weights: Tensor
-    """(n,) softmax of the IDF over all words, summed over the occurrences of each distinct word."""
+    """(n,) weights of the distinct words, with the sum 1.
+
+    They are the softmax of the IDF over all words, summed over the occurrences of each distinct
+    word.
+    """
     rows: LongArray
     """(P,) rows of the files' blobs, -1 for a file that could not be read."""
     wide: Tensor
@@ -107,7 +113,7 @@ class ReportFiles:
 
 
 def training_triples(reports: Sequence[ReportFiles]) -> LongArray:
-    """Return (T, 3) the number of a report, the index of a fixed file and that of a wrong file.
+    """Return (T, 3) triples: number of a report, index of a fixed file and index of a wrong file.
 
     Each wrong file occurs in one triple, and the fixed files of its report take turns.
     """
@@ -145,7 +151,7 @@ class DreamLocNetwork(nn.Module):
         self.snippets = snippets
 
     def forward(self, files: ReportFiles, selected: slice | LongArray = slice(None)) -> Tensor:
-        """Return (P,) scores of a report's files, or of the ``selected`` ones."""
+        """Return (P,) scores of a report's files, or of the ``selected`` files."""
         blobs, inverse = np.unique(files.rows[selected], return_inverse=True)
         deep_P = (files.weights @ self.word_scores(files.vectors, blobs))[inverse]
         wide = self.wide(files.wide[selected])
@@ -162,7 +168,7 @@ class DreamLocNetwork(nn.Module):
         return rounded
 
     def word_scores(self, word_nd: Tensor, blobs: LongArray) -> Tensor:
-        """Return (n, B) the score of each blob by each word.
+        """Return (n, B) the score of each blob for each word.
 
         ``blobs`` (B,) are rows of blobs; -1 stands for a blob without snippets.
         """
@@ -178,9 +184,10 @@ class DreamLocNetwork(nn.Module):
         return torch.cat(scores, dim=1)
 
     def _match_blobs(self, word_nd: Tensor, blobs: LongArray) -> Tensor:
-        """Return (s, n) how words match the snippets of blobs, each with the same number of rows.
+        """Return (s, n) how well words match the snippets of blobs.
 
-        A snippet that a file lacks counts 0 among the best ones, as in the public code.
+        Each blob has the same number of rows. The rows of missing snippets are 0, as in the public
+        code.
         """
         max_snippets = self.settings.snippets
         snippets: list[Snippet] = []
@@ -196,7 +203,7 @@ class DreamLocNetwork(nn.Module):
         return match_sn
 
     def _match(self, word_nd: Tensor, snippets: Sequence[Snippet]) -> Tensor:
-        """Return (s, n) how words match snippets."""
+        """Return (s, n) how well words match snippets."""
         normalize = nn.functional.normalize
         with torch.no_grad():  # word vectors are not trained
             words_sL, logs_sL = self.snippets.pad(snippets)
@@ -345,7 +352,7 @@ class DreamLoc(training.LearnedBaseline):
         return self._all_files(self.context.query(case.report, case.before_commit), case.fixed)
 
     def _all_files(self, query: BaselineQuery, fixed: Sequence[str] = ()) -> ReportFiles:
-        """Return a report with all files of its version; ``fixed`` has the paths of fixed files."""
+        """Return a report with all files of its version; ``fixed`` are the paths of fixed files."""
         text = summary_and_description(query.report)
         # The parts of a word that training never saw are taken from this report.
         parts_by_word: dict[str, tuple[str, ...]] = {}

@@ -1,7 +1,7 @@
-"""What DreamLoc's network reads: words with their vectors, snippets of code, wide features.
+"""Inputs of DreamLoc's network: words with their vectors, snippets of code, wide features.
 
-Shapes: B blobs, F files of a version, N paths, R labelled reports, V words of code, s snippets,
-L distinct words of a snippet, d width of a word vector.
+Shapes: B blobs, F files of a version, N paths, R labelled reports, V words of code, s snippets, L
+distinct words of a snippet, d width of a word vector.
 """
 
 from __future__ import annotations
@@ -42,15 +42,14 @@ MONTH_SECONDS: Final = 2_592_000.0
 _TOKEN = re.compile(r"[A-Za-z]+(?:_+[A-Za-z]+)*")
 
 Snippet: TypeAlias = tuple[Tensor, Tensor]
-"""(L,) the distinct words of a snippet, as rows of a table, and (L,) the logarithms of their
-counts."""
+"""(L,) rows of the distinct words of a snippet in the word table, and (L,) ln of their counts."""
 
 
 @cache
 def word_and_parts(token: str) -> tuple[str, tuple[str, ...]]:
     """Return a token in lower case and, if it is a compound, its parts.
 
-    The word is "" if it is a stop word, a keyword or one letter; such parts are left out.
+    The word is "" if it is a stop word, a keyword or one letter. Parts of this kind are left out.
 
     >>> word_and_parts("HTMLParser")
     ('htmlparser', ('html', 'parser'))
@@ -69,7 +68,7 @@ def word_and_parts(token: str) -> tuple[str, tuple[str, ...]]:
 def dream_words(text: str, parts_by_word: dict[str, tuple[str, ...]] | None = None) -> list[str]:
     """Return the words of a text in order, without stemming; a compound is followed by its parts.
 
-    ``parts_by_word`` is extended by the parts of each compound, as its first occurrence has them.
+    The parts of each compound, in its first spelling, are added to ``parts_by_word``.
 
     >>> dream_words("the HTMLParser2 of MAX_SIZE; aB")
     ['htmlparser', 'html', 'parser', 'max_size', 'max', 'size', 'ab']
@@ -86,7 +85,7 @@ def dream_words(text: str, parts_by_word: dict[str, tuple[str, ...]] | None = No
 
 
 def compounds_and_parts(text: str) -> list[str]:
-    """Return the compounds of a text and their parts, each once, by first appearance.
+    """Return the compounds of a text and their parts, by first appearance, without repetitions.
 
     >>> compounds_and_parts("parse with HTMLParser or URLParser")
     ['htmlparser', 'html', 'parser', 'urlparser', 'url']
@@ -104,8 +103,8 @@ def compounds_and_parts(text: str) -> list[str]:
 def truncate_words(words: Sequence[str], keywords: Sequence[str], length: int) -> list[str]:
     """Return at most ``length`` words of a report.
 
-    A longer report keeps its first words, followed by its compounds and their parts, the
-    ``keywords``. If these are too many, the longest ones are kept.
+    A longer report keeps its first words, followed by ``keywords``: its compounds and their parts.
+    If there are too many of these, the longest are kept.
 
     >>> truncate_words(["a", "b", "c", "xY"], ["xY"], 3)
     ['a', 'b', 'xY']
@@ -132,7 +131,7 @@ def dream_code_words(source: ParsedSource) -> list[str]:
 
 @dataclass(frozen=True)
 class DocumentFrequencies:
-    """How many of some texts contain each word."""
+    """Document frequencies: the number of texts that contain each word."""
 
     texts: int
     """Number of texts."""
@@ -141,7 +140,7 @@ class DocumentFrequencies:
 
     @classmethod
     def count(cls, texts: Iterable[Iterable[str]]) -> DocumentFrequencies:
-        """Count the document frequencies of texts, each given as words."""
+        """Return the document frequencies of texts, each given as words."""
         frequencies = Counter[str]()
         number = 0
         for words in texts:
@@ -202,9 +201,9 @@ class WordVectors:
         epochs: int,
         seed: int,
     ) -> Self:
-        """Learn skip-gram vectors of texts, each given as words.
+        """Return skip-gram vectors that are learned from texts, each given as words.
 
-        ``parts_by_word`` has the parts of each compound.
+        ``parts_by_word`` maps each compound to its parts.
         """
         keyed_vectors = train_skip_gram(texts, width=width, min_count=1, epochs=epochs, seed=seed)
         words = sorted(keyed_vectors.key_to_index)
@@ -217,7 +216,7 @@ class WordVectors:
         return learned
 
     def known_rows(self, words: Iterable[str]) -> list[int]:
-        """Return the rows of those words that have a vector."""
+        """Return the rows of those ``words`` that have a vector."""
         return [self.row_of_word[word] for word in words if word in self.row_of_word]
 
     def vector(self, word: str, parts: Sequence[str]) -> Float32Array:
@@ -269,7 +268,7 @@ class Snippets:
         """(V, d) vectors of all words of code."""
 
     def pad(self, snippets: Sequence[Snippet]) -> tuple[Tensor, Tensor]:
-        """Return (s, L) the words of snippets and (s, L) the logarithms of their counts.
+        """Return (s, L) the rows of the snippets' words, and (s, L) the logarithms of their counts.
 
         Shorter snippets are padded; the logarithm of the padding is -inf.
         """
@@ -291,23 +290,23 @@ def _split_snippets(numbers: Sequence[int], length: int) -> list[Snippet]:
 
 
 def fix_recency(query: BaselineQuery) -> FloatArray:
-    """Return (N,) 1 / (whole months since the last known fix + 1); 0 for a path without one."""
+    """Return (N,) 1 / (whole months since the last known fix + 1); 0 for a path without a fix."""
     last_fix = query.latest_by_path(query.fix_history.fixed_at)
     seconds = query.report.opened_seconds - last_fix
     return 1.0 / (np.floor(np.maximum(seconds, 0.0) / MONTH_SECONDS) + 1.0)
 
 
 def sigmoid_if_positive(values: FloatArray, maximum: float) -> FloatArray:
-    """Return sigmoid(x / maximum), but 0 where x is 0.
+    """Return sigmoid(x / maximum) of each value x, but 0 if x is 0.
 
-    So the value of a file that was ever fixed is more than .5 above that of any other file.
+    The value of a file that was ever fixed is therefore above .5, and 0 for other files.
     """
     shares = values / maximum if maximum > 0 else values
     return np.where(values > 0, 1.0 / (1.0 + np.exp(-np.minimum(shares, 1.0))), 0.0)
 
 
 def scale_to_range(values: FloatArray, low: float, high: float) -> FloatArray:
-    """Scale values from ``low``..``high`` to 0..1, and clip them; an empty range gives 0."""
+    """Return values scaled from ``low``..``high`` to 0..1 and clipped; 0 for an empty range."""
     if high > low:
         return np.clip((values - low) / (high - low), 0.0, 1.0)
     return np.zeros(len(values))
@@ -320,7 +319,7 @@ def value_range(values: FloatArray) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class WideStatistics:
-    """Statistics that the wide features are scaled by, all from the training reports."""
+    """Statistics by which the wide features are scaled, all from the training reports."""
 
     text: DocumentFrequencies
     """Frequencies in the training reports and in the files of their versions."""
@@ -375,7 +374,7 @@ class WideFeatures:
         ).astype(np.float32)
 
     def _text_similarity(self, report: BugReport) -> FloatArray:
-        """Return (B,) the cosine of term weights; compounds of the report and their parts gain."""
+        """Return (B,) the cosine of term weights; compounds and their parts have larger weights."""
         text = summary_and_description(report)
         frequencies = self.statistics.text
         words, weights = weigh_words(text, frequencies)
@@ -388,7 +387,10 @@ class WideFeatures:
         return divide_or_zero(self._file_weights @ query, self._file_norms * query_norm)
 
     def _similar_reports(self, report: BugReport, known_reports: LongArray) -> FloatArray:
-        """Return (N,) the cosine of the summary and the joined summaries of each path's fixes."""
+        """Return (N,) the cosine of a report's summary with the summaries of each path's reports.
+
+        Only known reports whose fixes changed the path count; their summaries are joined.
+        """
         touched = self.context.fix_history.touched
         words, weights = weigh_words(strip_bug_prefix(report.summary), self.statistics.summary)
         reports_by_path = sparse.csr_array(touched[known_reports].T)
@@ -404,14 +406,14 @@ def complexities(context: BaselineContext) -> FloatArray:
 
 
 def weigh_words(text: str, frequencies: DocumentFrequencies) -> tuple[list[str], FloatArray]:
-    """Return the distinct words of a text, sorted, and their weights, count x IDF."""
+    """Return the distinct words of a text, sorted, and their weights: count x IDF."""
     counter = Counter(dream_words(text))
     words = sorted(counter)
     return words, np.array([counter[word] for word in words]) * frequencies.idf(words)
 
 
 def scatter_to_columns(counts: TermCounts, words: Sequence[str], weights: FloatArray) -> FloatArray:
-    """Return (V,) the weights of distinct words in the columns of the counts.
+    """Return (V,) the weights of distinct words, placed in the columns of ``counts``.
 
     A word without a column is left out.
     """

@@ -1,8 +1,8 @@
 """Split texts into words for the published techniques.
 
-Each technique splits text in its own way, by a function that docs/method.md, section B.1.4,
-defines. A word is compared with the stop words in lower case before it is stemmed, and all
-techniques use the same list of stop words.
+Each technique splits text in its own way; docs/method.md, section B.1.4, defines the functions. A
+word is compared with the stop words in lower case before stemming. All techniques use the same list
+of stop words.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def porter_stem(word: str) -> str:
 
 
 def strip_bug_prefix(summary: str) -> str:
-    """Return a summary without the ``Bug 12345`` that the data puts before it.
+    """Return a summary without the ``Bug 12345`` that the data put before it.
 
     >>> strip_bug_prefix("Bug 384108 JUnit view: icons")
     'JUnit view: icons'
@@ -97,7 +97,7 @@ def bluir_whole_words(text: str) -> list[str]:
 
 
 def blia_words(text: str) -> list[str]:
-    """Return each word of a text, followed by its parts if it has several.
+    """Return the words of a text; a word with several parts is followed by its parts.
 
     HTML entities are decoded first; tags and the possessive ``'s`` are removed.
 

@@ -1,4 +1,4 @@
-"""What the learned techniques share: the choice of their cases, and training a network by Adam."""
+"""Code that the learned techniques share: choice of their cases, and training with Adam."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ DEVICE: Final = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 @dataclass(frozen=True)
 class LearningSettings:
-    """How many reports every learned technique learns from."""
+    """Numbers of reports that a learned technique uses."""
 
     train_reports: int = 0
     """Number of the newest training reports; 0 for all."""
     validation_reports: int = 0
-    """Number of validation reports, at even distances; 0 for all. Their MAP over all files decides
-    when training stops."""
+    """Number of validation reports, taken at even distances; 0 for all.
+
+    Their MAP over all files decides when training stops.
+    """
 
 
 class LearnedBaseline(Baseline):
@@ -72,7 +74,7 @@ class LearnedBaseline(Baseline):
 
 
 def fixed_positions(query: BaselineQuery, paths: Sequence[str]) -> LongArray:
-    """Return the positions, ascending, of those paths that the version has and that were read."""
+    """Return the positions, ascending, of ``paths``, without missing and unreadable files."""
     path_ids = query.version.snapshot.path_names.ids
     positions: set[int] = set()
     for path in paths:
@@ -85,8 +87,8 @@ def fixed_positions(query: BaselineQuery, paths: Sequence[str]) -> LongArray:
 def mean_average_precision(rankings: Iterable[tuple[FloatArray, LongArray, int]]) -> float:
     """Return the MAP over all files.
 
-    Of each report, ``rankings`` has the scores of the files, the positions of the fixed files and
-    the number of relevant files.
+    For each report, ``rankings`` contains the scores of the files, the positions of the fixed
+    files, and the number of relevant files.
     """
     precisions: list[float] = []
     for scores, fixed, relevant in rankings:
@@ -96,9 +98,9 @@ def mean_average_precision(rankings: Iterable[tuple[FloatArray, LongArray, int]]
 
 
 def build_seeded(seed: int, build: Callable[[], nn.Module]) -> Any:
-    """Build a network whose initial weights depend on the seed only.
+    """Return a network whose initial weights depend only on the seed.
 
-    Torch's global random state stays as it was.
+    Torch's global random state does not change.
     """
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
@@ -113,7 +115,7 @@ def train_epochs(
     seed: int,
     weight_decay: float = 0.0,
 ) -> Iterator[float]:
-    """Train by Adam without end, and yield the mean loss of each epoch.
+    """Train a model with Adam without end, and yield the mean loss of each epoch.
 
     An epoch goes once through ``number`` examples, ``batch_size`` at a time, in a random order.
     ``batch_loss`` returns the mean loss of the examples with the given indices.
@@ -140,10 +142,11 @@ def train_until_best(
     name: str,
     progress: Progress,
 ) -> float:
-    """Train until ``PATIENCE`` epochs bring no better MAP on validation, and return the best MAP.
+    """Train until MAP on validation has not risen for ``PATIENCE`` epochs; return the best MAP.
 
     ``losses`` trains one epoch for each value that is taken from it; at most ``epochs`` are taken.
-    The model ends with the weights of the best epoch, of several equally good ones the latest.
+    At the end the model has the weights of the best epoch; of equally good epochs the latest
+    counts.
     """
     best_map = -math.inf
     best_epoch = 0

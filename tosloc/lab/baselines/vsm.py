@@ -20,7 +20,7 @@ from tosloc.retrieval.texts import group_sum, min_max
 
 @dataclass(eq=False)
 class TermCounts:
-    """How often each term occurs in each text."""
+    """The number of times that each term occurs in each text."""
 
     matrix: sparse.csr_array
     """(B, V) term frequencies."""
@@ -33,13 +33,13 @@ class TermCounts:
         return np.asarray(self.matrix.sum(axis=1), dtype=np.float64).ravel()
 
     def document_frequencies(self, weights: FloatArray | LongArray) -> FloatArray:
-        """Return (V,) for each term the sum of the (B,) weights of the texts that contain it."""
+        """Return (V,) for each term the sum of the weights (B,) of the texts that contain it."""
         weight_by_entry = np.repeat(weights, np.diff(self.matrix.indptr))
         return group_sum(self.matrix.indices, weight_by_entry, self.matrix.shape[1])
 
     @cached_property
     def log_tf(self) -> sparse.csr_array:
-        """(B, V) ln(f) + 1 of each frequency f; shares the index arrays of the matrix."""
+        """(B, V) ln(f) + 1 of each frequency f; the index arrays are shared with ``matrix``."""
         values = np.log(self.matrix.data) + 1.0
         arrays = (values, self.matrix.indices, self.matrix.indptr)
         return sparse.csr_array(arrays, shape=self.matrix.shape)
@@ -60,10 +60,9 @@ class TermCounts:
 def count_terms(
     texts: Iterable[Sequence[str]], vocabulary: dict[str, int] | None = None
 ) -> TermCounts:
-    """Count the terms of texts, each given as a sequence of terms.
+    """Return the term counts of texts, each given as a sequence of terms.
 
-    A ``vocabulary`` that is given is extended by the new terms, so that several counts can share
-    it.
+    If a ``vocabulary`` is given, new terms are added to it, so that several counts can share it.
 
     >>> counts = count_terms([["a", "b", "a"], []])
     >>> counts.matrix.toarray().tolist()
@@ -94,15 +93,15 @@ def count_terms(
 
 
 def textbook_idf(number: float, frequencies: FloatArray | LongArray) -> FloatArray:
-    """Return (V,) ln(N / n_t), where n_t of N texts contain term t; 0 where n_t is 0."""
+    """Return (V,) ln(N / n_t), where n_t of N texts contain term t; 0 if n_t is 0."""
     return np.where(frequencies > 0, np.log(max(number, 1) / np.maximum(frequencies, 1)), 0.0)
 
 
 @dataclass(eq=False)
 class VectorSpace:
-    """Texts as vectors of w = (ln f + 1) idf, compared by cosine.
+    """Texts as vectors of the weights (ln f + 1) idf of terms, compared by cosine.
 
-    Docs/method.md, section B.1.5.
+    docs/method.md, section B.1.5, describes it.
     """
 
     counts: TermCounts
@@ -111,7 +110,10 @@ class VectorSpace:
 
     @classmethod
     def of_version(cls, counts: TermCounts, multiplicity: LongArray) -> VectorSpace:
-        """Return the space of a version that contains each text ``multiplicity`` (B,) times."""
+        """Return the vector space of a version.
+
+        ``multiplicity`` (B,) is the number of times that the version contains each text.
+        """
         frequencies = counts.document_frequencies(multiplicity)
         return cls(counts, textbook_idf(int(multiplicity.sum()), frequencies))
 
@@ -139,7 +141,7 @@ class VectorSpace:
 
 
 def divide_or_zero(numerators: FloatArray, denominators: FloatArray) -> FloatArray:
-    """Return the quotients; 0 where the denominator is not above 0."""
+    """Return the quotients; 0 if the denominator is not above 0."""
     zeros = np.zeros_like(numerators)
     return np.divide(numerators, denominators, out=zeros, where=denominators > 0)
 
@@ -161,8 +163,8 @@ def plain_length_score(lengths: FloatArray) -> FloatArray:
 def step_length_score(lengths: FloatArray) -> FloatArray:
     """Return (F,) the length score of BugLocator's public code (docs/method.md, section B.3.3).
 
-    Empty files get .5. Of the others, the mean and the standard deviation of the lengths give the
-    limits mean - 3 sigma, up to which a file gets .5, and mean + 3 sigma, from which it gets 1.
+    Empty files get .5. The mean and the standard deviation (sigma) of all other lengths give two
+    limits. Up to mean - 3 sigma a file gets .5, and from mean + 3 sigma on it gets 1.
     """
     nonempty = lengths[lengths > 0]
     if not len(nonempty):

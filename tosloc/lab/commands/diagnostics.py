@@ -160,7 +160,7 @@ def _run_temperature(scored: ScoredRun, path: Path) -> float:
 def _reliability_values(
     name: str, temperature: float | None, reliability: Reliability
 ) -> dict[str, Any]:
-    """Return a reliability as plain values, without the means of empty bins, which are NaN.
+    """Return a reliability as plain values; the means of empty bins, which are NaN, are left out.
 
     The temperature is None for several runs together.
     """
@@ -172,7 +172,7 @@ def _reliability_values(
 
 
 def _calibration_tables(values: Sequence[Mapping[str, Any]]) -> list[Table]:
-    """Return the table of the runs, and that of their bins."""
+    """Return a table with a row for each run, and a table of the runs' bins."""
     rows: list[list[str]] = []
     for run in values:
         temperature = run["temperature"]

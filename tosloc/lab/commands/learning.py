@@ -1,11 +1,11 @@
 """Commands that learn, such as ``pretrain``, ``function-weights``, ``presence`` and ``pack``.
 
-The first three, and ``feature-ablation``, learn from many projects. The others train an encoder on
-another machine:
+The first three, and ``feature-ablation``, learn from many projects. The other commands train an
+encoder on another machine:
 
-tosloc lab pack runs/tomcat --repo tomcat.git --reports Tomcat.xlsx --out tomcat.pack
-torchrun --nproc_per_node 2 -m tosloc lab train-encoder tomcat.pack two.toml --out runs/tomcat-two
-accelerate launch --multi_gpu -m tosloc lab train-encoder tomcat.pack two.toml --out runs/tomcat-two
+tosloc lab pack runs/tomcat --repo tomcat.git --reports Tomcat.xlsx --out tomcat.pack torchrun
+--nproc_per_node 2 -m tosloc lab train-encoder tomcat.pack two.toml --out runs/tomcat-two accelerate
+launch --multi_gpu -m tosloc lab train-encoder tomcat.pack two.toml --out runs/tomcat-two
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def pretrain(
 
 
 def _report_failures(failed: Mapping[str, str]) -> None:
-    """Print which projects have no tables, and exit with 1 if there are any."""
+    """Print the projects that have no tables and why, and exit with 1 if there are any."""
     print_notes(f"{project} failed: {message}" for project, message in failed.items())
     if failed:
         raise typer.Exit(1)
@@ -137,7 +137,7 @@ def feature_ablation(
 
 
 def _ablation_cells(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the means of the row of all features, or the changes without a feature."""
+    """Yield the means in the row of all features, or the changes in the row without a feature."""
     for name in ("mrr", "map"):
         change = row.get(f"{name} change")
         if change is None:

@@ -1,4 +1,4 @@
-"""The commands ``llm-prompts`` and ``llm-answers``, which measure any language model by files."""
+"""The commands ``llm-prompts`` and ``llm-answers``, which evaluate any language model by files."""
 
 from __future__ import annotations
 

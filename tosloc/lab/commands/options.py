@@ -56,5 +56,5 @@ FoldsOption = Annotated[
 
 
 def read_settings(config: Path | None) -> Config:
-    """Return the settings in a file, the defaults without one. Raises ConfigError."""
+    """Return the settings in a file, or the defaults without a file. Raises ConfigError."""
     return Config() if config is None else load_config(config)

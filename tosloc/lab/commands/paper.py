@@ -209,7 +209,7 @@ def _print_result(form: Form, table: str, published: Published, result: PaperRes
 
 
 def _print_heading(table: str, published: Published) -> None:
-    """Print the title of a table in Markdown, and what its numbers are of."""
+    """Print the title of a table in Markdown, and a sentence on its numbers."""
     print(f"## {table.replace('-', ' ').capitalize()}: {published.title}\n")
     facts = {
         "Reports": published.split,
@@ -233,7 +233,7 @@ def _cell_value(cell: str | Cell) -> Any:
 
 
 def cell_text(cell: str | Cell) -> str:
-    """Return a cell as text, with the paper's number, shares to two places, in brackets."""
+    """Return a cell as text, with the paper's number in brackets; shares have two places there."""
     if isinstance(cell, str):
         return cell
     if cell.value is None:

@@ -1,6 +1,6 @@
 """The commands ``report-parts``, ``evidence`` and ``evidence-lines``.
 
-They examine how TosLoc reads reports, and how near its answers point to what was fixed.
+They examine how TosLoc reads reports, and how near its answers are to the fixed code.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ from tosloc.terminal.printing import (
 
 
 class Rows(StrEnum):
-    """Groups of reports that have a row each."""
+    """Groups of reports that get a row each."""
 
     project = "project"
     language = "language"
@@ -108,7 +108,7 @@ def evaluate(
 
 
 def means_table(values: Mapping[str, Any], title: str = "") -> Table:
-    """Return the table of ``project_means``: each project, the macro mean and the micro mean."""
+    """Return the table of the values of ``project_means``: projects, macro mean and micro mean."""
     measures = list(values["macro"])
 
     def row(name: str, means: Mapping[str, Any]) -> list[str]:
@@ -202,7 +202,7 @@ def _comparison_values(comparison: Comparison) -> dict[str, Any]:
 
 
 def _rows_table(by: str, rows: Mapping[str, Comparison]) -> Table:
-    """Return the table of comparisons, with both means and the differences of each."""
+    """Return the table of comparisons, with the two means and the difference of each."""
     whole = rows["all"]
     heads = [by, "reports", *(repr(measure) for measure in whole.differences)]
     heads += [f"{measure!r}: difference [95 %]" for measure in (AP, RR)]

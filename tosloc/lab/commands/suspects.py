@@ -1,4 +1,4 @@
-"""The command ``suspects``, which judges how well suspect changes are found."""
+"""The command ``suspects``, which measures how well suspect changes are found."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _values(quality: Quality) -> dict[str, Any]:
 
 
 def _table(title: str, rows: list[Quality]) -> Table:
-    """Return the table of the techniques, which ranked the same reports."""
+    """Return the table of the qualities of techniques that ranked the same reports."""
     heads = ["technique", "reports", "Acc@1", "95 %", *(f"Acc@{depth}" for depth in DEPTHS[1:])]
     cells = []
     for quality in rows:

@@ -1,6 +1,6 @@
 """Reproduction of the tables and figures of the TosLoc paper.
 
-One function makes each of them. It first makes the runs that are missing, and resumes after an
+There is a function for each of them. It first makes missing runs, and resumes after an
 interruption.
 """
 

@@ -1,4 +1,4 @@
-"""Tables 2 and 3: lengths of files and reports against 512 tokens, and contents of the reports."""
+"""Tables 2 and 3: lengths of files and reports, compared with 512 tokens; contents of reports."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _load_dataset(
 
 
 def measure_lengths(work: Workspace) -> PaperResult:
-    """Make table 2, the lengths of files and reports."""
+    """Return table 2, the lengths of files and reports."""
     count_lengths = _length_counter(work.encoder)
     unit = Path(work.encoder).name or "words"
     lengths = {
@@ -154,7 +154,7 @@ def _blob_lengths(
     count_lengths: LengthCounter,
     progress: Progress,
 ) -> Mapping[str, int]:
-    """Return the length of each blob of the versions; unreadable blobs are left out."""
+    """Return blob -> its length, for the versions' blobs; unreadable blobs are left out."""
     distinct_blobs: dict[str, None] = {}  # used as an ordered set
     for snapshot in snapshots:
         distinct_blobs.update(dict.fromkeys(snapshot.blobs))
@@ -184,7 +184,7 @@ _TEST_COUNTS: Final = ("reports", "listed", "existing", "empty")
 
 
 def count_contents(work: Workspace) -> PaperResult:
-    """Make table 3, the contents of the projects' reports."""
+    """Return table 3, the contents of the projects' reports."""
     contents: dict[str, dict[str, Any]] = {}
     opened: list[str] = []
     for project in work.track_projects():
@@ -204,7 +204,7 @@ def count_contents(work: Workspace) -> PaperResult:
 
 
 def _project_contents(dataset: Dataset) -> dict[str, Any]:
-    """Return the value of each row of table 3."""
+    """Return name of a row of table 3 -> its value."""
     parts: Any = dataset.describe()
     whole, *_, test = parts
     values = {

@@ -60,8 +60,8 @@ def experiment_rows(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the results of an experiment on a project, and notes on how they were made.
 
-    Missing models are trained now. If nothing is to be made or no encoder is named, the results of
-    an earlier call are read. Raises ToslocError.
+    Missing models are trained now. If the workspace must not make anything, or no encoder is named,
+    the results of an earlier call are read. Raises ToslocError.
     """
     path = work.out / "second" / f"{experiment}-{project.name}.json"
     config = _reranker_config(work, project)
@@ -101,7 +101,7 @@ def experiment_rows(
 
 
 def _read_rows(project: Project, path: Path) -> list[dict[str, Any]]:
-    """Return the results of an earlier call. Raises RunError if there are none."""
+    """Return the results of an earlier call, or raise RunError if there are none."""
     try:
         rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -116,7 +116,7 @@ def _read_rows(project: Project, path: Path) -> list[dict[str, Any]]:
 
 
 def _encoder_fingerprints(config: Config) -> list[str]:
-    """Return the fingerprints of the encoders' weights, wherever their folders are."""
+    """Return the fingerprints of the encoders' weights, which do not depend on their folders."""
     from tosloc.rerank.encoder.reranker import EncoderReranker
 
     encoders = EncoderReranker.from_config(config).model.encoders
@@ -124,9 +124,9 @@ def _encoder_fingerprints(config: Config) -> list[str]:
 
 
 def _reranker_config(work: Workspace, project: Project) -> Config:
-    """Return the project's own settings if they name an encoder, else those of the table.
+    """Return the project's own settings if they name an encoder, or else the table's settings.
 
-    The workspace's encoder replaces theirs. Raises ConfigError.
+    If the workspace names an encoder, it replaces the encoder of the settings. Raises ConfigError.
     """
     config = project.config
     if config.stage_two.reranker != "encoder" or not config.stage_two.code_encoder:
@@ -140,7 +140,7 @@ def _reranker_config(work: Workspace, project: Project) -> Config:
 
 
 def ablate_reranker(work: Workspace) -> PaperResult:
-    """Make table 6, the effect of each part of the reranker."""
+    """Return table 6, the effect of each part of the reranker."""
     tables: list[PaperTable] = []
     notes = [
         "compare the paper's numbers with the second stage alone; the weight that combines both"
@@ -169,7 +169,7 @@ def _ablation_row(work: Workspace, project: Project, name: str, means: Mapping[s
 
 
 def sweep_candidates(work: Workspace) -> PaperResult:
-    """Make figure 6, the effect of the number of files that are reranked."""
+    """Return figure 6, the effect of the number of files that are reranked."""
     notes: list[str] = []
     curves: dict[str, Curves] = {}
     for project in work.track_projects():
@@ -185,7 +185,7 @@ def sweep_candidates(work: Workspace) -> PaperResult:
 
 
 def measure_coverage(work: Workspace) -> PaperResult:
-    """Make figure 5, how many of the fixed files are among the first files of stage one."""
+    """Return figure 5, the share of fixed files among the first files of stage one."""
     curves: dict[str, Curves] = {}
     for project in work.track_projects():
         folder = work.run_folder(project, STAGE_ONE_SYSTEM)
@@ -204,7 +204,7 @@ def measure_coverage(work: Workspace) -> PaperResult:
 def _figure_result(
     head: str, curves: Mapping[str, Curves], label: str, notes: Sequence[str] = ()
 ) -> PaperResult:
-    """Return curves over the same numbers of candidates, and their table."""
+    """Return a result with curves over the same numbers of candidates, and their table."""
     columns: dict[str, Mapping[int, float]] = {}
     for project, project_curves in curves.items():
         for name, curve in project_curves.items():
@@ -215,9 +215,9 @@ def _figure_result(
 
 
 def candidates_figure(projects: Mapping[str, Curves], label: str) -> Figure:
-    """Draw the curves of each project in its own panel, over a logarithmic axis.
+    """Draw the curves of each project in a panel of its own, with a logarithmic axis.
 
-    All projects have the same curves, and the panels share one scale.
+    All projects must have the same curves. The panels share one scale.
     """
     from tosloc.plots.figures import drawing
 

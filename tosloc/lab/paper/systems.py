@@ -2,10 +2,10 @@
 
 All systems rank all files of the version. Table 4 also compares TosLoc with each other system.
 
-Table 5 has processor time as a ratio to stage one's, because absolute times depend on the machine,
-and its growth with the number of files. A few versions of each project are opened one after the
-other, and every system answers a few test reports in turns. A technique that learns is first fitted
-on a few reports. The times of a version are cached under ``OUT/speed``.
+Table 5 shows processor time as a ratio to stage one's, because absolute times depend on the
+machine, and its growth with the number of files. A few versions of each project are opened one
+after the other, and all systems answer a few test reports in turn. A technique that learns is first
+fitted on a few reports. The times of a version are cached under ``OUT/speed``.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ P_VALUE_NOTE: Final = (
     " the project"
 )
 VERSIONS: Final = 6
-"""Versions of a project that are timed."""
+"""Number of versions of a project that are timed."""
 REPORTS: Final = 5
-"""Reports that every system answers on a version."""
+"""Number of reports that every system answers on a version."""
 ROUNDS: Final = 3
-"""Times that every system answers each report."""
+"""Number of times that every system answers each report."""
 FITTED_REPORTS: Final = (16, 1)
-"""Numbers of reports that a technique is fitted on, and stopped by, before it is timed."""
+"""Numbers of training and validation reports with which a technique is fitted for timing."""
 NOT_TIMED: Final = ("dnnloc",)
 RATIO: Final = "ratio to stage one"
 GROWTH: Final = "growth"
@@ -89,7 +89,7 @@ SPEED_NOTES: Final = (
 
 
 def measure_accuracy(work: Workspace) -> PaperResult:
-    """Make table 4, MRR and MAP of every system."""
+    """Return table 4, MRR and MAP of every system."""
     systems = [*baseline_runs.SYSTEMS, *OWN_TITLES]
     evaluations: dict[str, dict[str, Evaluation]] = {}
     missing: list[str] = []
@@ -117,8 +117,8 @@ def accuracy_tables(
 ) -> list[PaperTable]:
     """Return the tables of MRR and MAP, of TosLoc's differences and of their p-values.
 
-    TosLoc is compared by both stages on projects where it has two. ``evaluations`` has for each
-    project the evaluation of each system's title; the rows are in the order of ``titles``.
+    On projects with two stages, TosLoc is compared with both stages. ``evaluations`` maps projects
+    to titles of systems to evaluations; the rows are in the order of ``titles``.
     """
     values: dict[tuple[str, str, str], float | None] = {}
     row_titles = set(published.paper.get("MRR", {}))
@@ -151,9 +151,9 @@ def accuracy_tables(
 def _tosloc_differences(
     evaluations: Mapping[str, Evaluation],
 ) -> dict[tuple[str, str], float | None]:
-    """Return TosLoc's differences to each other system, and their p-values, on one project.
+    """Return the differences of TosLoc from each other system, and p-values, on one project.
 
-    The keys are the head of a table and the title of the other system.
+    Keys are the head of a table and the title of the other system.
     """
     values: dict[tuple[str, str], float | None] = {}
     own_titles = [title for title in OWN_TITLES.values() if title in evaluations]
@@ -178,7 +178,7 @@ Answer = Callable[[BugReport], object]
 
 @dataclass(frozen=True)
 class VersionTimes:
-    """What reports cost on one version."""
+    """Processor times of reports on one version."""
 
     files: int
     """Number of files of the version."""
@@ -186,12 +186,12 @@ class VersionTimes:
     """System -> median processor seconds of each report."""
 
     def median(self, system: str) -> float:
-        """Return the median over the reports."""
+        """Return a system's median time over the reports."""
         return float(np.median(self.seconds[system]))
 
 
 def measure_speed(work: Workspace) -> PaperResult:
-    """Make table 5, the cost of a report with every system."""
+    """Return table 5, the cost of a report with every system."""
     techniques = [
         baseline_runs.technique(name) for name in baseline_runs.SYSTEMS if name not in NOT_TIMED
     ]
@@ -206,8 +206,8 @@ def speed_tables(
 ) -> list[PaperTable]:
     """Return the tables of ratios and of growth.
 
-    Ratios are medians over the versions of a project. The growth is over the versions of each
-    project, and over those of all projects.
+    Ratios are medians over the versions of a project. Growth is computed over the versions of each
+    project, and over the versions of all projects.
     """
     all_times: list[VersionTimes] = []
     for project_times in times.values():
@@ -244,9 +244,9 @@ def _median_ratio(times: Sequence[VersionTimes], system: str) -> float | None:
 
 
 def _growth(times: Sequence[VersionTimes], system: str) -> float | None:
-    """Return the slope of the logarithm of seconds over that of files, by least squares.
+    """Return the slope of log(seconds) over log(files), by least squares.
 
-    It is None if all versions have the same number of files.
+    Return None if all versions have the same number of files.
     """
     points = [
         (version_times.files, version_times.median(system))
@@ -262,7 +262,7 @@ def _growth(times: Sequence[VersionTimes], system: str) -> float | None:
 def time_project(
     work: Workspace, project: Project, techniques: Sequence[type[Baseline]]
 ) -> list[VersionTimes]:
-    """Return the times on a few versions of a project; those that are not cached are measured."""
+    """Return the times on a few versions of a project; times that are not cached are measured."""
     trained = work.training_folder(project)
     if trained is None:
         raise missing_training_error(project)
@@ -298,9 +298,9 @@ def time_project(
 
 
 def _answerable_reports(localizer: Localizer, context: ExperimentContext) -> list[BugReport]:
-    """Return the test reports that both stages answer, or all of them if there are none.
+    """Return the test reports that both stages rank, or all test reports if there are none.
 
-    A reranker answers only reports opened after the last fix that it has learned from.
+    A reranker ranks only reports that were opened after the last fix that it learned from.
     """
     reports = [case.report for case in context.parts["test"]]
     reranker = localizer.model.reranker
@@ -315,8 +315,8 @@ def time_answers(
 ) -> dict[str, list[float]]:
     """Return the median processor seconds of each system's answer to each report.
 
-    Each round asks all systems, in an order that changes. A first round is not timed, so that the
-    systems have cached what they know of the files.
+    In each round all systems answer, in a changing order. An additional first round is not timed,
+    so that the systems can cache what they need of the files.
     """
     names = list(answers)
     times = np.zeros((ROUNDS + 1, len(names), len(reports)))
@@ -338,7 +338,7 @@ def _open_systems(
     techniques: Sequence[type[Baseline]],
     progress: Progress,
 ) -> dict[str, Answer]:
-    """Return each system's function that answers reports on the case's before-fix version.
+    """Return system -> function that ranks the case's before-fix version for a report.
 
     Only this version is in memory.
     """
@@ -371,7 +371,7 @@ def _move_cases(
 ) -> tuple[Case, ...]:
     """Return the ``number`` cases fixed next from ``case`` on, moved to the version of ``case``.
 
-    Near the end of the history these are the last ones. Cases without a fixed file among the
+    Near the end of the history, the last cases are returned. Cases without a fixed file among the
     ``paths`` of the version are left out.
     """
     moved_cases: list[Case] = []

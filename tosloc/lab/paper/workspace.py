@@ -1,4 +1,4 @@
-"""The paper's published numbers, the tables that show ours beside them, and the runs of the tables.
+"""The paper's published numbers, tables that compare them with ours, and the tables' runs.
 
 A file ``configs/published/TABLE.toml`` contains the paper's numbers as nested tables:
 ``[paper.MRR]`` with ``BugLocator = { tomcat = 0.42 }`` is the number of the keys "MRR",
@@ -42,7 +42,7 @@ Column = TypeVar("Column")
 
 
 class Published(Section):
-    """The content of a file of published numbers, under the name of its table."""
+    """The content of a file with the published numbers of one table."""
 
     title: str
     source: str
@@ -50,12 +50,12 @@ class Published(Section):
     """Projects of the table, in the order of its columns."""
     split: str = ""
     space: str = ""
-    """Which files were searched."""
+    """Description of the files that were searched."""
     left_out: Words = ()
     paper: Mapping[str, Any] = Field(default_factory=dict)
 
     def number(self, *keys: str) -> float | None:
-        """Return the paper's number of these keys, None if it has none."""
+        """Return the paper's number at these keys; None if there is none."""
         value: Any = self.paper
         for key in keys:
             value = value.get(key, {})
@@ -63,7 +63,7 @@ class Published(Section):
 
 
 def read_published(table: str) -> Published:
-    """Read the published numbers of a table.
+    """Return the published numbers of a table.
 
     Raises ConfigError, which names the file and the key.
     """
@@ -72,7 +72,7 @@ def read_published(table: str) -> Published:
 
 
 class Cell(NamedTuple):
-    """One number, and the paper's; None where a number is unknown."""
+    """Our number and the paper's number; None for an unknown number."""
 
     value: float | None
     form: str = ".3f"
@@ -84,7 +84,7 @@ Row: TypeAlias = list[str | Cell]
 
 
 class PaperTable(NamedTuple):
-    """One printed table; each row begins with its name."""
+    """A printed table; each row begins with its name."""
 
     heads: Sequence[str]
     rows: Sequence[Row]
@@ -104,7 +104,7 @@ Curves: TypeAlias = Mapping[str, Mapping[int, float]]
 
 @dataclass(frozen=True)
 class PaperResult:
-    """The measured tables of one table or figure of the paper."""
+    """Our tables, or curves, for one table or figure of the paper."""
 
     tables: Sequence[PaperTable]
     notes: Sequence[str] = ()
@@ -123,12 +123,14 @@ class Workspace:
     out: Path
     progress: Progress
     runs: Path | None = None
-    """Folder in which finished runs are looked up first."""
+    """Folder that is searched first for finished runs."""
     make: bool = True
     """Whether to make runs that are missing."""
     encoder: str = ""
-    """Encoder whose tokens table 2 counts, and that table 6 and figure 6 train: a folder, or a name
-    on the hub."""
+    """Encoder of table 2, table 6 and figure 6: a folder, or a name on the hub.
+
+    Table 2 counts its tokens; table 6 and figure 6 train it.
+    """
 
     def track_projects(self) -> Iterator[Project]:
         """Yield the projects, and report the progress."""
@@ -139,9 +141,9 @@ class Workspace:
         return lambda what, done, total: self.progress(f"{project.name}: {what}", done, total)
 
     def find(self, *names: str, containing: str) -> Path | None:
-        """Return the folder ``names`` if it has the file ``containing``, else None.
+        """Return the folder ``names`` if it contains the file ``containing``, else None.
 
-        It is looked for among the finished runs first, then in the folder that we write.
+        The finished runs are searched first, then the folder of results.
         """
         for root in (self.runs, self.out):
             if root is not None and (root.joinpath(*names) / containing).is_file():
@@ -151,7 +153,7 @@ class Workspace:
     def training_folder(self, project: Project) -> Path | None:
         """Return the folder of a training of the project.
 
-        If there is none, it is trained now; without ``make``, None is returned.
+        A missing training is made now; if ``make`` is False, return None instead.
         """
         # The checkpoint is written after the runs.
         folder = self.find(project.name, containing="checkpoint/weights.json")
@@ -168,7 +170,7 @@ class Workspace:
         return folder
 
     def run_folder(self, project: Project, system: str) -> Path | None:
-        """Return the folder of a system's finished run, None if there is none."""
+        """Return the folder of a system's finished run; None if there is none."""
         if system in baseline_runs.SYSTEMS:
             return self.find(BASELINES_FOLDER, project.name, system, containing=LAST_FILE)
         folder = self.training_folder(project)
@@ -178,7 +180,7 @@ class Workspace:
         return folder / STAGE_ONE if system == STAGE_ONE_SYSTEM else folder
 
     def make_missing_runs(self, project: Project, techniques: Sequence[str]) -> None:
-        """Rank the test reports with those techniques that have no run, if ``make`` is true."""
+        """Rank the test reports with the techniques that have no run, unless ``make`` is False."""
         missing = [name for name in techniques if self.run_folder(project, name) is None]
         if missing and self.make:
             baseline_runs.rank_with(
@@ -194,7 +196,7 @@ class Workspace:
     def evaluate_run(self, project: Project, folder: Path) -> Evaluation:
         """Return the evaluation of a finished run.
 
-        Raises RunError if the run is of other reports than those in the project's file.
+        Raises RunError if the run ranks reports other than those in the project's file.
         """
         scored = ScoredRun.read(folder, SPLIT)
         reports = scored.run.header.get("reports")
@@ -210,7 +212,7 @@ class Workspace:
 
 
 def missing_training_error(project: Project) -> ToslocError:
-    """Return the error of a project that has no training and must not be trained."""
+    """Return the error for a project that has no training and must not be trained."""
     return ToslocError(
         f"{project.name}: no finished training",
         hint="name its folder with {runs}, or leave out {finished}",
