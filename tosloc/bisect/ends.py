@@ -57,8 +57,8 @@ def find_stated_ends(
 ) -> StatedEnds:
     """Return the ends that a report states, with the releases that a version knows.
 
-    If the report states no good end, it is the release before the first one that fails. If the
-    report states no bad end, it is the version that the reporter ran. Raises the errors of
+    If the report states no good end, the release before the first failing release is used. If the
+    report states no bad end, the version that the reporter ran is used. Raises the errors of
     ``Localizer.localize``.
     """
     question = Question(report, commit=commit)

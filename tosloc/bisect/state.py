@@ -194,7 +194,7 @@ class BisectionState:
             )
 
     def start(self, bad: str, good: Sequence[str], weights: Weights, *options: str) -> None:
-        """Start a bisection between full ids; ``options`` are those of ``git bisect start``.
+        """Start a bisection between full ids; ``options`` are passed to ``git bisect start``.
 
         Nothing is checked out yet.
         """

@@ -311,7 +311,7 @@ class _AnswerPrinter:
         self.console.print(start.append_text(code), soft_wrap=True)
 
     def _width(self, indent: int) -> int:
-        """Return the number of a terminal's columns that remain beside an indentation."""
+        """Return the number of a terminal's columns that remain after an indentation."""
         return max(self.console.width - indent, _MIN_WRAPPED_COLUMNS)
 
 
@@ -372,7 +372,7 @@ def _contains(functions: Iterable[Function], line: CodeLine) -> bool:
 def _function_label(function: Function, style: str, lines: Iterable[CodeLine]) -> Text:
     """Return a function's name, with its first and last line.
 
-    A long function is shown with those of ``lines`` that are in it instead, if there are any.
+    If the function is long and contains some of ``lines``, these lines are shown instead.
     """
     label = Text(escape_unprintable(function.name), style)
     numbers = [str(line.line) for line in lines if _contains([function], line)]

@@ -115,7 +115,7 @@ def mine(
 
 
 def _history_hint(*, is_shallow: bool) -> str:
-    """Return what to do if no fix was found and the history is cut off; "" if it is complete."""
+    """Return advice for the case that no fix was found in a shallow clone; "" for a full one."""
     if not is_shallow:
         return ""
     return "this is a shallow clone, which lacks earlier commits; run: git fetch --unshallow"

@@ -99,10 +99,10 @@ RerankOption = Annotated[
 def announced_language_model(
     rerank: Literal["llm"] | None, *, only_prompts: bool = False
 ) -> LanguageModelReranker | None:
-    """Return the language model in the user's settings, if an option asks for it.
+    """Return the language model in the user's settings, if the option selects it.
 
-    Before anything is sent, a note says where to. With ``only_prompts`` nothing is sent, and no
-    settings are needed. Raises as ``user_language_model`` does.
+    Before anything is sent, a note names the destination. With ``only_prompts`` nothing is sent,
+    and no settings are needed. Raises the errors of ``user_language_model``.
     """
     if rerank is None:
         return None

@@ -54,7 +54,7 @@ def lizard_complexity(text: str, suffix: str) -> int:
 
 
 def _wildcard_steps(text: str) -> int:
-    """Return the largest number of steps that lizard needs to tell wildcards from comparisons.
+    """Return the largest number of steps that lizard needs to recognize wildcards.
 
     Lizard's regular expression tries all texts before the next < or >, and each "extends" in two
     ways.

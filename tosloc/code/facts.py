@@ -294,7 +294,10 @@ def _without_overlaps(spans: list[Span]) -> list[Span]:
 
 
 def split_component(source: bytes) -> tuple[bytes, bytes]:
-    """Return the scripts of a component and everything else, each with the other part blanked.
+    """Return a component's scripts and its other text, each with the other part blanked.
+
+    Both are as long as ``source``, with the same lines. A script is the content of ``<script>``,
+    and the text between two lines of ``---`` at the beginning (Astro).
 
     >>> split_component(b"<p>a</p><script>b()</script>")
     (b'                b()         ', b'<p>a</p><script>   </script>')

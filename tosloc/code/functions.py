@@ -168,7 +168,7 @@ def _spans(source: bytes, captures: Captures, name: str) -> list[tuple[int, int]
 def _definitions(
     source: bytes, captures: Captures, comments: Sequence[tuple[int, int]]
 ) -> list[_Definition]:
-    """Return the named functions and classes in order, properly nested."""
+    """Return the named functions and classes in order; any two are nested or apart."""
     comments_by_end = {end: start for start, end in comments}
     above_by_end = {end: start for start, end in _spans(source, captures, "above")}
     definitions: list[_Definition] = []

@@ -137,7 +137,7 @@ def dotted_name(written: str) -> str:
 def _strip_marks(part: str, *, is_quoted: bool) -> str:
     """Return a part of a name without quotes and marks.
 
-    A prime at its end is part of it, unless the name is quoted.
+    A prime at the end belongs to the name, unless the name is quoted.
     """
     stripped = part.strip(" \t\r\n'\"`$#&*:@")
     is_primed = (

@@ -1,4 +1,4 @@
-"""A source file in pieces of code, comments and strings, with its declared names and imports."""
+"""Split a source file into code, comments and strings, with its declared names and imports."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _texts_of_kind(source: bytes, spans: Iterable[Span], kind: str) -> list[byte
 
 
 def _find_package(lines: Iterable[bytes]) -> str:
-    """Return the name of the package that the first such line declares; "" if there is none."""
+    """Return the package name in the first package declaration; "" if there is none."""
     for line in lines:
         match = _PACKAGE.search(line)
         if match:

@@ -101,9 +101,10 @@ def find_captures(source: bytes, grammar: str, wanted: tuple[str, ...]) -> Captu
 
 
 def best_tree(source: bytes, grammar: str) -> tuple[str, tree_sitter.Node | None, bytes]:
-    """Return the grammar that understands most of a text, its tree's root, and the parsed text.
+    """Return the grammar that parses a text best, the root of its tree, and the parsed text.
 
-    It is ``grammar``, or the one that is tried in its place. The parsed text has the same places.
+    It is ``grammar``, or the grammar that is tried in its place. Offsets in the parsed text are the
+    same as in ``source``.
     """
     root, parsed = _repaired_tree(source, grammar)
     other = OTHER_GRAMMARS.get(grammar)
@@ -115,7 +116,7 @@ def best_tree(source: bytes, grammar: str) -> tuple[str, tree_sitter.Node | None
 
 
 def _error_bytes(root: tree_sitter.Node | None) -> float:
-    """Return how many bytes of a tree are in errors; infinity if there is no tree."""
+    """Return the number of bytes of a tree that are in errors; infinity if there is no tree."""
     if root is None:
         return math.inf
     total = 0
@@ -213,10 +214,10 @@ def syntax_tree(source: bytes, grammar: str) -> tree_sitter.Node | None:
 
 
 def _prepare_kotlin(source: bytes) -> bytes:
-    """Return a text of Kotlin that its grammar understands, with the same places.
+    """Return a text of Kotlin that its grammar can parse, with the same offsets.
 
-    The grammar's scanner looks for the end of a line instead of the text: forever, where there is
-    none. It also ends a class where the line of its name ends.
+    The grammar's scanner looks for a line end instead of the end of the text, and never stops if
+    there is none. It also ends a class at the end of the line with its name.
     """
     if not source.endswith(b"\n"):
         source += b"\n"

@@ -137,7 +137,7 @@ class SuspectChange:
 
     @property
     def heading(self) -> str:
-        """The change in one line: commit, date, author and subject."""
+        """A line about the change: commit, date, author and subject."""
         details = f"{self.committed:%Y-%m-%d}"
         if self.author:
             details += f", {self.author}"
@@ -146,7 +146,7 @@ class SuspectChange:
 
     @property
     def sentence(self) -> str:
-        """Why the change is suspect, what is left of it, and the release that it came with.
+        """Why the change is suspect, which of its lines still exist, and its first release.
 
         >>> from datetime import UTC
         >>> when = datetime(2024, 5, 6, tzinfo=UTC)

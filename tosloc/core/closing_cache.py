@@ -19,7 +19,8 @@ def closing_cache(size: int) -> Callable[[Callable[..., Opened]], Callable[..., 
     """Return a decorator that keeps the last ``size`` results of a function open.
 
     The arguments of the function are positional and hashable. When the cache is full, the result
-    used longest ago is closed before another one is opened. The rest are closed when Python exits.
+    used longest ago is closed before a new result is opened. All other results are closed when
+    Python exits.
     """
 
     def decorate(open_value: Callable[..., Opened]) -> Callable[..., Opened]:

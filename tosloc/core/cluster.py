@@ -159,8 +159,8 @@ def _perform_on_workers(
 ) -> Generator[Any, None, None]:
     """Yield the results of calls, in their order or as they are finished.
 
-    Raises what a call raises, ToslocError if the scheduler is gone, and BrokenProcessPool if a call
-    kills its workers.
+    Raises the errors of the calls, ToslocError if the scheduler is gone, and BrokenProcessPool if a
+    call kills its workers.
     """
     from distributed import KilledWorker, as_completed
 

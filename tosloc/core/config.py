@@ -93,7 +93,7 @@ class DataSettings(Section):
 
     @property
     def named_suffixes(self) -> tuple[str, ...]:
-        """The chosen suffixes; empty for "auto", which means those of every source language."""
+        """The chosen suffixes; empty for "auto", which means those of all source languages."""
         return () if self.suffixes == "auto" else self.suffixes
 
     @model_validator(mode="after")
@@ -214,11 +214,11 @@ class Config(Section):
 
 
 def load_config(path: str | Path) -> Config:
-    """Return the settings of a TOML file, over those of the files that it extends.
+    """Return the settings of a TOML file, combined with the files that it extends.
 
-    ``path`` may also be the name of a configuration that TosLoc ships. Settings that no file has
-    keep their defaults. Raises ConfigError for a file that cannot be read, an unknown key or an
-    impossible value.
+    ``path`` may also be the name of a configuration that TosLoc ships. The file's own settings come
+    first. Settings that no file contains keep their defaults. Raises ConfigError for a file that
+    cannot be read, an unknown key or an impossible value.
     """
     file = find_config(path)
     return Config.of(_read_values(file, ()), str(file))
@@ -227,7 +227,7 @@ def load_config(path: str | Path) -> Config:
 def shipped_configs_folder() -> Path:
     """Return the folder of the configurations that TosLoc ships.
 
-    It is in the package or, in a checkout, beside it.
+    The folder is in the package or, in a checkout, beside the package.
     """
     package = Path(__file__).parents[1]
     installed = package / "configs"
@@ -250,9 +250,10 @@ def find_config(name: str | Path, folder: Path = Path(), other_than: Path | None
 
 
 def _read_values(path: Path, extended_by: tuple[Path, ...]) -> dict[str, Any]:
-    """Return the values of a file, over those of the file that it extends.
+    """Return the values of a file, combined with the file that it extends.
 
-    The values of the other file are checked here, so that an error names that file.
+    The file's own values come first. The values of the other file are checked here, so that an
+    error names that file.
     """
     if path.resolve() in extended_by:
         raise ConfigError(f"{path}: the files extend each other in a circle")

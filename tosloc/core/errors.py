@@ -65,7 +65,7 @@ class ToslocError(Exception):
 
 
 class RepositoryError(ToslocError):
-    """Error about a folder that is no git repository, or about one that cannot be read."""
+    """Error about a folder that is not a git repository, or a repository that cannot be read."""
 
 
 class UnknownCommit(RepositoryError):

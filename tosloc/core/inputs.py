@@ -91,11 +91,11 @@ def zone_of(name: str) -> tzinfo:
 def time_of(value: object, zone: tzinfo, where: str) -> datetime:
     """Return the time that ``value`` names, in UTC.
 
-    It is ISO text, a date, or seconds or milliseconds since 1970.
+    ``value`` is ISO text, a date, or seconds or milliseconds since 1970.
 
-    A time that carries no zone is read in ``zone``. One that the clock skipped in spring is read as
-    if it had not been put forward, and one that it showed twice in autumn is the first of the two.
-    Raises ReportError if it is no time.
+    A time without a zone is read in ``zone``. A time that the clock skipped in spring is read as if
+    the clock had not been put forward. Of a time that the clock showed twice in autumn, the first
+    is returned. Raises ReportError if ``value`` is not a time.
 
     >>> time_of("2014-03-09 02:30:00", zone_of("America/New_York"), "row 2").isoformat()
     '2014-03-09T07:30:00+00:00'

@@ -86,10 +86,10 @@ def read_inside(root: Path, name: str, max_bytes: int) -> bytes | None:
 def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a temporary path; the file or folder that the block makes there becomes ``path``.
 
-    If the block fails, ``path`` stays as it was. A regular file or a folder is replaced at once,
-    so that no reader sees half of it. A symbolic link stays, and its target is replaced. A device,
-    a named pipe or an open stream such as ``/dev/stdout`` stays, too, and the file's bytes are
-    written into it. Raises OSError if the kinds differ, as for a file where a folder is.
+    If the block fails, ``path`` stays as it was. A regular file or a folder is replaced at once, so
+    that no reader sees half of it. A symbolic link stays, and its target is replaced. A device, a
+    named pipe or an open stream such as ``/dev/stdout`` also stays, and the file's bytes are
+    written to it. Raises OSError if the kinds differ, as for a file where a folder is.
     """
     with _open_stream(path) as stream:
         if stream is not None:
@@ -214,7 +214,7 @@ def content_key(*parts: Any) -> str:
 def escape_unprintable(text: str) -> str:
     r"""Return a text that is safe on a terminal and in a page.
 
-    Control characters, and what cannot be encoded as UTF-8, become escapes.
+    Control characters, and characters that cannot be encoded as UTF-8, become escapes.
 
     >>> escape_unprintable("caf\udce9\x1b[31m.java"), escape_unprintable("\ud800")
     ('caf\\xe9\\x1b[31m.java', '\\ud800')
@@ -237,7 +237,7 @@ def escape_code_line(line: str) -> str:
 
 
 def truncate_text(text: str, max_chars: int) -> str:
-    """Return a text of at most ``max_chars`` characters; a longer one is cut and ends in dots.
+    """Return a text of at most ``max_chars`` characters; a longer text is cut and ends in dots.
 
     >>> truncate_text("a long line", 9), truncate_text("a line", 9)
     ('a long...', 'a line')

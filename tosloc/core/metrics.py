@@ -82,7 +82,7 @@ def reciprocal_rank(ranks: Iterable[int], k: int | None = None) -> float:
 def rr_and_ap(
     ranks: Iterable[int], relevant: int | None = None, add: Add = np.sum
 ) -> tuple[float, float]:
-    """Return reciprocal rank and textbook average precision, added up as learners do.
+    """Return reciprocal rank and textbook average precision, added in learners' order.
 
     ``relevant`` is the number of all fixed files; None means the number of ranks.
 

@@ -1,4 +1,4 @@
-"""Processes that do work for this one: they do not see Ctrl-C, and end when this process does."""
+"""Processes that do work for this process: they do not see Ctrl-C, and end when it does."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ _THREAD_LIMITS: Final = (
 def start_python(module: str, function: str, **options: Any) -> subprocess.Popen[bytes]:
     """Start a process of the same Python, with the same module path, that calls a function.
 
-    ``options`` are those of ``start_child``. Nothing is imported from the current folder, which may
-    be a stranger's repository, unless it is on the module path of this process.
+    ``options`` are passed to ``start_child``. Nothing is imported from the current folder, which
+    may be a stranger's repository, unless it is on the module path of this process.
     """
     program = f"import sys; sys.path[:] = sys.argv[1:]; import {module}; {module}.{function}()"
     safe_path = "-I" if sys.flags.isolated else "-P"
@@ -86,8 +86,8 @@ def run_in_parallel(calls: Iterable[Call], jobs: int, *, ordered: bool) -> Itera
     """Yield an iterator over the results of calls.
 
     Results come in the order of the calls if ``ordered``, else as they are finished. ``jobs`` is
-    the number of processes; -1 means one for every core. With one, this process performs
-    the calls. Unfinished calls are killed at the end of the block. Raises what a call raises, and
+    the number of processes; -1 means one for every core. With 1, this process performs the calls.
+    Unfinished calls are killed at the end of the block. Raises the errors of the calls, and
     BrokenProcessPool if a process dies.
     """
     executor = current_executor()

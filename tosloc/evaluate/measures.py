@@ -228,7 +228,7 @@ class Evaluation:
         return np.array([measure(scores) for scores in self.per_report], dtype=np.float64)
 
     def mean(self, measure: Measure) -> float:
-        """Return the mean of the measure over all reports, 0 if there are none."""
+        """Return the mean of the measure over all reports; 0 if there are no reports."""
         return exact_mean(self.values(measure))
 
     @property
@@ -253,7 +253,7 @@ class Evaluation:
 
     @property
     def length(self) -> float | None:
-        """Mean of ranked / searched files: 1.0 for a complete run; None if one is unknown."""
+        """Mean of ranked / searched files: 1.0 for a complete run; None if a number is unknown."""
         lengths = []
         for scores in self.per_report:
             if scores.ranked is None or not scores.searched:

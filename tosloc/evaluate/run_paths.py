@@ -62,8 +62,9 @@ class ScoredRun:
 
         ``path`` is the folder that train or rank wrote, in which ``split`` is read, or the folder
         of a split, or a run file. Files may be in our format or in TREC's. The judgements are read
-        from ``qrels``, or by default from qrels.jsonl beside the run, which also has the numbers of
-        searched files that ``qrels`` lacks. Raises RunError if either cannot be found or read.
+        from ``qrels``, or by default from qrels.jsonl beside the run, which also supplies numbers
+        of searched files that are missing in ``qrels``. Raises RunError if either cannot be found
+        or read.
         """
         file, name = find_run(path, split)
         folder = RunFolder(file.parent)
@@ -178,7 +179,7 @@ class ScoredRun:
         """Write run.trec and qrels.trec to a folder.
 
         With ``others``, searched files that are not fixed get the relevance 0. Raises RunError if a
-        ranking lacks such files, and for a run that cannot be evaluated.
+        ranking does not contain all searched files, and for a run that cannot be evaluated.
         """
         # Computing this also refuses a run whose faults other tools would not notice.
         ranked_share = self.evaluation().length
@@ -197,7 +198,7 @@ def read_any_judgements(path: str | Path) -> Qrels:
 
 
 def _with_searched(judgements: Qrels, own_judgements: Qrels) -> Qrels:
-    """Return other judgements of a run with the numbers of searched files that its own ones have.
+    """Return ``judgements`` with the numbers of searched files from ``own_judgements``.
 
     The numbers are properties of the searched versions, whoever judges their files.
     """

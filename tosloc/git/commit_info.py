@@ -93,7 +93,7 @@ class CommitInfo:
 
     @property
     def pull_request(self) -> str:
-        """The pull request ("#12") or merge request ("!45") that it came by; "" if unknown."""
+        """The pull request ("#12") or merge request ("!45") of the commit; "" if unknown."""
         return fixes.own_pull_request(self.message)
 
     @property
@@ -103,7 +103,10 @@ class CommitInfo:
 
     @property
     def declared_causes(self) -> tuple[str, ...]:
-        """Commits that introduced a bug, by the message, see ``fixes.declared_causes``."""
+        """Commits that introduced a bug, according to the message.
+
+        ``fixes.declared_causes`` explains them.
+        """
         return fixes.declared_causes(self.message)
 
     @property

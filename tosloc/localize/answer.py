@@ -186,7 +186,7 @@ class Answer:
 
     @property
     def fixed_line(self) -> Reason | None:
-        """By which commit the report is probably fixed already, in words; None for none."""
+        """A sentence on the commit that has probably fixed the report already; None without one."""
         fix = self.fixed_by
         if fix is None:
             return None
@@ -197,7 +197,7 @@ class Answer:
 
     @property
     def background_lines(self) -> list[Reason]:
-        """The background in words.
+        """Sentences about the background.
 
         First come similar reports, then the tests of the first file, the people who know it, and
         earlier changes.

@@ -1,6 +1,6 @@
 """Read and write checkpoints as JSON, arrays and safetensors, never pickle.
 
-The shipped weights are read here, too.
+This module also reads the shipped weights.
 """
 
 from __future__ import annotations

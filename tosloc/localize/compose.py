@@ -88,7 +88,7 @@ def _named_others(report: BugReport, others: Sequence[Hit]) -> Iterator[str]:
     """Yield a sentence for each file in ``others`` that the user should look at first.
 
     The report names such a file in its title, or together with its folder. Other names in the
-    description are less often those of fixed files.
+    description less often belong to fixed files.
     """
     for hit in others:
         *folders, name = hit.path.split("/")

@@ -77,9 +77,9 @@ def _put_model_functions_first(
     scored: Sequence[tuple[Function, ...]],
     most: int,
 ) -> Iterator[tuple[Function, ...]]:
-    """Yield at most ``most`` functions of each file, first the one that a language model names.
+    """Yield at most ``most`` functions of each file, the one that a language model names first.
 
-    Such functions get scores above those of all others, in the order of their files.
+    Functions that a model names get scores above all others, in the order of their files.
     """
     best = max((function.score for functions in scored for function in functions), default=0.0)
     named = [file for file in files if file in scores.model_functions]

@@ -99,10 +99,11 @@ def reorder(
 
 
 def _find_function(facts: FunctionFacts, written: str, line: int) -> int | None:
-    """Return the number of the function that a model means by a name and a line.
+    """Return the number of the function that a model means by a name and a line, or None.
 
-    Only the last part of the name has to match. Of several functions it is the one with the line,
-    else the first. Returns None if the file has no function of this name.
+    Only the last part of the name has to match. If several functions match, the function that
+    contains the line is returned, or the first function if none contains it. Return None if no
+    function matches.
     """
     wanted = dotted_name(written.removesuffix("()")).rpartition(".")[2]
     matches = []

@@ -81,7 +81,7 @@ class Scores:
     model_reasons: Mapping[int, Reason] = field(default_factory=dict)
     """File -> what a language model says of it."""
     model_functions: Mapping[int, int] = field(default_factory=dict)
-    """File -> number of the function that a language model names as the one to change."""
+    """File -> number of the function in it that a language model says must change."""
 
     @cached_property
     def ranking(self) -> Ranking:

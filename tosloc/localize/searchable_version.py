@@ -177,7 +177,7 @@ class SearchableVersion:
         return self._selections[key]
 
     def _check_no_submodule(self, globs: Sequence[str]) -> None:
-        """Raise ToslocError for a glob of files in a submodule, which no version contains."""
+        """Raise ToslocError for a glob of files in a submodule, which versions never contain."""
         for pattern in globs:
             path = pattern.removeprefix("./").strip("/")
             for submodule in self.index.submodules:

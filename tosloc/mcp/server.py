@@ -53,7 +53,7 @@ _MAX_ERROR_CHARACTERS: Final = 2_000
 _SECONDS_BETWEEN_REPORTS: Final = 1.0
 """Seconds between two reports of progress."""
 _MAX_MODEL_TOKENS: Final = 2_000
-"""Largest number of tokens that the client's language model may write: ten files, and three sentences."""
+"""Largest number of tokens in the model's answer, for ten files and three sentences."""
 _TOOL_ARGUMENTS: Final = {"include": "paths", "repo": "repository"}
 """Argument of the library -> its name in the tools, if that is different."""
 _INSTRUCTIONS: Final = (

@@ -235,7 +235,7 @@ _MAX_BLANKS: Final = 0.12
 
 
 def is_hidden_class(classes: ClassArray) -> BoolArray:
-    """Return (F,) whether answers leave out files of these (F,) classes; tests do not count."""
+    """Return (F,) whether answers leave out files of these (F,) classes; tests are not included."""
     return np.isin(classes, [int(file_class) for file_class in HIDDEN_CLASSES])
 
 

@@ -125,7 +125,7 @@ class Dataset:
         The oldest ``train`` share is for training, the next ``validation`` share for validation;
         nothing is fitted or chosen on the rest. ``all`` contains all cases. The first cut is after
         ``floor(train * n)`` cases, the second after ``floor((train + validation) * n)``, in exact
-        decimal arithmetic; so the test tenth of 1056 cases has 106.
+        decimal arithmetic. For example, the test tenth of 1,056 cases contains 106 cases.
         """
         train_share = Fraction(str(train))
         begin = math.floor(train_share * len(self.cases))

@@ -63,7 +63,7 @@ class KnownReports(NamedTuple):
         return cls(documents, tuple(paths.names), shared_lines)
 
     def to_arrays(self) -> Arrays:
-        """Return plain arrays, with those of the paths that file numbers refer to."""
+        """Return plain arrays, with only those paths that file numbers refer to."""
         used = np.unique(self.documents.files)
         new_numbers = np.full(len(self.paths), -1, dtype=np.int32)
         new_numbers[used] = np.arange(len(used), dtype=np.int32)
@@ -77,9 +77,9 @@ class KnownReports(NamedTuple):
 
     @classmethod
     def from_untrusted_arrays(cls, arrays: Arrays) -> Self:
-        """Return what ``to_arrays`` gave, from arrays that anyone may have made.
+        """Return the reports in arrays of ``to_arrays`` that may come from anyone.
 
-        Raises KeyError or ValueError if they are no reports.
+        Raises KeyError or ValueError if the arrays are not valid.
         """
         paths = unpack_words(arrays["paths"])
         check_documents(arrays, "reports", len(paths))
@@ -187,7 +187,7 @@ class VersionIndex:
         return replace(self, corpus=corpus, snapshot=changed, table=table)
 
     def to_arrays(self) -> Arrays:
-        """Return plain arrays, for ``from_arrays``: those in the cache and in checkpoints."""
+        """Return plain arrays for ``from_arrays``, as the cache and checkpoints store them."""
         snapshot = self.snapshot
         return to_arrays(
             {
@@ -214,7 +214,7 @@ class VersionIndex:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
-        """Return the version of ``to_arrays``; numbers are not checked.
+        """Return the version that ``to_arrays`` turned into arrays; numbers are not checked.
 
         Rankings do not depend on whether a version was built or read from arrays.
         """
@@ -285,7 +285,7 @@ class VersionIndex:
 
 
 def _read_history(arrays: Mapping[str, Any]) -> HistoryIndex:
-    """Return the history of a version's arrays."""
+    """Return the history in a version's arrays."""
     commits = from_arrays(Documents, arrays, "commits")
     reports = from_arrays(Documents, arrays, "reports")
     history = HistoryIndex(commits, reports)
@@ -305,7 +305,7 @@ def _read_history(arrays: Mapping[str, Any]) -> HistoryIndex:
 
 
 def _check_texts(arrays: Arrays, blobs: int) -> None:
-    """Raise KeyError or ValueError if arrays are no facts of a number of blobs."""
+    """Raise KeyError or ValueError unless arrays are valid facts of ``blobs`` blobs."""
     terms = len(set(unpack_words(arrays["text.terms"])))
     starts = validate_array(arrays, "text.chunk_starts", np.int64, blobs + 1)
     if starts[0] != 0 or (np.diff(starts) < 1).any() or starts[-1] > _MAX_CHUNKS:
@@ -333,7 +333,7 @@ def _check_texts(arrays: Arrays, blobs: int) -> None:
 
 
 def _check_history(arrays: Arrays, paths: int) -> None:
-    """Raise KeyError or ValueError if arrays are no history of a number of paths."""
+    """Raise KeyError or ValueError unless arrays are a valid history with ``paths`` paths."""
     check_documents(arrays, "commits", paths)
     check_documents(arrays, "reports", paths)
     if "renames.commits" in arrays:

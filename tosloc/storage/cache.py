@@ -269,7 +269,7 @@ class Cache:
         return all_matches
 
     def _find_repository(self, text: str) -> list[CacheEntry]:
-        """Return the entries of the repository at a path; if there are none, those of its name."""
+        """Return the entries of the repository at a path, or else the entries with this name."""
         digest = _path_digest(Path(text).expanduser().absolute())
         entries = self.entries()
         by_path = [entry for entry in entries if entry.folder.name.endswith(f"-{digest}")]

@@ -1,4 +1,4 @@
-"""Files of arrays that are mapped into memory instead of read: safetensors."""
+"""Write and read files of arrays that are mapped into memory: safetensors."""
 
 from __future__ import annotations
 

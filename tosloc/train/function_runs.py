@@ -226,7 +226,7 @@ def _match_name(name: str, functions: FunctionFacts) -> str | None:
 
 
 def _match_method(changed: ChangedFunction, functions: FunctionFacts) -> str | None:
-    """Return the method that a name with a line refers to; None if there is none."""
+    """Return the method that a name with a line refers to; None if no method matches."""
     *outer_parts, last_part = dotted_name(changed.name).split(".")
     matches = []
     for name, kind, start in zip(

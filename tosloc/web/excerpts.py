@@ -80,7 +80,7 @@ def file_excerpts(
 ) -> list[Excerpt]:
     """Return the excerpts of a file that match a report best, with their marks.
 
-    The arguments are those of ``tosloc.rank.explain.choose_excerpts``, which chooses the lines;
+    ``tosloc.rank.explain.choose_excerpts``, which chooses the lines, explains the arguments;
     ``path`` decides the language of the colours. The lines ``chosen`` for the answer, numbered from
     1, are shown after the lines of stack frames, in the same way. Excerpts of the first function
     come first.

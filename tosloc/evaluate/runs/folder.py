@@ -44,25 +44,25 @@ class RunFolder:
 
     @property
     def functions(self) -> Self:
-        """The folder, in that of a run of files, of the run of functions."""
+        """Folder of the run of functions, within the folder of a run of files."""
         return type(self)(self.path / _FUNCTIONS)
 
     @property
     def functions_bm25(self) -> Self:
-        """The folder, in that of a run of files, of the run of functions by BM25."""
+        """Folder of the run of functions by BM25, within the folder of a run of files."""
         return type(self)(self.path / _BM25)
 
     @property
     def shipped(self) -> Self:
-        """The folder, beside a training's runs, of the shipped weights' run of the same split."""
+        """Folder of the shipped weights' run of the same split, beside the runs of a training."""
         return type(self)(self.path.parent / _SHIPPED / self.path.name)
 
     def read(self) -> Run:
-        """Read the run. Raises RunError as ``read_run`` does."""
+        """Read the run. Raises RunError under the conditions of ``read_run``."""
         return read_run(self.run_file)
 
     def read_judgements(self) -> Qrels:
-        """Read the judgements. Raises RunError as ``tosloc.evaluate.runs.judgements`` does."""
+        """Read the judgements. Raises RunError under the conditions of ``read_judgements``."""
         return read_judgements(self.judgements_file)
 
     def write(
@@ -71,7 +71,10 @@ class RunFolder:
         rankings: Iterable[Ranking],
         judgements: Iterable[Judgement] | None,
     ) -> None:
-        """Write a run as its rankings come, then its judgements; None if it has none."""
+        """Write the rankings of a run one after the other, and then its judgements.
+
+        ``judgements`` is None if the run has none.
+        """
         self.judgements_file.unlink(missing_ok=True)
         write_run(self.run_file, header, rankings)
         if judgements is not None:
@@ -83,7 +86,10 @@ class RunFolder:
         ranks: Mapping[str, Mapping[str, int]],
         judgements: Iterable[Judgement],
     ) -> None:
-        """Write a run of which only some files' ranks are known: report -> path -> rank, from 1."""
+        """Write a run of which only the ranks of some files are known.
+
+        ``ranks`` maps reports to paths to ranks, from 1.
+        """
         self.judgements_file.unlink(missing_ok=True)
         write_known_ranks(self.run_file, header, ranks.items())
         self.write_judgements(judgements)

@@ -3,7 +3,7 @@
 Equal runs have equal bytes. The first line is the header, ``{"format": "tosloc-run/2", ...}``,
 which says what produced the run. A line ``{"first", "paths"}`` gives its paths the numbers from
 ``first`` on. A line ``{"report", "files", "scores"}`` is a ranking, best first, whose files are
-such numbers. A line ``{"report", "files", "ranks"}`` has the ranks of its files alone; those of
+such numbers. A line ``{"report", "files", "ranks"}`` has the ranks of these files; the ranks of
 other files are not known.
 """
 

@@ -111,7 +111,7 @@ def weigh_by_place(
 def _add_best_excerpts(
     shown: BoolArray, contained: Any, weighted: Any, gains: Any, number: int, length: int
 ) -> None:
-    """Mark up to ``number`` excerpts in ``shown`` (L,), each time the one that adds most.
+    """Mark up to ``number`` excerpts in ``shown`` (L,), each time the best further one.
 
     ``contained`` and ``weighted`` are (L, T): whether a line contains a term, and the line's weight
     if it does. ``gains`` (T,) are the weights of the terms.

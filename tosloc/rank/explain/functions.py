@@ -155,7 +155,7 @@ def function_signs(
 
 
 def _raise_frames(values: FloatArray, frame: FloatArray) -> FloatArray:
-    """Return the values of a file's functions, with those of stack frames raised above all others.
+    """Return the values of a file's functions, with functions in stack frames above all others.
 
     ``frame`` is the sign ``frame`` of the functions. Its largest value belongs to the innermost
     frame, whose function comes first.

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 @dataclass(frozen=True)
 class RepositoryLookups:
-    """Functions that read from the repository what reasons show; by default they return nothing."""
+    """Functions that read data for reasons from the repository; by default they return nothing."""
 
     subject: Callable[[str], str | None] = lambda commit: None
     """Function that returns the first line of a commit's message."""

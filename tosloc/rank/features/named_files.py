@@ -81,9 +81,9 @@ class NamedFiles:
         """Files that names of several words mean in any spelling, in the order of the names.
 
         ``new-window``, ``new_window`` and ``newWindow`` mean ``cmd-new-window.c``: the words of the
-        name follow each other in the name of the file. Of several such files the name means those
-        whose other words have the smallest IDF. Names of more than MAX_FILES_OF_NAME files, and
-        names in ``mentioned_rows``, are left out.
+        name follow each other in the name of the file. Of several such files the name means the
+        files whose other words have the smallest IDF. Names of more than MAX_FILES_OF_NAME files,
+        and names in ``mentioned_rows``, are left out.
         """
         files = []
         for name in self._query.names.compound_names:

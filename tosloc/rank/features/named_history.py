@@ -100,8 +100,8 @@ class NamedHistory:
     def changes(self) -> tuple[FoundChange, ...]:
         """The earlier changes of source files that the report names as evidence.
 
-        They are in the report's order. A commit that is named as a build, or as one that works or
-        fails, is not evidence, even if the report names it again.
+        They are in the report's order. A commit that the report names as a build, or as working or
+        failing, is not evidence, even if the report names it again.
         """
         found = []
         surest: dict[str, Role] = {}
@@ -219,7 +219,7 @@ class NamedHistory:
         return frozenset().union(*(blamed.brought for blamed in self.blamed))
 
     def blames(self, change: FoundChange) -> bool:
-        """Return whether a named change is one that the report blames."""
+        """Return whether the report blames a change that it names."""
         is_written_so = any(blamed.written == change.written for blamed in self.blamed)
         return is_written_so or change.commit in self.blamed_ids
 

@@ -111,9 +111,9 @@ class QueryContext:
     def distinguishes_files(self) -> bool:
         """Whether the report contains anything that distinguishes files.
 
-        This is a file of the version or an earlier change that it names, or its words. Everyday
-        words do not count. The language of the report does not matter: if it is not that of the
-        code, usually only its names occur in files.
+        A named file of the version, a named earlier change, or words can distinguish files.
+        Everyday words do not count. The report may be in any language: if the code uses another
+        language, usually only names of the report occur in files.
         """
         if self.named_files.mentioned_rows or self.named_files.project_frames:
             return True

@@ -84,7 +84,10 @@ def mention(context: QueryContext) -> FloatArray:
 
 
 def rare_frame(context: QueryContext) -> FloatArray:
-    """Return the rarity of each file's class in earlier traces / sqrt(its rank in this one)."""
+    """Return the rarity of each file's class in earlier traces, for files in the report's traces.
+
+    It is divided by the square root of the class's rank in the report's traces.
+    """
     return _frame_rarity(context, context.named_files.in_frames)
 
 

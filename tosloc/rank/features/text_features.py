@@ -127,10 +127,10 @@ def history(context: QueryContext) -> FloatArray:
 
 
 def near_commits(context: QueryContext) -> FloatArray:
-    """Return the sum of s/sqrt(k) over those of the 10 most similar commits that touched a file.
+    """Return the sum of s/sqrt(k) over similar commits that touched each file.
 
-    s is the cosine similarity of the commit message to the report, k the number of files of the
-    commit.
+    Only the 10 commits most similar to the report count. s is the cosine similarity of the commit
+    message to the report, k the number of files of the commit.
     """
     view = context.history.commits
     nearest = context.similar_documents.near_commits[:10]

@@ -405,7 +405,7 @@ def _linear_candidates(
 def _ranked_candidates(
     stages: Mapping[str, StageOne], rankers: Mapping[str, HeadRanker]
 ) -> dict[str, StageOne]:
-    """Return name -> stage one with a ranker, for each of both and each ranker's weight."""
+    """Return name -> stage one with a ranker, for all combinations and all ``RANKER_WEIGHTS``."""
     candidates = {}
     for stage_name, stage in stages.items():
         for ranker_name, ranker in rankers.items():

@@ -93,7 +93,7 @@ class Locations(NamedTuple):
         yield from self.paths
 
     def shift(self, offset: Callable[[int], int]) -> Locations:
-        """Return the same places with each offset replaced by ``offset`` of it."""
+        """Return the same places with other offsets; ``offset`` maps old offsets to new ones."""
 
         def shift(item: _T) -> _T:
             return item._replace(offset=offset(item.offset), end=offset(item.end))

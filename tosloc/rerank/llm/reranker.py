@@ -126,9 +126,9 @@ class LanguageModelReranker:
 
     @classmethod
     def for_prompts(cls, **limits: int) -> Self:
-        """Return a reranker that only makes prompts, within ``files`` and ``prompt_tokens``.
+        """Return a reranker that can only build prompts, within ``files`` and ``prompt_tokens``.
 
-        Without these limits they are the user's, or the default ones if the user has no settings.
+        By default the user's limits are used, or the default limits if the user has no settings.
         """
         if not limits and os.path.lexists(settings_file()):
             return cls(read_settings())
@@ -139,7 +139,7 @@ class LanguageModelReranker:
     def with_answer(
         cls, text: str, files: int = 2, prompt_tokens: int = 1_000, name: str = ""
     ) -> Self:
-        """Return a reranker that orders files by a given answer, and asks no model.
+        """Return a reranker that orders files by a given answer, without asking a model.
 
         If the answer names files by their numbers, the limits must be those of its prompt.
         ``name`` says in notes whose answer it is.
@@ -257,7 +257,10 @@ class LanguageModelReranker:
 
 
 def _parse(text: str, prompt: Prompt) -> ModelAnswer:
-    """Return what an answer to a prompt names. Raises NoAnswer if it cannot be read."""
+    """Return the files and functions in an answer to a prompt.
+
+    Raises NoAnswer if the answer cannot be read.
+    """
     try:
         return parse_answer(text, len(prompt.paths))
     except ValueError as error:

@@ -256,7 +256,10 @@ class SparseVectors:
         sources: Sequence[Any],
         make: Callable[[list[Any]], sparse.csr_array],
     ) -> list[Vector]:
-        """Return the vector of each key; ``make`` computes those of new keys from their sources."""
+        """Return the vector of each key.
+
+        ``make`` computes the vectors of new keys from their sources; other vectors are cached.
+        """
         new_sources = {}
         for key, source in zip(keys, sources, strict=True):
             if key not in self._cache:

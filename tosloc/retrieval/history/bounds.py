@@ -137,7 +137,7 @@ class Bounds:
 
     @property
     def when(self) -> str:
-        """The range as text, and what happened in it, for a reason."""
+        """The range as text for a reason; it says that something worked before or broke in it."""
         if not self.bad:
             return f"{self.words}, which worked"
         probably = "probably " if self.commits is None else ""
@@ -269,9 +269,10 @@ def _lacking(repository: Repository, commit: str, ends: Sequence[End]) -> set[st
 def _list_commits(
     repository: Repository, tips: Sequence[str], excluded: Sequence[str]
 ) -> Mapping[str, str]:
-    """Return the commits that tips contain and ``excluded`` do not, with what copies keep.
+    """Return id -> identity of the commits in ``tips`` that ``excluded`` commits do not contain.
 
-    If there are more than ``MAX_COMMITS``, only the newest are returned.
+    The identity is the author, the author's date and the subject, which copies of a commit keep. If
+    there are more than ``MAX_COMMITS``, only the newest are returned.
     """
     if not tips:
         return {}

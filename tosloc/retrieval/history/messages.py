@@ -37,7 +37,7 @@ _LINE_GAP: Final = 2 * MAX_VALUE_WORDS
 
 
 class Message(NamedTuple):
-    """The message that a report shares with a blob; of several, the one with the largest rarity."""
+    """The message that a report shares with a blob; of several messages, the rarest one."""
 
     rarity: float
     """Summed IDF of the message's pairs of words over the files of the version."""

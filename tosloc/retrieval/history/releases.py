@@ -193,7 +193,7 @@ def _find(known: Sequence[Release], number: ReleaseNumber) -> Release | None:
 
 
 def _previous(known: Sequence[Release], release: Release) -> Release | None:
-    """Return the release before another one; None if there is none."""
+    """Return the release before ``release``; None if there is none."""
     earlier = []
     for other in known:
         is_before = other.number < release.number and other.at < release.at

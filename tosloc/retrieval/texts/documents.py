@@ -241,7 +241,7 @@ class DocumentsView(Remembering):
     def known_terms(self, weights: Mapping[str, float]) -> tuple[LongArray, FloatArray]:
         """Return numbers (T,) of the query terms that any document contains, and weight x IDF (T,).
 
-        Documents that are not known in this view count, too.
+        Documents that are not known in this view also count.
         """
         terms, query_weights = known_terms(self.documents.term_ids, weights)
         return terms, query_weights * self.idf[terms]
