@@ -149,8 +149,8 @@ def _distances(number: int, places: Sequence[int]) -> FloatArray:
 def expected_runs(weights: LongArray) -> float:
     """Return the mean number of tests until the culprit is found, from the commits' weights (D,).
 
-    The commits count as a line in their order. The mean is a sum over all splits that can happen:
-    each costs one test, times the weight of the commits that it splits.
+    The commits count as a linear history. The mean is a sum over all splits that can happen: each
+    costs one test, times the weight of the commits that it splits.
     """
     sums = sums_before(weights)
     cost = 0.0

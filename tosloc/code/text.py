@@ -213,7 +213,7 @@ def _stem(word: str) -> str:
 
 
 def is_comment(text: str) -> bool:
-    """Return whether a line without white space begins like a comment, but not like #include.
+    """Return whether a line, given without white space, begins like a comment, not like #include.
 
     >>> is_comment("#thecartisempty"), is_comment("//empty"), is_comment("#include<cart.h>")
     (True, True, False)

@@ -285,8 +285,8 @@ def _try_tables(pretraining: Pretraining, project: Project) -> tuple[str, Projec
 def report_weights(project: Project, number: int) -> FloatArray:
     """Return (R,) the weights of a project's ``number`` reports.
 
-    The sum of the weights is the project's weight, whatever its number of reports. It is smaller
-    for fewer than ``MIN_REPORTS_FULL_WEIGHT`` reports, because these are weak evidence.
+    The sum of the weights is the project's weight, whatever its number of reports. The sum is
+    smaller for fewer than ``MIN_REPORTS_FULL_WEIGHT`` reports, because these are weak evidence.
     """
     return np.full(number, project.weight / max(number, MIN_REPORTS_FULL_WEIGHT))
 

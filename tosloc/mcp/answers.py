@@ -337,7 +337,7 @@ def _repositories_below(root: Path) -> Iterator[Path]:
 
 
 class ModelText(NamedTuple):
-    """What the client's language model wrote about the messages of ``messages_for_model``."""
+    """The answer of the client's language model to the messages of ``messages_for_model``."""
 
     model: str
     """The name of the model, as the client gives it."""
@@ -351,9 +351,9 @@ def messages_for_model(
     repository: str | None,
     progress: Progress,
 ) -> list[dict[str, str]]:
-    """Return the messages that ask a language model for an order of the files of a question.
+    """Return the messages that ask a language model to order the first files for a question.
 
-    Raises as ``answer_call`` does.
+    Raises the errors of ``answer_call``.
     """
     localizer = opened(choose_repository(roots, repository), checkpoint)
     reranker = LanguageModelReranker.for_prompts(files=MODEL_FILES, prompt_tokens=MODEL_TOKENS)

@@ -74,7 +74,7 @@ class Settings:
     structured: bool = True
     """Whether answers contain structured content in addition to the text."""
     sampling: bool = False
-    """Whether the client's language model, if it lends one, orders the first files."""
+    """Whether the client's language model, if the client offers one, orders the first files."""
     session: Session = field(default_factory=Session)
 
 
@@ -162,8 +162,7 @@ async def _client_model(  # noqa: PLR0913  # what the prompt depends on
 ) -> CreateMessageResult | Sample:
     """Ask the client's language model which files have to be changed.
 
-    Returns a message without text if the server may not ask it, or the client has none, or if the
-    question is at fault: the tool itself says why.
+    the question is wrong. The tool itself then says what is wrong with the question.
     """
     nothing = CreateMessageResult(
         role="assistant", content=TextContent(type="text", text=""), model=""
@@ -278,7 +277,7 @@ async def _ask_session(
 ) -> Any:
     """Call a function of ``tosloc.mcp.answers`` for a question, in the session's process.
 
-    Raises ToolError for wrong input; the client gets its sentence.
+    Raises ToolError for wrong input; the client gets the sentence of the error.
     """
     settings = context.request_context.lifespan_context
     loop = asyncio.get_running_loop()

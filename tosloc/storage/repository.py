@@ -155,7 +155,7 @@ class IndexedRepository:
         return self.repo.snapshot(revision, self.suffixes)
 
     def source_snapshot(self, revision: str) -> Snapshot:
-        """Return the source files of the version that ``revision`` names, of which there are some.
+        """Return the source files, at least one, of the version that ``revision`` names.
 
         Raises UnknownCommit, and ToslocError if the version contains no source file.
         """

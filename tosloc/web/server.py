@@ -1,4 +1,4 @@
-"""Serve the page on this machine alone, under its own names, for the page's own form."""
+"""Serve the page to programs on this machine, by its own addresses, and only to its own form."""
 
 from __future__ import annotations
 

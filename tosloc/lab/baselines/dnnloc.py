@@ -102,7 +102,7 @@ class LabelledFiles:
 
 
 class Relevancy(nn.Module):
-    """The network of phi1.
+    """The network that computes phi1, the relevancy of a file to a report.
 
     It consists of projections of report and code, a first layer over both, which is computed in two
     halves, and the layers above.

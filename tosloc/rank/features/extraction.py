@@ -102,7 +102,7 @@ class Extraction:
 
     @staticmethod
     def read_paths(folder: Path) -> list[str]:
-        """Return the paths that the tables in a folder number."""
+        """Return the paths of a folder's tables; a path's number in the tables is its position."""
         return unpack_words(load_arrays(folder / _HISTORY_FILE)["paths"])
 
     def _block_path(self, cases: Sequence[Case], sampled: int) -> Path:

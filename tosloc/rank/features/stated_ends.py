@@ -84,7 +84,7 @@ def _ends_of_releases(
 def _ends_of_commits(
     repository: Repository, names: ProjectNames, opened: float
 ) -> list[tuple[End, Role]]:
-    """Return the commits that work, fail or were built, with their roles, from before the opening.
+    """Return the commits before the opening that work, fail or were built, with their roles.
 
     A commit has two roles if the report contradicts itself about it; the bounds then say so.
     """

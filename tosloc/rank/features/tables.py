@@ -40,7 +40,7 @@ PARTS: Final = ("train", "validation", "test")
 _LISTING: Final = "blocks.json"
 """File in a work folder that lists the blocks of each part."""
 HARD_SHARE: Final = 0.75
-"""Share of the best wrong files by the prior in the sampled ones; the rest is drawn at random."""
+"""Share of the best by the prior among the sampled wrong files; the others are random."""
 _COLUMNS: Final = ("rows", "fixed", "weights", "path_ids", "asserted")
 
 
@@ -133,7 +133,7 @@ class TableFolder:
 
     @property
     def has_tables(self) -> bool:
-        """Whether there are feature tables."""
+        """Whether the folder contains feature tables."""
         return self._listing.is_file()
 
     def write_listing(self, blocks: Mapping[str, Sequence[Path]]) -> None:

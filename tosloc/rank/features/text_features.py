@@ -24,9 +24,10 @@ CO_CHANGE_SOURCES: Final = 20
 
 
 def complexity(context: QueryContext) -> FloatArray:
-    """Return the summed cyclomatic complexity (E - N + 2) of each file's functions.
+    """Return the summed cyclomatic complexity of each file's functions.
 
-    Values are min-max scaled over the files of the version.
+    The complexity of a function is the number of edges of its control-flow graph - the number of
+    nodes + 2. Values are min-max scaled over the files of the version.
     """
     view = context.version.text
     return min_max(view.to_files(view.corpus.complexity.astype(np.float64)))

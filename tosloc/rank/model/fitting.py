@@ -72,7 +72,7 @@ def listwise_loss(
     The loss is the mean over reports of the mean over fixed files of -log p(file | this file and
     all files that were not fixed), where p is a softmax of scores. Reports are weighted by
     ``lists.report_weights``. Two penalties are added: ``l2`` times the squared distance of the
-    weights from 0, and ``pull`` times that from ``centre``. The loss is convex.
+    weights from 0, and ``pull`` times their squared distance from ``centre``. The loss is convex.
     """
     rows = lists.rows
     fixed = lists.fixed

@@ -68,8 +68,7 @@ class PresenceModel:
     def fit(cls, signals: FloatArray, at_home: BoolArray, counts: FloatArray) -> Self:
         """Return the model that predicts best which reports are about the searched project.
 
-        ``signals`` (R, K) are those of the reports, and ``at_home`` (R,) whether a report is about
-        the project. ``counts`` (R,) is the number of reports that each stands for. Half of each
+        report is about the project. A report counts as often as ``counts`` (R,) says. Half of each
         report counts as if the project's name were not known.
         """
         from scipy.optimize import minimize
@@ -136,7 +135,7 @@ class PresenceModel:
         return np.asarray(1 / (1 + np.exp(-(self.intercept + signals @ weights))))
 
     def probability(self, context: QueryContext) -> float:
-        """Return the probability for a report and a version."""
+        """Return the probability that a report is about the project that is searched."""
         return float(self.probabilities(self.signals(context)[None, :])[0])
 
     def write(self, file: Path) -> None:

@@ -66,7 +66,7 @@ def read_vitest(log: Log) -> Iterator[Failure]:
 
 
 def _without_code(body: Sequence[str]) -> list[str]:
-    """Return the lines of a failure with only the marked line of the code that it shows."""
+    """Return the lines of a failure without the code that it shows, except for the marked line."""
     lines = []
     for line in body:
         if _SHOWN_LINE.match(line):

@@ -1,4 +1,4 @@
-"""Find statements of a report about releases: in which it works, and in which it fails."""
+"""Find statements of a report about releases: that a release works, or that it fails."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class Bounds:
 
     @property
     def when(self) -> str:
-        """The range as text for a reason; it says that something worked before or broke in it."""
+        """The range as text for a reason, with whether something worked or broke in the range."""
         if not self.bad:
             return f"{self.words}, which worked"
         probably = "probably " if self.commits is None else ""
