@@ -199,7 +199,7 @@ class BisectionState:
         Nothing is checked out yet.
         """
         self._git("bisect", "start", *options, folder=self.repository.path)
-        self._weights_path.unlink(missing_ok=True)  # that of a bisection which git has ended
+        self._weights_path.unlink(missing_ok=True)  # left by a bisection that git has ended
         if weights.commits:
             record = weights._asdict()
             write_text(self._weights_path, json.dumps(record, indent=1) + "\n")

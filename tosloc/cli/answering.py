@@ -264,6 +264,6 @@ def _is_known_here(commit: str) -> bool:
     try:
         with Repository(discovery.current_repository()) as repository:
             repository.resolve(commit)
-    except RepositoryError:  # There is no repository, or it does not know the commit.
+    except RepositoryError:  # no repository, or one without the commit
         return False
     return True

@@ -195,7 +195,7 @@ def tosloc(
 ) -> None:
     """Rank the files and functions of a git repository most likely to contain a bug."""
     if color != "auto":
-        # All output, that of worker processes too, heeds these variables.
+        # These variables also decide how worker processes print.
         for name in ("FORCE_COLOR", "NO_COLOR"):
             os.environ.pop(name, None)
         os.environ["FORCE_COLOR" if color == "always" else "NO_COLOR"] = "1"

@@ -58,7 +58,7 @@ def _open_bisection(*, running: bool = True) -> Iterator[Bisection]:
 
     try:
         path = discovery.current_repository()
-    except RepositoryError as error:  # which names an option that these commands lack
+    except RepositoryError as error:  # its message names an option that these commands lack
         raise RepositoryError(error.without_arguments(), hint="change to one") from None
     with Repository(path) as repository:
         bisection = Bisection(repository, Path.cwd())

@@ -229,7 +229,8 @@ def lex(source: bytes, style: str) -> Outline:
     """
     spans: list[Span] = []
     position = 0
-    # Up to this position no quote is closed on its line: where one is not, none after it is either.
+    # No quote before this position is closed on its line: if one quote of a line is not closed, no
+    # later one is.
     unclosed_until = dict.fromkeys(_QUOTED, 0)
     while match := STYLES[style].search(source, position):
         position = match.end()

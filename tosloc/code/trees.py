@@ -207,7 +207,7 @@ def syntax_tree(source: bytes, grammar: str) -> tree_sitter.Node | None:
         root = parser(grammar).parse(read, progress_callback=too_much).root_node
     except ValueError:
         if steps <= most_steps and reads <= most_reads:
-            raise MemoryError from None  # what stopped the parser is that it could not ask
+            raise MemoryError from None  # the parser ended because it could not call too_much
         return None
     parsed = True
     return None if reads > most_reads or _is_no_program(root) else root

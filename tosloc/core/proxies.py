@@ -46,7 +46,7 @@ def _is_in_network(host: str, networks: str) -> bool:
         try:
             if address in ip_network(text.strip(), strict=False):
                 return True
-        except ValueError:  # it is the name of a host
+        except ValueError:  # the name of a host
             continue
     return False
 

@@ -226,7 +226,7 @@ def judge_answers(prompts: Path, answers: Path) -> tuple[int, list[Result]]:
                 count, right = agreement[level]
                 agreement[level] = (count + 1, right + (existing[0] in task.fixed))
             rest = [path for path in task.ranking if path not in existing]
-            # A guess is judged by itself: a path that does not exist takes its place.
+            # A guess is judged alone, so its paths that do not exist keep their ranks.
             orders.append(named if kind == GUESS and named else [*existing, *rest])
         results.append(_result(kind, unusable, _found(orders, tasks), own, agreement))
     return len(tasks), results

@@ -208,8 +208,8 @@ def _cut_means(
         for report, number, k in zip(reports, relevant, kept, strict=True)
     ]
     # Precision over the files found (Baeza-Yates and Ribeiro-Neto 1999; equation 7 of the paper).
-    # It mostly grows as k shrinks, which equation 16 takes for a law. It is none: where fixed files
-    # follow each other, the last one has the highest precision.
+    # This precision mostly grows as k shrinks. Equation 16 takes that for a law, which is wrong:
+    # where fixed files follow each other, the last one has the highest precision.
     seen_values = [
         average_precision(report.ranks, len(report.ranks), k, over="found")
         for report, k in zip(reports, kept, strict=True)

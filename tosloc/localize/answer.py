@@ -60,7 +60,7 @@ def _earlier_change(change: EarlierChange) -> Reason:
     if change.issue and change.issue not in change.subject:
         text += f" of {change.issue}"
     text += f" ({change.committed.date()})"
-    if change.subject:  # it is unknown without the repository
+    if change.subject:  # the subject is unknown without the repository
         subject = " ".join(change.subject.split()).rstrip(".")
         text += f" {subject}"
     if change.files:

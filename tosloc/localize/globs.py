@@ -135,7 +135,7 @@ def select_files(
     hidden_tests = no_others if tests else are_tests
     notes: tuple[str, ...] = ()
     if kept.any() and not (kept & ~hidden_tests & ~others).any():
-        # What is left would be empty. Tests are more often meant than the other hidden files.
+        # No file would be left, so one kind is shown: tests first, which users mean more often.
         if (kept & ~others).any():
             notes = (RoutineNote("all searched files are test files, so none is hidden"),)
             hidden_tests = no_others

@@ -315,7 +315,7 @@ class Localizer:
             if question.commit not in versions:
                 versions[question.commit] = self._searched_version(question.commit, progress)
             version = versions[question.commit]
-            # Wrong globs and revisions are no errors of a single report.
+            # Wrong globs and revisions are errors of the whole call, so they are raised here.
             version.select(question)
             if self.repository is not None:
                 for revision in filter(None, (*question.good, question.bad)):
@@ -416,7 +416,7 @@ class Localizer:
             else:
                 resolved = repo.resolve(commit)
             changes = on_disk.changes
-            # Everything that may change while a commit stays the same, and its answers with it.
+            # All that can change the answers of a commit.
             clone = (repo.shallow, repo.git.promisor_packs, repo.remote_url())
             key = (resolved, changes, Tags.read(repo), *clone)
             if key not in self._versions:

@@ -151,7 +151,7 @@ class Model:
         from tosloc.core.config import Config
 
         config = Config.of(checkpoint.read_record(path / "config.json"), str(path / "config.json"))
-        if config.run.jobs > (os.cpu_count() or 1):  # it was trained on a machine with more cores
+        if config.run.jobs > (os.cpu_count() or 1):  # trained on a machine with more cores
             config = config.model_copy(update={"run": config.run.model_copy(update={"jobs": -1})})
         stage_one, temperature, record = checkpoint.read_stage_one(path)
         provenance = checkpoint.read_record(path / "provenance.json")

@@ -374,7 +374,8 @@ def _find_links(
                 kinds[number] = PULL_TEXT
         for number in ids.intersection(closing.issues):
             kinds[number] = CLOSED_BY_PULL if closing.pull else CLOSED_BY_COMMIT
-        # Merging left the commit that the tracker names, else those that name the pull request.
+        # The tracker names the merged commit. If the history lacks it, the commits that name
+        # the pull request count.
         commits = [closing.commit]
         if closing.commit not in infos:
             commits = commits_by_pull.get(closing.pull, commits)

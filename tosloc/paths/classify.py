@@ -82,7 +82,7 @@ _CONVENTIONS: Final = (
     ("rs", r".+_tests?|tests", "benches"),
     ("swift hs", r".*[a-z0-9](?:Tests?|Spec)", "test fixtures"),
     ("t", r".*", "test fixtures"),  # Perl
-    ("sh bash zsh ps1 cmake mk", r"(?!)", "test fixtures"),  # run_tests.sh is none
+    ("sh bash zsh ps1 cmake mk", r"(?!)", "test fixtures"),  # run_tests.sh is no test
 )
 """Rows of suffixes, names of tests without suffix, and folders of tests in lower case.
 
@@ -300,7 +300,7 @@ def _is_minified(text: str) -> bool:
 
 def _is_marked_as_generated(head: str) -> bool:
     """Return whether a comment at the beginning of a file says that a program wrote it."""
-    closing = ""  # what ends the comment or docstring that the line is in
+    closing = ""  # end mark of the comment or docstring around the line
     for line in head.splitlines():
         bare = line.strip()
         if not bare:

@@ -33,7 +33,7 @@ def parse_markdown(text: str, name: str, zone: tzinfo) -> BugReport:
     summary = facts.get("summary") or facts.get("title") or ""
     text = text.strip("\ufeff \t\n")
     if not summary:
-        # Comments of a form are for those who fill it in.
+        # Comments of a form tell people how to fill it in.
         summary, text = _split_summary(_COMMENTS.sub("", text))
     opened = time_of(facts["opened"], zone, name) if facts.get("opened") else None
     return BugReport(facts.get("id", ""), summary.strip(), text.strip(), opened)

@@ -145,8 +145,8 @@ class CacheEntry:
         """
         size_text = os.environ.get("TOSLOC_CACHE_SIZE", "").strip()
         max_bytes = _parse_size(size_text, "$TOSLOC_CACHE_SIZE: ") if size_text else None
-        # Whoever writes to the store will report what is wrong, and what is not removed waits for
-        # the next time.
+        # Writing to the store reports such errors. Data that cannot be removed now is removed the
+        # next time.
         with suppress(OSError):
             create_folder(self.folder)
             place = self.folder / PLACE_FILE

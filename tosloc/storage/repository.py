@@ -386,7 +386,7 @@ class IndexedRepository:
             # A full disk or a folder that cannot be written costs time, but not the answer.
             with suppress(OSError):
                 create_folder(path.parent)
-                # What could not be read may be a pipe, which waits for a reader.
+                # The unreadable file may be a pipe: writing to a pipe waits for a reader.
                 remove(path)
                 write_mapped(path, version.to_arrays())
                 _remove_least_used(path.parent)
@@ -432,7 +432,7 @@ class IndexedRepository:
         for commit, payload in zip(new.ids, HistoryIndex.payloads(new), strict=True):
             if commit in shallow:
                 continue
-            # What is read of a large commit depends on the other commits of the version.
+            # Which part of a large commit is read depends on the version's other commits.
             if commit in new.large:
                 large[commit] = payload
             else:

@@ -343,7 +343,7 @@ def results_folder(folder: Path, *, own: bool = False) -> Iterator[Path]:
             work.mkdir(exist_ok=True)
         yield work
     except BaseException:
-        with suppress(OSError):  # it is not empty: the next run uses what is there
+        with suppress(OSError):  # the folder is not empty: the next run uses its files
             if own and [*folder.iterdir()] == [work]:
                 work.rmdir()
             if is_new:
@@ -378,7 +378,7 @@ def command_folder(folder: Path, command: str) -> Iterator[None]:
             if not mark.exists():
                 write_record(mark, {"tosloc": tosloc.__version__, "command": command})
         finally:
-            # The work folder alone says that unfinished results are ours.
+            # Without a mark, only the work folder shows that unfinished results are tosloc's.
             if mark.exists() or [*folder.iterdir()] == [work]:
                 with suppress(OSError):  # another command has left something there
                     work.rmdir()

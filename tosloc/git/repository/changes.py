@@ -60,7 +60,7 @@ def list_changes(
                 yield commit, changes
             pending = []
             continue
-        # Git would list the rest of its changes, so it is started again with the next commit.
+        # Git would list the rest of these changes, so it is started again with the next commit.
         yield commit, None
         changes_left = 0
         ids = [line.partition(" ")[0] for line in pending]

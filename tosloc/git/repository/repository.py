@@ -115,7 +115,7 @@ class Repository:
     def committed(self, commit_id: str, seconds: int) -> datetime:
         """Return ``seconds`` since 1970 as a time in a commit's zone; UTC if it is missing."""
         time = datetime.fromtimestamp(seconds, UTC)
-        # OverflowError: the time is one of the first or the last that there are.
+        # OverflowError: the zone would move the time before the year 1 or after 9999.
         with suppress(UnknownCommit, OverflowError):
             [info] = self.commits([commit_id])
             return time.astimezone(info.zone)

@@ -108,7 +108,7 @@ class Revisions:
             if not _SEARCHING_NAME.search(revision):
                 plain.append(revision)
                 continue
-            # Git ends at such a name if there is nothing to search, without those after it.
+            # If git has nothing to search, it ends at such a name and ignores all later names.
             with suppress(UnknownCommit):
                 commit_ids[revision] = self.resolve(revision)
         return commit_ids | self._resolve_together(plain)

@@ -70,7 +70,7 @@ def _earlier_change(
     """Return a past change in the form that answers contain."""
     subject = lookups.subject(change.commit) or ""
     paths = reasons.paths.table.paths
-    # Files that are gone matter to the reader only if none is left.
+    # Deleted files are named only if all files of the change are deleted.
     rows = [row for row in change.rows if reasons.paths.present[row]] or change.rows
     return EarlierChange(
         change.commit,

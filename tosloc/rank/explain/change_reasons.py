@@ -159,7 +159,7 @@ class ChangeReasons:
         if subject:
             sentence += f": {shorten(subject)}"
             if change.words[0] in text.terms(NOT_WRITTEN.sub(" ", subject)):
-                # The subject shows what it shares.
+                # The subject already shows the shared words.
                 shared = ""
         if shared:
             sentence += f"; shares the words {shared}"

@@ -82,7 +82,7 @@ class PointerReasons:
                 if row is not None:
                     spellings.setdefault(row, spelling)
         locations = self._context.query.places.locations
-        # What a build could not make has no line.
+        # Files that a build failed to make have frames without line and method.
         first_frames = [trace[0] for trace in locations.traces]
         failed = [frame for frame in first_frames if not frame.line and not frame.method]
         places: Iterable[Frame | Place] = (*locations.paths, *locations.links, *failed)

@@ -60,7 +60,7 @@ def read_vitest(log: Log) -> Iterator[Failure]:
                 name = frame["name"]
                 line = f"    at {name} ({frame['place']})" if name else f"    at {frame['place']}"
             lines.append(line)
-        # Tests that fail alike have their heads one below the other.
+        # Of tests with the same failure only the last head is followed by lines.
         if any(map(str.strip, lines)):
             yield Failure(head["test"] or head["file"], lines, file=head["file"])
 

@@ -21,8 +21,8 @@ _ESCAPES: Final = re.compile(
     """
 )
 _STAMPS: Final = (
-    # GitHub Actions, and gh run view --log, which writes job and step before; GitLab adds its
-    # stream and its number.
+    # GitHub Actions. gh run view --log writes the job and the step before the time, and GitLab
+    # writes the stream and its number after it.
     re.compile(
         r"(?:[^\t\n]{1,200}\t[^\t\n]{1,200}\t)?\ufeff?"
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z ?(?:[0-9a-f]{2}[OE][ +]?)?"

@@ -286,7 +286,7 @@ def _words_before(before: str) -> list[str]:
     """
     for line in reversed(_LINK_TEXT.sub("", before).split("\n")):
         words = _without_fillers(_WORD.findall(_SENTENCE_END.split(line)[-1].lower()))
-        # Ids are numbers for the reader of versions, so that it sees which verb is whose.
+        # Rules for versions decide which verb belongs to which id, so ids become numbers.
         words = ["0" if _is_id(word) else word for word in words]
         if words:
             return words

@@ -140,10 +140,10 @@ class ReportNames:
     @cached_property
     def _told_with_commits(self) -> str:
         """Title and prose, with the ids of commits, and sentences that are common in forms."""
-        # Some of the words that blame a commit say so.
+        # Some words that blame a commit say that something worked, so commit ids are kept.
         lines = [self._text.title_with_commits, told_text(self._text.parts_with_commits)]
         for line in self._text.parts_with_commits.form.splitlines():
-            # "It used to work." has only words of forms, but their own headings are no sentences.
+            # Forms contain every word of "It used to work.", but their headings are no sentences.
             if line.endswith((".", "!")) and not self._text.is_form(line):
                 lines.append(line)
         return "\n".join(lines)

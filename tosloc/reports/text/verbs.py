@@ -154,7 +154,7 @@ def _state_of_superlative(after: Sequence[str]) -> State | None:
         if word.startswith(VERBS):
             state = state_of_verb(word, following[:position])
             if is_first:
-                # What is first good was bad before: it tells of a fix.
+                # "X is the first good version" tells of a fix, because earlier ones were bad.
                 return None if state == "works" else "begins"
             return "works" if state == "works" else "fails"
     return None

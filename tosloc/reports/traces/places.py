@@ -130,7 +130,7 @@ def locations(text: str) -> Locations:
         path = spelling[link.end() :] if link else spelling
         if _OBJECT.search(path):
             if not _FAILED.search(text, max(0, start - 240), start):
-                continue  # Logs of builds name all objects; only those that failed tell something.
+                continue  # Build logs name all object files; only those that failed matter.
             source = source_of_object(path)
             source_suffix = source[source.rfind(".") :].lower()
             if source_suffix in SOURCE_SUFFIXES:

@@ -328,7 +328,7 @@ def _device_name() -> str:
 def _sum_gradients(parameters: Sequence[torch.nn.Parameter]) -> None:
     """Replace each gradient by its sum over all processes."""
     for value in parameters:
-        # A process without reports in this step has no gradient, but the others wait for it.
+        # A process without reports has no gradient, but the other processes wait for its part.
         gradient = torch.zeros_like(value) if value.grad is None else value.grad
         value.grad = reduce(gradient, "sum")
 
