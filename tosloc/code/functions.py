@@ -210,9 +210,9 @@ def _definitions(
 
 
 def _sections(source: bytes, path: str) -> list[_Definition]:
-    """Return the sections of configuration as definitions; none of a text of another kind.
+    """Return the sections of a configuration file as definitions; empty for any other file.
 
-    A section with others in it is a class.
+    A section that contains other sections counts as a class.
     """
     from tosloc.code.sections import find_sections  # only configuration needs it
 

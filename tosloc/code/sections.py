@@ -1,8 +1,9 @@
-"""The sections of configuration, which are listed in answers as functions are.
+"""Find the sections of configuration, which answers list as they list functions.
 
-Of YAML they are the keys of the first two levels with a block below them (``jobs.build``), and the
-items of lists that begin with a name (``- name: Install packages``), as the tasks of Ansible and
-the steps of workflows do. Of TOML and INI they are the parts below ``[section]``.
+The sections of YAML are the keys of the first two levels that have a block below them
+(``jobs.build``), and the items of lists that begin with a name (``- name: Install packages``), such
+as the tasks of Ansible and the steps of workflows. The sections of TOML and INI are the parts below
+lines like ``[section]``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final, NamedTuple
 _YAML: Final = (".yml", ".yaml")
 _SECTIONED: Final = (".toml", ".ini", ".cfg", ".conf")
 MAX_LEVELS: Final = 2
-"""Levels of keys of YAML that are sections."""
+"""Number of levels of YAML, from the first, whose keys are sections."""
 _KEY: Final = re.compile(
     r""" *+(?P<item>- ++)?["']?(?P<key>[^\s:'"\#|>&!-][^:'"\#]{0,119}+)["']?:"""
     r"(?: ++(?P<value>\S.*))?$"
@@ -26,13 +27,13 @@ _MAX_NAME: Final = 100
 
 
 class Section(NamedTuple):
-    """A section, by its lines from 0."""
+    """A section with its lines, numbered from 0."""
 
     start: int
     end: int
-    """The line after its last one."""
+    """The line after the section's last line."""
     name: str
-    """Its own name, without dots."""
+    """The section's own name, without dots."""
 
 
 def find_sections(text: str, path: str) -> list[Section]:
@@ -51,7 +52,7 @@ def find_sections(text: str, path: str) -> list[Section]:
 
 
 def _sections_of_headers(lines: list[str]) -> list[Section]:
-    """Return the parts between the lines of ``[section]``."""
+    """Return the parts below the lines of the form ``[section]``."""
     headers: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         match = _HEADER.match(line)
@@ -64,7 +65,7 @@ def _sections_of_headers(lines: list[str]) -> list[Section]:
 
 
 class _OpenSection(NamedTuple):
-    """A section of YAML of which the end is not known yet."""
+    """A section of YAML whose end is not known yet."""
 
     start: int
     indent: int
@@ -125,13 +126,13 @@ def _sections_of_yaml(lines: list[str]) -> list[Section]:
 
 
 def _last_written(lines: list[str], start: int, end: int) -> int:
-    """Return the line after the last one that is not blank."""
+    """Return the line after the last line that is not blank."""
     while end > start + 1 and not lines[end - 1].strip():
         end -= 1
     return end
 
 
 def _plain_name(written: str) -> str:
-    """Return a name without quotes, comments and dots, which separate the names of sections."""
+    """Return a name without quotes, comments and dots; dots separate the names of sections."""
     bare = written.partition(" #")[0].strip(" \t\"'").replace(".", " ")
     return " ".join(bare.split())[:_MAX_NAME]

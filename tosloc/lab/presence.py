@@ -157,7 +157,7 @@ def ask_reports(
 
 
 def _find_model(name: str, left_out: Sequence[Path]) -> Model:
-    """Return the model of the first folder that has one of a project, or else the shipped one."""
+    """Return a project's model from the first folder with one, or else the shipped model."""
     for folder in left_out:
         if (folder / name / CHECKPOINT_FOLDER).is_dir():
             return Model.load(folder / name)

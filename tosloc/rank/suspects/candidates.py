@@ -48,9 +48,9 @@ MAX_PATCHES: Final = 40
 MAX_BYTES: Final = 2_000_000
 """Largest number of bytes of patches that are read."""
 MAX_MOVERS: Final = 5
-"""Number of leading candidates whose moves of lines from other files are looked for."""
+"""Number of leading candidates that are searched for lines moved from other files."""
 MAX_MOVED_FILES: Final = 50
-"""Largest number of source files of a commit that splits a file; a first commit has many more."""
+"""Largest number of source files that a commit which splits a file has; a first commit has more."""
 MAX_TERMS: Final = 16
 """Number of the report's terms, those with the largest weights, that are searched for in lines."""
 TEMPERATURE: Final = 0.7
@@ -94,7 +94,7 @@ class Candidates:
         return scores
 
     def leading_of_several_files(self) -> dict[str, int]:
-        """Return the times of the leading candidates that may have moved lines between files."""
+        """Return commit -> time, for leading candidates that may have moved lines between files."""
         times = {}
         for place in top_k(self.scores(), MAX_MOVERS).tolist():
             if 1 < self.sizes[place] <= MAX_MOVED_FILES:
@@ -150,7 +150,7 @@ class SearchedFiles:
     context: QueryContext
     hits: Sequence[Hit]
     first_files: int
-    """Number of files of which all commits count; of later ones only blamed commits do."""
+    """Number of first files of which all commits count; of later files only blamed ones count."""
     origins: Sequence[Origin] = ()
     """Files from which commits moved lines into these files."""
 
@@ -258,9 +258,10 @@ def _find_touching(files: SearchedFiles) -> Iterator[TouchingCommit]:
 
 
 def _documents_of_files(files: SearchedFiles, view: DocumentsView) -> dict[int, list[int]]:
-    """Return the number of each document that touched files, with the files' places, best first.
+    """Return document -> positions of the files that the document touched, in ascending order.
 
-    Of a file from which lines were moved only the documents before the move count.
+    The key is the document's number. If lines were moved from a file, only the file's documents
+    before the move count.
     """
     path_numbers = files.context.version.snapshot.path_names.ids
     positions_by_document: defaultdict[int, set[int]] = defaultdict(set)

@@ -1,7 +1,7 @@
-"""Files from which commits moved lines into the files of an answer.
+"""Find the files from which commits moved lines into the files of an answer.
 
-A commit that splits a file did not write the lines that it moved. Those commits count that wrote
-them in the file from which they came.
+A commit that splits a file did not write the lines that it moved. The commits that wrote these
+lines in their former file count instead.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from tosloc.git.repository import Repository
 from tosloc.rank.suspects.line_history import FileLines, line_texts, without_white_space
 
 MIN_MOVED_LINES: Final = 10
-"""Fewest lines that a commit moves from one file to another on purpose."""
+"""Smallest number of lines that a commit moves from one file to another on purpose."""
 MAX_BYTES: Final = 500_000
-"""Bytes of patches that are read."""
+"""Largest number of bytes of patches that are read."""
 
 
 class Origin(NamedTuple):
@@ -25,7 +25,7 @@ class Origin(NamedTuple):
 
     path: str
     position: int
-    """Place of the answer's file, from 0."""
+    """Position of the answer's file in the answer, from 0."""
     moved_at: int
     """Committer time of the commit that moved the lines, in seconds since 1970."""
 
@@ -36,10 +36,10 @@ def find_origins(
     times: Mapping[str, int],
     known_paths: Collection[str],
 ) -> list[Origin]:
-    """Return the files from which lines of ``files`` came, whose last writers only moved them.
+    """Return the files from which commits moved lines into ``files``.
 
-    ``times`` are the committer times of commits that touched several files; others move nothing.
-    ``known_paths`` are the paths that the files have or had.
+    Only commits in ``times`` can have moved lines: commits that touched several files, with their
+    committer times. ``known_paths`` are the paths that ``files`` have or had.
     """
     written = _written_lines(files, times)
     commits = dict.fromkeys(commit for commit, _ in written)
@@ -62,9 +62,10 @@ def find_origins(
 def _written_lines(
     files: Sequence[FileLines], commits: Collection[str]
 ) -> dict[tuple[str, int], set[str]]:
-    """Return the lines that some commits last wrote in a file, if they are enough to be moved.
+    """Return (commit, position of a file) -> the lines that the commit last wrote in the file.
 
-    The keys are the commit and the place of the file in the answer.
+    The lines are without white space. The position is that of the file in the answer. Fewer than
+    ``MIN_MOVED_LINES`` lines are left out.
     """
     written = {}
     for file in files:

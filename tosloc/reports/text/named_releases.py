@@ -139,9 +139,10 @@ def find_release_claims(text: str) -> tuple[ReleaseClaim, ...]:
 
 
 def _contrasts(text: str, first: _Reading, second: _Reading, start: int) -> bool:
-    """Return whether something fails in a first version, by what a text says about a second one.
+    """Return whether something fails in one version because a text says that another one works.
 
-    "No rows in the 2.1 version, works fine in 2.0". ``start`` is where the second one begins.
+    An example is "No rows in the 2.1 version, works fine in 2.0". ``start`` is the position at
+    which the second version begins.
     """
     if first.state is not None or second.state != "works" or first.relation not in PLACES:
         return False
@@ -198,9 +199,10 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
 
 
 def _without_other_version(clause: str) -> str:
-    """Return the words after a version up to a comma after which another version has its own verb.
+    """Return the words after a version, without those that have the verb of another version.
 
-    In "in 2.0, works in 1.9" the verb belongs to 1.9; in "in 2.0, it works, in 1.9 not" to 2.0.
+    In "in 2.0, works in 1.9" the verb belongs to 1.9; in "in 2.0, it works, in 1.9 not" it belongs
+    to 2.0.
     """
     start = 0
     for match in _PART_END.finditer(clause):

@@ -126,7 +126,7 @@ class ReportNames:
         return bool(self._dated_statements) or says_that_it_worked(self._told_with_commits)
 
     def working_time(self, opened: float) -> float | None:
-        """Return when something worked by the report, in seconds since 1970; None if it is silent.
+        """Return when something worked, in seconds since 1970; None if the report does not say it.
 
         ``opened`` is the time of the report, to which "yesterday" is relative.
         """
@@ -134,7 +134,7 @@ class ReportNames:
 
     @cached_property
     def _dated_statements(self) -> tuple[DatedStatement, ...]:
-        """When something worked or began to fail, by the report."""
+        """Statements of the report on when something worked or began to fail."""
         return find_dated_statements(self._told_with_commits)
 
     @cached_property

@@ -1,8 +1,6 @@
-"""Dates on which, by a report, something still worked or began to fail.
+"""Find the dates on which, as a report says, something still worked or began to fail.
 
-Only few plain ways to say so are read: "worked on 2024-03-01", "yesterday it was fine", "crashes
-since last week", "stopped working two days ago". Any other date says nothing, as in a log or in "I
-use it since May".
+in "I use it since May".
 """
 
 from __future__ import annotations
@@ -17,13 +15,13 @@ from tosloc.reports.text.markup import COMMENT
 from tosloc.reports.text.verbs import is_doubted, is_failure, is_negation, nearest_statement
 
 MAX_DATES: Final = 50
-"""Dates that are examined in a long text."""
+"""Largest number of dates that are examined in a text."""
 WINDOW: Final = 80
-"""Characters before and after a date that are examined."""
+"""Number of characters before and after a date that are examined."""
 MAX_DAYS: Final = 366
-"""Days before the report's opening; an older date says little about which change is the cause."""
+"""Largest number of days before the opening; an older date says little about the cause."""
 UPDATE_DAYS: Final = 14
-"""Days of changes that an update brings."""
+"""Number of days whose changes an update brings."""
 _MONTHS: Final = (
     *("january", "february", "march", "april", "may", "june", "july"),
     *("august", "september", "october", "november", "december"),
@@ -34,7 +32,7 @@ _NUMBERS: Final = {
     **{"few": 5, "five": 5, "six": 6, "several": 7, "seven": 7},
 }
 _DAYS: Final = {"hour": 1, "day": 1, "night": 1, "week": 7, "month": 31}
-"""Days of a unit of time, at least one."""
+"""Unit of time -> its number of days, at least one."""
 _MONTH: Final = "(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTHS) + ")"
 _ORDINAL: Final = r"(?:st|[nr]d|th)?"
 _DATE: Final = re.compile(
@@ -57,16 +55,16 @@ _DATE: Final = re.compile(
 _CLAUSE_END: Final = re.compile(r"[.!?;](?=\s)|\n")
 _TOKEN: Final = re.compile(r"[^\s,;:!?()|\[\]\"`*]+")
 _WORKED: Final = ("worked", "passed", "succeeded")
-"""Verbs that say by themselves that something worked."""
+"""Verbs that say on their own that something worked."""
 _WAS: Final = frozenset("was were".split())
 _WORKING: Final = ("working", "fine", "ok", "okay", "good", "correct", "passing", "compiling")
-"""Words that say so after "was" or "were"."""
+"""Words that, after "was" or "were", say that something worked."""
 _BROKE: Final = ("broke", "broken", "regressed")
-"""Verbs that say by themselves that something began to fail."""
+"""Verbs that say on their own that something began to fail."""
 _STARTS: Final = ("started", "began")
-"""Verbs that say so before a failure."""
+"""Verbs that, before a failure, say that something began to fail."""
 _STOPS: Final = ("stopped", "quit")
-"""Verbs that say so before "working"."""
+"""Verbs that, before "working", say that something began to fail."""
 _STEPS: Final = frozenset("on until till in at of nightly build version from the".split())
 """Words between a verb and a date."""
 _FILLERS: Final = frozenset("just only still even about around approximately sometime".split())
@@ -80,22 +78,22 @@ class DatedStatement(NamedTuple):
     """A date on which something worked or began to fail, as a report writes it."""
 
     begins: bool
-    """Whether something began to fail then, instead of working."""
+    """Whether something began to fail on the date; otherwise something worked on it."""
     absolute: date | None = None
-    """The date; its year is that of the opening if ``has_year`` is false."""
+    """The date; if ``has_year`` is false, its year is that of the opening or the one before."""
     has_year: bool = True
     weekday: int | None = None
-    """A day of the week, from 0 for Monday, if only that is known."""
+    """A day of the week, from 0 for Monday, if nothing else is known of the date."""
     days_ago: int = 0
     """Days before the opening, if neither a date nor a day of the week is known."""
     is_update: bool = False
-    """Whether an update of that day is blamed, which also brought changes of the days before."""
+    """Whether an update on the date is blamed, which also brought changes of the days before."""
 
     def time(self, opened: float) -> float | None:
-        """Return a time at which it worked, in seconds since 1970, for a report opened at a time.
+        """Return a time at which something worked, for a report opened at ``opened``.
 
-        The time is early rather than late. It is None for a date later than the opening or more
-        than ``MAX_DAYS`` days before.
+        Both are in seconds since 1970. The time is early rather than late. It is None if the date
+        is later than the opening, or more than ``MAX_DAYS`` days before the opening.
         """
         opened_on = datetime.fromtimestamp(opened, UTC).date()
         if self.absolute is not None:
@@ -114,7 +112,7 @@ class DatedStatement(NamedTuple):
 
 
 def _with_year(day: date, opened_on: date) -> date:
-    """Return the last such day of a year that is not later than the opening."""
+    """Return the last date with the month and day of ``day`` that is not later than the opening."""
     for year in (opened_on.year, opened_on.year - 1):
         last = date(year, day.month, min(day.day, 28)) + timedelta(days=max(day.day - 28, 0))
         if last <= opened_on:
@@ -123,7 +121,7 @@ def _with_year(day: date, opened_on: date) -> date:
 
 
 def find_dated_statements(text: str) -> tuple[DatedStatement, ...]:
-    """Return when something worked or began to fail, by the words of a text, in its order.
+    """Return the statements of a text on when something worked or began to fail, in its order.
 
     >>> [statement] = find_dated_statements("It worked on 2024-03-01.")
     >>> statement.absolute, statement.begins
@@ -145,9 +143,10 @@ def find_dated_statements(text: str) -> tuple[DatedStatement, ...]:
 
 
 def find_working_time(statements: Sequence[DatedStatement], opened: float) -> float | None:
-    """Return the last time at which something worked, by a report opened at a time, or None.
+    """Return the last time at which something worked, for a report opened at ``opened``; or None.
 
-    Without one it is the earliest time at which something began to fail.
+    If no statement says that something worked, return the earliest time before something began to
+    fail. Times are in seconds since 1970.
     """
     working: list[float] = []
     beginning: list[float] = []
@@ -159,7 +158,7 @@ def find_working_time(statements: Sequence[DatedStatement], opened: float) -> fl
 
 
 def _state(text: str, match: re.Match[str]) -> bool | None:
-    """Return whether something began to fail on a date, or False if it worked; None for neither."""
+    """Return True if something began to fail on a date, False if it worked, None otherwise."""
     clause_before = _CLAUSE_END.split(text[max(0, match.start() - WINDOW) : match.start()])[-1]
     clause_after = _CLAUSE_END.split(text[match.end() : match.end() + WINDOW])[0]
     is_question = "?" in text[match.end() :][: len(clause_after) + 1]
@@ -183,7 +182,7 @@ def _state(text: str, match: re.Match[str]) -> bool | None:
 
 
 def _state_of_verbs(words: Sequence[str]) -> bool | None:
-    """Return whether words say that something began to fail, or False if they say it worked."""
+    """Return True if words say that something began to fail, False if it worked; otherwise None."""
     is_denied = any(map(is_negation, words))
     for position, word in enumerate(words):
         if word in _BROKE or (word in _STARTS and is_failure(words[position:])):
@@ -234,6 +233,6 @@ def _read_date(match: re.Match[str], begins: bool) -> DatedStatement | None:
 
 
 def _month_number(name: str) -> int:
-    """Return the number of a month, from its name or the beginning of it."""
+    """Return the number of a month from its name, or from the beginning of its name."""
     beginnings = [month[:3] for month in _MONTHS]
     return 1 + beginnings.index(name[:3].lower())
