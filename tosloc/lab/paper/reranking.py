@@ -236,20 +236,10 @@ def candidates_figure(projects: Mapping[str, Curves], label: str) -> Figure:
 
 
 def _draw_curves(axes: Axes, curves: Curves) -> None:
-    from tosloc.plots.figures import COLOURS, STROKES
+    from tosloc.plots.figures import series_style
 
-    for (line, marker), color, (name, values) in zip(
-        STROKES, COLOURS, curves.items(), strict=False
-    ):
-        axes.plot(
-            list(values),
-            list(values.values()),
-            color=color,
-            linestyle=line,
-            marker=marker,
-            markersize=4.5,
-            label=name,
-        )
+    for number, (name, values) in enumerate(curves.items()):
+        axes.plot(list(values), list(values.values()), label=name, **series_style(number))
     axes.set(xscale="log", xlabel="candidates (logarithmic)")
     axes.minorticks_off()
     numbers = next(iter(curves.values()))
