@@ -236,7 +236,7 @@ COMMANDS = ("cmd-kill-window.c", "cmd-new-window.c", "cmd-list.c", "newWindow.js
 
 
 def test_find_by_words_in_every_spelling():
-    shares = make_view(COMMANDS).find_by_words(["new", "window"])
+    shares = make_view(COMMANDS).names.find_by_words(["new", "window"])
     assert list(shares) == [1, 3]
     assert shares[3] == 1
     assert 0.3 < shares[1] < 1
@@ -244,29 +244,29 @@ def test_find_by_words_in_every_spelling():
 
 def test_find_by_words_finds_only_neighbours_in_order():
     paths = ("kill_the_window.py", "window_kill.py")
-    assert make_view(paths).find_by_words(["kill", "window"]) == {}
+    assert make_view(paths).names.find_by_words(["kill", "window"]) == {}
 
 
 def test_find_by_words_of_words_that_few_names_have_is_large():
     paths = [f"cmd-{word}.c" for word in ("alpha", "beta", "gamma", "delta", "new-pane")]
-    assert make_view(paths).find_by_words(["new", "pane"])[4] > 0.8
+    assert make_view(paths).names.find_by_words(["new", "pane"])[4] > 0.8
 
 
 def test_find_by_words_leaves_out_files_of_other_versions():
-    assert list(make_view(COMMANDS, [0, 1, 2]).find_by_words(["new", "window"])) == [1]
+    assert list(make_view(COMMANDS, [0, 1, 2]).names.find_by_words(["new", "window"])) == [1]
 
 
 def test_find_by_words_of_keywords_alone():
     paths = ("TryCatchFinallyRule.kt", "Catch_Try.kt", "try-catch.md", "retrycatcher.kt")
-    shares = make_view(paths).find_by_words(["try", "catch"])
+    shares = make_view(paths).names.find_by_words(["try", "catch"])
     assert list(shares) == [0, 2]
     assert shares[2] == 1
     assert 0 < shares[0] < 1
 
 
 def test_find_by_words_of_an_unknown_word_is_empty():
-    assert make_view(COMMANDS).find_by_words(["new", "door"]) == {}
+    assert make_view(COMMANDS).names.find_by_words(["new", "door"]) == {}
 
 
 def test_find_by_words_without_a_term_is_empty():
-    assert make_view(COMMANDS).find_by_words(["1", "2"]) == {}
+    assert make_view(COMMANDS).names.find_by_words(["1", "2"]) == {}

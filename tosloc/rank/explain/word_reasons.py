@@ -94,6 +94,6 @@ class WordReasons:
         weights = self._context.query.weights
         rare = []
         for term in stem_terms & self._spelling.subject_terms:
-            if self._paths.name_idf[term_ids[term]] >= np.log(1 / RARE_SHARE):
+            if self._paths.names.idf[term_ids[term]] >= np.log(1 / RARE_SHARE):
                 rare.append(term)
         return sorted(rare, key=lambda term: (-weights.get(term, 0.0), term))

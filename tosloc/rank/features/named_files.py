@@ -89,7 +89,7 @@ class NamedFiles:
         for name in self._query.names.compound_names:
             if self._is_mention(name.written) and self._paths.find_by_stem(name.written):
                 continue
-            shares = self._paths.find_by_words(name.words)
+            shares = self._paths.names.find_by_words(name.words)
             share = max(shares.values(), default=0.0)
             rows = tuple(row for row in shares if shares[row] == share)
             if 0 < len(rows) <= MAX_FILES_OF_NAME:

@@ -331,7 +331,7 @@ def _folders(context: QueryContext) -> FloatArray:
 
 def _name_coverage(context: QueryContext) -> FloatArray:
     """Return the share of the summed IDF of each file name's words that the summary contains."""
-    return context.version.paths.name_coverage(frozenset(context.query.summary_counts))
+    return context.version.paths.names.coverage(frozenset(context.query.summary_counts))
 
 
 def _commit_summary(context: QueryContext) -> FloatArray:

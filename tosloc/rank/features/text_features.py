@@ -200,7 +200,7 @@ def name_documents(context: QueryContext) -> FloatArray:
     by_term = context.similar_documents.aggregated_bm25(
         context.history.commits, context.query.summary_weights, by_name=True
     )
-    by_path = paths.name_sum(by_term) / np.maximum(paths.name_weight, 1e-9) ** 0.7
+    by_path = paths.names.weighted_sum(by_term) / np.maximum(paths.names.weight, 1e-9) ** 0.7
     return context.to_files(by_path)
 
 

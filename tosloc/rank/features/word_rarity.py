@@ -76,7 +76,7 @@ class WordRarity:
         few = self._few_files(_COMMON_SHARE)
         for word in self._query.weights.keys() - EVERYDAY:
             term = paths.table.term_ids.get(word)
-            if term is not None and 0 < paths.name_frequency[term] <= few:
+            if term is not None and 0 < paths.names.frequency[term] <= few:
                 return True
         return False
 

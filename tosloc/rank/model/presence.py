@@ -187,5 +187,5 @@ def _share_of_path_words(context: QueryContext) -> float:
     known = 0
     for word in words:
         term = paths.table.term_ids.get(word)
-        known += term is not None and bool(paths.name_frequency[term])
+        known += term is not None and bool(paths.names.frequency[term])
     return known / max(len(words), 1)

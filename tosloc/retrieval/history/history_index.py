@@ -128,7 +128,7 @@ def aggregate_by_name_term(view: DocumentsView, paths: VersionPaths) -> Aggregat
     It joins the known documents that touched a file whose name contains the term.
     """
     names = view.documents.remember(file_name_terms, paths.table)
-    return AggregatedDocuments(view, names, paths.name_frequency > 0)
+    return AggregatedDocuments(view, names, paths.names.frequency > 0)
 
 
 def view_known(documents: Documents, known: bytes) -> DocumentsView:

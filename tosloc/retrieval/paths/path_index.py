@@ -165,6 +165,113 @@ def _truth_values(values: Iterable[object]) -> BoolArray:
     return np.fromiter(map(bool, values), dtype=np.bool_)
 
 
+class FileNames:
+    """The words of the file names of one version, with their document frequencies."""
+
+    def __init__(self, table: PathTable, path_ids: IntArray, present: BoolArray) -> None:
+        self._table = table
+        self._path_ids = path_ids
+        self._present = present
+
+    def find_by_words(self, words: Sequence[str]) -> dict[int, float]:
+        """Return this version's files whose names contain the words one after the other.
+
+        The result maps rows, in order, to the share that ``words`` have in the summed IDF of the
+        file name's words: 1 if the name has no other words. A word that many file names contain,
+        such as a common prefix, therefore counts little.
+        """
+        rows = self._find_with_terms(words)
+        wanted = tuple(words)
+        shares: dict[int, float] = {}
+        for row in rows:
+            stem_words = self._table.stem_words(row)
+            if stem_words == wanted:
+                shares[row] = 1.0
+            elif _contains(stem_words, wanted):
+                weight = sum(map(self._word_idf, stem_words))
+                shares[row] = min(sum(map(self._word_idf, wanted)) / weight, 1.0)
+        return shares
+
+    def _find_with_terms(self, words: Sequence[str]) -> list[int]:
+        """Return the rows of this version's files whose names contain all terms of the words."""
+        terms: list[int] = []
+        for word in words:
+            for term in text.identifier_terms(word):
+                number = self._table.term_ids.get(term)
+                if number is None or not self.frequency[number]:
+                    return []
+                terms.append(number)
+        if not terms:
+            return self._rows_with_joined("".join(words))
+        terms.sort(key=lambda number: int(self.frequency[number]))
+        rows, row_terms = self._table.name_terms
+        rows_of_terms = []
+        for number in terms:
+            start, end = np.searchsorted(row_terms, [number, number + 1])
+            rows_of_terms.append(rows[start:end])
+        # A term has each row once.
+        common = reduce(partial(np.intersect1d, assume_unique=True), rows_of_terms)
+        return [int(row) for row in common[self._present[common]]]
+
+    def _rows_with_joined(self, joined: str) -> list[int]:
+        """Return the rows of this version's files whose names contain some joined words.
+
+        It serves names of stop words and keywords, such as try-catch, which have no terms.
+        """
+        if not joined:
+            return []
+        rows = []
+        for row in map(int, self._path_ids):
+            letters = _SEPARATORS.sub("", file_stem(self._table.paths[row])).lower()
+            if joined in letters:
+                rows.append(row)
+        return rows
+
+    def _word_idf(self, word: str) -> float:
+        """Return the IDF of a word in this version's file names.
+
+        A word that has no terms, such as a stop word, gets the IDF of a term that occurs in the
+        share ``_SHARE_WITHOUT_TERM`` of the file names.
+        """
+        numbers = [self._table.term_ids.get(term) for term in text.identifier_terms(word)]
+        weights = [float(self.idf[number]) for number in numbers if number is not None]
+        if weights:
+            return sum(weights)
+        frequency = np.array([round(len(self._path_ids) * _SHARE_WITHOUT_TERM)])
+        return float(idf(len(self._path_ids), frequency)[0])
+
+    @cached_property
+    def frequency(self) -> LongArray:
+        """(V,) number of this version's file names that contain each path term."""
+        rows, terms = self._table.name_terms
+        present_terms = terms[self._present[rows]]
+        counts = np.bincount(present_terms, minlength=len(self._table.term_ids))
+        return counts.astype(np.int64)
+
+    @cached_property
+    def idf(self) -> FloatArray:
+        """(V,) IDF of each path term in this version's file names."""
+        return idf(len(self._path_ids), self.frequency)
+
+    def coverage(self, words: frozenset[str]) -> FloatArray:
+        """Return (F,) the share of each file name's summed IDF whose terms are among ``words``."""
+        contained = np.zeros(len(self._table.term_ids))
+        terms, _ = known_terms(self._table.term_ids, dict.fromkeys(words, 1.0))
+        contained[terms] = 1.0
+        share = self.weighted_sum(contained) / np.maximum(self.weight, 1e-9)
+        return share[self._path_ids]
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """(N,) summed IDF of each file name's terms."""
+        return self.weighted_sum(np.ones(len(self._table.term_ids)))
+
+    def weighted_sum(self, values: FloatArray) -> FloatArray:
+        """Return (N,) the sum over a file name's terms of IDF x value; ``values`` are (V,)."""
+        rows, terms = self._table.name_terms
+        return group_sum(rows, (self.idf * values)[terms], len(self._table))
+
+
 class VersionPaths:
     """The paths of one version as rows of a table, with this version's document frequencies."""
 
@@ -177,77 +284,15 @@ class VersionPaths:
         self.present[path_ids] = True
         self._rows_by_location: dict[tuple[str, bool], list[int]] = {}
 
+    @cached_property
+    def names(self) -> FileNames:
+        """Words of the file names."""
+        return FileNames(self.table, self.path_ids, self.present)
+
     @property
     def files(self) -> int:
         """F, the number of files."""
         return len(self.path_ids)
-
-    def find_by_words(self, words: Sequence[str]) -> dict[int, float]:
-        """Return this version's files whose names contain the words one after the other.
-
-        The result maps rows, in order, to the share that ``words`` have in the summed IDF of the
-        file name's words: 1 if the name has no other words. A word that many file names contain,
-        such as a common prefix, therefore counts little.
-        """
-        rows = self._rows_with_words(words)
-        wanted = tuple(words)
-        shares: dict[int, float] = {}
-        for row in rows:
-            stem_words = self.table.stem_words(row)
-            if stem_words == wanted:
-                shares[row] = 1.0
-            elif _contains(stem_words, wanted):
-                weight = sum(map(self._word_idf, stem_words))
-                shares[row] = min(sum(map(self._word_idf, wanted)) / weight, 1.0)
-        return shares
-
-    def _rows_with_words(self, words: Sequence[str]) -> list[int]:
-        """Return the rows of this version's files whose names contain all terms of the words."""
-        terms: list[int] = []
-        for word in words:
-            for term in text.identifier_terms(word):
-                number = self.table.term_ids.get(term)
-                if number is None or not self.name_frequency[number]:
-                    return []
-                terms.append(number)
-        if not terms:
-            return self._rows_with_joined("".join(words))
-        terms.sort(key=lambda number: int(self.name_frequency[number]))
-        rows, row_terms = self.table.name_terms
-        rows_of_terms = []
-        for number in terms:
-            start, end = np.searchsorted(row_terms, [number, number + 1])
-            rows_of_terms.append(rows[start:end])
-        # A term has each row once.
-        common = reduce(partial(np.intersect1d, assume_unique=True), rows_of_terms)
-        return [int(row) for row in common[self.present[common]]]
-
-    def _rows_with_joined(self, joined: str) -> list[int]:
-        """Return the rows of this version's files whose names contain some joined words.
-
-        It serves names of stop words and keywords, such as try-catch, which have no terms.
-        """
-        if not joined:
-            return []
-        rows = []
-        for row in map(int, self.path_ids):
-            letters = _SEPARATORS.sub("", file_stem(self.table.paths[row])).lower()
-            if joined in letters:
-                rows.append(row)
-        return rows
-
-    def _word_idf(self, word: str) -> float:
-        """Return the IDF of a word in this version's file names.
-
-        A word that has no terms, such as a stop word, gets the IDF of a term that occurs in the
-        share ``_SHARE_WITHOUT_TERM`` of the file names.
-        """
-        numbers = [self.table.term_ids.get(term) for term in text.identifier_terms(word)]
-        weights = [float(self.name_idf[number]) for number in numbers if number is not None]
-        if weights:
-            return sum(weights)
-        frequency = np.array([round(self.files * _SHARE_WITHOUT_TERM)])
-        return float(idf(self.files, frequency)[0])
 
     def find_by_stem(self, stem: str) -> list[int]:
         """Return the rows of this version's files whose name without its suffix is ``stem``."""
@@ -322,7 +367,7 @@ class VersionPaths:
         frequency = selection.values[:, _FOLDER_COUNT]
         if names:
             frequency = frequency + selection.values[:, _NAME_COUNT]
-        norm = self.norm[int(names)].take(rows)
+        norm = self._norm[int(names)].take(rows)
         values = saturate_tf(frequency, norm, K1) * self.present[rows]
         # Only paths of this version count for IDF.
         document_frequency = row_sums(values > 0, group_starts(selection.sizes)).astype(np.int64)
@@ -330,7 +375,7 @@ class VersionPaths:
         return group_sum(rows, values * selection.expand(term_weights), len(table))[self.path_ids]
 
     @cached_property
-    def norm(self) -> FloatArray:
+    def _norm(self) -> FloatArray:
         """(2, N) length normalisation of each path's folder, and of its whole path."""
         postings = self.table.postings
         folder_lengths, name_lengths = (
@@ -339,37 +384,6 @@ class VersionPaths:
         lengths = np.stack([folder_lengths, folder_lengths + name_lengths])
         averages = lengths[:, self.path_ids].mean(axis=1) if self.files else np.zeros(2)
         return length_norm(lengths, np.maximum(averages, 1e-9)[:, None], K1, B)
-
-    @cached_property
-    def name_frequency(self) -> LongArray:
-        """(V,) number of this version's file names that contain each path term."""
-        rows, terms = self.table.name_terms
-        present_terms = terms[self.present[rows]]
-        counts = np.bincount(present_terms, minlength=len(self.table.term_ids))
-        return counts.astype(np.int64)
-
-    @cached_property
-    def name_idf(self) -> FloatArray:
-        """(V,) IDF of each path term in this version's file names."""
-        return idf(self.files, self.name_frequency)
-
-    def name_coverage(self, words: frozenset[str]) -> FloatArray:
-        """Return (F,) the share of each file name's summed IDF whose terms are among ``words``."""
-        contained = np.zeros(len(self.table.term_ids))
-        terms, _ = known_terms(self.table.term_ids, dict.fromkeys(words, 1.0))
-        contained[terms] = 1.0
-        share = self.name_sum(contained) / np.maximum(self.name_weight, 1e-9)
-        return share[self.path_ids]
-
-    @cached_property
-    def name_weight(self) -> FloatArray:
-        """(N,) summed IDF of each file name's terms."""
-        return self.name_sum(np.ones(len(self.table.term_ids)))
-
-    def name_sum(self, values: FloatArray) -> FloatArray:
-        """Return (N,) the sum over a file name's terms of IDF x value; ``values`` are (V,)."""
-        rows, terms = self.table.name_terms
-        return group_sum(rows, (self.name_idf * values)[terms], len(self.table))
 
     def directory_sum(self, values: FloatArray) -> FloatArray:
         """Return (F,) the sum of ``values`` in each file's folder / sqrt(number of its files)."""
