@@ -55,6 +55,7 @@ BY_PATH = {
         node_modules/a/index.js public/js/jquery-3.6.0.slim.js
     """,
     "TRANSLATION": """
+        app/src/main/res/values-af/strings.xml app/res/values-pt-rBR/strings.xml
         sphinx/locale/de/LC_MESSAGES/sphinx.js src/i18n/fr.ts resources/lang/pt_BR/messages.php
         lang/app_de.ts locales/zh-CN.js src/translations/zh_Hans/app.ts
     """,
@@ -71,6 +72,7 @@ BY_PATH = {
         src/main/java/org/x/vendor/Vendor.java app/models/vendor.rb src/jquery.js src/app.js
         src/generated_names.py lib/install.py src/build.c Package.java src/tools.py lang/parser.go
         jquery.validate/src/core.js bin/run.sh src/Designer.cs src/lang/lexer.ts
+        app/res/values/strings.xml app/res/values-night/colors.xml app/res/values-v21/styles.xml
     """,
 }
 CALL = "function(e,t){return e+t},n="

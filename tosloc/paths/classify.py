@@ -158,6 +158,7 @@ _LANGUAGE_CODES: Final = frozenset(
     """.split()
 )
 """Two-letter codes of ISO 639-1 except English, in which projects write their original texts."""
+_ANDROID_VALUES: Final = "values-"
 _LANGUAGE_TAG: Final = re.compile(
     r"(?:[\w.-]{1,80}[._-])??(?P<code>[a-z]{2})(?:[_-](?:[A-Z]{2}|[a-z]{2}|[A-Z][a-z]{3}|\d{3}))?(?:@[a-z]{1,12})?"
 )
@@ -378,8 +379,16 @@ def _is_translation(folder: str, name: str) -> bool:
     (True, True)
     >>> _is_translation("src/i18n", "index.ts"), _is_translation("locale/en", "x.js")
     (False, False)
+
+    Android's translations are in folders such as ``res/values-af``.
+
+    >>> _is_translation("res/values-pt-rBR", "strings.xml"), _is_translation("res/values", "x.xml")
+    (True, False)
     """
     folders = folder.split("/")
+    qualifier = folders[-1].removeprefix(_ANDROID_VALUES)
+    if qualifier != folders[-1] and _is_language_tag(qualifier.replace("-r", "-")):
+        return True
     stem = name.partition(".")[0] if name.count(".") == 1 else name.rpartition(".")[0]
     for depth, part in enumerate(folders):
         if not _TRANSLATED_FOLDER.fullmatch(part):
