@@ -1,4 +1,4 @@
-"""The tests in source files of D, which has no grammar here.
+"""Blank the tests in source files of D, a language for which TosLoc has no grammar.
 
 Grammars find the tests inside Rust and Zig files (``tosloc.code.facts.without_tests``). Doctests
 are documentation: without them the reports of SymPy and xarray found their files later.

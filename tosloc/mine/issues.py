@@ -64,7 +64,7 @@ class Issue(NamedTuple):
     """Why nothing can be learned from the issue; "" if something can."""
     url: str
     is_open: bool = False
-    """Whether it was open when the tracker was exported."""
+    """Whether the issue was open when the tracker was exported."""
     is_pull_request: bool = False
 
 
@@ -119,7 +119,7 @@ class Exports:
             )
 
     def tracker_issues(self, progress: Progress = ignore_progress) -> TrackerIssues:
-        """Return all issues but pull requests, open ones and those without a fix too."""
+        """Return all issues, also open ones and those without a fix, but no pull requests."""
         issues = [issue for issue in self.issues.values() if not issue.is_pull_request]
         return TrackerIssues.collect(
             [issue.report for issue in issues],

@@ -155,10 +155,10 @@ class MiningResult:
     reports: list[dict[str, Any]] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     exports: Exports | None = None
-    """All issues that were read; None if commit messages stood in for reports."""
+    """All issues that were read; None if commit messages took the place of reports."""
 
     def counts(self) -> dict[str, Any]:
-        """Return JSON values: how many reports were linked in which way, or left out for what."""
+        """Return JSON values: reports by kind of link, and left-out issues by reason."""
         return {
             "tracker": self.tracker or None,
             "weak": not self.tracker,

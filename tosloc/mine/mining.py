@@ -53,7 +53,7 @@ def mine_reports(
 def read_tracker_issues(
     repository: Repository, exports: Sequence[Path] = (), progress: Progress = ignore_progress
 ) -> TrackerIssues:
-    """Return the issues of exports, or those that ``tosloc mine`` has kept for a repository.
+    """Return the issues of exports, or the issues that ``tosloc mine`` stored for a repository.
 
     Raises ReportError if there are none, and CheckpointError if the kept ones are damaged.
     """

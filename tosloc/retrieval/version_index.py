@@ -57,7 +57,7 @@ class KnownReports(NamedTuple):
     ) -> Self:
         """Return the reports of cases, in the form that a checkpoint stores.
 
-        If no fix is known, there are no documents, and fixing commits keep the place of reports.
+        If no fix is known, the result contains no documents.
         """
         documents = report_documents(cases, history, paths)
         return cls(documents, tuple(paths.names), shared_lines)

@@ -123,7 +123,7 @@ class IndexedRepository:
 
     @cached_property
     def tracker_issues(self) -> TrackerIssues | None:
-        """The issues of the project's tracker that ``tosloc mine`` kept; None without any.
+        """The issues of the project's tracker that ``tosloc mine`` stored; None if there are none.
 
         Raises CheckpointError if their file is damaged.
         """

@@ -1,4 +1,4 @@
-"""The lines of an answer's files that match a report best, or that it points to."""
+"""Choose lines of an answer's files that match a report best, or that the report points to."""
 
 from __future__ import annotations
 

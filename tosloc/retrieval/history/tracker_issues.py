@@ -1,4 +1,4 @@
-"""The issues of a project's tracker, open ones too, and those that are like a report.
+"""Store the issues of a project's tracker, and find the issues that are similar to a report.
 
 Letters in shapes: D issues, V terms of the vocabulary, P pairs of a term and an issue.
 """
@@ -36,7 +36,7 @@ from tosloc.retrieval.texts.formulas import idf
 from tosloc.retrieval.texts.postings import Postings, group_sum, known_terms, top_k
 
 MAX_SIMILAR: Final = 3
-"""Most issues that are returned for a report."""
+"""Largest number of issues that are returned for a report."""
 MIN_CONFIDENCE: Final = 0.55
 """Least confidence of an issue that is returned.
 
@@ -49,11 +49,11 @@ WEIGHTS: Final = (1.604, 0.707, 0.873, 0.640, 3.621)
 - ln(1 + summed IDF of the shared terms) of the texts, and of the titles,
 - cosine of the texts less the largest one of any other candidate."""
 MAX_SAME_TITLES: Final = 2
-"""Earlier issues with the same title up to which it counts. More come from an issue form."""
+"""Largest number of earlier issues with a report's title; a more frequent title is ignored."""
 MIN_ALIKE_TITLES: Final = 0.5
-"""Cosine of titles from which on a different number means that the issues are not the same."""
+"""Smallest cosine of two titles at which different numbers in them mean different problems."""
 CANDIDATES: Final = 5
-"""Nearest issues by text, and by title, that are looked at."""
+"""Number of nearest issues by text, by title, and by both, that are candidates."""
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)*")
 _ISSUES_BETWEEN_PROGRESS: Final = 200
 
@@ -71,7 +71,7 @@ class SimilarIssue(NamedTuple):
     url: str
     """Address of the issue; "" if it is not known."""
     confidence: float
-    """Confidence from ``MIN_CONFIDENCE`` to 1 that people would relate both."""
+    """Confidence that people would relate the issue to the report; at least ``MIN_CONFIDENCE``."""
 
     @property
     def name(self) -> str:
@@ -313,7 +313,7 @@ def _to_postings(issues: Sequence[Mapping[str, float]], vocabulary: Mapping[str,
 def _compare(
     postings: Postings, vocabulary: Mapping[str, int], weights: Mapping[str, float], known: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (known,) cosines of a report and each known issue, and the IDF of what they share.
+    """Return (known,) cosines of a report and each known issue, and the IDF of their shared terms.
 
     IDF is that of the known issues.
     """
