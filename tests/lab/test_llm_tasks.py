@@ -79,6 +79,13 @@ def test_agreement_counts_how_often_the_first_file_is_right(judge):
     assert result.agreement["further down"] == (0, 0)
 
 
+def test_share_of_right_first_files_has_an_interval(prompts, judge, tmp_path, capsys):
+    judge("prompt", '{"order": [2]}', '{"order": ["a.py"]}')
+    command = ["lab", "llm-answers", str(prompts), str(tmp_path / "answers"), "--markdown"]
+    assert main(command) == 0
+    assert "| prompt | first | 1 | 1 | 1.00 | [.207, 1.00] |" in capsys.readouterr().out
+
+
 def test_missing_answers_are_refused(prompts, capsys):
     (prompts / "answers").mkdir()
     assert main(["lab", "llm-answers", str(prompts), str(prompts / "answers")]) == 2

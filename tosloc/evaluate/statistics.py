@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Final, NamedTuple, Self
 
 import numpy as np
@@ -25,7 +26,7 @@ _RESAMPLES_PER_BATCH: Final = 100
 
 
 class Interval(NamedTuple):
-    """Ends of the middle 95 % of a bootstrap distribution."""
+    """Ends of a 95 % interval: of the middle of a bootstrap distribution, or Wilson's."""
 
     low: float
     high: float
@@ -36,6 +37,25 @@ class Interval(NamedTuple):
         if len(values) < 2:
             return None
         return percentile_interval(resampled_sums(values[:, None])[:, 0] / len(values))
+
+    @classmethod
+    def of_share(cls, count: int, total: int) -> Interval | None:
+        """Return Wilson's interval of the share ``count / total``; None if ``total`` is 0.
+
+        It has a width even if the share is 0 or 1, in which case resampling would give none.
+
+        >>> low, high = Interval.of_share(31, 31)
+        >>> f"{low:.3f} {high:.3f}"
+        '0.890 1.000'
+        """
+        if not total:
+            return None
+        quantile = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+        share = count / total
+        spread = quantile * math.sqrt(share * (1 - share) / total + (quantile / total / 2) ** 2)
+        center = share + quantile**2 / total / 2
+        scale = 1 + quantile**2 / total
+        return cls(max(0.0, (center - spread) / scale), min(1.0, (center + spread) / scale))
 
 
 @dataclass(slots=True)

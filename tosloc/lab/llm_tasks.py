@@ -214,7 +214,7 @@ def judge_answers(prompts: Path, answers: Path) -> tuple[int, list[Result]]:
     for kind in kinds:
         orders = []
         unusable = 0
-        agreement = {"first": (0, 0), "second or third": (0, 0), "further down": (0, 0)}
+        agreement = {level.name: (0, 0) for level in LanguageModelReranker.agreements}
         for task in tasks:
             prompt = prompts / kind / f"{task.name}.txt"
             named = _read_answer(prompt, answers / kind / prompt.name).order
@@ -222,7 +222,8 @@ def judge_answers(prompts: Path, answers: Path) -> tuple[int, list[Result]]:
                 unusable += 1
             existing = [path for path in named if path in set(task.ranking)]
             if existing:
-                level = _agreement(task.ranking.index(existing[0]) + 1)
+                rank = task.ranking.index(existing[0]) + 1
+                level = LanguageModelReranker.find_agreement(rank).name
                 count, right = agreement[level]
                 agreement[level] = (count + 1, right + (existing[0] in task.fixed))
             rest = [path for path in task.ranking if path not in existing]
@@ -230,13 +231,6 @@ def judge_answers(prompts: Path, answers: Path) -> tuple[int, list[Result]]:
             orders.append(named if kind == GUESS and named else [*existing, *rest])
         results.append(_result(kind, unusable, _found(orders, tasks), own, agreement))
     return len(tasks), results
-
-
-def _agreement(rank: int) -> str:
-    """Return a phrase on the rank that TosLoc gives to the first file of an answer."""
-    if rank == 1:
-        return "first"
-    return "second or third" if rank <= 3 else "further down"
 
 
 def _found(orders: Sequence[Sequence[str]], tasks: Sequence[Task]) -> FloatArray:

@@ -87,7 +87,8 @@ def reorder(
         if function.why:
             text += f": {function.why}"
         reasons[file] = Reason("model", text, lines=lines)
-    note = f"{result.note}; {describe_agreement(ranks[chosen[0]])}"
+    rank = ranks[chosen[0]]
+    note = f"{result.note}; {language_model.find_agreement(rank).describe(rank)}"
     return replace(
         scores,
         values=values,
@@ -114,22 +115,6 @@ def _find_function(facts: FunctionFacts, written: str, line: int) -> int | None:
         if facts.starts[number] <= line <= facts.ends[number]:
             return number
     return matches[0] if matches else None
-
-
-def describe_agreement(rank: int) -> str:
-    """Return a sentence on whether TosLoc's own ranking agrees with a language model.
-
-    ``rank`` is the own rank of the model's first file.
-
-    >>> describe_agreement(1)
-    "TosLoc's own ranking has the same first file"
-    >>> describe_agreement(12)
-    "TosLoc's own ranking has the model's first file only at rank 12"
-    """
-    if rank == 1:
-        return "TosLoc's own ranking has the same first file"
-    only = "only " if rank > 3 else ""
-    return f"TosLoc's own ranking has the model's first file {only}at rank {rank}"
 
 
 class Card(NamedTuple):

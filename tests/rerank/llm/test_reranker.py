@@ -13,6 +13,7 @@ from tests.stubs import NO_ANSWER
 from tests.waiting import TIMEOUT_SECONDS
 from tosloc import Localizer
 from tosloc.localize.question import Question
+from tosloc.rerank.llm.agreement import AGREEMENTS
 from tosloc.rerank.llm.reranker import LanguageModelReranker
 from tosloc.rerank.llm.settings import LanguageModelSettings
 
@@ -167,9 +168,16 @@ def test_answer_with_no_existing_file_keeps_the_order(ask, server, own_order):
 
 
 def test_note_compares_the_first_file_with_that_of_tosloc(ask, server):
-    assert any(note.endswith("has the model's first file at rank 3") for note in ask().notes)
+    assert any("has the model's first file at rank 3;" in note for note in ask().notes)
     server.answer = lambda body: completion('{"order": [1]}')
-    assert any(note.endswith("has the same first file") for note in ask(REPORT + " now").notes)
+    assert any("has the same first file;" in note for note in ask(REPORT + " now").notes)
+
+
+def test_note_says_how_often_such_a_first_file_was_right(ask, server):
+    server.answer = lambda body: completion('{"order": [1]}')
+    first = AGREEMENTS[0]
+    counts = f"in {first.right} of {first.tasks} development tasks"
+    assert any(counts in note for note in ask().notes)
 
 
 def test_one_round_asks_one_question(ask, server):

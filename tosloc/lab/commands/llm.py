@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tosloc.core.errors import pluralize
-from tosloc.evaluate.statistics import Difference
+from tosloc.evaluate.statistics import Difference, Interval
 from tosloc.lab.commands.options import ProjectsOption
 from tosloc.lab.llm_details import Finding, details_as_values, judge_details
 from tosloc.lab.llm_tasks import DEPTHS, TASKS_FILE, as_values, judge_answers, write_prompts
@@ -92,9 +92,11 @@ def llm_answers(
         rows.append(row)
         for level, (count, right) in result.agreement.items():
             share = share_cell(right / count if count else None)
-            agreement_rows.append([result.kind, level, f"{count}", share])
+            ends = interval_cell(Interval.of_share(right, count))
+            agreement_rows.append([result.kind, level, f"{count}", f"{right}", share, ends])
     note = f"{tasks} tasks of {TASKS_FILE}: share with all fixed files among the first."
-    agreement_heads = ["answers", "rank of its first file in TosLoc's order", "tasks", "right"]
+    agreement_heads = ["answers", "rank of its first file in TosLoc's order"]
+    agreement_heads += ["tasks", "right", "share", "interval"]
     values: dict[str, Any] = {"tasks": tasks, "results": list(map(as_values, results))}
     tables = [Table(heads, rows, note=note), Table(agreement_heads, agreement_rows)]
     if details:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, Protocol, Self
 from tosloc.core.errors import pluralize
 from tosloc.core.io import read_regular_file, write_text
 from tosloc.core.progress import Progress, ignore_progress
+from tosloc.rerank.llm.agreement import AGREEMENTS, Agreement, find_agreement
 from tosloc.rerank.llm.client import NoAnswer, complete
 from tosloc.rerank.llm.prompt import (
     DETAILED_FILES,
@@ -154,6 +155,14 @@ class LanguageModelReranker:
         """Return the files and functions in a model's answer; see ``parse_answer``."""
         return parse_answer(text, number)
 
+    agreements: Final = AGREEMENTS
+    """What TosLoc's own rank of a model's first file says about this file."""
+
+    @staticmethod
+    def find_agreement(rank: int) -> Agreement:
+        """Return what a rank of a model's first file in TosLoc's own ranking says about it."""
+        return find_agreement(rank)
+
     @property
     def depth(self) -> int:
         """Number of files that the model chooses from."""
@@ -202,8 +211,7 @@ class LanguageModelReranker:
                 functions.setdefault(path, function)
         note = (
             f"{self.name} chose {pluralize(len(paths), 'file')} of {len(prompt.paths)}"
-            f"{self._cost_since(before)}; they have no confidence, because the model's order is not"
-            " calibrated"
+            f"{self._cost_since(before)}; files in its order have no confidence in percent"
         )
         return ModelOrder(tuple(paths), functions, note)
 
