@@ -373,7 +373,12 @@ FAILURES = {
     "redirect": (lambda body: (307, {}, {"Location": "/v1/other"}), "307, a redirect, which is"),
     "status 204": (lambda body: (204, b"", {}), "status 204"),
     "long pause": (lambda body: (429, {}, {"Retry-After": "999"}), "status 429"),
-    "status 500": (lambda body: (500, {"error": "broken"}, {}), "status 500"),
+    "status 500": (lambda body: (500, {"error": "broken"}, {}), "status 500: broken"),
+    "status 404": (lambda body: (404, {"message": "no such model"}, {}), "404: no such model"),
+    "long prompt": (
+        lambda body: (400, {"error": {"code": 400, "message": "9 tokens\nexceed 5"}}, {}),
+        "status 400: 9 tokens exceed 5",
+    ),
     "status 429": (lambda body: (429, {"error": "slow down"}, {"Retry-After": "0"}), "status 429"),
     "status 401": (lambda body: (401, {"error": "who are you"}, {}), "status 401"),
     "cut connection": (cut_connection, "connection failed"),
@@ -476,6 +481,16 @@ def test_key_is_sent_only_in_its_header(shop, server, monkeypatch):
     assert headers.pop("Authorization") == "Bearer secret"
     assert "secret" not in str(body)
     assert "another account" not in str(headers)
+
+
+def test_server_that_repeats_the_key_does_not_put_it_into_a_note(shop, server, monkeypatch):
+    monkeypatch.setenv("MODEL_KEY", "secret")
+    settings = settings_for(server).model_copy(update={"key_variable": "MODEL_KEY"})
+    server.answer = lambda body: (401, {"error": {"message": "wrong key: secret"}}, {})
+    with Localizer.open(shop.path, rerank=LanguageModelReranker(settings)) as localizer:
+        notes = " ".join(localizer.localize(REPORT).notes)
+    assert "status 401: wrong key: KEY" in notes
+    assert "secret" not in notes
 
 
 def test_unusable_answer_keeps_the_shares(ask, server):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tosloc.core.errors import require
 from tosloc.core.io import parse_json
-from tosloc.rerank.llm.prompt import ANSWER_SCHEMA
+from tosloc.rerank.llm.prompt import ANSWER_SCHEMA, clean_sentence
 from tosloc.rerank.llm.settings import LanguageModelSettings
 
 if TYPE_CHECKING:
@@ -124,8 +124,25 @@ async def _ask(
         raise NoAnswer("the connection failed") from None
     if response.status != 200:
         redirect = ", a redirect, which is not followed" if 300 <= response.status < 400 else ""
-        raise NoAnswer(f"it answered with status {response.status}{redirect}")
+        reason = _read_error(response.body, key)
+        raise NoAnswer(f"it answered with status {response.status}{redirect}{reason}")
     return response.body
+
+
+def _read_error(body: bytes, key: str) -> str:
+    """Return what a server says about its failure, as the end of a sentence; "" if it says nothing.
+
+    Most servers refuse a prompt that is longer than their context, and name both lengths.
+    """
+    try:
+        answer = parse_json(body)
+    except ValueError:
+        return ""
+    match answer:
+        case {"error": {"message": str(text)}} | {"error": str(text)} | {"message": str(text)}:
+            sentence = clean_sentence(text.replace(key, "KEY") if key else text)
+            return f": {sentence}" if sentence else ""
+    return ""
 
 
 async def _post(

@@ -353,11 +353,11 @@ def _parse_function(item: object, number: int) -> PointedFunction | None:
                 file,
                 truncate_text(escape_unprintable(" ".join(name.split())), MAX_LINE),
                 line if type(line) is int and 0 < line <= _MAX_LINE_NUMBER else 0,
-                _clean_sentence(why) if isinstance(why, str) else "",
+                clean_sentence(why) if isinstance(why, str) else "",
             )
     return None
 
 
-def _clean_sentence(text: str) -> str:
-    """Return a model's sentence as one line of printable characters."""
+def clean_sentence(text: str) -> str:
+    """Return what a stranger wrote as one line of at most MAX_SENTENCE printable characters."""
     return truncate_text(escape_unprintable(" ".join(text.split())), MAX_SENTENCE)
