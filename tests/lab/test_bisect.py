@@ -6,24 +6,25 @@ import numpy as np
 import pytest
 
 from tests.conftest import FIRST_TIME, HOUR
+from tosloc.bisect.graph import count_runs
 from tosloc.cli import main
-from tosloc.lab.bisect import SimulatedReport, count_runs, simulate
+from tosloc.lab.bisect import SimulatedReport, simulate
 
 CART = "class Cart:\n    def total(self):\n        return 1\n"
 BROKEN = CART.replace("return 1", "return 2")
 
 
 def test_equal_weights_are_halved():
-    weights = np.ones(16, dtype=np.int64)
+    weights = np.ones(16)
     assert {count_runs(weights, culprit) for culprit in range(16)} == {4}
 
 
 def test_single_commit_takes_no_run():
-    assert count_runs(np.ones(1, dtype=np.int64), 0) == 0
+    assert count_runs(np.ones(1), 0) == 0
 
 
 def test_heavy_commit_takes_the_runs_on_both_of_its_sides():
-    weights = np.array([1] * 7 + [100] + [1] * 8)
+    weights = np.array([1.0] * 7 + [100.0] + [1.0] * 8)
     assert count_runs(weights, 7) == 2
 
 

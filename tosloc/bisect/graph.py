@@ -146,6 +146,21 @@ def _distances(number: int, places: Sequence[int]) -> FloatArray:
     return np.abs(nearest)
 
 
+def count_runs(weights: FloatArray, culprit: int) -> int:
+    """Return the number of tests that find the culprit in a line of commits with weights (D,)."""
+    sums = sums_before(scale_weights(weights))
+    first, end = 0, len(weights)
+    runs = 0
+    while end - first > 1:
+        middle = split_line(sums, first, end)
+        if culprit < middle:
+            end = middle
+        else:
+            first = middle
+        runs += 1
+    return runs
+
+
 def expected_runs(weights: LongArray) -> float:
     """Return the mean number of tests until the culprit is found, from the commits' weights (D,).
 

@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tosloc.bisect.graph import scale_weights, split_line, sums_before
+from tosloc.bisect.graph import count_runs
 from tosloc.bisect.weights import score_suspects, weigh_commits
-from tosloc.core.arrays import LongArray
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.git.repository import Repository
 from tosloc.lab.projects import Project
@@ -112,22 +111,7 @@ def _simulate_report(report: SimulatedReport, size: int) -> list[tuple[int, int]
     for start in sorted(starts):
         commits = report.history[start : start + size]
         culprit = report.culprit - start
-        weights = scale_weights(weigh_commits(commits, report.scores))
-        even = np.ones(size, dtype=np.int64)
+        weights = weigh_commits(commits, report.scores)
+        even = np.ones(size)
         pairs.append((count_runs(weights, culprit), count_runs(even, culprit)))
     return pairs
-
-
-def count_runs(weights: LongArray, culprit: int) -> int:
-    """Return the number of tests that find the culprit in a line of commits with weights (D,)."""
-    sums = sums_before(weights)
-    first, end = 0, len(weights)
-    runs = 0
-    while end - first > 1:
-        middle = split_line(sums, first, end)
-        if culprit < middle:
-            end = middle
-        else:
-            first = middle
-        runs += 1
-    return runs
