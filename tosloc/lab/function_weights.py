@@ -26,17 +26,10 @@ from tosloc.lab.projects import Project, spread_evenly
 from tosloc.rank.explain import SIGN_WEIGHTS, function_signs
 from tosloc.rank.model.fitting import fit_listwise
 from tosloc.rank.model.ranking_lists import RankingLists
-from tosloc.reports.text import IssueTemplates
-from tosloc.retrieval.history import Releases
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.version_index import VersionIndex
 from tosloc.train.experiment import ExperimentContext
-from tosloc.train.function_runs import (
-    FirstFiles,
-    changed_functions,
-    first_files,
-    read_versions,
-)
+from tosloc.train.function_runs import FirstFiles, read_judged
 
 MAX_REPORTS: Final = 25
 """Largest number of a project's reports that are used, spread evenly over its history."""
@@ -190,19 +183,13 @@ def _function_tables(project: Project, work: Path, config: Config) -> Iterator[F
             if labelled[case.report.id].functions and case.report.id in run.orders:
                 cases.append(case)
         cases = spread_evenly(cases, MAX_REPORTS)
-        templates = IssueTemplates(repo)
-        shared_lines = experiment.history_index.shared_lines
-        projects = Releases.read(repo).projects
         commits = dict.fromkeys(case.before_commit for case in cases)
         experiment.indexed.build_facts([experiment.indexed.snapshot(commit) for commit in commits])
-        for case, version, facts in read_versions(experiment.indexed, cases):
-            changed = changed_functions(labelled[case.report.id].functions, facts)
-            if changed.in_version:
-                files = first_files(run.ranking(case.report.id), version, facts)
-                template = templates.of_commit(case.before_commit)
-                shared = shared_lines.as_of(case.report.opened_seconds)
-                query = Query(case.report, template | shared, projects, version.has_term)
-                yield _table(query, version, files, changed.in_version)
+        shared_lines = experiment.history_index.shared_lines
+        for judged in read_judged(experiment.indexed, experiment.dataset, cases, shared_lines):
+            ranking = run.ranking(judged.case.report.id)
+            files = FirstFiles.of(ranking, judged.version, judged.facts)
+            yield _table(judged.query, judged.version, files, judged.changed.in_version)
 
 
 def _table(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -58,31 +58,23 @@ def write_function_runs(
     ours: list[Ranking] = []
     bm25: list[Ranking] = []
     judgements: list[Judgement] = []
-    templates = IssueTemplates(indexed.repo)
-    projects = Releases.read(indexed.repo).projects
-    for number, (case, version, facts) in enumerate(read_versions(indexed, cases), start=1):
-        progress("ranking functions", number, len(cases))
-        report = case.report
-        changed = changed_functions(dataset.labelled[report.id].functions, facts)
-        if not changed.in_version:
-            continue
+    for judged in read_judged(indexed, dataset, cases, shared_lines, progress):
+        report = judged.case.report
+        facts = judged.facts
         names: list[str] = []
         for path, functions in facts.items():
             names += [f"{path}::{name}" for name in functions.names]
         judgements.append(
             Judgement(
                 report.id,
-                changed.in_version,
-                changed.listed,
+                judged.changed.in_version,
+                judged.changed.listed,
                 len(set(names)),
-                case.before_commit,
-                attributes_of(report, case.fixed),
+                judged.case.before_commit,
+                attributes_of(report, judged.case.fixed),
             )
         )
-        template = templates.of_commit(case.before_commit)
-        form_lines = template | shared_lines.as_of(report.opened_seconds)
-        query = Query(report, form_lines, projects, version.has_term)
-        ours.append(_our_ranking(query, run.ranking(report.id), version, facts))
+        ours.append(_our_ranking(judged, run.ranking(report.id)))
         scores = function_bm25(report, list(facts.values())).tolist()
         bm25.append(_ranking(report.id, zip(names, scores, strict=True)))
     more = {
@@ -97,24 +89,16 @@ def write_function_runs(
         run_folder.write({**header, **more, "ranker": ranker}, rankings, judgements)
 
 
-def _our_ranking(
-    query: Query,
-    files: Ranking,
-    version: VersionIndex,
-    facts: Mapping[str, FunctionFacts],
-) -> Ranking:
-    """Return the ranking of the functions of the first files in a ranking of files.
-
-    ``facts`` maps the paths of the searched files to their functions.
-    """
-    head = first_files(files, version, facts)
-    scored = score_functions(query, version, head.rows, head.scores, head.facts)
+def _our_ranking(judged: JudgedVersion, files: Ranking) -> Ranking:
+    """Return the ranking of the functions of the first files in a ranking of files."""
+    head = FirstFiles.of(files, judged.version, judged.facts)
+    scored = score_functions(judged.query, judged.version, head.rows, head.scores, head.facts)
     named_scores: list[tuple[str, float]] = []
     for path, functions in zip(head.paths, scored, strict=True):
         # Equal scores are ranked in the order of lines.
         for function in sorted(functions, key=lambda function: function.start):
             named_scores.append((f"{path}::{function.name}", function.score))
-    return _ranking(query.report.id, named_scores)
+    return _ranking(judged.case.report.id, named_scores)
 
 
 class FirstFiles(NamedTuple):
@@ -127,23 +111,21 @@ class FirstFiles(NamedTuple):
     """(F,) scores of all files of the version."""
     facts: list[FunctionFacts]
 
+    @classmethod
+    def of(cls, files: Ranking, version: VersionIndex, facts: Mapping[str, FunctionFacts]) -> Self:
+        """Return the first ``FUNCTION_DEPTH`` files of a ranking.
 
-def first_files(
-    files: Ranking, version: VersionIndex, facts: Mapping[str, FunctionFacts]
-) -> FirstFiles:
-    """Return the first ``FUNCTION_DEPTH`` files of a ranking.
-
-    ``facts`` maps the paths of the searched files to their functions.
-    """
-    paths = version.snapshot.paths
-    score_of_path = dict(zip(files.paths, files.scores.tolist(), strict=True))
-    head = [path for path in files.paths if path in facts][:FUNCTION_DEPTH]
-    return FirstFiles(
-        head,
-        [paths.index(path) for path in head],
-        np.array([score_of_path[path] for path in paths]),
-        [facts[path] for path in head],
-    )
+        ``facts`` maps the paths of the searched files to their functions.
+        """
+        paths = version.snapshot.paths
+        score_of_path = dict(zip(files.paths, files.scores.tolist(), strict=True))
+        head = [path for path in files.paths if path in facts][:FUNCTION_DEPTH]
+        return cls(
+            head,
+            [paths.index(path) for path in head],
+            np.array([score_of_path[path] for path in paths]),
+            [facts[path] for path in head],
+        )
 
 
 def _ranking(report: str, functions: Iterable[tuple[str, float]]) -> Ranking:
@@ -213,6 +195,41 @@ def changed_functions(
         if name is not None:
             in_version.add(f"{changed.path}::{name}")
     return ChangedFunctions(tuple(sorted(names)), tuple(sorted(in_version)))
+
+
+class JudgedVersion(NamedTuple):
+    """The version of a case, with the functions that its fix changed and the report's query."""
+
+    case: Case
+    version: VersionIndex
+    facts: dict[str, FunctionFacts]
+    """Path -> functions, for the files that are no tests."""
+    changed: ChangedFunctions
+    query: Query
+
+
+def read_judged(
+    indexed: IndexedRepository,
+    dataset: Dataset,
+    cases: Sequence[Case],
+    shared_lines: SharedLines,
+    progress: Progress = ignore_progress,
+) -> Iterator[JudgedVersion]:
+    """Yield the versions of the cases whose changed functions exist in their version.
+
+    ``shared_lines`` are the lines that many of the project's reports share.
+    """
+    templates = IssueTemplates(indexed.repo)
+    projects = Releases.read(indexed.repo).projects
+    for number, (case, version, facts) in enumerate(read_versions(indexed, cases), start=1):
+        progress("ranking functions", number, len(cases))
+        report = case.report
+        changed = changed_functions(dataset.labelled[report.id].functions, facts)
+        if changed.in_version:
+            template = templates.of_commit(case.before_commit)
+            form_lines = template | shared_lines.as_of(report.opened_seconds)
+            query = Query(report, form_lines, projects, version.has_term)
+            yield JudgedVersion(case, version, facts, changed, query)
 
 
 def _match_name(name: str, functions: FunctionFacts) -> str | None:
