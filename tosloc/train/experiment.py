@@ -19,7 +19,7 @@ from tosloc.core.io import fingerprint, remove_unfinished
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import Case
-from tosloc.evaluate.runs import TRAINED_ON, Judgement, RunFolder
+from tosloc.evaluate.runs import Judgement, RunFolder, header_counts
 from tosloc.git.history import History
 from tosloc.git.repository import Repository
 from tosloc.localize.checkpoint import WEIGHTS_FILE, shipped, write_record
@@ -269,8 +269,7 @@ def rank_reports(
             )
             header[TEMPERATURE_KEY] = temperature
         learned_cases = experiment.trained_on(model.provenance, cases)
-        if learned_cases:
-            header[TRAINED_ON] = learned_cases
+        header |= header_counts(trained_on=learned_cases or None)
         experiment.write_part(folder / split, header, rankings, cases)
         if functions:
             write_function_runs(

@@ -19,7 +19,7 @@ from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import Case
 from tosloc.core.versions import first_path_by_blob
-from tosloc.evaluate.runs import UNJUDGED_REPORTS, Judgement, RunFolder
+from tosloc.evaluate.runs import Judgement, RunFolder, header_counts
 from tosloc.rank.explain import FUNCTION_DEPTH, function_bm25, score_functions
 from tosloc.reports.formats import ChangedFunction
 from tosloc.reports.labelled import Dataset, attributes_of
@@ -79,7 +79,7 @@ def write_function_runs(
         bm25.append(_ranking(report.id, zip(names, scores, strict=True)))
     more = {
         "reports": len(cases),
-        UNJUDGED_REPORTS: len(cases) - len(judgements),
+        **header_counts(unjudged=len(cases) - len(judgements)),
         "search space": "functions and classes of all source files of the version but tests",
     }
     for run_folder, ranker, rankings in (

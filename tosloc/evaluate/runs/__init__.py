@@ -2,19 +2,12 @@
 
 from tosloc.evaluate.runs.folder import RunFolder
 from tosloc.evaluate.runs.judgements import Judgement, Qrels
-from tosloc.evaluate.runs.run import (
-    TRAINED_ON,
-    UNJUDGED_REPORTS,
-    WEAK_REPORTS,
-    Run,
-)
+from tosloc.evaluate.runs.run import Run, header_counts
 
 __all__ = [
-    "TRAINED_ON",
-    "UNJUDGED_REPORTS",
-    "WEAK_REPORTS",
     "Judgement",
     "Qrels",
     "Run",
     "RunFolder",
+    "header_counts",
 ]

@@ -42,6 +42,20 @@ The version of such a report contains none of the functions that the fix changed
 """
 
 
+def header_counts(
+    *, trained_on: int | None = None, weak: int | None = None, unjudged: int | None = None
+) -> dict[str, int]:
+    """Return the counts in a run's header that the notes on its results are made of.
+
+    ``trained_on`` is the number of ranked reports that the checkpoint had learned from, ``weak``
+    that of commit messages in place of reports, and ``unjudged`` that of reports that are left out
+    because their version contains none of the functions that the fix changed. None leaves a count
+    out.
+    """
+    counts = {TRAINED_ON: trained_on, WEAK_REPORTS: weak, UNJUDGED_REPORTS: unjudged}
+    return {key: count for key, count in counts.items() if count is not None}
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Order:
     """The ranked files of one report, as positions in ``Run.names``.

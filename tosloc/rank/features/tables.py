@@ -24,7 +24,7 @@ from tosloc.core.arrays import (
     FloatArray,
     IntArray,
     open_arrays,
-    pack_words,
+    to_arrays,
     unpack_words,
     write_arrays,
 )
@@ -117,7 +117,7 @@ def encode_block(tables: Sequence[FeatureTable]) -> bytes:
     for name in _COLUMNS:
         arrays[name] = np.concatenate([getattr(table, name) for table in tables])
     arrays["starts"] = group_starts([len(table.rows) for table in tables])
-    arrays["reports"] = pack_words(table.report for table in tables)
+    arrays |= to_arrays({"reports": [table.report for table in tables]})
     buffer = io.BytesIO()
     write_arrays(buffer, arrays, level=1)
     return buffer.getvalue()
