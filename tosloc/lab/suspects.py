@@ -66,7 +66,9 @@ SHIPPED: Final = "suspect changes, shipped weights"
 SAME_TRUTH: Final = "suspect changes, weights of projects with the same kind of truth"
 NEWEST: Final = "newest commits of the first file"
 BM25: Final = "BM25 over message and diff"
-FIXED_FEATURES: Final = ("blamed", "age_of_break", "in_range", "range_text")
+FIXED_FEATURES: Final = (
+    *("blamed", "named", "age_of_break", "in_range", "range_text", "cosmetic"),
+)
 """Features whose weights are not learned, because they are 0 for most reports."""
 DEPTHS: Final = (1, 5, 10)
 """Depths at which accuracy is measured."""

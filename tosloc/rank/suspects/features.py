@@ -30,11 +30,11 @@ _COSMETIC: Final = re.compile(
 
 HISTORY_WEIGHTS: Final = {
     "blamed": 100.0,  # the report says that it broke something; nothing outweighs that
-    "share": 1.6,  # ln of the summed shares of the files that it touched
+    "share": 2.7,  # ln of the summed shares of the files that it touched
     "order": 1.2,  # 1 / (1 + number of newer commits of the first file that it touched)
-    "age": -0.6,  # ln(1 + days before the report) / 10
-    "similarity": 2.0,  # cosine of its message and the report; 0 for commits of many files
-    "size": 1.5,  # ln(number of files that it touched) / 10
+    "age": -2.9,  # ln(1 + days before the report) / 10
+    "similarity": 3.0,  # cosine of its message and the report; 0 for commits of many files
+    "size": 0.3,  # ln(number of files that it touched) / 10
     "named": 1.6,  # the report names it
     "age_of_break": -3.0,  # the same as age if the report says that something worked before, else 0
     "in_range": 1.0,  # between the ends that the report states, or since a date when it worked
@@ -45,10 +45,10 @@ HISTORY_WEIGHTS: Final = {
 They choose the candidates whose patches of files are read."""
 WEIGHTS: Final = HISTORY_WEIGHTS | {
     "cosmetic": -0.5,  # its subject promises a change without effect
-    "wrote_function": 2.4,  # ln of the share of the likely functions' lines that it last wrote
-    "wrote_file": 1.0,  # the same for all lines of the likely files
-    "touched": 0.7,  # it changed lines beside or in a function, by rank of file and function
-    "text": 1.2,  # ln of BM25 of its changed lines, over the highest
+    "wrote_function": 3.1,  # ln of the share of the likely functions' lines that it last wrote
+    "wrote_file": -0.1,  # the same for all lines of the likely files
+    "touched": 0.8,  # it changed lines beside or in a function, by rank of file and function
+    "text": 1.4,  # ln of BM25 of its changed lines, over the highest
 }
 """Feature -> its weight in a candidate's score; those not in ``HISTORY_WEIGHTS`` need a patch."""
 FEATURES: Final = tuple(WEIGHTS)

@@ -29,7 +29,7 @@ MAX_SUSPECTS: Final = 3
 MIN_LIKELIHOOD: Final = 0.05
 """Smallest softmax of a suspect that the report does not name and that is in no stated range.
 
-Of less likely commits among the first three, 3 of 27 were right on development data.
+Of less likely commits among the first three, 13 of 134 were right on development data.
 """
 MISSING_BLOBS: Final = "some changes could not be read, because this clone lacks their contents"
 
