@@ -132,8 +132,8 @@ class History:
         the file, compared with its parent. A move touches both paths, and a root commit touches all
         its files. Two kinds of commits touch nothing: merges, because their branches contain the
         changes, and the commits at which a shallow clone was cut off, because their changes are not
-        known. A merge whose message has a name, such as the number of a pull request, is compared
-        with its first parent.
+        known. What a merge of a pull request brings, compared with its first parent, is in
+        ``merged``.
 
         Of large commits, changes and messages are read up to limits on all of them together; see
         ``list_changes`` and ``Repository.commits``. No blob is read. Parents that are not among the

@@ -96,7 +96,7 @@ def write_stage_one(
 
 
 def read_stage_one(folder: Path) -> tuple[StageOne, float, dict[str, Any]]:
-    """Read stage one, the softmax temperature of its scores, and the record in weights.json.
+    """Return stage one, the softmax temperature of its scores, and all values of weights.json.
 
     A learned ranker is read from ranker.npz. Raises CheckpointError if a file is missing or
     invalid.

@@ -56,7 +56,8 @@ def read_new_reports(
 ) -> list[BugReport]:
     """Return the new reports in a file, many or exactly ``one``.
 
-    Files of ``read_report`` contain one report; a file of JSON lines or a JSON list contains many.
+    A file of JSON lines or a JSON list contains many reports. A file in any other format that
+    ``read_report`` reads contains one.
     With ``every_failure`` each distinct failure of a run is a report. If one of many reports has no
     id, the name of the file with the report's number is its id. Raises ReportError.
     """

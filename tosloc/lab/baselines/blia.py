@@ -206,7 +206,11 @@ class BLIA(Baseline):
         return np.where(base > 0, score, 0.0)
 
     def text(self, query: BaselineQuery) -> FloatArray:
-        """Return (F,) VSM: the sum of the parts' cosines times the length score."""
+        """Return (F,) VSM, the similarity of each file's text to the report.
+
+        It is the weighted sum of the cosines of the parts of the file, times the score of the
+        file's length.
+        """
         version = query.version
         space = VectorSpace.of_version(self.parts.all_parts, version.multiplicity)
         cosines = self.parts.cosines(

@@ -34,9 +34,10 @@ class WordReasons:
         self._spelling = spelling
 
     def shared(self, file: int) -> tuple[list[str], bool]:
-        """Return the terms that the report and the file share, and whether these distinguish files.
+        """Return the terms that the report and the file share, and whether they are rare enough.
 
-        The terms that contribute most to the score come first.
+        They are rare enough if few other files contain them, so that they say something about this
+        file. The terms that contribute most to the score come first.
         """
         rarity_by_term = self._shared_terms(file)
         subject_terms = []

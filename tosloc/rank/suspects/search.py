@@ -134,7 +134,8 @@ def _add_sweeps(
 ) -> list[SuspectChange]:
     """Return the changes, with a further reason for those that replaced a name incompletely.
 
-    The old name is searched for in the files that a change touched and in those with ``paths``.
+    ``paths`` are the candidate files. The old name is searched for in them and in the files that
+    the change touched.
     """
     version = context.version.text.snapshot.commit
     complete = []
