@@ -100,3 +100,10 @@ def test_missing_issues_are_one_sentence(project, fails):
     sentence = fails("similar", str(project / "bug.md"))
     assert "no issues of this project are known; run tosloc mine --github OWNER/NAME" in sentence
     assert "--issues: gh issue list --state all" in sentence
+
+
+def test_the_page_links_similar_reports(project, tosloc):
+    tosloc("mine", project / "issues.json", code=2)
+    page = project / "answer.html"
+    tosloc("localize", project / "bug.md", "--html", page)
+    assert 'href="https://github.com/ann/one/issues/1"' in page.read_text()
