@@ -74,16 +74,16 @@ def test_difference_is_from_the_own_ranking(judge):
 
 def test_agreement_counts_how_often_the_first_file_is_right(judge):
     result = judge("prompt", '{"order": [2]}', '{"order": ["a.py"]}')
-    assert result.agreement["first"] == (1, 1)
-    assert result.agreement["second or third"] == (1, 1)
-    assert result.agreement["further down"] == (0, 0)
+    assert result.agreement["first"] == (1, 1, 1)
+    assert result.agreement["second or third"] == (1, 1, 0)
+    assert result.agreement["further down"] == (0, 0, 0)
 
 
 def test_share_of_right_first_files_has_an_interval(prompts, judge, tmp_path, capsys):
     judge("prompt", '{"order": [2]}', '{"order": ["a.py"]}')
     command = ["lab", "llm-answers", str(prompts), str(tmp_path / "answers"), "--markdown"]
     assert main(command) == 0
-    assert "| prompt | first | 1 | 1 | 1.00 | [.207, 1.00] |" in capsys.readouterr().out
+    assert "| prompt | first | 1 | 1 | 1.00 | [.207, 1.00] | 1 |" in capsys.readouterr().out
 
 
 def test_missing_answers_are_refused(prompts, capsys):

@@ -172,8 +172,9 @@ class Result(NamedTuple):
     intervals: list[Interval | None]
     differences: list[Difference]
     """Paired difference of each mean from the mean of TosLoc's own ranking."""
-    agreement: dict[str, tuple[int, int]]
-    """Rank, by TosLoc, of the answer's first file -> number of tasks, and of right answers."""
+    agreement: dict[str, tuple[int, int, int]]
+    """Rank, by TosLoc, of the answer's first file -> number of tasks, of tasks in which this file
+    is right, and of tasks in which TosLoc's own first file is right."""
 
 
 def read_tasks(file: Path) -> list[Task]:
@@ -214,7 +215,7 @@ def judge_answers(prompts: Path, answers: Path) -> tuple[int, list[Result]]:
     for kind in kinds:
         orders = []
         unusable = 0
-        agreement = {level.name: (0, 0) for level in LanguageModelReranker.agreements}
+        agreement = {level.name: (0, 0, 0) for level in LanguageModelReranker.agreements}
         for task in tasks:
             prompt = prompts / kind / f"{task.name}.txt"
             named = _read_answer(prompt, answers / kind / prompt.name).order
@@ -224,8 +225,10 @@ def judge_answers(prompts: Path, answers: Path) -> tuple[int, list[Result]]:
             if existing:
                 rank = task.ranking.index(existing[0]) + 1
                 level = LanguageModelReranker.find_agreement(rank).name
-                count, right = agreement[level]
-                agreement[level] = (count + 1, right + (existing[0] in task.fixed))
+                count, right, own_right = agreement[level]
+                right += existing[0] in task.fixed
+                own_right += task.ranking[0] in task.fixed
+                agreement[level] = (count + 1, right, own_right)
             rest = [path for path in task.ranking if path not in existing]
             # A guess is judged alone, so its paths that do not exist keep their ranks.
             orders.append(named if kind == GUESS and named else [*existing, *rest])
@@ -246,7 +249,7 @@ def _result(
     unusable: int,
     found: FloatArray,
     own: FloatArray,
-    agreement: dict[str, tuple[int, int]],
+    agreement: dict[str, tuple[int, int, int]],
 ) -> Result:
     differences = []
     for place in range(len(DEPTHS)):

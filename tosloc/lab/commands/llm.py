@@ -90,13 +90,14 @@ def llm_answers(
         ):
             row += [share_cell(mean), interval_cell(interval), _difference_cell(difference)]
         rows.append(row)
-        for level, (count, right) in result.agreement.items():
+        for level, (count, right, own_right) in result.agreement.items():
             share = share_cell(right / count if count else None)
             ends = interval_cell(Interval.of_share(right, count))
-            agreement_rows.append([result.kind, level, f"{count}", f"{right}", share, ends])
+            counts = [f"{count}", f"{right}", share, ends, f"{own_right}"]
+            agreement_rows.append([result.kind, level, *counts])
     note = f"{tasks} tasks of {TASKS_FILE}: share with all fixed files among the first."
     agreement_heads = ["answers", "rank of its first file in TosLoc's order"]
-    agreement_heads += ["tasks", "right", "share", "interval"]
+    agreement_heads += ["tasks", "right", "share", "interval", "TosLoc's is right"]
     values: dict[str, Any] = {"tasks": tasks, "results": list(map(as_values, results))}
     tables = [Table(heads, rows, note=note), Table(agreement_heads, agreement_rows)]
     if details:
