@@ -1,5 +1,6 @@
 """The single lines of code that show why a file is listed."""
 
+import numpy as np
 import pytest
 
 from tosloc.core.answers import Function
@@ -10,7 +11,7 @@ from tosloc.rank.explain.code_lines import (
     choose_body,
     choose_lines,
 )
-from tosloc.rank.explain.matching_terms import MAX_LINES
+from tosloc.rank.explain.matching_terms import MAX_LINES, contained_terms
 from tosloc.rank.explain.pointed_lines import find_message_line, frame_lines
 
 CODE = [
@@ -211,3 +212,15 @@ def test_body_has_no_empty_lines_at_its_end():
 def test_body_has_no_comment_block():
     lines = ["def f():", '    """Return', "    1.", '    """', "    # as ever", "", "    return 1"]
     assert choose_body(lines, {}, Function("f", 1, 7, 1.0)) == [0, 5, 6]
+
+
+def test_only_wanted_lines_are_prose():
+    wanted = np.array([False, True, False, False])
+    lines = ["# a", "# b", "/* c", "d */"]
+    assert are_prose(lines, wanted).tolist() == [False, True, True, True]
+
+
+def test_a_term_of_one_letter_is_found_in_every_line_that_has_it():
+    contained = contained_terms(["x = 1", "", "cookie = x", "y"], {"cooki": 1.0, "x": 1.0})
+    assert contained.shape == (4, 2)
+    assert contained[2, 0]

@@ -28,7 +28,7 @@ IN_NAME: Final = 0.1
 """Weight of a line with the name of a listed function."""
 MIN_DISTANCE: Final = 15
 """Number of lines between two single lines that are shown for their words, at least."""
-_BLOCK: Final = re.compile(r"[rRuU]?(\"\"\"|'''|/\*)")
+_BLOCK: Final = re.compile(r"\s*+[rRuU]?(\"\"\"|'''|/\*)")
 """Beginning of a comment, or of documentation, that may span several lines."""
 _BLOCK_ENDS: Final = {'"""': '"""', "'''": "'''", "/*": "*/"}
 _WORD: Final = re.compile(r"\w")
@@ -85,7 +85,7 @@ class _LineChoice:
         self._contained = contained_terms(lines, terms)
         self._worth = self._contained * np.array([*terms.values()])
         """(L, T) what each term is worth in each line."""
-        says_nothing = are_prose(lines)
+        says_nothing = are_prose(lines, self._contained.any(axis=1))
         if self._worth[~says_nothing].any():
             self._worth[says_nothing] = 0.0
         self._worth[names] *= IN_NAME
@@ -114,23 +114,26 @@ class _LineChoice:
             self.add(start + int(worth.argmax()))
 
 
-def are_prose(lines: Sequence[str]) -> BoolArray:
+def are_prose(lines: Sequence[str], wanted: BoolArray | None = None) -> BoolArray:
     """Return (L,) whether each line is a comment, documentation in quotes, or an import.
+
+    ``wanted`` (L,) are the lines to decide on; others may be False anyway. None means all lines.
 
     >>> are_prose(["import os", "def f():", "    # see g", "    return g()"]).tolist()
     [True, False, True, False]
     """
     result = np.zeros(len(lines), dtype=np.bool_)
+    is_wanted = [True] * len(lines) if wanted is None else wanted.tolist()
     end = ""
     for position, line in enumerate(lines):
-        text = line.strip()
+        text = line
         if end:
             result[position] = True
         elif opening := _BLOCK.match(text):
             result[position] = True
             end = _BLOCK_ENDS[opening[1]]
             text = text[opening.end() :]
-        else:
+        elif is_wanted[position]:
             result[position] = is_comment("".join(text.split())) or bool(IMPORT.match(line))
         if end and end in text:
             end = ""

@@ -56,13 +56,23 @@ def contained_terms(lines: Sequence[str], terms: Mapping[str, float]) -> Any:
     contained = np.zeros((len(lines), len(terms)), dtype=np.bool_)
     if not terms or not lines:
         return contained
-    beginnings = re.compile("|".join(re.escape(term[:-1]) for term in terms))
     text = "\n".join(lines).lower().replace("_", "").replace("$", "")
     line_ends = [match.start() for match in LINE_END.finditer(text)]
-    numbers = {bisect_left(line_ends, match.start()) for match in beginnings.finditer(text)}
+    numbers: set[int] = set()
+    for beginning in {term[:-1] for term in terms}:
+        # Searching for one string after the other is several times as fast as one pattern of all.
+        place = text.find(beginning)
+        while place >= 0:
+            number = bisect_left(line_ends, place)
+            numbers.add(number)
+            if number == len(line_ends):
+                break
+            place = text.find(beginning, line_ends[number] + 1)
+    columns = {term: column for column, term in enumerate(terms)}
     for number in numbers:
-        in_line = frozenset(terms_of(lines[number]))
-        contained[number] = [term in in_line for term in terms]
+        for term in terms_of(lines[number]):
+            if term in columns:
+                contained[number, columns[term]] = True
     return contained
 
 
