@@ -6,13 +6,14 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import zlib
 
 import pytest
 
 from tosloc.core.errors import RepositoryError, UnknownCommit
 from tosloc.git.history import History
-from tosloc.git.repository import Repository, decode_text, read_authors, trees
+from tosloc.git.repository import Repository, Tags, decode_text, read_authors, trees
 
 JAVA = frozenset({".java"})
 MISSING_ID = "0" * 40
@@ -566,3 +567,31 @@ def test_a_missing_commit_has_its_date_in_utc(repository):
     repository.commit({"a.py": "x = 1\n"})
     with Repository(repository.path) as opened:
         assert str(opened.committed("0" * 40, EVENING).date()) == "2001-09-09"
+
+
+def test_a_commit_is_read_once(repository, monkeypatch):
+    repository.commit({"a.py": "a"}, "Begin")
+    with Repository(repository.path) as opened:
+        assert opened.subject(repository.commits[0]) == "Begin"
+        monkeypatch.setattr(opened.git, "objects", None)
+        assert opened.subject(repository.commits[0]) == "Begin"
+
+
+def test_tags_are_read_again_once_one_has_moved(repository):
+    for name in ("First", "Second"):
+        repository.commit({"a.py": name}, name)
+    repository.git("tag", "v1", repository.commits[0])
+    with Repository(repository.path) as opened:
+        first = Tags.read(opened)
+        assert Tags.read(opened) is first
+        repository.git("tag", "-f", "v1", repository.commits[1])
+        assert Tags.read(opened).newest[0].committed_at > first.newest[0].committed_at
+
+
+def test_one_thread_watches_all_requests(repository):
+    repository.commit({"a.py": "a"}, "Begin")
+    with Repository(repository.path) as opened:
+        for _ in range(20):
+            list(opened.git.objects(repository.commits, b"commit"))
+        watching = [thread for thread in threading.enumerate() if "watchdog" in thread.name]
+    assert len(watching) == 1

@@ -103,10 +103,10 @@ def test_a_git_whose_output_is_not_read_to_its_end_is_killed(slow_repository, pr
 def test_a_git_is_killed_if_a_signal_comes_right_after_its_start(
     slow_repository, processes, monkeypatch
 ):
-    def interrupt(timer):
+    def interrupt(watchdog, function):
         raise Interrupted
 
-    monkeypatch.setattr("tosloc.git.process.Timer.start", interrupt)
+    monkeypatch.setattr("tosloc.git.process._Watchdog.watch", interrupt)
     with pytest.raises(Interrupted), slow_repository.git.stream(["rev-list"]):
         pass
     assert [git.returncode for git in processes] == [-signal.SIGKILL]

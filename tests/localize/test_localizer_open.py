@@ -761,3 +761,12 @@ def test_files_outside_of_a_sparse_checkout_are_counted_and_searched(java_reposi
     assert answer.hits[0].path == PARSER
     sentence = "6 source files are not checked out; they are searched as they are committed"
     assert sentence in answer.notes
+
+
+def test_questions_share_what_depends_on_the_version_alone(repository):
+    repository.commit({"a.py": "def f(): pass", "b.yml": "a: 1"}, "Begin")
+    with Localizer.open(repository.path) as localizer:
+        first = localizer.prepare()
+        second = localizer.prepare().with_settings({})
+    assert second.sources is first.sources
+    assert second.unsearched is first.unsearched

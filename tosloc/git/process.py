@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from subprocess import Popen
-from threading import Timer
+from threading import Lock, Thread
 from typing import IO, Final
 
 from tosloc.core.children import start_child
@@ -48,6 +49,57 @@ _MAX_ERROR_BYTES: Final = 4000
 """Largest number of bytes of the messages that an error shows."""
 _FATAL_EXIT_CODE: Final = 128
 """Exit code of git when it gives up, for example at a damaged object or an unknown name."""
+
+
+class _Watchdog:
+    """Calls functions in a thread once git has taken SECONDS_BEFORE_LOOK.
+
+    One thread serves all requests, because thousands are made for an answer, and starting a thread
+    for each took as long as the requests. It ends when nothing is left to watch.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._numbers = count()
+        self._watched: dict[int, tuple[float, Callable[[], None]]] = {}
+        """When each function is to be called, and the function."""
+        self._thread: Thread | None = None
+
+    def watch(self, function: Callable[[], None]) -> int:
+        """Call the function in SECONDS_BEFORE_LOOK; return the number by which to forget it."""
+        with self._lock:
+            number = next(self._numbers)
+            self._watched[number] = (time.monotonic() + SECONDS_BEFORE_LOOK, function)
+            # A forked process has no threads but its own.
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = Thread(target=self._run, name="tosloc-watchdog", daemon=True)
+                self._thread.start()
+        return number
+
+    def forget(self, number: int) -> None:
+        """Do not call the function any more."""
+        with self._lock:
+            self._watched.pop(number, None)
+
+    def _run(self) -> None:
+        while True:
+            due = []
+            with self._lock:
+                now = time.monotonic()
+                for number, (at, function) in list(self._watched.items()):
+                    if at <= now:
+                        due.append(function)
+                        del self._watched[number]
+                if not self._watched and not due:
+                    self._thread = None
+                    return
+                at = min((at for at, _ in self._watched.values()), default=now)
+            for function in due:
+                function()
+            time.sleep(max(0.0, at - time.monotonic()))
+
+
+_WATCHDOG: Final = _Watchdog()
 
 
 class Git:
@@ -144,16 +196,14 @@ class Git:
                 errors.append(error)
                 process.kill()
 
-        timer = Timer(SECONDS_BEFORE_LOOK, look_for_endless_file)
-        timer.daemon = True
-        timer.start()
+        number = _WATCHDOG.watch(look_for_endless_file)
         try:
             yield
         except Exception:  # git has ended in the middle of an answer
             if not errors:
                 raise
         finally:
-            timer.cancel()
+            _WATCHDOG.forget(number)
         if errors:
             raise errors[0]
 

@@ -104,16 +104,22 @@ class SearchableVersion:
 
     def with_notes(self, notes: Iterable[str]) -> Self:
         """Return the same version with further notes."""
-        version = copy(self)
+        version = self._copy()
         version.notes = (*self.notes, *notes)
         return version
 
     def with_settings(self, settings: Mapping[str, Any]) -> Self:
         """Return the same version with the repository's own settings for answers."""
-        version = copy(self)
+        version = self._copy()
         version.settings = {**NO_SETTINGS, **settings}
         version._selections = {}
         return version
+
+    def _copy(self) -> Self:
+        """Return a copy that shares what every question needs, which is computed only once."""
+        for name in ("_shipped", "unsearched", "template", "sources"):
+            getattr(self, name)
+        return copy(self)
 
     @property
     def newest(self) -> datetime:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from tosloc.core.errors import UnknownCommit
 from tosloc.core.versions import Snapshot, StringTable
@@ -41,6 +41,8 @@ class Repository:
         self.trees: Final = Trees(self.git)
         self.on_disk: Final = FilesOnDisk(self.git, layout)
         """Files of the work tree that are not committed."""
+        self.kept_tags: tuple[Sequence[str], Any] | None = None
+        """The objects and names of all tags when they were read last, and the ``Tags``."""
 
     def __reduce__(self) -> tuple[Callable[..., Repository], tuple[object, ...]]:
         return _open_cached, (self.path, tuple(self.on_disk.path_by_blob.items()))

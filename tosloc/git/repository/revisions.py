@@ -16,6 +16,8 @@ from tosloc.git.process import Git
 from tosloc.git.repository.layout import Layout
 
 _FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
+_MAX_KEPT: Final = 2_000
+"""Largest number of commits that stay in memory."""
 _COMMIT_SUFFIX: Final = "^{commit}"
 """Suffix of a name that makes git follow tags, and report any object but a commit as missing."""
 _SEARCHING_NAME: Final = re.compile(r"@\{|\^\{/|\A:/")
@@ -34,6 +36,8 @@ class Revisions:
     def __init__(self, git: Git, layout: Layout) -> None:
         self._git = git
         self._layout = layout
+        self._kept: dict[tuple[str, frozenset[str]], CommitInfo] = {}
+        """Commits that were asked for one by one, by id and the clone's shallow commits."""
 
     @property
     def no_commit(self) -> str:
@@ -141,7 +145,22 @@ class Revisions:
         Long messages are shortened once they have more than MAX_LONG_MESSAGES_BYTES together.
         Raises UnknownCommit for the first commit that does not exist.
         """
+        wanted = list(commit_ids)
         shallow = self._layout.shallow
+        if len(wanted) == 1:
+            # Answers ask for one commit after the other, and again for the same ones.
+            [commit_id] = wanted
+            info = self._kept.get((commit_id, shallow))
+            if info is None:
+                [info] = self._read(wanted, shallow)
+                if len(self._kept) == _MAX_KEPT:
+                    self._kept.clear()
+                self._kept[commit_id, shallow] = info
+            return [info]
+        return self._read(wanted, shallow)
+
+    def _read(self, commit_ids: Iterable[str], shallow: frozenset[str]) -> list[CommitInfo]:
+        """Return the commits as ``commits`` does, read from git."""
         long_bytes_left = commit_info.MAX_LONG_MESSAGES_BYTES
         infos = []
         for commit_id, content in self._git.objects(commit_ids, b"commit"):

@@ -43,8 +43,21 @@ class Tags(NamedTuple):
     def read(cls, repository: Repository) -> Self:
         """Return the tags of a repository's commits, the newest first.
 
-        A tag whose object is missing or damaged is only counted. Raises RepositoryError.
+        A tag whose object is missing or damaged is only counted. Tags that were read before are
+        read again only if a tag has come, gone or moved. Raises RepositoryError.
         """
+        objects = repository.revisions.list_references("refs/tags", "%(objectname) %(refname)")
+        kept = repository.kept_tags
+        if kept is not None and kept[0] == objects:
+            return kept[1]
+        tags = cls._read_anew(repository)
+        if not tags.broken:  # A missing object may be fetched.
+            repository.kept_tags = (objects, tags)
+        return tags
+
+    @classmethod
+    def _read_anew(cls, repository: Repository) -> Self:
+        """Return the tags as ``read`` does, read from git."""
         try:
             tags = _read_tags(repository)
             broken = 0
