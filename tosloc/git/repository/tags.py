@@ -49,7 +49,8 @@ class Tags(NamedTuple):
         objects = repository.revisions.list_references("refs/tags", "%(objectname) %(refname)")
         kept = repository.kept_tags
         if kept is not None and kept[0] == objects:
-            return kept[1]
+            kept_tags: Self = kept[1]
+            return kept_tags
         tags = cls._read_anew(repository)
         if not tags.broken:  # A missing object may be fetched.
             repository.kept_tags = (objects, tags)
