@@ -620,6 +620,14 @@ def test_missing_good_end_is_asked_for(fails, releases):
     assert sentence.startswith("the report tells no version of this project that works; name one")
 
 
+def test_missing_tag_of_the_good_end_is_named(fails, line):
+    sentence = fails(line, "start", f"{REPORT}. It worked in 1.0, and fails in 1.1.")
+    assert sentence == (
+        "the report says that 1.0 works, and no tag of this repository names this version; get"
+        " missing tags (git fetch --tags), or name a commit that works: --good REV"
+    )
+
+
 def test_parent_of_a_blamed_commit_is_proposed(fails, line):
     culprit = line.commits[7][:10]
     sentence = fails(line, "start", f"{REPORT} since commit {culprit}")

@@ -257,6 +257,10 @@ def test_an_answer_says_that_a_blamed_commit_is_also_called_good(project, text):
 
 
 MISSING = "323f8ec6f205d98f3fadbecdc26bec587c40a25d"
+NO_TAG = (
+    "the report names {}, which no tag of this repository names; to get missing tags, run: git"
+    " fetch --tags"
+)
 
 
 def notes_on_names(project, text):
@@ -284,17 +288,23 @@ def test_a_commit_after_the_opening_is_not_called_missing(project):
 
 
 def test_an_answer_says_that_stated_versions_have_no_tags(released):
-    notes = notes_on_names(released, f"{WRONG}\n\nWorks in 9.9.0, broken in 9.9.1.")
-    expected = "the report names version {}, which no tag of this repository names"
-    assert notes == [expected.format("9.9.0"), expected.format("9.9.1")]
+    [note] = notes_on_names(released, f"{WRONG}\n\nWorks in 9.9.0, broken in 9.9.1.")
+    assert note == NO_TAG.format("versions 9.9.0, 9.9.1")
+
+
+def test_an_answer_says_that_a_clone_has_no_tags(project):
+    [note] = notes_on_names(project, f"{WRONG}\n\nBroken in 9.9.1.")
+    assert note == NO_TAG.format("version 9.9.1")
+
+
+def test_a_note_lists_few_versions_without_tags(project):
+    text = "\n".join(f"It fails in 9.9.{number}." for number in range(9))
+    [note] = notes_on_names(project, f"{WRONG}\n\n{text}")
+    assert note == NO_TAG.format("versions 9.9.0, 9.9.1, 9.9.2, 9.9.3, 9.9.4, ...")
 
 
 def test_a_version_that_was_only_used_gets_no_note(released):
     assert notes_on_names(released, f"{WRONG}\n\nVersion: 9.9.0") == []
-
-
-def test_a_project_without_releases_gets_no_note_on_versions(project):
-    assert notes_on_names(project, f"{WRONG}\n\nWorks in 9.9.0, broken in 9.9.1.") == []
 
 
 # Whether the report is about the project

@@ -50,6 +50,8 @@ class StatedEnds(NamedTuple):
     bad: StatedEnd | None
     blamed: str
     """Full id of the commit that the report blames; "" if it blames no commit or several."""
+    without_tag: tuple[str, ...]
+    """Numbers of releases that work according to the report, but have no tag."""
 
 
 def find_stated_ends(
@@ -84,7 +86,8 @@ def find_stated_ends(
         states = ("used",) if end.is_own else ("fails", "begins")
         bad = StatedEnd(end.name, end.commit, _by_report(quote(end, states)))
     blamed = history.blamed[0].commit if len(history.blamed) == 1 else ""
-    return StatedEnds(tuple(good), bad, blamed)
+    without_tag = [claim.number for claim in history.missing_releases if claim.state == "works"]
+    return StatedEnds(tuple(good), bad, blamed, tuple(without_tag))
 
 
 def _by_report(words: str) -> str:

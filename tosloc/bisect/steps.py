@@ -172,6 +172,13 @@ class Bisection:
         if not good:
             if not stated.good:
                 example = "REV" if not stated.blamed else f"{stated.blamed[:10]}~1"
+                if stated.without_tag:
+                    raise ToslocError(
+                        f"the report says that {stated.without_tag[0]} works, and no tag of this"
+                        " repository names this version",
+                        hint=f"get missing tags (git fetch --tags), or name a commit that works:"
+                        f" {{good}} {example}",
+                    )
                 raise ToslocError(
                     "the report tells no version of this project that works",
                     hint=f"name one: {{good}} {example}",

@@ -19,7 +19,7 @@ from tosloc.core.arrays import FloatArray, LongArray
 from tosloc.git.repository import Repository
 from tosloc.rank.features.project_names import ProjectNames
 from tosloc.rank.features.stated_ends import NO_ENDS, Ends, find_ends
-from tosloc.reports.text import NamedChange, Role
+from tosloc.reports.text import NamedChange, ReleaseClaim, Role
 from tosloc.retrieval.history import (
     Bounds,
     HistoryAsOf,
@@ -39,6 +39,8 @@ CIFAR-10, for example, is no issue.
 """
 MAX_BLAMED: Final = 10
 """Largest number of blamed commits that are used."""
+MAX_MISSING: Final = 5
+"""Largest number of versions without a tag that a note lists."""
 _ROLES_OF_ENDS: Final = (Role.BUILD, Role.GOOD, Role.BAD)
 
 
@@ -310,17 +312,25 @@ class NamedHistory:
                     " contain"
                 )
 
-    def _describe_missing_releases(self) -> Iterator[str]:
-        """Yield a note for each release without a tag that works or fails by the report."""
-        releases = self._history.releases
-        if not releases.releases:
-            return
+    @cached_property
+    def missing_releases(self) -> tuple[ReleaseClaim, ...]:
+        """The report's statements that a release works or fails, if the release has no tag."""
         missing = []
         for claim in self._names.claims:
-            if claim.state != "used" and not any(releases.find([claim], inf)):
-                missing.append(claim.number)
-        for number in dict.fromkeys(missing):
-            yield f"the report names version {number}, which no tag of this repository names"
+            if claim.state != "used" and not any(self._history.releases.find([claim], inf)):
+                missing.append(claim)
+        return tuple(missing)
+
+    def _describe_missing_releases(self) -> Iterator[str]:
+        """Yield a note on the releases without a tag that work or fail by the report."""
+        numbers = list(dict.fromkeys(claim.number for claim in self.missing_releases))
+        if numbers:
+            versions = "version" if len(numbers) == 1 else "versions"
+            more = ", ..." if len(numbers) > MAX_MISSING else ""
+            yield (
+                f"the report names {versions} {', '.join(numbers[:MAX_MISSING])}{more}, which no"
+                " tag of this repository names; to get missing tags, run: git fetch --tags"
+            )
 
     def in_range(self, view: DocumentsView) -> LongArray:
         """Return the known documents between the good and bad ends, in order of time."""
