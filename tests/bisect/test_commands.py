@@ -224,6 +224,63 @@ def test_code_127_of_bad_commits_is_bad(bisect, line):
     assert line.commits[7][:10] in bisect(line, "run", sys.executable, "-c", program).out
 
 
+ALWAYS = (sys.executable, "-c", "import sys; sys.exit(int(sys.argv[1]))")
+"""Command that gives the same exit code, its argument, on every commit."""
+
+
+def test_command_that_always_fails_is_refused(bisect, line):
+    bisect(line, "start", "--good", "good")
+    tested = head(line)
+    out, err = bisect(line, "run", *ALWAYS, 1, code=2)
+    good = line.commits[0][:10]
+    assert "The first bad commit" not in out
+    assert f"fails on every commit, on the good commit {good}, too (exit code 1)" in err
+    assert state(bisect, line)["bad"] == line.commits[-1]
+    assert head(line) == tested
+    out = bisect(line, "run", *TEST_COMMAND).out
+    assert f"The first bad commit:\n  {line.commits[7][:10]}" in out
+
+
+def test_signal_on_the_good_end_does_not_end_the_bisection(bisect, line):
+    bisect(line, "start", "--good", "good")
+    program = "import sys, pathlib; sys.exit(1 if int(pathlib.Path('a.txt').read_text()) else 200)"
+    err = bisect(line, "run", sys.executable, "-c", program, code=2).err
+    assert "exit code 200" in err
+    assert state(bisect, line)["bad"] == line.commits[-1]
+
+
+def test_culprit_after_the_good_end_is_confirmed_by_one_more_run(bisect, repository):
+    make_line(repository, culprit=1)
+    bisect(repository, "start", "--good", "good")
+    out, err = bisect(repository, "run", *TEST_COMMAND)
+    assert out.count(" is bad\n") == out.count("Run ") - 1
+    assert f": {repository.commits[0][:10]} is good\n" in out
+    assert f"The first bad commit:\n  {repository.commits[1][:10]}" in out
+    assert "no test run" not in err
+    assert repository.git("rev-parse", "HEAD") == repository.commits[1]
+
+
+def test_good_end_that_cannot_be_tested_is_noted(bisect, repository):
+    make_line(repository, culprit=1)
+    bisect(repository, "start", "--good", "good")
+    program = TEST.replace("sys.exit(", "sys.exit(125 - 124 * (").replace("())", "()))")
+    out, err = bisect(repository, "run", sys.executable, "-c", program)
+    found = repository.commits[1][:10]
+    assert f"The first bad commit:\n  {found}" in out
+    assert "no test run was good, so the command may fail on every commit" in err
+
+
+def test_command_that_always_passes_is_noted(bisect, line):
+    bisect(line, "start", "--good", "good")
+    out, err = bisect(line, "run", *ALWAYS, 0)
+    last = line.commits[-1][:10]
+    assert f"The first bad commit:\n  {last}" in out
+    assert (
+        "no test run was bad, so the command may not test the fault; check that it fails on"
+        f" {last}\n"
+    ) in err
+
+
 def test_options_of_the_command_are_its_own(bisect, line):
     bisect(line, "start", "--good", "good")
     program = f"import sys; assert sys.argv[1:] == ['--json', '-h']; {TEST}"

@@ -265,6 +265,33 @@ class Bisection:
                 f" commit {good[:10]} either; check its name and path"
             )
 
+    def test_good(
+        self, command: Sequence[str], folder: Path, step: Step, bad: str
+    ) -> tuple[str, str]:
+        """Run a command on a good end, the one before the found commit; return its id and mark.
+
+        ``bad`` is the bad end before the command ran. It is the bad end again if the command fails
+        on the good end, too. ToslocError is raised then, because the command does not test the
+        fault.
+        """
+        [found] = self.repository.commits([step.commit])
+        good = self.state.marks().good
+        commit = next((parent for parent in found.parents if parent in good), good[0])
+        tested = self.state.current
+        self.state.check_out(commit)
+        code = self.state.run(command, folder)
+        if code in (0, SKIP_CODE):
+            self.state.check_out(tested)
+            return commit, mark_for_exit_code(code)
+        self.state.mark("bad", [bad])
+        self.take(self.plan())
+        mark_for_exit_code(code)  # raises an error if the code stops the bisection
+        raise ToslocError(
+            f"{command[0]}: this command fails on every commit, on the good commit {commit[:10]},"
+            f" too (exit code {code}), so the change was not found; correct the command and run it"
+            " again, or reset and start with an older good commit"
+        )
+
     def bayesect_commands(self) -> list[str]:
         """Return commands that start ``git bayesect`` with the weights as its priors.
 

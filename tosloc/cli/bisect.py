@@ -269,19 +269,41 @@ def run_command(
         step = bisection.plan()
         _take_and_print(bisection, step)
         plain_runs = step.plain_runs
-        runs = 0
+        bad_end = bisection.state.marks().bad
+        assert bad_end is not None
+        marks: list[str] = []
         while step.is_test:
-            mark = bisection.test(command, Path.cwd(), step, is_first=runs == 0)
-            runs += 1
-            print(f"Run {runs}: {step.commit[:10]} is {_MARK_WORDS[mark]}", flush=True)
+            mark = bisection.test(command, Path.cwd(), step, is_first=not marks)
+            marks.append(mark)
+            print(f"Run {len(marks)}: {step.commit[:10]} is {_MARK_WORDS[mark]}", flush=True)
             next_step = bisection.mark(mark, [step.commit])
             assert next_step is not None  # both ends were there before the command ran
             step = next_step
+            if step.is_found and "bad" in marks and "good" not in marks:
+                good_end, mark = bisection.test_good(command, Path.cwd(), step, bad_end)
+                marks.append(mark)
+                print(f"Run {len(marks)}: {good_end[:10]} is {_MARK_WORDS[mark]}", flush=True)
             _take_and_print(bisection, step)
-        if runs:
-            print(f"{pluralize(runs, 'test run')} (git bisect: about {plain_runs:.1f})")
+        if marks:
+            print(f"{pluralize(len(marks), 'test run')} (git bisect: about {plain_runs:.1f})")
+            print_notes(_notes_on_marks(marks, step))
         print_notes(["return to where you were: tosloc bisect reset"])
         _finish(step)
+
+
+def _notes_on_marks(marks: Sequence[str], step: Step) -> list[str]:
+    """Return a note if a command has given the same result for every commit that it tested."""
+    if not step.is_found or {"good", "bad"} <= set(marks):
+        return []
+    if "bad" in marks:
+        return [
+            "no test run was good, so the command may fail on every commit; check that it works on"
+            f" a good commit that it can test, before {step.commit[:10]}"
+        ]
+    return [
+        f"no test run was bad, so the command may not test the fault; check that it fails on"
+        f" {step.commit[:10]}"
+    ]
 
 
 @app.command("log", epilog="Example: tosloc bisect log > bisection.txt")
