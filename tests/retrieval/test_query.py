@@ -204,6 +204,22 @@ def test_a_report_that_blames_a_commit_says_that_it_worked():
     assert query("Rows are missing", f"Regression: {COMMIT}").names.says_that_it_worked
 
 
+@pytest.mark.parametrize(
+    ("description", "worked"),
+    [
+        ("After upgrading Tree House the leaf falls", True),
+        ("After upgrading to tree-house 2.1 the leaf falls", True),
+        ("The leaf falls since I updated to the latest version of treehouse", True),
+        ("After upgrading Python the leaf falls", False),
+        ("The leaf falls since I updated to the latest version of Python", False),
+    ],
+)
+def test_an_update_says_that_it_worked_if_it_is_of_the_project(description, worked):
+    report = BugReport("r", "The leaf falls", description, datetime(2020, 1, 1, tzinfo=UTC))
+    asked = Query(report, projects=["forest/tree-house"])
+    assert asked.names.says_that_it_worked == worked
+
+
 def test_lead_is_what_the_reporter_says():
     lead = query("", f"- OS: Linux\n{LOG}\nThe tree falls").lead_weights
     assert lead == {"error": 1.0, "fall": 1.0, "runner": 1.0, "tree": 1.0}
