@@ -485,6 +485,11 @@ def test_a_test_has_what_it_tests_as_reason(reasons_for):
     assert chosen == (Reason("test", text),)
 
 
+def test_a_test_that_shares_no_word_with_the_report_is_no_reason(reasons_for):
+    chosen = reasons_for(TREE_TEST, "Baking bread", weights={"test_counterpart": 1.0})
+    assert kinds(chosen) == ["activity"]
+
+
 @pytest.mark.parametrize(
     ("package", "texts"),
     [("shop", ["Stack frame open, line 14 in the report's version"]), ("other", [])],

@@ -472,7 +472,20 @@ class StageOneResult:
 
     def _counterpart(self, file: int) -> Reason | None:
         """Return the reason that a first file is a test of the file or is tested by it, or None."""
-        return self.reasons.counterpart(file, top_k(self.scores, COUNTERPART_DEPTH).tolist())
+        return self.reasons.counterpart(file, self._matching_leaders)
+
+    @cached_property
+    def _matching_leaders(self) -> list[int]:
+        """The first files, without those that share no word and to which the report does not point.
+
+        Files come first even if the report matches none, because they change often.
+        """
+        words = self.reasons.words
+        matching: list[int] = []
+        for file in top_k(self.scores, COUNTERPART_DEPTH).tolist():
+            if self.asserted[file] > 0 or words.in_name(file) or words.shared(file)[0]:
+                matching.append(file)
+        return matching
 
     def _lifted_kinds(self, file: int) -> set[str | None]:
         """Return the kinds of reasons whose features together raise the file's score."""
