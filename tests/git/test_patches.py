@@ -29,6 +29,12 @@ def test_patch_has_changed_lines_with_one_line_of_context(repository, read):
     assert patch.hunks == (Hunk(4, 4, (" line 4", "-line 5", "+line five", " line 6")),)
 
 
+def test_patch_has_the_id_of_the_new_content(repository, read):
+    newest = repository.commit({"a.py": LINES})
+    [patch] = read().files
+    assert repository.git("rev-parse", patch.blob) == repository.git("rev-parse", f"{newest}:a.py")
+
+
 def test_first_commit_adds_its_files(repository, read):
     repository.commit({"a.py": "one\n"})
     [patch] = read().files

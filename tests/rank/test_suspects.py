@@ -358,3 +358,61 @@ def test_newer_commits_are_more_suspect_if_something_worked_before(repository, c
         ages.append(candidates.feature(0, "age_of_break"))
     assert ages[0] == 0
     assert ages[1] > candidates.feature(len(candidates.commits) - 1, "age_of_break") > 0
+
+
+CHECK = "        self.check(self.price_of_items)\n"
+SHELF = f"class Shelf:\n    def sort(self):\n{CHECK}        self.turn_over()\n"
+SHELF_WITH_TOTAL = f"{SHELF}\n    def total(self):\n{CHECK}        return self.price_of_shelf\n"
+
+
+def named_suspect(repository, version, commit, words, **options):
+    """Return the suspect for a commit that a report names beside some words."""
+    text = f"{words}. See {commit[:10]}"
+    changes = search(repository.path, version, text=text, **options).changes
+    [suspect] = [change for change in changes if change.commit == commit]
+    return suspect
+
+
+def test_function_of_a_later_commit_is_not_named_for_a_line_with_the_same_text(repository, commits):
+    writer = repository.commit({"shop/shelf.py": SHELF}, "Add shelves")
+    version = repository.commit({"shop/shelf.py": SHELF_WITH_TOTAL}, "Sum shelves up")
+    suspect = named_suspect(repository, version, writer, "Shelf.total: the total is wrong")
+    assert suspect.function == "Shelf.sort"
+    assert not any("Shelf.total" in reason for reason in suspect.reasons)
+
+
+def test_function_beside_a_change_is_not_named(repository, commits):
+    close = SHELF_WITH_TOTAL.replace("\n\n", "\n")
+    repository.commit({"shop/shelf.py": close}, "Add shelves")
+    changed = close.replace("turn_over()\n", "turn_over()\n        self.fill_up()\n")
+    version = repository.commit({"shop/shelf.py": changed}, "Fill shelves up")
+    suspect = named_suspect(repository, version, version, "Shelf.total is wrong", functions=1)
+    assert suspect.function == "Shelf.sort"
+
+
+def test_function_with_a_removed_line_is_named(repository, commits):
+    repository.commit({"shop/shelf.py": SHELF_WITH_TOTAL}, "Add shelves")
+    without = SHELF.replace(CHECK, "") + SHELF_WITH_TOTAL.removeprefix(SHELF)
+    version = repository.commit({"shop/shelf.py": without}, "Check less")
+    suspect = named_suspect(repository, version, version, "Shelf: the sorting is wrong")
+    assert "changed `Shelf.sort`" in suspect.reasons
+
+
+def test_function_that_was_renamed_has_its_present_name(repository, commits):
+    writer = repository.commit({"shop/shelf.py": SHELF}, "Add shelves")
+    renamed = SHELF.replace("def sort", "def arrange")
+    version = repository.commit({"shop/shelf.py": renamed}, "Rename")
+    suspect = named_suspect(repository, version, writer, "Shelf.arrange turns over")
+    assert suspect.function == "Shelf.arrange"
+
+
+def test_newest_change_of_a_file_is_a_reason(repository, commits):
+    assert "newest change of cart.py" in search(repository.path, commits[3]).changes[0].reasons
+
+
+def test_blamed_commit_is_not_the_newest_change_if_others_followed(repository, commits):
+    text = f"{REPORT}. It is broken since {commits[2][:10]}."
+    first = search(repository.path, commits[3], text=text).changes[0]
+    assert first.commit == commits[2]
+    assert first.reasons[0] == first.BLAMED
+    assert "newest change of cart.py" not in first.reasons

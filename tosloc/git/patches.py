@@ -22,6 +22,7 @@ MAX_PROCESSES: Final = 4
 A new process is needed at each missing blob.
 """
 _HUNK: Final = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_INDEX: Final = re.compile(rb"index [0-9a-f]+\.\.([0-9a-f]+)")
 _COMMIT: Final = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\n")
 _ESCAPE: Final = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
 """Escape in a path with unusual characters, which git quotes as a string of C."""
@@ -63,6 +64,8 @@ class FilePatch(NamedTuple):
     adds_file: bool
     """Whether the file did not exist before."""
     hunks: tuple[Hunk, ...]
+    blob: str = ""
+    """Abbreviated id of the file's content after the change; zeros for a deleted file."""
 
 
 class Patches(NamedTuple):
@@ -129,12 +132,13 @@ def _parse_patches(output: IO[bytes], budget: _Budget) -> Iterator[FilePatch]:
     path = b""
     old_path = b""
     adds_file = False
+    blob = ""
     hunks: list[Hunk] = []
     lines_of_patch = 0
 
     def finished() -> Iterator[FilePatch]:
         if hunks:
-            yield FilePatch(commit, decode_path(path), adds_file, tuple(hunks))
+            yield FilePatch(commit, decode_path(path), adds_file, tuple(hunks), blob)
 
     while line := budget.read_line(output):
         match = _HUNK.match(line)
@@ -153,6 +157,8 @@ def _parse_patches(output: IO[bytes], budget: _Budget) -> Iterator[FilePatch]:
             adds_file = False
             if not line.startswith(b"diff"):
                 commit = line.decode("ascii").rstrip("\n")
+        elif (match := _INDEX.match(line)) is not None:
+            blob = match[1].decode("ascii")
         elif line.startswith(b"--- "):
             old_path = _header_path(line)
         elif line.startswith(b"+++ "):

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,12 +15,14 @@ from tosloc.core.answers import SuspectChange
 from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import pluralize
 from tosloc.git.patches import FilePatch, Hunk
+from tosloc.git.repository import Repository
 from tosloc.rank.explain.lookups import RepositoryLookups
 from tosloc.rank.explain.matching_terms import contained_terms
 from tosloc.rank.explain.reasons import FileReasons
 from tosloc.rank.features.named_history import NamedHistory
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.suspects.candidates import Candidates
+from tosloc.rank.suspects.changed_functions import enclosing_functions
 from tosloc.rank.suspects.line_history import FileLines, line_texts
 
 MAX_PARTS: Final = 5
@@ -42,6 +44,10 @@ DIFF_LINES: Final = 6
 """Largest number of lines of a suspect's hunk that are shown."""
 
 
+_Names: TypeAlias = list[list[Sequence[str]]]
+"""Names of the functions that contain each line of each hunk; see ``enclosing_functions``."""
+
+
 class _DiffLines(NamedTuple):
     """Neighbouring lines of a hunk."""
 
@@ -57,7 +63,11 @@ NO_LINES: Final = _DiffLines((), 0)
 
 
 def describe_suspect(
-    candidates: Candidates, place: int, reasons: FileReasons, lookups: RepositoryLookups
+    repository: Repository,
+    candidates: Candidates,
+    place: int,
+    reasons: FileReasons,
+    lookups: RepositoryLookups,
 ) -> SuspectChange:
     """Return the candidate at a position in the form that answers contain."""
     commit = candidates.commits[place]
@@ -70,9 +80,9 @@ def describe_suspect(
         diff = NO_LINES
     else:
         file = best.file
-        rank = _find_best_function(best)
-        function = file.functions[rank - 1].name if rank else _find_enclosing_function(best)
-        diff = _best_lines(best, rank)
+        enclosing = enclosing_functions(repository, file, best.patch)
+        function = _find_best_function(best, enclosing)
+        diff = _best_lines(best, enclosing, function)
     return SuspectChange(
         commit,
         lookups.committed(commit, int(candidates.times[place])),
@@ -206,52 +216,50 @@ def _word_worths(hunk: Hunk, terms: Mapping[str, float]) -> FloatArray:
     return worths
 
 
-def _find_best_function(change: _Change) -> int:
-    """Return the rank of the listed function with most of a change's worth; 0 if there is none."""
-    worth_by_rank: defaultdict[int, float] = defaultdict(float)
-    for hunk, worths in zip(change.patch.hunks, change.worths, strict=True):
-        # Lines of context say in which function a line was removed.
-        for rank, worth in zip(change.file.line_ranks(hunk), worths.tolist(), strict=True):
-            worth_by_rank[rank] += worth + 1e-6
-    worth_by_rank.pop(0, None)
-    return max(worth_by_rank, key=lambda rank: (worth_by_rank[rank], -rank), default=0)
+def _find_best_function(change: _Change, enclosing: _Names) -> str:
+    """Return the name of the function with most of a change's worth; "" if there is none.
 
-
-def _find_enclosing_function(change: _Change) -> str:
-    """Return the name of the function with most of a change's worth, listed or not.
-
-    It is the innermost function of the searched version that contains the changed lines or their
-    context. Return "" if there is none.
+    Functions that the answer lists come first, and the best of those that contain the same line.
+    Other functions count if the searched version has them, the innermost of a line. ``enclosing``
+    are the names of the functions that contain each line of each hunk.
     """
-    facts = find_functions(change.file.text, change.file.path)
-    starts = facts.starts.tolist()
-    ends = facts.ends.tolist()
+    listed = [function.name for function in change.file.functions]
+    best = _most_worth(change, enclosing, listed)
+    if best:
+        return best
+    names = find_functions(change.file.text, change.file.path).names
+    # A function follows the functions and classes that contain it.
+    return _most_worth(change, enclosing, names[::-1])
+
+
+def _most_worth(change: _Change, enclosing: _Names, names: Sequence[str]) -> str:
+    """Return the one of ``names`` with most of a change's worth; "" if it changed none of them.
+
+    A line in several of them counts for the first. Removed lines only decide between functions
+    without added lines, because lines that are rewritten elsewhere are removed, too.
+    """
+    order = {name: number for number, name in enumerate(dict.fromkeys(names))}
     worth_by_name: defaultdict[str, float] = defaultdict(float)
-    for hunk, worths in zip(change.patch.hunks, change.worths, strict=True):
-        for text, worth in zip(line_texts(hunk), worths.tolist(), strict=True):
-            positions = change.file.positions_by_text.get(text, ())
-            if not positions:
-                continue
-            line = 1 + min(positions, key=lambda position: abs(position + 1 - hunk.new_start))
-            enclosing = []
-            for name, start, end in zip(facts.names, starts, ends, strict=True):
-                if start <= line <= end:
-                    enclosing.append((end - start, name))
-            if enclosing:
-                worth_by_name[min(enclosing)[1]] += worth + 1e-6
-    return max(worth_by_name, key=lambda name: worth_by_name[name], default="")
+    for hunk, worths, names_of_lines in zip(
+        change.patch.hunks, change.worths, enclosing, strict=True
+    ):
+        for line, worth, around in zip(hunk.lines, worths.tolist(), names_of_lines, strict=True):
+            of_line = [name for name in around if name in order]
+            if of_line:
+                factor = 1.0 if line.startswith("+") else 1e-6
+                worth_by_name[min(of_line, key=order.__getitem__)] += factor * worth
+    return max(worth_by_name, key=lambda name: (worth_by_name[name], -order[name]), default="")
 
 
-def _best_lines(change: _Change, function: int) -> _DiffLines:
+def _best_lines(change: _Change, enclosing: _Names, function: str) -> _DiffLines:
     """Return the neighbouring lines of a change with the largest worth, at most ``DIFF_LINES``.
 
-    They come from the hunks with a line of the function whose rank is ``function``; 0 means all
-    hunks.
+    They come from the hunks that change a line of ``function``; "" means all hunks.
     """
     hunks = []
     worths_of_hunks = []
-    for hunk, worths in zip(change.patch.hunks, change.worths, strict=True):
-        if not function or function in change.file.line_ranks(hunk):
+    for hunk, worths, names in zip(change.patch.hunks, change.worths, enclosing, strict=True):
+        if not function or any(function in around for around in names):
             hunks.append(hunk)
             worths_of_hunks.append(worths)
     return _best_window(hunks, worths_of_hunks)
@@ -289,6 +297,25 @@ def _named_in_report(history: NamedHistory, commit: str) -> Iterator[str]:
             yield f"the report names {change.written}"
 
 
+def _newest_change(context: QueryContext, path: str) -> str:
+    """Return the newest known commit that changed a file of the searched version.
+
+    Commits count even if they cannot be suspects, such as those after a commit that the report
+    blames. The commit with the largest committer time is the newest.
+    """
+    number = context.version.snapshot.path_names.ids[path]
+    touching = []
+    for view in (context.history.commits, context.history.large):
+        documents = view.documents
+        for document in documents.find_by_file(number).tolist():
+            if view.known[document]:
+                at = int(documents.times[document])
+                touching.append(
+                    (at, int(documents.commits[document]), documents.commit_ids[document])
+                )
+    return max(touching, default=(0, 0, ""))[2]
+
+
 def _reasons_in_words(
     candidates: Candidates, place: int, file: FileLines, function: str, context: QueryContext
 ) -> Iterator[str]:
@@ -310,7 +337,7 @@ def _reasons_in_words(
             yield f"changed `{function}`"
     elif written:
         yield f"last changed {pluralize(len(written), 'line')} of {name}"
-    if candidates.feature(place, "order") == 1:
+    if commit == _newest_change(context, file.path):
         yield f"newest change of {name}"
     bounds = history.bounds
     is_blamed = commit in history.blamed_ids

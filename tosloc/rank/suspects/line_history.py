@@ -131,15 +131,6 @@ class FileLines:
                     new = {position for partner in partners for position in partner}
                     positions += sorted(new.difference(positions))
 
-    def line_ranks(self, hunk: Hunk) -> list[int]:
-        """Return the rank of the best function with each line of a hunk; 0 if there is none."""
-        ranks = []
-        for text in line_texts(hunk):
-            positions = self.positions_by_text.get(text, ())
-            in_functions = [int(rank) for rank in self.ranks[list(positions)] if rank]
-            ranks.append(min(in_functions, default=0))
-        return ranks
-
     def _nearest_free(self, positions: Sequence[int], number: int) -> int | None:
         """Return the position, nearest to a line number, that has no writer; None if all have."""
         free = [position for position in positions if position not in self.writers]

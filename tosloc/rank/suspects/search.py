@@ -64,7 +64,7 @@ def find_suspects(
     fixing = _list_fixing(repository, later_fix) if later_fix else frozenset()
     candidates = collect_candidates(repository, context, hits, blamed_files, fixing)
     best = _best_places(candidates, context.named_history, most)
-    found = [describe_suspect(candidates, place, reasons, lookups) for place in best]
+    found = [describe_suspect(repository, candidates, place, reasons, lookups) for place in best]
     changes = [*_blamed_elsewhere(repository, context, candidates.commits, lookups), *found][:most]
     changes = _add_origins(repository, context, changes, lookups)
     changes = _add_sweeps(repository, context, changes, [file.path for file in candidates.files])
