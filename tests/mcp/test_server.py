@@ -7,7 +7,7 @@ import anyio
 import pytest
 from jsonschema import Draft202012Validator
 from mcp import Client
-from mcp_types import CreateMessageResult, ListRootsResult, Root, TextContent
+from mcp_types import CreateMessageResult, ErrorData, ListRootsResult, Root, TextContent
 
 from tests import stand_ins
 from tosloc.mcp.server import Settings, create_server
@@ -355,3 +355,19 @@ def test_wrong_argument_is_an_error_before_the_model_is_asked(shop):
     text = error_text({"commit": "no-such"}, roots=[shop], sampling=True, model=model)
     assert "no-such" in text
     assert model.questions == []
+
+
+def test_client_model_that_is_refused_leaves_the_usual_answer(shop):
+    async def refuse(context, params):
+        return ErrorData(code=-1, message="User rejected sampling request")
+
+    own = files_of(localize(REPORT, roots=[shop]))
+    result = localize(REPORT, roots=[shop], sampling=True, model=refuse, mode="legacy")
+    assert files_of(result) == own
+
+
+def test_answer_says_what_the_client_model_says_of_a_file(shop):
+    pointed = {"file": 1, "name": "add", "line": 1, "why": "A set drops equal items."}
+    model = ClientModel(json.dumps({"order": [1], "functions": [pointed]}))
+    result = localize(REPORT, roots=[shop], sampling=True, model=model)
+    assert "A set drops equal items." in text_of(result)

@@ -101,7 +101,8 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         """Return an answer in the form for agents, before it is shortened to a budget.
 
         ``sources`` maps paths to lines of files. The first ``DETAILED_FILES`` files get their lines
-        and up to ``reasons`` reasons, or all if it is None. Other files have only their path.
+        and up to ``reasons`` reasons, or all if it is None. Reasons of a language model come in
+        addition. Other files have only their path.
         """
         files = []
         for hit in answer.hits:
@@ -111,7 +112,9 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
             files.append(File(rank=hit.rank, path=path, confidence=confidence))
         for file, hit in zip(files[:DETAILED_FILES], answer.hits, strict=False):
             file.functions = [_function_text(function) for function in hit.functions]
-            file.reasons = [escape_unprintable(reason.text) for reason in hit.reasons[:reasons]]
+            for number, reason in enumerate(hit.reasons):
+                if reasons is None or number < reasons or reason.kind == "model":
+                    file.reasons.append(escape_unprintable(reason.text))
             file.source = sources.get(hit.path, [])
         fixed = answer.fixed_line
         return cls(

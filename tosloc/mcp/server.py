@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from inspect import getdoc
 from io import TextIOWrapper
@@ -25,6 +26,7 @@ from mcp.server.mcpserver import Context, ListRoots, MCPServer, Resolve, Sample
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CallToolResult,
     CreateMessageResult,
@@ -79,6 +81,8 @@ class Settings:
 
 
 ToolContext: TypeAlias = Context[Settings]
+_model_failed: ContextVar[bool] = ContextVar("_model_failed", default=False)
+"""Whether the client's language model has failed in this call, or the user declined the request."""
 
 
 def _client_roots(context: ToolContext) -> ListRootsResult | ListRoots:
@@ -162,6 +166,7 @@ async def _client_model(  # noqa: PLR0913  # what the prompt depends on
 ) -> CreateMessageResult | Sample:
     """Ask the client's language model which files have to be changed.
 
+    Returns a message without text if the server may not ask it, the client has none, it failed, or
     the question is wrong. The tool itself then says what is wrong with the question.
     """
     nothing = CreateMessageResult(
@@ -169,7 +174,8 @@ async def _client_model(  # noqa: PLR0913  # what the prompt depends on
     )
     settings = context.request_context.lifespan_context
     capabilities = context.client_capabilities
-    if not settings.sampling or capabilities is None or capabilities.sampling is None:
+    lends_model = capabilities is not None and capabilities.sampling is not None
+    if not settings.sampling or not lends_model or _model_failed.get():
         return nothing
     question = Question(
         report,
@@ -367,9 +373,22 @@ class _Server(MCPServer[Settings]):
         arguments: dict[str, Any],
         context: Context[Settings, Any] | None = None,
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool as the SDK does. Raises ToolError; wrong arguments get a sentence of ours."""
+        """Call a tool as the SDK does, once more without the client's model if that fails.
+
+        Raises ToolError; wrong arguments get a sentence of ours.
+        """
         try:
             return await super().call_tool(name, arguments, context)
+        except MCPError:
+            if _model_failed.get() or context is None:
+                raise
+            if not context.request_context.lifespan_context.sampling:
+                raise
+            token = _model_failed.set(True)
+            try:
+                return await self.call_tool(name, arguments, context)
+            finally:
+                _model_failed.reset(token)
         except ToolError as error:
             cause = error.__cause__
             if not isinstance(cause, ValidationError):
