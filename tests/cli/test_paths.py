@@ -17,12 +17,13 @@ REPOSITORY = "repository"
 FILE = "file"
 EITHER = "file or folder"
 NEW_FOLDER = "new folder"
+FOLDER = "folder"
 NEW_FILE = "new file"
 NAME_PREFIX = "prefix of names of files"
 KINDS = {
     **dict.fromkeys(("repo", "repositories"), REPOSITORY),
     "root": EITHER,
-    **dict.fromkeys(("reports", "config", "qrels", "exports", "file", "bundle"), FILE),
+    **dict.fromkeys(("reports", "config", "qrels", "exports", "issues", "file", "bundle"), FILE),
     **dict.fromkeys(("projects", "unseen"), FILE),
     **dict.fromkeys(
         ("run", "runs", "first", "second", "checkpoint", "baseline", "advanced", "data_sets"),
@@ -30,6 +31,7 @@ KINDS = {
     ),
     **dict.fromkeys(("our_baseline", "our_advanced", "prompts", "answers"), EITHER),
     **dict.fromkeys(("out", "figures", "work"), NEW_FOLDER),
+    "left_out": FOLDER,
     "html": NEW_FILE,
     "figure": NAME_PREFIX,
 }
@@ -46,6 +48,7 @@ COMMANDS = {
     "compare": "run other",
     "import-run": "reports.jsonl --out new --repo repo",
     "export-run": "run --out new",
+    "similar": "bug.md --repo repo",
     "serve": "--repo repo --port 0",
     "mcp": "",
     "mcp install": "cursor --write",
@@ -94,6 +97,7 @@ WRONG_PATHS = {
     ),
     FILE: ("nowhere", "plain", "https://example.org/a/b"),
     EITHER: ("nowhere", "https://example.org/a/b"),
+    FOLDER: ("nowhere", "plain.txt"),
     NEW_FOLDER: ("plain.txt",),
     NEW_FILE: ("plain",),
     NAME_PREFIX: (),

@@ -142,7 +142,7 @@ def test_a_repository_without_commits_has_no_versions(repository):
 
 @pytest.mark.slow  # GitPython looks for git once, when it is imported
 def test_a_missing_git_program_is_one_sentence(repository, tmp_path):
-    code = "import sys; from tosloc.git.repository import Repository; Repositorysys.argv[1]"
+    code = "import sys; from tosloc.git.repository import Repository; Repository(sys.argv[1])"
     environment = {**os.environ, "GIT_PYTHON_GIT_EXECUTABLE": str(tmp_path / "no-git")}
     result = subprocess.run(
         [sys.executable, "-c", code, str(repository.path)],

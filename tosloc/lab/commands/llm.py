@@ -73,11 +73,12 @@ def llm_answers(
     TosLoc's order. A guess without a list counts alone.
     """
     form = Form.chosen(as_json, as_markdown)
+    project_list = None if projects is None else read_projects(projects)
     tasks, results = judge_answers(prompts, answers)
     details: dict[str, list[Finding]] = {}
-    if projects is not None:
+    if project_list is not None:
         with progress_bars() as callback:
-            details = judge_details(read_projects(projects), prompts, answers, callback)
+            details = judge_details(project_list, prompts, answers, callback)
     heads = ["answers", "unusable"]
     for depth in DEPTHS:
         heads += [f"all@{depth}", "interval", "difference"]

@@ -68,8 +68,9 @@ class PresenceModel:
     def fit(cls, signals: FloatArray, at_home: BoolArray, counts: FloatArray) -> Self:
         """Return the model that predicts best which reports are about the searched project.
 
-        report is about the project. A report counts as often as ``counts`` (R,) says. Half of each
-        report counts as if the project's name were not known.
+        ``signals`` (R, K) has a row for each report, and ``at_home`` (R,) says whether the report
+        is about the project. A report counts as often as ``counts`` (R,) says. Half of each report
+        counts as if the project's name were not known.
         """
         from scipy.optimize import minimize
 

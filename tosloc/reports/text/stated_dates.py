@@ -1,5 +1,7 @@
 """Find the dates on which, as a report says, something still worked or began to fail.
 
+Only a few plain sentences are read: "worked on 2024-03-01", "yesterday it was fine", "crashes since
+last week", "stopped working two days ago". Any other date says nothing, such as a date in a log or
 in "I use it since May".
 """
 
