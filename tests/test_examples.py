@@ -83,11 +83,20 @@ def test_written_reranker_is_evaluated_and_compared(repository, tmp_path, capsys
     assert "p, paired bootstrap" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["nothing:Here", "nowhere.py:Here", "pathlib:Path"])
+@pytest.mark.parametrize("name", ["nothing:Here", "nowhere.py:Here", "pathlib:Path", "no.py"])
 def test_wrong_reranker_is_one_sentence(repository, tmp_path, capsys, name):
     options = ["--reports", str(REPORTS), "--repo", str(repository), "--out", str(tmp_path / "out")]
     assert main(["rank", *options, "--reranker", name]) == 2
     assert capsys.readouterr().err.startswith(f"tosloc: --reranker: {name}")
+
+
+def test_reranker_that_would_never_be_called_is_refused(repository, tmp_path, capsys):
+    source = (EXAMPLES / "write_reranker.py").read_text(encoding="utf-8")
+    written = tmp_path / "written.py"
+    written.write_text(source.replace("    weight = 1.0\n", ""), encoding="utf-8")
+    options = ["--reports", str(REPORTS), "--repo", str(repository), "--out", str(tmp_path / "out")]
+    assert main(["rank", *options, "--reranker", f"{written}:IdentifierReranker"]) == 2
+    assert "has the weight 0, so it changes no ranking" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tosloc.core.arrays import save_arrays
-from tosloc.core.errors import require
+from tosloc.core.errors import ToslocError, require
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.git.repository import Change
 from tosloc.localize import checkpoint
@@ -108,9 +108,17 @@ class Model:
     def with_reranker(self, name: str) -> Model:
         """Return a copy in which an untrained reranker that the user wrote is stage two.
 
-        ``name`` is MODULE:CLASS or FILE.py:CLASS. Raises the errors of ``reranker_class``.
+        ``name`` is MODULE:CLASS or FILE.py:CLASS. Raises the errors of ``reranker_class``, and
+        ToslocError for a reranker with the weight 0, which would never be called.
         """
-        return replace(self, reranker=reranker_class(name).from_config(self.config))
+        reranker = reranker_class(name).from_config(self.config)
+        if not reranker.weight:
+            raise ToslocError(
+                f"{name} has the weight 0, so it changes no ranking",
+                hint="add weight = 1.0 to the class",
+                about="reranker",
+            )
+        return replace(self, reranker=reranker)
 
     def save(self, folder: Path) -> None:
         """Write a checkpoint: configuration, weights, known reports and the version, if any."""

@@ -388,6 +388,12 @@ def reranker_class(name: str) -> type[Reranker]:
     """
     if ":" in name:
         return _own_class(name)
+    if name not in RERANKERS:
+        raise ToslocError(
+            f"{name}: there is no such reranker",
+            hint="name a class of your own as MODULE:CLASS or FILE.py:CLASS",
+            about="reranker",
+        )
     if name == "encoder":
         require("the encoder reranker", "encoder", "torch", "transformers", "accelerate")
     reranker: type[Reranker] = resolve_name(RERANKERS[name])
