@@ -163,7 +163,7 @@ def _state(text: str, match: re.Match[str]) -> bool | None:
     """Return True if something began to fail on a date, False if it worked, None otherwise."""
     clause_before = _CLAUSE_END.split(text[max(0, match.start() - WINDOW) : match.start()])[-1]
     clause_after = _CLAUSE_END.split(text[match.end() : match.end() + WINDOW])[0]
-    is_question = "?" in text[match.end() :][: len(clause_after) + 1]
+    is_question = "?" in text[match.end() : match.end() + len(clause_after) + 1]
     before = [word for word in _words(clause_before) if word not in _FILLERS]
     after = [word for word in _words(clause_after) if word not in _FILLERS]
     if is_question or is_doubted(before) or not _DOUBTS.isdisjoint(before):
