@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import getdoc
 from io import TextIOWrapper
 from pathlib import Path
@@ -152,6 +152,27 @@ Globs = Annotated[
 ]
 
 
+def _bug_question(
+    report: str,
+    commit: str | None,
+    paths: list[str] | None,
+    tests: bool,
+    suspects: bool | None,
+    good: list[str] | None,
+    bad: str | None,
+) -> Question:
+    """Return the question of a call of ``localize_bug``; empty arguments count as left out."""
+    return Question(
+        report,
+        commit=commit,
+        include=paths or None,
+        tests=tests or None,
+        suspects=suspects,
+        good=good or (),
+        bad=bad,
+    )
+
+
 async def _client_model(  # noqa: PLR0913  # what the prompt depends on
     context: ToolContext,
     roots: Roots,
@@ -177,15 +198,7 @@ async def _client_model(  # noqa: PLR0913  # what the prompt depends on
     lends_model = capabilities is not None and capabilities.sampling is not None
     if not settings.sampling or not lends_model or _model_failed.get():
         return nothing
-    question = Question(
-        report,
-        commit=commit,
-        include=paths or None,
-        tests=tests or None,
-        suspects=suspects,
-        good=good or (),
-        bad=bad,
-    )
+    question = _bug_question(report, commit, paths, tests, suspects, good, bad)
     try:
         system, user = await _ask_session(context, roots, repository, question, messages_for_model)
     except ToolError:
@@ -231,16 +244,8 @@ async def localize_bug(  # noqa: PLR0913  # the arguments of the tool
     The first files come with their likeliest functions and lines of code. The answer uses the
     files on disk and the history of fixes.
     """
-    question = Question(
-        report,
-        commit=commit,
-        include=paths or None,
-        tests=tests or None,
-        top=top,
-        suspects=suspects,
-        good=good or (),
-        bad=bad,
-    )
+    question = _bug_question(report, commit, paths, tests, suspects, good, bad)
+    question = replace(question, top=top)
     model_text = None
     if isinstance(client_model.content, TextContent) and client_model.content.text:
         model_text = ModelText(client_model.model, client_model.content.text)
