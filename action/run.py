@@ -477,28 +477,40 @@ def answer() -> None:
         set_outputs({"commented": "false"})
 
 
+def call_tosloc(
+    arguments: Sequence[str], minutes: float, access: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run the installed command, which gets few variables of the environment and ``access``.
+
+    Raises TimeoutExpired after ``minutes``.
+    """
+    environment = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
+    return subprocess.run(
+        [str(runner_file("tosloc/bin/tosloc")), *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        cwd=os.environ["RUNNER_TEMP"],
+        env={**environment, **access},
+        timeout=60 * minutes,
+    )
+
+
 def read_issues(minutes: float) -> None:
     """Let ``tosloc mine`` read the issues of the repository; only it gets the token.
 
     If they cannot be read, the answer has no similar issues.
     """
-    command = [str(runner_file("tosloc/bin/tosloc")), "mine", "--repo"]
-    command += [os.environ["GITHUB_WORKSPACE"], "--github", os.environ["GITHUB_REPOSITORY"]]
-    environment = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
-    environment["GITHUB_API_URL"] = os.environ["GITHUB_API_URL"]
-    environment["GITHUB_TOKEN"] = os.environ["INPUT_TOKEN"]
+    arguments = ["mine", "--repo", os.environ["GITHUB_WORKSPACE"]]
+    arguments += ["--github", os.environ["GITHUB_REPOSITORY"]]
+    access = {
+        "GITHUB_API_URL": os.environ["GITHUB_API_URL"],
+        "GITHUB_TOKEN": os.environ["INPUT_TOKEN"],
+    }
     try:
         # Its exit code says whether fixes are known, which does not matter here.
-        process = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=False,
-            cwd=os.environ["RUNNER_TEMP"],
-            env=environment,
-            timeout=60 * minutes,
-        )
+        process = call_tosloc(arguments, minutes, access)
     except subprocess.TimeoutExpired:
         print_command("warning", "TosLoc: the issues were not read within timeout-minutes")
         return
@@ -509,21 +521,11 @@ def read_issues(minutes: float) -> None:
 
 def run_tosloc(options: Sequence[str], minutes: float) -> str:
     """Localize the issue in the workspace and return the answer as JSON. Raises ActionError."""
-    tosloc = str(runner_file("tosloc/bin/tosloc"))
     workspace = os.environ["GITHUB_WORKSPACE"]
-    command = [tosloc, "localize", str(runner_file(ISSUE_FILE)), "--json"]
-    command += ["--repo", workspace, "--commit", "HEAD", *options]
+    arguments = ["localize", str(runner_file(ISSUE_FILE)), "--json"]
+    arguments += ["--repo", workspace, "--commit", "HEAD", *options]
     try:
-        process = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=False,
-            cwd=os.environ["RUNNER_TEMP"],
-            env={name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ},
-            timeout=60 * minutes,
-        )
+        process = call_tosloc(arguments, minutes, {})
     except subprocess.TimeoutExpired:
         raise ActionError(
             f"there was no answer within the limit of timeout-minutes ({minutes:g}); shorten the"
