@@ -9,8 +9,8 @@ import yaml
 from scripts.agent_files import FOLDER
 from tosloc.cli import main
 from tosloc.mcp import install
+from tosloc.mcp.agents import AGENTS
 from tosloc.mcp.guidance import guidance, plugin_files, skill, sub_agent
-from tosloc.mcp.install import AGENTS
 
 ROOT = Path(__file__).parents[2]
 GUIDANCE_FILES = [

@@ -10,7 +10,8 @@ import pytest
 from tosloc.cli import main
 from tosloc.core.errors import ToslocError
 from tosloc.mcp import install
-from tosloc.mcp.install import AGENTS, add_entry, describe, server_program, write_entries
+from tosloc.mcp.agents import AGENTS, server_program
+from tosloc.mcp.install import add_entry, describe, write_entries
 
 PROGRAM = ["tosloc"]
 JSON_AGENTS = [name for name in AGENTS if name != "codex"]

@@ -8,7 +8,8 @@ from tests.mcp.test_install import COMMENTED_TOML, PROGRAM, add
 from tosloc.cli import main
 from tosloc.core.errors import ToslocError
 from tosloc.mcp import install
-from tosloc.mcp.install import AGENTS, remove_entry
+from tosloc.mcp.agents import AGENTS
+from tosloc.mcp.install import remove_entry
 
 
 def remove(name, text):
