@@ -734,6 +734,19 @@ def test_found_commit_as_json(bisect, line):
     assert values["commit"]["files"] == ["a.txt", "shop.py"]
 
 
+def test_commits_have_the_date_of_the_committer_and_the_name_in_mailmap(bisect, line):
+    line.commit({".mailmap": "Ada Lovelace <ada@example.org>\n"})
+    line.git("reset", "-q", "--hard")
+    line.git("commit", "-q", "--amend", "-m", "Late", "--date", "2000-01-01T12:00:00Z")
+    late = line.git("rev-parse", "HEAD")
+    bisect(line, "start", "--good", "HEAD~1")
+    out = bisect(line, "status").out
+    assert f"The first bad commit:\n  {late[:10]} (2001-09-09) Late\n  by Ada Lovelace\n" in out
+    values = json.loads(bisect(line, "status", "--json").out)["commit"]
+    assert values["committed"] == "2001-09-09T01:46:40+00:00"
+    assert values["author"] == "Ada Lovelace"
+
+
 def test_process_that_a_hook_leaves_behind_is_not_waited_for(bisect, line):
     hook = line.path / ".git/hooks/post-checkout"
     hook.parent.mkdir(exist_ok=True)

@@ -223,7 +223,7 @@ class BisectionState:
         for info in self.repository.commits(commits):
             reference = name if mark == "bad" else f"{name}-{info.id}"
             updates.append(f"update refs/bisect/{reference} {info.id}")
-            subject = info.message.strip().partition("\n")[0]
+            subject = info.subject
             lines += [f"# {name}: [{info.id}] {subject}", f"git bisect {name} {info.id}"]
         self._git("update-ref", "--stdin", lines=updates)
         self._append_to_log(lines)

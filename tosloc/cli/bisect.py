@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -346,18 +347,17 @@ def prior() -> None:
 
 def _print_step(bisection: Bisection, step: Step) -> None:
     """Print the commit to test with the expected number of runs, or the result."""
-    repository = bisection.repository
     if step.is_found:
-        _print_culprit(repository, step.commit)
+        _print_culprit(bisection, step.commit)
     elif step.is_undecided:
         number = len(step.candidates)
         print(f"Only skipped commits are left. One of these {number:,} introduced the fault:")
-        _print_candidates(repository, step.candidates)
+        _print_candidates(bisection, step.candidates)
     else:
         print(_remaining(step))
         if step.is_merge_base:
             print("A good commit is no ancestor of the bad one: their merge base comes first.")
-        _print_commit("Testing ", repository, step.commit)
+        _print_commit("Testing ", bisection, step.commit)
 
 
 def _remaining(step: Step) -> str:
@@ -378,24 +378,32 @@ def _print_line(line: str) -> None:
 
 
 def _commit_line(description: CommitDescription) -> str:
-    """Return a line about a commit: id, author's date and subject."""
+    """Return a line about a commit: id, date and subject."""
     subject = truncate_text(escape_unprintable(description.subject), MAX_TEXT_CHARACTERS)
-    return f"{description.commit[:10]} ({description.authored:%Y-%m-%d}) {subject}"
+    return f"{description.commit[:10]} ({description.committed:%Y-%m-%d}) {subject}"
 
 
-def _print_commit(label: str, repository: Repository, commit: str) -> None:
+def _describe(bisection: Bisection, commits: Sequence[str]) -> list[CommitDescription]:
+    """Return commits with the names of authors that the bad commit's ``.mailmap`` gives."""
+    version = bisection.state.marks().bad
+    assert version is not None
+    return describe_commits(bisection.repository, commits, version)
+
+
+def _print_commit(label: str, bisection: Bisection, commit: str) -> None:
     """Print a line with a label and a commit."""
-    [description] = describe_commits(repository, [commit])
+    [description] = _describe(bisection, [commit])
     _print_line(label + _commit_line(description))
 
 
-def _print_culprit(repository: Repository, commit: str) -> None:
+def _print_culprit(bisection: Bisection, commit: str) -> None:
     """Print the commit that introduced the fault, with its author and files."""
     from rich.text import Text
 
     from tosloc.git.history import changed_paths
 
-    [description] = describe_commits(repository, [commit])
+    repository = bisection.repository
+    [description] = _describe(bisection, [commit])
     url = commit_url(repository, commit)
     console = make_console()
     style = "yellow bold" if url is None else f"yellow bold link {url}"
@@ -412,12 +420,12 @@ def _print_culprit(repository: Repository, commit: str) -> None:
         console.print(Text(f"    and {pluralize(more, 'more file')}", "dim"), soft_wrap=True)
 
 
-def _print_candidates(repository: Repository, candidates: Sequence[tuple[str, float]]) -> None:
+def _print_candidates(bisection: Bisection, candidates: Sequence[tuple[str, float]]) -> None:
     """Print candidates with their probabilities."""
     from tosloc.localize.answer import percent
 
     shown = candidates[:MAX_UNDECIDED]
-    descriptions = describe_commits(repository, [commit for commit, _ in shown])
+    descriptions = _describe(bisection, [commit for commit, _ in shown])
     for description, (_, probability) in zip(descriptions, shown, strict=True):
         _print_line(f"  {percent(probability):>4}  {_commit_line(description)}")
     if len(candidates) > len(shown):
@@ -426,16 +434,15 @@ def _print_candidates(repository: Repository, candidates: Sequence[tuple[str, fl
 
 def _print_status(bisection: Bisection, step: Step) -> None:
     """Print the report, the marks, the candidates and the next step."""
-    repository = bisection.repository
     weights = bisection.state.weights()
     marks = bisection.state.marks()
     if weights.commits:
         report = truncate_text(escape_unprintable(weights.report), MAX_TEXT_CHARACTERS)
         print(f"Report: {report}")
     assert marks.bad is not None
-    _print_commit("Bad:    ", repository, marks.bad)
+    _print_commit("Bad:    ", bisection, marks.bad)
     for commit in marks.good[:MAX_CANDIDATES]:
-        _print_commit("Good:   ", repository, commit)
+        _print_commit("Good:   ", bisection, commit)
     if len(marks.good) > MAX_CANDIDATES:
         print(f"        and {len(marks.good) - MAX_CANDIDATES:,} more good commits")
     if marks.skipped:
@@ -446,7 +453,7 @@ def _print_status(bisection: Bisection, step: Step) -> None:
             likely.append(candidate)
     if step.is_test and weights.commits and likely:
         print("Most likely:")
-        _print_candidates(repository, likely)
+        _print_candidates(bisection, likely)
     _print_step(bisection, step)
 
 
@@ -456,7 +463,7 @@ def _step_values(bisection: Bisection, step: Step) -> dict[str, Any]:
 
     marks = bisection.state.marks()
     repository = bisection.repository
-    [description] = describe_commits(repository, [step.commit])
+    [description] = _describe(bisection, [step.commit])
     files = changed_paths(repository, step.commit)
     candidates = []
     for commit, probability in step.candidates[:MAX_JSON_CANDIDATES]:
@@ -467,7 +474,7 @@ def _step_values(bisection: Bisection, step: Step) -> dict[str, Any]:
         "commit": {
             "id": description.commit,
             "author": escape_unprintable(description.author),
-            "authored": description.authored.isoformat(),
+            "committed": description.committed.astimezone(UTC).isoformat(),
             "subject": description.subject,
             "files": [escape_unprintable(path) for path in files],
             "url": commit_url(repository, step.commit),

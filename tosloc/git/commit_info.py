@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Final
 
@@ -85,6 +86,20 @@ class CommitInfo:
             is_shortened,
             _parse_zone(committer_time[2] if committer_time else None),
         )
+
+    @property
+    def committed(self) -> datetime:
+        """Committer time in the committer's time zone; in UTC if that would be no valid date."""
+        time = datetime.fromtimestamp(self.committed_at, UTC)
+        # OverflowError: the zone would move the time before the year 1 or after 9999.
+        with suppress(OverflowError):
+            return time.astimezone(self.zone)
+        return time
+
+    @property
+    def subject(self) -> str:
+        """First line of the message; "" if the message is empty."""
+        return self.message.strip().partition("\n")[0].strip()
 
     @property
     def has_long_message(self) -> bool:

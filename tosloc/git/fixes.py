@@ -206,7 +206,7 @@ def reverted_commits(infos: Mapping[str, CommitInfo]) -> set[str]:
     reverted: set[str] = set()
     targets_by_revert: dict[str, set[str]] = {}
     for info in infos.values():
-        subject = info.message.strip().partition("\n")[0].strip()
+        subject = info.subject
         targets = {name.lower() for name in _REVERTS.findall(info.message)} & infos.keys()
         revert = _REVERT_OF.match(subject)
         if not targets and revert is not None:

@@ -111,17 +111,15 @@ class Repository:
         """Return the first line of a commit's message; None if either is missing."""
         with suppress(UnknownCommit):
             [info] = self.commits([commit_id])
-            return info.message.strip().partition("\n")[0].strip() or None
+            return info.subject or None
         return None
 
     def committed(self, commit_id: str, seconds: int) -> datetime:
         """Return ``seconds`` since 1970 as a time in a commit's zone; UTC if it is missing."""
-        time = datetime.fromtimestamp(seconds, UTC)
-        # OverflowError: the zone would move the time before the year 1 or after 9999.
-        with suppress(UnknownCommit, OverflowError):
+        with suppress(UnknownCommit):
             [info] = self.commits([commit_id])
-            return time.astimezone(info.zone)
-        return time
+            return info.committed
+        return datetime.fromtimestamp(seconds, UTC)
 
     def snapshot(self, revision: str, suffixes: Iterable[str]) -> Snapshot:
         """Return a version's regular files whose path ends with one of ``suffixes``.

@@ -149,7 +149,7 @@ def _fixes_by_text(context: QueryContext, repo: Repository, opened: float) -> li
     candidates = likeliest[number_of_shared[likeliest] >= MIN_SHARED_TERMS].tolist()
     fixes = []
     for fix, info in _read(repo, [_Fix(documents, number) for number in candidates]):
-        first_line = info.message.strip().partition("\n")[0]
+        first_line = info.subject
         line_weights = _weights(view, first_line)
         terms = summary_weights.keys() & line_weights.keys()
         total = max(sum(summary_weights.values()), sum(line_weights.values()))

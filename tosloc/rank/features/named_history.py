@@ -210,9 +210,8 @@ class NamedHistory:
         if len(info.parents) > 1:
             brought = list_brought(repository, commit, info.parents[0])
         is_contained = not list_beside(repository, [commit], self._searched_commit)
-        subject = info.message.strip().partition("\n")[0].strip()
         return BlamedCommit(
-            written, commit, info.committed_at, subject, brought, is_contained=is_contained
+            written, commit, info.committed_at, info.subject, brought, is_contained=is_contained
         )
 
     @cached_property
