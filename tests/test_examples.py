@@ -90,6 +90,20 @@ def test_wrong_reranker_is_one_sentence(repository, tmp_path, capsys, name):
     assert capsys.readouterr().err.startswith(f"tosloc: --reranker: {name}")
 
 
+def test_reranker_with_a_fault_is_one_sentence_and_leaves_no_run(repository, tmp_path, capsys):
+    source = (EXAMPLES / "write_reranker.py").read_text(encoding="utf-8")
+    written = tmp_path / "written.py"
+    written.write_text(source.replace("self.weight * counts)", "counts[:3])"), encoding="utf-8")
+    out = tmp_path / "out"
+    options = ["--reports", str(REPORTS), "--repo", str(repository), "--split", "all"]
+    name = f"{written}:IdentifierReranker"
+    assert main(["rank", *options, "--out", str(out), "--reranker", name]) == 2
+    error = capsys.readouterr().err
+    assert "the reranker IdentifierReranker raised ValueError: " in error
+    assert error.count("\n") == 1
+    assert [*(out / "all").iterdir()] == []
+
+
 def test_reranker_that_would_never_be_called_is_refused(repository, tmp_path, capsys):
     source = (EXAMPLES / "write_reranker.py").read_text(encoding="utf-8")
     written = tmp_path / "written.py"

@@ -8,6 +8,7 @@ import pytest
 
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import BugReport, Case, ReportAttributes
+from tosloc.evaluate.runs import RunFolder
 from tosloc.evaluate.runs.judgements import Judgement, read_judgements, write_judgements
 from tosloc.evaluate.runs.run import Order, read_run, write_run
 
@@ -54,6 +55,21 @@ def test_ranks_of_an_order_are_counted_or_known():
     published = Order(files, np.array([]), known_ranks=np.array([3, 17], dtype=np.int32))
     assert ranking.ranks.tolist() == [1, 2]
     assert published.ranks.tolist() == [3, 17]
+
+
+def test_run_that_fails_leaves_the_earlier_one(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.write(HEADER, RANKINGS[:2], JUDGEMENTS)
+
+    def failing():
+        yield RANKINGS[0]
+        raise ValueError("a fault of the ranker")
+
+    with pytest.raises(ValueError, match="a fault of the ranker"):
+        folder.write(HEADER, failing(), JUDGEMENTS)
+    assert folder.is_finished
+    assert list(folder.read().orders) == ["7", "8"]
+    assert {path.name for path in tmp_path.iterdir()} == {"run.jsonl.gz", "qrels.jsonl"}
 
 
 def test_the_same_run_has_the_same_bytes(run_file, tmp_path):

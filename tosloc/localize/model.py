@@ -109,9 +109,25 @@ class Model:
         """Return a copy in which an untrained reranker that the user wrote is stage two.
 
         ``name`` is MODULE:CLASS or FILE.py:CLASS. Raises the errors of ``reranker_class``, and
-        ToslocError for a reranker with the weight 0, which would never be called.
+        ToslocError for a class that cannot be made, and for a reranker without a depth or with the
+        weight 0, which would never be called.
         """
-        reranker = reranker_class(name).from_config(self.config)
+        kind = reranker_class(name)
+        try:
+            reranker = kind.from_config(self.config)
+        except ToslocError:
+            raise
+        except Exception as error:  # the user's code can raise anything
+            raise ToslocError(
+                f"{name}: from_config raised {type(error).__name__}: {error}", about="reranker"
+            ) from error
+        depth = getattr(reranker, "depth", None)
+        if not isinstance(depth, int) or depth < 1:
+            raise ToslocError(
+                f"{name} has no depth, the number of first files that it scores",
+                hint="add depth = 50 to the class",
+                about="reranker",
+            )
         if not reranker.weight:
             raise ToslocError(
                 f"{name} has the weight 0, so it changes no ranking",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlia
 import numpy as np
 
 from tosloc.core.arrays import BoolArray, FloatArray, IntArray, LongArray
-from tosloc.core.errors import CheckpointError, ToslocError, require
+from tosloc.core.errors import CheckpointError, ToslocError, pluralize, require
 from tosloc.core.io import parse_json, read_regular_file, truncate_text
 from tosloc.core.metrics import fixed_ranks, rr_and_ap
 from tosloc.core.progress import Progress, ignore_progress
@@ -36,6 +38,10 @@ Matches: TypeAlias = Callable[[int], Sequence[tuple[str, str]]]
 
 Each term is paired with the term of the file that matches it best.
 """
+
+
+_MAX_SCORE: Final = 1e300
+"""Upper limit of a score's absolute value, so that differences of scores are finite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,6 +253,8 @@ class Reranker(ABC):
     validation_results: Mapping[str, tuple[float, float]] | None = None
     """Name of an alternative -> its MRR and MAP on validation; None if nothing was tried."""
 
+    source: ClassVar[str] = ""
+    """File of a class that the user named on the command line; "" for all other rerankers."""
     note: str = ""
     """Sentence for users about the origin of the order; "" if there is nothing to say."""
 
@@ -298,11 +306,59 @@ class Reranker(ABC):
     ) -> Reranked | None:
         """Return new scores for a report's candidates, or None if stage one's order is kept.
 
-        It is kept if there are no candidates, or if ``may_score`` is false.
+        It is kept if there are no candidates, or if ``may_score`` is false. Raises CheckpointError
+        if learned weights yield a score that is not a finite number. Raises ToslocError if a
+        reranker of the user's own returns anything but a finite score for each candidate, or raises
+        an exception.
         """
         if len(candidates) == 0 or not self.may_score(candidates.opened):
             return None
-        return self.score(candidates, context, progress)
+        try:
+            reranked = self.score(candidates, context, progress)
+        except ToslocError:
+            raise
+        except Exception as error:
+            if not self.source:
+                raise
+            problem = f"raised {_describe(error, self.source)}"
+            raise self._fault(
+                candidates, problem, "correct it and run the command again"
+            ) from error
+        return replace(reranked, scores=self._checked_scores(reranked, candidates))
+
+    def _checked_scores(self, reranked: object, candidates: Candidates) -> FloatArray:
+        """Return the scores (C,) that ``score`` returned. Raises the errors of ``rerank``."""
+        if not isinstance(reranked, Reranked):
+            kind = type(reranked).__name__
+            raise self._fault(candidates, f"returned {kind} in place of Reranked")
+        try:
+            scores = np.asarray(reranked.scores, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise self._fault(candidates, "returned scores that are no numbers") from error
+        if scores.shape != (len(candidates),):
+            shape = "x".join(map(str, scores.shape)) or "1"
+            number = pluralize(len(candidates), "candidate")
+            raise self._fault(candidates, f"returned {shape} scores for {number}")
+        is_usable = np.abs(scores) < _MAX_SCORE  # false for NaN
+        if not is_usable.all():
+            first = int(is_usable.argmin())
+            problem = f"gave {candidates.paths[first]} the score {scores[first]}"
+            if type(self).__module__.startswith("tosloc."):
+                raise CheckpointError(f"the reranker {self.name} {problem}", hint="train it again")
+            raise self._fault(candidates, problem)
+        return scores
+
+    def _fault(
+        self,
+        candidates: Candidates,
+        problem: str,
+        hint: str = "let its method score return Reranked with one finite score for each candidate",
+    ) -> ToslocError:
+        """Return the error that ``score`` of a reranker that the user wrote has a fault."""
+        report = candidates.report.id
+        return ToslocError(
+            f"report {report}: the reranker {type(self).__name__} {problem}", hint=hint
+        )
 
     @abstractmethod
     def score(
@@ -402,11 +458,31 @@ def reranker_class(name: str) -> type[Reranker]:
 
 def _own_class(name: str) -> type[Reranker]:
     """Return a class that the user wrote. Raises ToslocError if there is no such class."""
-    source, _, attribute = name.rpartition(":")
+    module, _, attribute = name.rpartition(":")
+    is_file = module.endswith(".py")
     try:
-        found = run_path(source)[attribute] if source.endswith(".py") else resolve_name(name)
-    except (ImportError, AttributeError, KeyError, OSError, ValueError) as error:
-        raise ToslocError(f"{name}: there is no such class ({error})", about="reranker") from error
+        found = run_path(module)[attribute] if is_file else resolve_name(name)
+    except (Exception, SystemExit) as error:  # the user's code can raise anything
+        lines = traceback.extract_tb(error.__traceback__)
+        is_not_found = isinstance(
+            error, ImportError | AttributeError | LookupError | OSError | ValueError
+        )
+        if is_not_found and not any(line.filename == module for line in lines):
+            problem = f"there is no such class ({error})"
+        else:
+            problem = f"its module raised {_describe(error, module)}"
+        raise ToslocError(f"{name}: {problem}", about="reranker") from error
     if not isinstance(found, type) or not issubclass(found, Reranker):
         raise ToslocError(f"{name} is no subclass of tosloc.rerank.base.Reranker", about="reranker")
+    found.source = module if is_file else inspect.getsourcefile(found) or module
     return found
+
+
+def _describe(error: BaseException, source: str) -> str:
+    """Return an exception with the last line of the file ``source`` that it came through."""
+    message = " ".join(str(error).split())
+    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename == source:
+            return f"{text} ({source}, line {frame.lineno})"
+    return text

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
+from tosloc.core.io import atomic_write
 from tosloc.core.rankings import Ranking
 from tosloc.evaluate.runs.judgements import Judgement, Qrels, read_judgements, write_judgements
 from tosloc.evaluate.runs.run import Run, read_run, write_known_ranks, write_run
@@ -73,10 +74,12 @@ class RunFolder:
     ) -> None:
         """Write the rankings of a run one after the other, and then its judgements.
 
-        ``judgements`` is None if the run has none.
+        ``judgements`` is None if the run has none. If a ranking raises an error, an earlier run in
+        the folder stays as it was.
         """
-        self.judgements_file.unlink(missing_ok=True)
-        write_run(self.run_file, header, rankings)
+        with atomic_write(self.run_file) as temporary:
+            write_run(temporary, header, rankings)
+            self.judgements_file.unlink(missing_ok=True)
         if judgements is not None:
             self.write_judgements(judgements)
 
