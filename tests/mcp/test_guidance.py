@@ -10,7 +10,7 @@ from scripts.agent_files import FOLDER
 from tosloc.cli import main
 from tosloc.mcp import install
 from tosloc.mcp.agents import AGENTS
-from tosloc.mcp.guidance import guidance, plugin_files, skill, sub_agent
+from tosloc.mcp.guidance import guidance, plugin_files, sign, skill, sub_agent
 
 ROOT = Path(__file__).parents[2]
 GUIDANCE_FILES = [
@@ -59,12 +59,25 @@ def test_skills_and_sub_agents_are_written_where_the_agent_looks(project, capsys
     assert guidance() in (project / name).read_text(encoding="utf-8")
 
 
-def test_a_skill_of_an_earlier_version_is_replaced(project):
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_skill_of_an_earlier_version_is_replaced(project, capsys, newline):
     path = project / AGENTS["gemini"].skill
     path.parent.mkdir(parents=True)
-    path.write_text("---\nname: tosloc\ndescription: old\n---\n")
+    text = sign("---\nname: tosloc\ndescription: old\n---\n")
+    path.write_bytes(text.replace("\n", newline).encode())
     assert main(["mcp", "install", "gemini", "--write"]) == 0
-    assert path.read_text(encoding="utf-8") == skill()
+    assert f"{path}: changed the skill tosloc\n" in capsys.readouterr().out
+    assert path.read_text(encoding="utf-8") == sign(skill())
+
+
+def test_an_edited_skill_is_left_alone(project, capsys):
+    assert main(["mcp", "install", "gemini", "--write"]) == 0
+    path = project / AGENTS["gemini"].skill
+    edited_text = path.read_text(encoding="utf-8").replace("ripgrep", "grep")
+    path.write_text(edited_text, encoding="utf-8")
+    assert main(["mcp", "install", "gemini", "--write"]) == 2
+    assert "was written or edited by hand; move or remove it" in capsys.readouterr().err
+    assert path.read_text(encoding="utf-8") == edited_text
 
 
 def test_a_file_of_somebody_else_is_left_alone(project, capsys):
@@ -72,6 +85,6 @@ def test_a_file_of_somebody_else_is_left_alone(project, capsys):
     path.parent.mkdir(parents=True)
     path.write_text("my own agent\n")
     assert main(["mcp", "install", "claude-code", "--write"]) == 2
-    assert "was not written by TosLoc; move it" in capsys.readouterr().err
+    assert "was written or edited by hand; move" in capsys.readouterr().err
     assert path.read_text() == "my own agent\n"
     assert not (project / ".mcp.json").exists()

@@ -4,16 +4,19 @@ import io
 import json
 import stat
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from tosloc.cli import main
 from tosloc.core.errors import ToslocError
 from tosloc.mcp import install
-from tosloc.mcp.agents import AGENTS, server_program
+from tosloc.mcp.agents import AGENTS, Server, server_program
 from tosloc.mcp.install import add_entry, describe, write_entries
 
 PROGRAM = ["tosloc"]
+SERVER = Server(PROGRAM)
+SAMPLING = Server(PROGRAM, [("--sampling",)])
 JSON_AGENTS = [name for name in AGENTS if name != "codex"]
 COMMENTED_TOML = """# my settings
 model = "large"  # the best
@@ -23,9 +26,9 @@ command = "other"
 """
 
 
-def add(name, text):
+def add(name, text, server=SERVER):
     """Return a configuration file's text with the entry for an agent."""
-    return add_entry(AGENTS[name], text, PROGRAM)
+    return add_entry(AGENTS[name], text, server)
 
 
 @pytest.fixture
@@ -44,16 +47,16 @@ def run_install(*words):
 def test_a_new_json_file_has_the_entry(name):
     agent = AGENTS[name]
     document = json.loads(add(name, ""))
-    assert document == {agent.servers_key: {"tosloc": agent.entry(PROGRAM)}}
+    assert document == {agent.servers_key: {"tosloc": agent.entry(SERVER)}}
 
 
 def test_entries_have_what_the_agents_read():
-    assert AGENTS["vscode"].entry(["/a/python", "-m"]) == {
+    assert AGENTS["vscode"].entry(Server(["/a/python", "-m"])) == {
         "type": "stdio",
         "command": "/a/python",
         "args": ["-m", "mcp", "--text-only"],
     }
-    assert AGENTS["gemini"].entry(PROGRAM) == {"command": "tosloc", "args": ["mcp"]}
+    assert AGENTS["gemini"].entry(SERVER) == {"command": "tosloc", "args": ["mcp"]}
 
 
 def test_a_new_toml_file_has_the_entry():
@@ -88,7 +91,7 @@ def test_all_other_bytes_of_a_json_file_stay(before, after):
     assert result.startswith(beginning)
     assert result.endswith(end)
     entry = json.loads(result[len(beginning) : len(result) - len(end)])
-    assert entry == AGENTS["vscode"].entry(PROGRAM)
+    assert entry == AGENTS["vscode"].entry(SERVER)
 
 
 @pytest.mark.parametrize("before", ["", "{}", '{"mcpServers": {}}', '{\n  "a": 1\n}'])
@@ -105,11 +108,28 @@ def test_lines_of_an_added_entry_are_indented_like_the_file():
     assert lines[5] == '            "args": ['
 
 
-def test_an_older_entry_is_replaced_and_keeps_its_other_keys():
-    before = '{"mcpServers": {"tosloc": {"command": "old", "env": {"A": "1"}}, "b": {"c":1}}}'
-    document = json.loads(add("gemini", before))
-    own = {"command": "tosloc", "env": {"A": "1"}, "args": ["mcp"]}
-    assert document == {"mcpServers": {"tosloc": own, "b": {"c": 1}}}
+def test_options_are_added_to_an_entry_and_all_else_in_it_stays():
+    before = (
+        '{"mcpServers": {"tosloc": {"command": "tosloc", "args": ["mcp", "--root", "/a"],'
+        ' "env": {"A": "1"}}, "b": {"c":1}}}'
+    )
+    document = json.loads(add("gemini", before, SAMPLING))
+    arguments = ["mcp", "--root", "/a", "--sampling"]
+    entry = {"command": "tosloc", "args": arguments, "env": {"A": "1"}}
+    assert document == {"mcpServers": {"tosloc": entry, "b": {"c": 1}}}
+
+
+def test_an_option_with_another_value_is_added():
+    server = Server(PROGRAM, [("--root", "/a"), ("--root", "/b")])
+    before = add("cursor", "", Server(PROGRAM, [("--root", "/b")]))
+    entry = json.loads(add("cursor", before, server))["mcpServers"]["tosloc"]
+    assert entry["args"] == ["mcp", "--root", "/b", "--root", "/a"]
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_entry_with_more_options_stays_as_it_is(name):
+    before = add(name, "", SAMPLING)
+    assert add(name, before) == before
 
 
 def test_of_repeated_keys_the_last_gets_the_entry():
@@ -135,6 +155,12 @@ def test_an_entry_in_a_toml_file_is_left_alone():
     assert add("codex", before) == before
 
 
+def test_options_are_added_to_an_entry_in_a_toml_file():
+    before = add("codex", COMMENTED_TOML) + "startup_timeout_sec = 30  # slow disk\n"
+    after = add("codex", before, SAMPLING)
+    assert after == before.replace('args = ["mcp"]', 'args = ["mcp", "--sampling"]')
+
+
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
@@ -157,8 +183,19 @@ def test_an_entry_in_a_toml_file_is_left_alone():
         (
             "codex",
             '[mcp_servers.tosloc]\ncommand = "old"\n',
-            "~/.codex/config.toml already has a table [mcp_servers.tosloc]; remove it",
+            "~/.codex/config.toml: the entry tosloc does not start 'tosloc mcp'; remove this entry",
         ),
+        (
+            "gemini",
+            '{"mcpServers": {"tosloc": {"command": "uvx", "args": ["tosloc", "mcp"]}}}',
+            ".gemini/settings.json: the entry tosloc does not start 'tosloc mcp'; remove this",
+        ),
+        (
+            "cursor",
+            '{"mcpServers": {"tosloc": {"url": "http://localhost"}}}',
+            ".cursor/mcp.json: the entry tosloc does not start 'tosloc mcp'",
+        ),
+        ("cursor", '{"mcpServers": {"tosloc": 1}}', "the entry tosloc does not start"),
     ],
     ids=[
         "broken JSON",
@@ -170,6 +207,9 @@ def test_an_entry_in_a_toml_file_is_left_alone():
         "inline table",
         "number",
         "another entry",
+        "another program",
+        "web address",
+        "number as entry",
     ],
 )
 def test_a_file_that_cannot_be_extended_is_refused(name, text, sentence):
@@ -179,11 +219,18 @@ def test_a_file_that_cannot_be_extended_is_refused(name, text, sentence):
     assert "\n" not in str(error.value)
 
 
+def test_arguments_in_another_form_of_toml_are_left_to_the_user():
+    before = "[mcp_servers.tosloc]\ncommand = 'tosloc'\nargs = ['mcp']\n"
+    with pytest.raises(ToslocError) as error:
+        add("codex", before, SAMPLING)
+    assert 'write args = ["mcp", "--sampling"] into the table' in str(error.value)
+
+
 def test_it_prints_and_writes_nothing_unless_asked_to(project, capsys):
     before = set(project.iterdir())
     assert run_install() == 0
     out = capsys.readouterr().out
-    assert out == "\n\n".join(describe(agent, PROGRAM) for agent in AGENTS.values()) + "\n"
+    assert out == "\n\n".join(describe(agent, SERVER) for agent in AGENTS.values()) + "\n"
     assert "claude mcp add tosloc -- tosloc mcp --text-only" in out
     assert set(project.iterdir()) == before
 
@@ -211,6 +258,45 @@ def test_a_second_run_writes_nothing(project, capsys):
     assert path.stat() == before
 
 
+def test_options_of_the_server_are_written_to_the_entry(project, capsys, monkeypatch):
+    (project / "src").mkdir()
+    monkeypatch.chdir(project / "src")
+    options = ["--sampling", "--text-only", "--root", "..", "--checkpoint", "none"]
+    assert run_install("gemini", "--write", *options) == 0
+    entry = json.loads((project / ".gemini/settings.json").read_text())["mcpServers"]["tosloc"]
+    assert entry["args"][1:3] == ["--text-only", "--sampling"]
+    assert entry["args"][3] == "--root"
+    assert Path(entry["args"][4]).samefile(project)
+    assert Path(entry["args"][4]).is_absolute()
+    assert entry["args"][5:] == ["--checkpoint", "none"]
+
+
+def test_options_of_the_server_are_in_the_printed_commands(project, capsys):
+    assert run_install("codex", "--sampling") == 0
+    assert "codex mcp add tosloc -- tosloc mcp --sampling\n" in capsys.readouterr().out
+
+
+def test_an_entry_that_gets_an_option_is_changed(project, capsys):
+    run_install("gemini", "--write")
+    capsys.readouterr()
+    assert run_install("gemini", "--write", "--sampling") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("settings.json: changed the server tosloc")
+    assert lines[1].endswith("the skill tosloc was already there; nothing was changed")
+
+
+def test_a_missing_checkpoint_is_refused_before_it_is_written(project, capsys):
+    assert run_install("cursor", "--write", "--checkpoint", "nothing") == 2
+    assert "nothing contains no checkpoint" in capsys.readouterr().err
+    assert not (project / ".cursor").exists()
+
+
+@pytest.mark.parametrize("options", [["--sampling"], ["--text-only"], ["--checkpoint", "none"]])
+def test_options_before_the_command_are_refused(capsys, options):
+    assert main(["mcp", *options, "install"]) == 2
+    assert "write them after the command" in capsys.readouterr().err
+
+
 def test_the_file_of_codex_is_the_users(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
     monkeypatch.chdir(tmp_path)
@@ -225,7 +311,7 @@ def test_rights_of_a_file_stay(tmp_path, monkeypatch):
     path = tmp_path / "config.toml"
     path.write_text('key = "secret"\n')
     path.chmod(0o600)
-    write_entries([AGENTS["codex"]], None, PROGRAM)
+    write_entries([AGENTS["codex"]], None, SERVER)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -278,8 +364,8 @@ def test_a_program_that_is_not_on_the_path_has_its_path(monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", ["claude-code", "codex", "gemini"])
 def test_a_command_of_the_agent_is_printed_if_it_has_one(name):
     agent = AGENTS[name]
-    words = " ".join([agent.command, "tosloc", *agent.arguments()])
-    assert f"\n  {words}\n" in describe(agent, PROGRAM)
+    words = " ".join([agent.command, *agent.command_line(SERVER)])
+    assert f"\n  {words}\n" in describe(agent, SERVER)
 
 
 class Terminal(io.StringIO):

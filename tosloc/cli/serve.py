@@ -50,6 +50,30 @@ def serve(
     serve_repository(repo, port, checkpoint, commit or "", editor)
 
 
+RootOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        exists=True,
+        file_okay=False,
+        help="Folder whose repositories clients may ask about. Repeatable.",
+        show_default="the client's folders, else the repository around the current folder",
+    ),
+]
+TextOnlyOption = Annotated[
+    bool,
+    typer.Option(
+        "--text-only",
+        help="Leave out structured content, for clients that pass it to their model instead of"
+        " the short text.",
+    ),
+]
+SamplingOption = Annotated[
+    bool,
+    typer.Option(
+        "--sampling",
+        help="Ask the client's own language model, if it lends one, to order the first files.",
+    ),
+]
 IN_TERMINAL: Final = (
     "this is a server for coding agents, which start it and speak to it in JSON",
     "set up an agent with: tosloc mcp install; ask a question yourself with: tosloc localize",
@@ -62,50 +86,39 @@ mcp_app = typer.Typer(cls=FullHelpGroup, rich_markup_mode=None, invoke_without_c
 @mcp_app.callback()
 def mcp(
     context: typer.Context,
-    root: Annotated[
-        list[Path] | None,
-        typer.Option(
-            exists=True,
-            file_okay=False,
-            help="Folder whose repositories clients may ask about. Repeatable.",
-            show_default="the client's folders, else the repository around the current folder",
-        ),
-    ] = None,
+    root: RootOption = None,
     checkpoint: FoundCheckpointOption = None,
-    text_only: Annotated[
-        bool,
-        typer.Option(
-            "--text-only",
-            help="Leave out structured content, for clients that pass it to their model instead of"
-            " the short text.",
-        ),
-    ] = False,
-    sampling: Annotated[
-        bool,
-        typer.Option(
-            "--sampling",
-            help="Ask the client's own language model, if it lends one, to order the first files.",
-        ),
-    ] = False,
+    text_only: TextOnlyOption = False,
+    sampling: SamplingOption = False,
 ) -> None:
     """Serve coding agents over the Model Context Protocol (MCP).
 
     Without a command, the server runs on standard input and output.
     """
     if context.invoked_subcommand is not None:
+        if root or checkpoint or text_only or sampling:
+            raise ToslocError(
+                "these options are for the server; write them after the command, as in:"
+                " tosloc mcp install AGENT --root FOLDER"
+            )
         return
     require("tosloc mcp", "mcp", "mcp")
-    from tosloc.localize.localizer import Localizer
     from tosloc.mcp.server import run_server
 
-    if checkpoint is not None:
-        # A damaged checkpoint is an error now, and not when the first question is asked.
-        Localizer.load(checkpoint)
+    _check_checkpoint(checkpoint)
     if sys.stdin.isatty():
         print_notes(IN_TERMINAL)
     # The loop waits for standard input, which an exception of a signal's handler cannot interrupt.
     end_at_signals()
     run_server(root or (), checkpoint, structured=not text_only, sampling=sampling)
+
+
+def _check_checkpoint(checkpoint: Path | None) -> None:
+    """Raise CheckpointError for a damaged checkpoint now, and not at an agent's first question."""
+    if checkpoint is not None:
+        from tosloc.localize.localizer import Localizer
+
+        Localizer.load(checkpoint)
 
 
 class AgentName(StrEnum):
@@ -133,17 +146,29 @@ def install(
         ),
     ] = False,
     repo: NamedRepositoryOption = None,
+    root: RootOption = None,
+    checkpoint: FoundCheckpointOption = None,
+    text_only: TextOnlyOption = False,
+    sampling: SamplingOption = False,
 ) -> None:
     """Print or write the configuration that adds TosLoc to coding agents.
 
     Agents: claude-code, cursor, vscode, codex, gemini. The file of Codex is in the home folder;
-    the files of the other agents are in the root of the repository.
+    the files of the other agents are in the root of the repository. --root, --checkpoint,
+    --text-only and --sampling are passed on to the server that the agent starts.
     """
     require("tosloc mcp", "mcp", "mcp")
     from tosloc.git import discovery
     from tosloc.mcp.install import AgentSetup
 
-    setup = AgentSetup(agents or ())
+    _check_checkpoint(checkpoint)
+    setup = AgentSetup(
+        agents or (),
+        roots=root or (),
+        checkpoint=checkpoint,
+        text_only=text_only,
+        sampling=sampling,
+    )
     if not write:
         print(setup.describe())
         return
@@ -152,11 +177,9 @@ def install(
     if repo is None and not setup.is_user_wide:
         repo = discovery.current_repository()
     for file in setup.write(repo):
-        verdict = (
-            f"added the {file.kind} tosloc"
-            if file.is_changed
-            else f"the {file.kind} tosloc was already there; nothing was changed"
-        )
+        verdict = f"{file.outcome} the {file.kind} tosloc"
+        if file.outcome == "unchanged":
+            verdict = f"the {file.kind} tosloc was already there; nothing was changed"
         print(f"{escape_unprintable(str(file.path))}: {verdict}")
     if setup.has_full_path:
         print_notes(
@@ -181,9 +204,7 @@ def uninstall(
     if repo is None and not setup.is_user_wide:
         repo = discovery.current_repository()
     for file in setup.remove(repo):
-        verdict = (
-            f"removed the {file.kind} tosloc"
-            if file.is_changed
-            else f"there was no {file.kind} tosloc; nothing was changed"
-        )
+        verdict = f"removed the {file.kind} tosloc"
+        if file.outcome == "unchanged":
+            verdict = f"there was no {file.kind} tosloc; nothing was changed"
         print(f"{escape_unprintable(str(file.path))}: {verdict}")

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tosloc.core.errors import ToslocError
+from tosloc.mcp.guidance import NAME
+
+_COMMAND: Final = "mcp"
+"""The command of ``tosloc`` that starts the server."""
+_TEXT_ONLY: Final = ("--text-only",)
+
+
+class Server(NamedTuple):
+    """How agents start the server."""
+
+    program: Sequence[str]
+    """The program, and its arguments before the command ``mcp``."""
+    options: Sequence[tuple[str, ...]] = ()
+    """The options of ``tosloc mcp``, each with its value if it has one."""
 
 
 @dataclass(frozen=True)
@@ -40,19 +55,58 @@ class Agent:
         """Whether the configuration file belongs to the user and applies to all projects."""
         return self.file.startswith("~/")
 
-    def arguments(self) -> list[str]:
-        """Return the arguments of ``tosloc`` that start the server for this agent."""
-        return ["mcp", "--text-only"] if self.text_only else ["mcp"]
+    @property
+    def has_toml(self) -> bool:
+        """Whether the configuration file is in TOML, and not in JSON."""
+        return self.file.endswith(".toml")
 
-    def entry(self, program: Sequence[str]) -> dict[str, Any]:
-        """Return the configuration entry that starts the server.
+    def command_line(self, server: Server) -> list[str]:
+        """Return the program and the arguments that start a server for this agent."""
+        options = list(server.options)
+        if self.text_only and _TEXT_ONLY not in options:
+            options.insert(0, _TEXT_ONLY)
+        command_line = [*server.program, _COMMAND]
+        for option in options:
+            command_line += option
+        return command_line
 
-        ``program`` contains the program and its first arguments.
-        """
+    def entry(self, server: Server) -> dict[str, Any]:
+        """Return the configuration entry that starts a server."""
         entry: dict[str, Any] = {"type": "stdio"} if self.has_type else {}
-        entry["command"] = program[0]
-        entry["args"] = [*program[1:], *self.arguments()]
+        entry["command"], *entry["args"] = self.command_line(server)
         return entry
+
+    def extend_entry(self, current: Any, server: Server, where: str) -> dict[str, Any]:
+        """Return an existing entry with the options of a server that it lacks.
+
+        All that a person wrote into the entry stays. Raises ToslocError if the entry starts another
+        program; ``where`` names the file in the message.
+        """
+        program, *first_arguments = [*server.program, _COMMAND]
+        number = len(first_arguments)
+        arguments = current.get("args") if isinstance(current, dict) else None
+        if (
+            not isinstance(arguments, list)
+            or arguments[:number] != first_arguments
+            or current.get("command") != program
+        ):
+            command = shlex.join([program, *first_arguments])
+            raise ToslocError(
+                f"{where}: the entry {NAME} does not start {command!r}; remove this entry and run"
+                " the same command again, or leave the entry as it is"
+            )
+        extended_arguments = list(arguments)
+        for option in server.options:
+            starts = range(number, len(arguments))
+            if not any(arguments[start : start + len(option)] == [*option] for start in starts):
+                extended_arguments += option
+        return {**current, "args": extended_arguments}
+
+    def folder_to_keep(self, root: Path | None) -> Path:
+        """Return the folder that contains all files of the agent, and existed before them."""
+        if root is not None and not self.is_user_wide:
+            return root
+        return Path(os.environ.get("CODEX_HOME") or Path.home())
 
     def path(self, root: Path | None) -> Path:
         """Return the agent's configuration file; ``root`` is the root of a work tree.
@@ -66,7 +120,7 @@ class Agent:
         return path_in_work_tree(root, self.file)
 
     def guidance_files(self) -> dict[str, str]:
-        """Return path -> kind ("skill" or "sub-agent") of the agent's files of guidance."""
+        """Return kind ("skill" or "sub-agent") -> path of the agent's files of guidance."""
         files = {"skill": self.skill, "sub-agent": self.sub_agent}
         return {kind: name for kind, name in files.items() if name}
 

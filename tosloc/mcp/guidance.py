@@ -7,6 +7,7 @@ and the entry in the registry of MCP servers.
 from __future__ import annotations
 
 import json
+import zlib
 from importlib import resources
 from typing import Any, Final
 
@@ -23,6 +24,8 @@ _REPOSITORY: Final = "OWNER/tosloc"
 _REGISTRY_SCHEMA: Final = (
     "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 )
+_MARK: Final = "<!-- Written by tosloc mcp install. Checksum: {} -->"
+"""Last line of the skills and sub-agents that are written to repositories."""
 
 
 def guidance() -> str:
@@ -45,9 +48,20 @@ def sub_agent() -> str:
     return f"{_front_matter()}\n{task}\n{guidance()}"
 
 
-def owns(text: str) -> bool:
-    """Return whether any version of TosLoc wrote the text of a skill or a sub-agent."""
-    return text.startswith(f"---\nname: {NAME}\n")
+def sign(text: str) -> str:
+    """Return the text of a skill or a sub-agent with a last line that contains its checksum."""
+    return f"{text}\n{_MARK.format(_checksum(text))}\n"
+
+
+def is_unedited(text: str) -> bool:
+    """Return whether a version of TosLoc wrote a signed text, and nobody has edited it since."""
+    unified_text = text.replace("\r\n", "\n")  # git may have changed the ends of lines
+    body, _, mark = unified_text.removesuffix("\n").rpartition("\n")
+    return mark == _MARK.format(_checksum(body))
+
+
+def _checksum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
 
 
 def _front_matter() -> str:

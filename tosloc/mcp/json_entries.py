@@ -24,42 +24,47 @@ class _Member(NamedTuple):
     end: int
 
 
-def add_json_entry(text: str, servers_key: str, entry: Mapping[str, Any], where: str) -> str:
-    """Return a JSON text with an entry for the server."""
+def find_entry(text: str, servers_key: str, where: str) -> Any:
+    """Return the entry of the server in a JSON text; None if there is none."""
     if not text.strip():
-        document = {servers_key: {NAME: entry}}
-        return json.dumps(document, indent=_INDENT, ensure_ascii=False) + "\n"
+        return None
     document = _parse_json(text, where, "add")
     servers = document.get(servers_key, {}) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
         part = servers_key if isinstance(document, dict) else "its content"
         raise ToslocError(f"{where}: {part} is not a JSON object; nothing was changed")
-    old = servers.get(NAME)
-    new = {**old, **entry} if isinstance(old, dict) else dict(entry)
-    if new == old:
-        return text
+    return servers.get(NAME)
+
+
+def put_entry(text: str, servers_key: str, entry: Mapping[str, Any], where: str) -> str:
+    """Return a JSON text with an entry for the server, in place of the entry that it may have."""
+    if not text.strip():
+        document = {servers_key: {NAME: entry}}
+        return json.dumps(document, indent=_INDENT, ensure_ascii=False) + "\n"
+    document = _parse_json(text, where, "add")
     members = _members(text, _skip_blanks(text, 0))
     unit = _INDENT
     if members:
         unit = _indent_before(text, min(member.key for member in members.values())) or _INDENT
     if servers_key not in members:
-        value = {NAME: new}
+        value = {NAME: entry}
         new_text = _insert_member(text, _skip_blanks(text, 0), servers_key, value, unit)
     else:
         servers_start = members[servers_key].start
-        own = _members(text, servers_start).get(NAME)
-        if own is None:
-            new_text = _insert_member(text, servers_start, NAME, new, unit)
+        member = _members(text, servers_start).get(NAME)
+        if member is None:
+            new_text = _insert_member(text, servers_start, NAME, entry, unit)
         else:
-            indent = _indent_before(text, own.key)
-            new_text = text[: own.start] + _dump(new, indent, unit, text) + text[own.end :]
-    document[servers_key] = {**servers, NAME: new}
+            indent = _indent_before(text, member.key)
+            new_value = _dump(entry, indent, unit, text)
+            new_text = text[: member.start] + new_value + text[member.end :]
+    document[servers_key] = {**document.get(servers_key, {}), NAME: entry}
     assert parse_json(new_text) == document
     return new_text
 
 
-def remove_json_entry(text: str, servers_key: str, where: str) -> str:
-    """Return a JSON text without the entry for the server."""
+def remove_entry(text: str, servers_key: str, where: str) -> str:
+    """Return a JSON text without the entry for the server, and without an empty list of servers."""
     if not text.strip():
         return text
     document = _parse_json(text, where, "remove")
@@ -69,25 +74,29 @@ def remove_json_entry(text: str, servers_key: str, where: str) -> str:
     new_text = text
     while True:  # a key may be repeated
         servers_start = _members(new_text, _skip_blanks(new_text, 0))[servers_key].start
-        members = _members(new_text, servers_start)
-        if NAME not in members:
+        if NAME not in _members(new_text, servers_start):
             break
-        new_text = _remove_member(new_text, servers_start, members)
+        new_text = _remove_member(new_text, servers_start, NAME)
     del servers[NAME]
     assert parse_json(new_text) == document
-    return new_text
+    if servers:
+        return new_text
+    del document[servers_key]
+    shorter_text = _remove_member(new_text, _skip_blanks(new_text, 0), servers_key)
+    # If the key of the servers is repeated, an earlier one would count again.
+    return shorter_text if parse_json(shorter_text) == document else new_text
 
 
-def _remove_member(text: str, start: int, members: Mapping[str, _Member]) -> str:
-    """Return a JSON text without our entry; ``members`` belong to the object at ``start``."""
-    own = members[NAME]
-    others = [member for key, member in members.items() if key != NAME]
-    later = [member.key for member in others if member.key > own.key]
-    earlier = [member.end for member in others if member.key < own.key]
-    if later:
-        return text[: own.key] + text[min(later) :]
-    if earlier:
-        return text[: max(earlier)] + text[own.end :]
+def _remove_member(text: str, start: int, key: str) -> str:
+    """Return a JSON text without a member of the object at ``start``."""
+    members = _list_members(text, start)
+    removed = dict(members)[key]
+    later_keys = [member.key for _, member in members if member.key > removed.key]
+    if later_keys:
+        return text[: removed.key] + text[min(later_keys) :]
+    earlier_ends = [member.end for _, member in members if member.key < removed.key]
+    if earlier_ends:
+        return text[: max(earlier_ends)] + text[removed.end :]
     _, end = _DECODER.raw_decode(text, start)
     return f"{text[:start]}{{}}{text[end:]}"
 
@@ -117,7 +126,12 @@ def _members(text: str, start: int) -> dict[str, _Member]:
 
     If several members have the same key, the last one counts, as for all readers of JSON.
     """
-    members = {}
+    return dict(_list_members(text, start))
+
+
+def _list_members(text: str, start: int) -> list[tuple[str, _Member]]:
+    """Return keys and positions of all members, for the JSON object at ``start`` of valid JSON."""
+    members = []
     position = _skip_blanks(text, start + 1)
     while text[position] != "}":
         key_start = position
@@ -125,7 +139,7 @@ def _members(text: str, start: int) -> dict[str, _Member]:
         colon = _skip_blanks(text, position)
         value_start = _skip_blanks(text, colon + 1)
         _, value_end = _DECODER.raw_decode(text, value_start)
-        members[key] = _Member(key_start, value_start, value_end)
+        members.append((key, _Member(key_start, value_start, value_end)))
         position = _skip_blanks(text, value_end)
         if text[position] == ",":
             position = _skip_blanks(text, position + 1)
