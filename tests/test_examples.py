@@ -1,5 +1,6 @@
 """The scripts in ``examples``, each of which is run on the bundled repository."""
 
+import hashlib
 import json
 import re
 import runpy
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tosloc.cli import main
+from tosloc.evaluate.run_paths import ScoredRun
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
@@ -80,7 +82,24 @@ def test_written_reranker_is_evaluated_and_compared(repository, tmp_path, capsys
     assert main(["rank", *options, "--out", str(tmp_path / "own"), "--reranker", name]) == 0
     paths = [str(tmp_path / "shipped"), str(tmp_path / "own")]
     assert main(["compare", *paths, "--split", "all"]) == 0
-    assert "p, paired bootstrap" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "own (IdentifierReranker) compared with shipped" in printed
+    assert "p, paired bootstrap" in printed
+
+
+def test_run_by_an_own_reranker_names_its_class_and_file(repository, tmp_path, capsys):
+    source = EXAMPLES / "write_reranker.py"
+    out = tmp_path / "out"
+    options = ["--reports", str(REPORTS), "--repo", str(repository), "--split", "all"]
+    name = f"{source}:IdentifierReranker"
+    assert main(["rank", *options, "--out", str(out), "--reranker", name]) == 0
+    sha256 = hashlib.sha256(source.read_bytes()).hexdigest()
+    record = {"class": "IdentifierReranker", "name": "write_reranker.py", "sha256": sha256}
+    provenance = json.loads((out / "provenance.json").read_text(encoding="utf-8"))
+    assert provenance["reranker"] == record
+    assert ScoredRun.read(out, "all").run.header["reranker"] == record
+    assert main(["evaluate", str(out), "--split", "all"]) == 0
+    assert "out (IdentifierReranker) [95 %]" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["nothing:Here", "nowhere.py:Here", "pathlib:Path", "no.py"])

@@ -11,6 +11,7 @@ from tosloc.core.rankings import Ranking
 from tosloc.core.reports import ReportAttributes
 from tosloc.evaluate.measures import evaluate
 from tosloc.evaluate.run_paths import ScoredRun, drop_test_files
+from tosloc.evaluate.runs import RunFolder
 from tosloc.evaluate.runs.judgements import Judgement, to_qrels
 from tosloc.evaluate.runs.run import Order
 from tosloc.evaluate.tables import Results, report_strata
@@ -209,3 +210,33 @@ def test_tests_cannot_be_dropped_where_only_some_ranks_are_known():
     partial = replace(scored, run=replace(scored.run, orders={"1": order}))
     with pytest.raises(RunError, match=r"a run: only the ranks of some files are known"):
         drop_test_files(partial)
+
+
+# Names of runs
+
+
+def write_headed_run(folder, header):
+    """Write a run of one report with a header, and return its folder."""
+    RunFolder(folder).write(header, [make_ranking("1")], [make_judgement("1", "F001")])
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        ({}, "run"),
+        ({"reranker": {"class": "Own", "name": "own.py"}}, "run (Own)"),
+        ({"language model": "qwen"}, "run (language model qwen)"),
+        ({"reranker": {"class": "Own"}, "language model": "q"}, "run (Own, language model q)"),
+    ],
+)
+def test_name_of_a_run_contains_what_ordered_its_first_files(tmp_path, header, name):
+    folder = write_headed_run(tmp_path / "run", header)
+    assert ScoredRun.read(folder).name == name
+
+
+def test_runs_that_are_named_by_their_paths_keep_what_ordered_them(tmp_path):
+    header = {"reranker": {"class": "Own"}}
+    folders = [write_headed_run(tmp_path / name / "run", header) for name in "ab"]
+    names = [scored.name for scored in ScoredRun.read_all(folders, "test")]
+    assert names == [f"{tmp_path}/a/run (Own)", f"{tmp_path}/b/run (Own)"]

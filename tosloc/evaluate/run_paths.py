@@ -49,6 +49,7 @@ class ScoredRun:
     """A run with its judgements, under the name that it has in tables."""
 
     name: str
+    """Name of the folder or file, and what ordered the first files, if that was not TosLoc."""
     run: Run
     qrels: Qrels
     shipped: ScoredRun | None = None
@@ -81,7 +82,7 @@ class ScoredRun:
         shipped = None
         if file == folder.run_file and folder.shipped.run_file.is_file():
             shipped = cls("shipped", folder.shipped.read(), judgements)
-        return cls(name, run, judgements, shipped)
+        return cls(_with_origin(name, run), run, judgements, shipped)
 
     @classmethod
     def read_all(
@@ -117,7 +118,9 @@ class ScoredRun:
             runs = [drop_test_files(run) for run in runs]
         name_counts = Counter(run.name for run in runs)
         return [
-            replace(run, name=str(path)) if name_counts[run.name] > 1 else run
+            replace(run, name=_with_origin(str(path), run.run))
+            if name_counts[run.name] > 1
+            else run
             for run, path in zip(runs, paths, strict=True)
         ]
 
@@ -241,6 +244,18 @@ def find_run(path: str | Path, split: str) -> tuple[Path, str]:
     return RunFolder(path / split).run_file, name
 
 
+def _with_origin(name: str, run: Run) -> str:
+    """Return a run's name with what ordered its first files: an own reranker, a language model."""
+    origins = []
+    reranker = run.header.get("reranker")
+    if isinstance(reranker, Mapping):
+        origins.append(str(reranker.get("class")))
+    model = run.header.get("language model")
+    if isinstance(model, str):
+        origins.append(f"language model {model}")
+    return f"{name} ({', '.join(origins)})" if origins else name
+
+
 def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun, ScoredRun]:
     """Return TosLoc's and BM25's run of functions that ``rank --functions`` wrote.
 
@@ -256,7 +271,9 @@ def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun
         )
     ours = ScoredRun.read(folder.functions.path)
     bm25 = ScoredRun.read(folder.functions_bm25.path)
-    return replace(ours, name=name), replace(bm25, name=f"{name}: {BM25_NAME}")
+    return replace(ours, name=_with_origin(name, ours.run)), replace(
+        bm25, name=f"{name}: {BM25_NAME}"
+    )
 
 
 def drop_test_files(scored: ScoredRun) -> ScoredRun:

@@ -30,7 +30,7 @@ from tosloc.rank.features.extraction import Extraction
 from tosloc.rank.model import TEMPERATURE_KEY, StageOne
 from tosloc.reports.labelled import Dataset, attributes_of, resolve_suffixes
 from tosloc.reports.text import IssueTemplates
-from tosloc.rerank.base import RerankingContext, texts_of
+from tosloc.rerank.base import Reranker, RerankingContext, texts_of
 from tosloc.retrieval.history import HistoryIndex, Releases
 from tosloc.storage.cache import create_folder
 from tosloc.storage.repository import IndexedRepository
@@ -249,7 +249,8 @@ def rank_reports(
                 hint="add them as 'functions' or 'methods'",
                 about="functions",
             )
-        header = experiment.run_header("tosloc rank") | {"split": split}
+        own_reranker = _own_reranker(model.reranker)
+        header = experiment.run_header("tosloc rank") | {"split": split} | own_reranker
         if language_model is not None:
             rankings = _rank_by_language_model(experiment, localizer, cases, progress)
             header["language model"] = language_model.settings.model
@@ -281,7 +282,7 @@ def rank_reports(
                 experiment.history_index.shared_lines,
                 progress,
             )
-        provenance = experiment.provenance() | {"checkpoint": model.provenance}
+        provenance = experiment.provenance() | {"checkpoint": model.provenance} | own_reranker
         if language_model is not None:
             provenance["language model"] = {
                 "model": language_model.settings.model,
@@ -291,6 +292,17 @@ def rank_reports(
         write_record(folder / "provenance.json", provenance)
     shutil.rmtree(work)
     return RankedReports(len(cases), len(dataset.cases))
+
+
+def _own_reranker(reranker: Reranker | None) -> dict[str, Any]:
+    """Return the provenance of a reranker that the user wrote; nothing for any other."""
+    if reranker is None or not reranker.source:
+        return {}
+    source = Path(reranker.source)
+    values: dict[str, Any] = {"class": type(reranker).__qualname__}
+    if source.is_file():
+        values |= file_provenance(source)
+    return {"reranker": values}
 
 
 def _rank_by_language_model(
