@@ -21,13 +21,13 @@ from tosloc.git.fixes import first_issue
 from tosloc.paths.classify import is_hidden_class
 from tosloc.rank.explain.change_reasons import PastChange
 from tosloc.rank.explain.lookups import RepositoryLookups
-from tosloc.rank.explain.reasons import FileReasons
+from tosloc.rank.explain.reasons import MAX_TESTS, FileReasons
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.reports.text import is_issue_template, without_addresses
 from tosloc.retrieval.texts import top_k
 
 MAX_ITEMS: Final = 3
-"""Largest number of earlier changes, of tests, and of files other than source code."""
+"""Largest number of earlier changes, and of files other than source code."""
 MAX_PEOPLE: Final = 2
 """Largest number of people who changed the first file."""
 _MAX_CHANGES: Final = 50
@@ -111,18 +111,17 @@ def _related_tests(reasons: FileReasons, row: int) -> tuple[str, ...]:
     view = reasons.context.history.commits
     if table.test[row]:
         return ()
-    tests = reasons.paths.present & table.test
-    same_group = table.counterpart_group == table.counterpart_group[row]
-    named_alike = np.flatnonzero(tests & same_group).tolist()
+    named_alike = reasons.tests_named_like(row)
     touching = view.documents.find_by_file(row)
     commits = touching[view.known[touching]]
     commit_weights = 1 / view.documents.sizes[commits]
+    tests = reasons.paths.present & table.test
     weights = view.scatter_to_files(commits, commit_weights, len(table)) * tests
     rows = dict.fromkeys(named_alike)
-    for test in top_k(weights, len(named_alike) + MAX_ITEMS).tolist():
+    for test in top_k(weights, len(named_alike) + MAX_TESTS).tolist():
         if weights[test]:
             rows[test] = None
-    return tuple(table.paths[test] for test in rows)[:MAX_ITEMS]
+    return tuple(table.paths[test] for test in rows)[:MAX_TESTS]
 
 
 def find_other_files(

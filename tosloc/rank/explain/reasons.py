@@ -7,14 +7,18 @@ Each kind of reason is a method that returns the reason or None. It belongs to `
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from tosloc.core.answers import Reason
 from tosloc.rank.explain.change_reasons import ChangeReasons
 from tosloc.rank.explain.pointer_reasons import PointerReasons
+from tosloc.rank.explain.related_tests import find_tests
 from tosloc.rank.explain.word_reasons import WordReasons
 from tosloc.rank.explain.wording import ReportSpelling
 from tosloc.rank.features.query_context import QueryContext
-from tosloc.retrieval.paths import file_stem
+
+MAX_TESTS: Final = 3
+"""Largest number of tests of a file that an answer names."""
 
 
 class FileReasons:
@@ -31,24 +35,26 @@ class FileReasons:
         """Reasons from the history."""
         self.words: WordReasons = WordReasons(context, self.spelling)
         """Words that the report shares with a file."""
+        self._tests_by_row: dict[int, list[int]] = {}
 
     def counterpart(self, file: int, leading: Sequence[int]) -> Reason | None:
         """Return the reason that a ``leading`` file is a test of this file, or is tested by it.
 
-        Tests are found by their names. Return None if there is no such file.
+        Return None if there is no such file.
         """
-        table = self.paths.table
         row = int(self.paths.path_ids[file])
         for other in leading:
             other_row = int(self.paths.path_ids[other])
-            is_related = table.counterpart_group[other_row] == table.counterpart_group[row]
-            is_pair = is_related and table.test[other_row] != table.test[row]
-            other_path = table.paths[other_row]
-            if is_pair and file_stem(other_path) != file_stem(table.paths[row]):
-                is_test = table.test[other_row]
-                if is_test:
-                    text = f"Its test {other_path} matches the report, too"
-                else:
-                    text = f"It tests {other_path}, which matches the report, too"
+            other_path = self.paths.table.paths[other_row]
+            if other_row in self.tests_named_like(row):
+                return Reason("test", f"Its test {other_path} matches the report, too")
+            if row in self.tests_named_like(other_row):
+                text = f"It tests {other_path}, which matches the report, too"
                 return Reason("test", text)
         return None
+
+    def tests_named_like(self, row: int) -> list[int]:
+        """Return the path rows of a file's tests by name, the nearest ``MAX_TESTS``."""
+        if row not in self._tests_by_row:
+            self._tests_by_row[row] = find_tests(self.paths, row)[:MAX_TESTS]
+        return self._tests_by_row[row]
