@@ -107,6 +107,14 @@ def test_reports_from_commit_messages_are_called_weak(project, tosloc):
     assert "These reports are weak: a commit message describes its own fix" in out
 
 
+def test_all_commits_are_counted(project, tosloc):
+    out = tosloc("mine", "--repo", project.path)[0]
+    rows = [" ".join(line.split()) for line in out.splitlines()]
+    assert "used: commit message 1" in rows
+    assert "left out: the message does not say that the commit fixes a bug 1" in rows
+    assert "all commits that were read 2" in rows
+
+
 def test_mine_outside_of_a_repository_is_one_sentence(fails):
     assert "not in a git repository; change to one, or name it with --repo" in fails("mine")
 

@@ -104,9 +104,11 @@ def mine(
         write_text(file, "".join(json.dumps(report) + "\n" for report in mined.reports))
     _print_counts(mined.counts(), file, as_json)
     if not mined.reports:
-        read = pluralize(mined.read, "issue" if mined.tracker else "fixing commit")
+        issues = f"for {pluralize(mined.read, 'issue')}"
+        commits = f"in {pluralize(mined.read, 'commit')}"
         raise ReportError(
-            f"no usable fix was found for {read}, so no reports were written",
+            f"no usable fix was found {issues if mined.tracker else commits}, so no reports were"
+            " written",
             hint=_history_hint(is_shallow=is_shallow),
         )
     number = pluralize(len(mined.reports), "report")

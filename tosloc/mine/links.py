@@ -92,6 +92,8 @@ _PROBLEMS: Final = (
     ONLY_TESTS,
 )
 """Reasons why a link cannot be used, in the order of the checks."""
+_IS_MERGE: Final = "it is a merge"
+_SAYS_NO_FIX: Final = "the message does not say that the commit fixes a bug"
 _SAYS_TOO_LITTLE: Final = "the message does not describe the bug"
 _NOT_ABOUT_A_FAULT: Final = "the message is about formatting, typing, tests or a version"
 
@@ -145,9 +147,10 @@ class FileChanges:
 class MiningResult:
     """Labelled reports, and counts of issues that were left out.
 
-    ``read`` counts the issues, or the commits that say that they fix a bug. ``tracker`` is "" if
-    commit messages took the place of reports. ``reports`` are lines for ``tosloc train`` with their
-    kind of link, ordered by time of the fix. ``left_out`` maps reasons to numbers of issues.
+    ``read`` counts the issues, or all commits of the history; each of them is in ``reports`` or is
+    counted in ``left_out``, by the reason. ``tracker`` is "" if commit messages took the place of
+    reports. ``reports`` are lines for ``tosloc train`` with their kind of link, ordered by time of
+    the fix.
     """
 
     read: int
@@ -219,12 +222,19 @@ def mine_messages(repository: Repository, *, tip: str = "HEAD") -> MiningResult:
     """
     infos = read_history(repository, tip)
     issues = {}
+    left_out: Counter[str] = Counter()
     for info in infos.values():
-        is_fix = is_fix_message(info.message) or info.names_reporter
-        if len(info.parents) <= 1 and is_fix:
+        if len(info.parents) > 1:
+            left_out[_IS_MERGE] += 1
+        elif is_fix_message(info.message) or info.names_reporter:
             issues[info.id] = _issue_of_message(info)
+        else:
+            left_out[_SAYS_NO_FIX] += 1
     links = {commit: [Link(WEAK, commit)] for commit in issues}
-    return _label_issues(repository, infos, "", issues, links)
+    result = _label_issues(repository, infos, "", issues, links)
+    result.read = len(infos)
+    result.left_out += left_out
+    return result
 
 
 def _issue_of_message(info: CommitInfo) -> Issue:
