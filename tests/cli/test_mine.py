@@ -115,6 +115,21 @@ def test_all_commits_are_counted(project, tosloc):
     assert "all commits that were read 2" in rows
 
 
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_read(
+    project, fails, monkeypatch, tmp_path
+):
+    def fail(*_, **options):
+        raise AssertionError
+
+    monkeypatch.setattr("tosloc.mine.mining.mine_reports", fail)
+    (tmp_path / "file").write_text("")
+    options = ["--repo", project.path, "--out", tmp_path / "file/mined.jsonl"]
+    sentence = f"{tmp_path}/file/mined.jsonl cannot be written, because {tmp_path}/file is not a"
+    assert sentence in fails("mine", *options)
+    monkeypatch.setenv("TOSLOC_CACHE", str(tmp_path / "file"))
+    assert "name another file with --out" in fails("mine", *options[:2])
+
+
 def test_mine_outside_of_a_repository_is_one_sentence(fails):
     assert "not in a git repository; change to one, or name it with --repo" in fails("mine")
 

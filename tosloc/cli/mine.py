@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -85,6 +86,7 @@ def mine(
         progress_bars() as callback,
     ):
         file = out or CacheEntry.of(repository).mined_reports
+        _check_writable(file)
         mined = mine_reports(
             repository,
             exports or (),
@@ -114,6 +116,21 @@ def mine(
     number = pluralize(len(mined.reports), "report")
     command = _training_command(repo, out)
     print(f"tosloc: wrote {number} to {file}; now run: {command}", file=sys.stderr)
+
+
+def _check_writable(file: Path) -> None:
+    """Raise ToslocError if a file cannot be written; to fetch the issues may take minutes."""
+    existing = next(path for path in (file, *file.absolute().parents) if path.exists())
+    problem = ""
+    if existing != file and not existing.is_dir():
+        problem = "is not a folder"
+    elif not os.access(existing, os.W_OK):
+        problem = "is read-only"
+    if problem:
+        raise ToslocError(
+            f"{file} cannot be written, because {existing} {problem}",
+            hint="name another file with {out}",
+        )
 
 
 def _history_hint(*, is_shallow: bool) -> str:
