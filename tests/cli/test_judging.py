@@ -400,3 +400,40 @@ def test_compare_notes_searches_of_different_sizes(ask):
     write_split("large", GOOD, searched=9)
     err = ask("compare good large")[1]
     assert "good and large searched different numbers of files for 3 reports, such as 1" in err
+
+
+@pytest.mark.parametrize("paths", [("good", "imported"), ("imported", "good")])
+def test_compare_takes_no_unknown_number_of_files_for_a_different_one(ask, paths):
+    write_split("imported", GOOD, searched=None)
+    err = ask(f"compare {' '.join(paths)}")[1]
+    assert "searched different numbers of files" not in err
+    assert values(ask, f"compare {' '.join(paths)}")["pairs"][0]["other_searched"] == 0
+
+
+def test_compare_notes_rankings_that_may_be_cut_off(ask):
+    write_split("imported", GOOD, searched=None)
+    assert ask("compare good imported")[1] == (
+        "tosloc: imported: the number of searched files is unknown, so rankings may be cut off; a"
+        " fixed file that is not ranked counts as not found\n"
+    )
+
+
+def test_report_without_a_ranking_is_refused_with_the_line_to_write(ask, fails):
+    Path("run.txt").write_text("1 Q0 A.java 1 2 grep\n2 Q0 B.java 1 2 grep\n")
+    message = fails("evaluate", "run.txt", "--qrels", "good/test/qrels.jsonl")
+    assert message.endswith(
+        "if no file was found for a report, write a line such as: 3 Q0 - 1 0 grep"
+    )
+    with open("run.txt", "a") as file:
+        file.write("3 Q0 - 1 0 grep\n")
+    assert values(ask, "evaluate run.txt --qrels good/test/qrels.jsonl")["mrr"] == pytest.approx(
+        2 / 3
+    )
+
+
+def test_without_tests_a_run_of_an_unknown_number_of_files_stays_unknown(ask):
+    Path("run.txt").write_text("1 Q0 A.java 1 2 grep\n2 Q0 - 1 2 grep\n3 Q0 - 1 2 grep\n")
+    Path("truth.txt").write_text("1 0 A.java 1\n2 0 B.java 1\n3 0 C.java 1\n")
+    printed = values(ask, "evaluate run.txt --qrels truth.txt --no-tests")
+    assert printed["length"] is None
+    assert printed["mrr"] == pytest.approx(1 / 3)

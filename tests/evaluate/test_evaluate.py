@@ -82,8 +82,15 @@ def test_length_is_unknown_without_the_number_of_searched_files():
     ("judgements", "sentence"),
     [
         ((), "no report is judged, so there is nothing to evaluate"),
-        ((*JUDGEMENTS, make_judgement("5")), "no ranking for 1 of 5 reports, such as 5"),
-        (JUDGEMENTS[:2], "no judgement for 2 of 4 reports, such as 3"),
+        (
+            (*JUDGEMENTS, make_judgement("5")),
+            "no ranking for 1 of 5 reports, such as 5; rank them, or leave them out of the"
+            " judgements",
+        ),
+        (
+            JUDGEMENTS[:2],
+            "no judgement for 2 of 4 reports, such as 3; judge them, or leave them out of the run",
+        ),
         (
             (*JUDGEMENTS[:3], make_judgement("4", "Z", searched=400)),
             "report 4 ranks 400 files and lacks 1 of the fixed, but its version has 400 files",

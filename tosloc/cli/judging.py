@@ -146,18 +146,22 @@ def compare(
     from tosloc.evaluate.compare import compare_all
     from tosloc.evaluate.measures import Measure
     from tosloc.evaluate.run_paths import ScoredRun
+    from tosloc.evaluate.tables import Results
 
     form = Form.chosen(as_json, as_markdown)
     if len(runs) < 2:
         raise RunError(f"{runs[0]}: there is no second run to compare it with; name two or more")
     scored_runs = ScoredRun.read_all(runs, split.value, qrels, no_tests)
-    evaluations = {scored.name: scored.evaluation() for scored in scored_runs}
+    results = [Results(scored) for scored in scored_runs]
+    evaluations = {result.scored.name: result.evaluation for result in results}
     comparisons = compare_all(evaluations, common, measures=Measure.parse_all(measures))
     values = {"pairs": [comparison.values(top) for comparison in comparisons]}
     tables = []
     for comparison in comparisons:
         tables += comparison_tables(comparison, top)
     form.print(values, tables)
+    for result in results:
+        print_notes(result.caveats)
     for comparison in comparisons:
         print_notes(_comparison_notes(comparison))
 

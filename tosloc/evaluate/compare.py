@@ -114,8 +114,16 @@ class Comparison:
 
     @property
     def searched_differently(self) -> list[str]:
-        """Ids of the reports for which the two runs searched different numbers of files."""
-        return [pair.report for pair in self.pairs if pair.a.searched != pair.b.searched]
+        """Ids of the reports for which the two runs searched different numbers of files.
+
+        A number that is not known is not different.
+        """
+        reports = []
+        for pair in self.pairs:
+            searched = {pair.a.searched, pair.b.searched} - {None}
+            if len(searched) > 1:
+                reports.append(pair.report)
+        return reports
 
     def largest_changes(self, n: int) -> dict[str, list[ReportPair]]:
         """Return the ``n`` reports whose average precision rose most, and the ``n`` that fell most.

@@ -301,8 +301,19 @@ def _check_all_present(
     if lacking:
         raise RunError(
             f"{run.where}: no {what} for {len(lacking)} of {len(reports)} reports, such as"
-            f" {lacking[0]}"
+            f" {lacking[0]}",
+            hint=_advice(run, what, lacking[0]),
         )
+
+
+def _advice(run: Run, what: str, report: str) -> str:
+    """Return what to do about a report that has no ranking, or no judgement."""
+    if what == "judgement":
+        return "judge them, or leave them out of the run"
+    if "tag" not in run.header:
+        return "rank them, or leave them out of the judgements"
+    line = f"{report} Q0 - 1 0 {run.header['tag']}"
+    return f"if no file was found for a report, write a line such as: {line}"
 
 
 def _score_report(run: Run, judgement: Judgement) -> ReportScores:

@@ -312,7 +312,7 @@ def _judgement_without_tests(scores: ReportScores, stays: BoolArray) -> Judgemen
     """
     searched = None
     # Only a complete ranking tells how many of the searched files are not tests.
-    if scores.searched is None or scores.ranked == scores.searched:
+    if scores.searched is not None and scores.ranked == scores.searched:
         searched = int(stays.sum())
     return replace(
         scores.judgement,

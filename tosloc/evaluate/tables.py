@@ -195,15 +195,20 @@ class Results:
         return strata
 
     @property
-    def notes(self) -> list[str]:
-        """Sentences that belong beside the numbers.
+    def caveats(self) -> list[str]:
+        """Sentences on what makes the numbers look better or worse than they are.
 
-        They say what makes the numbers look better than they are, whether rankings may be cut off,
-        and whether training helped.
+        The last one says that rankings are, or may be, cut off.
         """
         notes = self.scored.notes
         if self.evaluation.length != 1:
             notes.append(self._cut_note())
+        return notes
+
+    @property
+    def notes(self) -> list[str]:
+        """The caveats, and a sentence that says whether training helped."""
+        notes = self.caveats
         if self.training is not None:
             notes.append(training_sentence(self.training))
         return notes
@@ -212,7 +217,9 @@ class Results:
         """Return a sentence about rankings that are, or may be, cut off."""
         reports = self.evaluation.per_report
         length = self.evaluation.length
-        if length is None:
+        if self.scored.run.partial:
+            lengths = "only the ranks of some files are known, so rankings may be cut off"
+        elif length is None:
             lengths = "the number of searched files is unknown, so rankings may be cut off"
         else:
             cut = sum(scores.ranked != scores.searched for scores in reports)
