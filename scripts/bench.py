@@ -133,7 +133,7 @@ def create_parser() -> argparse.ArgumentParser:
 def check_packages(parts: Sequence[str], encoder: Path | None) -> None:
     """Raise MissingExtra if a package is missing that a part needs."""
     if "stage one" in parts:
-        require("a comparison with bm25s", "lab", "bm25s")
+        require("a comparison with bm25s", "report", "bm25s")
     if "stage two" in parts and encoder is not None:
         require("a benchmark of an encoder", "encoder", "torch", "transformers", "accelerate")
     if "evaluation" in parts:

@@ -3,8 +3,10 @@
 import json
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +18,8 @@ from tosloc.cli import main
 from tosloc.cli.guard import run_guarded
 from tosloc.core.errors import _install_command
 from tosloc.localize.localizer import Localizer
+
+ROOT = Path(__file__).parents[1]
 
 
 def take_modules_with_extras():
@@ -120,7 +124,7 @@ TABLE_OPTIONS = ["--out", "out", "--projects", "x"]
             ["torch", "sklearn"],
             ["lab", "reproduce", "table-2", *TABLE_OPTIONS],
         ),
-        ("BM25 over whole files", "lab", ["bm25s"], ["lab", "bm25", *REPORT_OPTIONS]),
+        ("BM25 over whole files", "report", ["bm25s"], ["lab", "bm25", *REPORT_OPTIONS]),
         ("tosloc mcp", "mcp", ["mcp"], ["mcp"]),
         (
             "the encoder reranker",
@@ -154,6 +158,15 @@ def test_a_command_names_its_missing_extra_before_it_begins(
     assert {path.name for path in repository.path.iterdir()} == {".git", "bug.md"}
 
 
+def test_extra_of_evaluations_installs_no_torch():
+    """The reference ranking of ``tosloc lab bm25`` needs a small package, no gigabytes."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    packages = " ".join(project["optional-dependencies"]["report"])
+    assert "bm25s" in packages
+    assert "torch" not in packages
+    assert "tosloc[" not in packages
+
+
 def test_random_encoders_name_the_command_that_installs_torch(hide_packages, tmp_path, capsys):
     hide_packages("torch", "transformers")
     arguments = [str(tmp_path / "pack"), str(tmp_path / "out")]
@@ -173,7 +186,7 @@ def test_gpu_check_names_the_command_that_installs_torch(hide_packages, capsys):
     ("part", "package", "extra", "words"),
     [
         ("a comparison with ir-measures", "ir_measures", "dev", ["--only", "evaluation"]),
-        ("a comparison with bm25s", "bm25s", "lab", ["--only", "stage one"]),
+        ("a comparison with bm25s", "bm25s", "report", ["--only", "stage one"]),
         (
             "a benchmark of an encoder",
             "torch",

@@ -1,6 +1,8 @@
 """BM25 over whole files: the command, and the library's own scores."""
 
 import json
+import subprocess
+import sys
 
 import bm25s
 import pytest
@@ -46,6 +48,18 @@ def bm25_command(repository, tmp_path):
     write_records(reports, records)
     arguments = ["--repo", str(repository.path), "--reports", str(reports)]
     return ["lab", "bm25", *arguments, "--out", str(tmp_path / "out")]
+
+
+def test_command_runs_without_torch(bm25_command):
+    program = """
+import sys
+sys.modules["torch"] = sys.modules["transformers"] = sys.modules["sklearn"] = None
+from tosloc.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+    assert (
+        subprocess.run([sys.executable, "-c", program, *bm25_command], check=False).returncode == 0
+    )
 
 
 def test_reports_with_a_fix_and_with_a_version_are_ranked(bm25_command, tmp_path):

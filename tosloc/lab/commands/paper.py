@@ -98,7 +98,7 @@ def bm25(
     """
     from tosloc.lab.bm25_runs import rank_with_bm25s
 
-    require("BM25 over whole files", "lab", "bm25s")
+    require("BM25 over whole files", "report", "bm25s")
     with progress_bars() as callback:
         rank_with_bm25s(read_settings(config), repo, reports, out, split.value, callback)
     print(
