@@ -8,7 +8,7 @@ import pytest
 
 from tosloc.core.errors import CheckpointError
 from tosloc.core.reports import BugReport
-from tosloc.retrieval.history import TrackerIssues
+from tosloc.retrieval.history import TrackerIssues, tracker_issues
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 TEXTS = {
@@ -142,3 +142,24 @@ def test_damaged_issues_are_one_sentence(tmp_path):
 def test_reports_without_an_opening_time_are_left_out():
     undated = replace(make_report("7", SAME, 0), opened=None)
     assert len(TrackerIssues.collect([undated], [""], [False])) == 0
+
+
+def test_questions_about_the_same_known_issues_read_all_postings_once(issues, monkeypatch):
+    calls = []
+
+    def norms(tracker, known):
+        calls.append(known)
+        return original(tracker, known)
+
+    original = tracker_issues._norms
+    monkeypatch.setattr(tracker_issues, "_norms", norms)
+    for text in [SAME, *TEXTS.values()]:
+        issues.find_similar(make_report("9", text, 30))
+    assert calls == [len(TEXTS)]
+
+
+def test_an_answer_does_not_depend_on_earlier_questions(issues):
+    reports = [make_report("9", SAME, days) for days in (30, 0.5, 1.5, 30)]
+    answers = [issues.find_similar(report) for report in reports]
+    assert answers == [collect(TEXTS).find_similar(report) for report in reports]
+    assert answers[0] == answers[3]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,6 +30,7 @@ from tosloc.core.arrays import (
 from tosloc.core.progress import Progress, ignore_progress
 from tosloc.core.reports import BugReport
 from tosloc.reports.text import SharedLines
+from tosloc.retrieval.memo import Remembering
 from tosloc.retrieval.query import SUMMARY_WEIGHT, Query
 from tosloc.retrieval.texts.documents import DAY
 from tosloc.retrieval.texts.formulas import idf
@@ -99,7 +100,7 @@ class SimilarIssue(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TrackerIssues:
+class TrackerIssues(Remembering):
     """Issues in order of their opening, with the terms of their titles and texts."""
 
     ids: Sequence[str]
@@ -176,9 +177,20 @@ class TrackerIssues:
         return len(self.ids)
 
     @cached_property
-    def title_keys(self) -> list[str]:
-        """(D,) words of the titles in lower case."""
-        return [_title_key(summary) for summary in self.summaries]
+    def issues_by_title(self) -> Mapping[str, list[int]]:
+        """Words of a title in lower case -> numbers of the issues with this title, ascending."""
+        issues: defaultdict[str, list[int]] = defaultdict(list)
+        for number, summary in enumerate(self.summaries):
+            issues[_title_key(summary)].append(number)
+        return issues
+
+    @cached_property
+    def issues_by_id(self) -> Mapping[str, list[int]]:
+        """Id -> numbers of the issues with this id, ascending."""
+        issues: defaultdict[str, list[int]] = defaultdict(list)
+        for number, identity in enumerate(self.ids):
+            issues[identity].append(number)
+        return issues
 
     def find_similar(self, report: BugReport) -> list[SimilarIssue]:
         """Return earlier issues that are probably about the same problem, the likeliest first.
@@ -214,13 +226,15 @@ class TrackerIssues:
             return []
         opened = math.inf if report.opened is None else report.opened_seconds
         weights = ReportWeights.of(Query(report, self.shared_lines.as_of(opened)))
-        key = _title_key(report.summary)
-        same_title = np.array([other == key for other in self.title_keys[:known]], dtype=np.bool_)
-        if same_title.sum() > MAX_SAME_TITLES:
+        same_title = _below(self.issues_by_title.get(_title_key(report.summary), []), known)
+        if len(same_title) > MAX_SAME_TITLES:
             weights = weights._replace(title={})
-        cosines, shared = _compare(self.texts, self.vocabulary, weights.text, known)
-        title_cosines, title_shared = _compare(self.titles, self.vocabulary, weights.title, known)
-        is_itself = np.array([other == report.id for other in self.ids[:known]], dtype=np.bool_)
+        title_norms, text_norms = self.remember(_norms, known)
+        cosines, shared = _compare(self.texts, text_norms, self.vocabulary, weights.text)
+        title_cosines, title_shared = _compare(
+            self.titles, title_norms, self.vocabulary, weights.title
+        )
+        is_itself = _below(self.issues_by_id.get(report.id, []), known)
         cosines[is_itself] = 0.0
         title_cosines[is_itself] = 0.0
         nearest = [
@@ -247,7 +261,7 @@ class TrackerIssues:
             numbers = frozenset(_NUMBER.findall(self.summaries[issue]))
             differs = title_cosines[issue] > MIN_ALIKE_TITLES and numbers != weights.numbers
             # One reporter often opens several issues at a time, of which each names another thing.
-            if not differs and (same_title[issue] or not is_recent):
+            if not differs and (issue in same_title or not is_recent):
                 candidates.append((issue, probability))
         return candidates
 
@@ -311,30 +325,52 @@ def _to_postings(issues: Sequence[Mapping[str, float]], vocabulary: Mapping[str,
     )
 
 
+def _below(numbers: Sequence[int], limit: int) -> list[int]:
+    """Return the numbers below a limit."""
+    return [number for number in numbers if number < limit]
+
+
+def _norms(issues: TrackerIssues, known: int) -> tuple[FloatArray, FloatArray]:
+    """Return (known,) lengths of the vectors of the titles and of the texts of the known issues.
+
+    The IDF of terms is that of the first ``known`` issues, so that a report is compared only with
+    what was known when it was opened. This reads all postings, whatever the report.
+    """
+    norms = []
+    for postings in (issues.titles, issues.texts):
+        is_known = postings.rows < known
+        rows = postings.rows[is_known].astype(np.int64)
+        terms = postings.terms[is_known]
+        frequency = np.bincount(terms, minlength=len(issues.vocabulary))
+        squares = (postings.values[is_known] * idf(known, frequency)[terms]) ** 2
+        norms.append(np.sqrt(np.maximum(group_sum(rows, squares, known), 1e-12)))
+    title_norms, text_norms = norms
+    return title_norms, text_norms
+
+
 def _compare(
-    postings: Postings, vocabulary: Mapping[str, int], weights: Mapping[str, float], known: int
+    postings: Postings,
+    norms: FloatArray,
+    vocabulary: Mapping[str, int],
+    weights: Mapping[str, float],
 ) -> tuple[FloatArray, FloatArray]:
     """Return (known,) cosines of a report and each known issue, and the IDF of their shared terms.
 
-    IDF is that of the known issues.
+    ``norms`` (known,) are the lengths of the issues' vectors. IDF is that of the known issues. Only
+    the postings of the report's terms are read.
     """
-    is_known = postings.rows < known
-    rows = postings.rows[is_known].astype(np.int64)
-    terms = postings.terms[is_known]
-    frequency = np.bincount(terms, minlength=len(vocabulary))
-    rarity = idf(known, frequency)
-    squares = (postings.values[is_known] * rarity[terms]) ** 2
-    norms = np.sqrt(np.maximum(group_sum(rows, squares, known), 1e-12))
+    known = len(norms)
     numbers, query = known_terms(vocabulary, weights)
-    query_rarity = rarity[numbers]
-    query = query * query_rarity
-    length = float(np.sqrt((query**2).sum())) or 1.0
     selection = postings.select(numbers)
     is_known = selection.rows < known
     rows = selection.rows[is_known].astype(np.int64)
-    products = (selection.values * selection.expand(query * query_rarity))[is_known]
+    terms = np.repeat(np.arange(len(numbers)), selection.sizes)[is_known]
+    rarity = idf(known, np.bincount(terms, minlength=len(numbers)))
+    query = query * rarity
+    length = float(np.sqrt((query**2).sum())) or 1.0
+    products = selection.values[is_known] * (query * rarity)[terms]
     cosines = group_sum(rows, products, known) / (norms * length)
-    shared = group_sum(rows, selection.expand(query_rarity)[is_known], known)
+    shared = group_sum(rows, rarity[terms], known)
     return cosines, shared
 
 
