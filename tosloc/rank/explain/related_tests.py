@@ -5,7 +5,6 @@ All that an answer says about tests comes from here, so that its parts agree.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import numpy as np
@@ -29,13 +28,12 @@ _FAMILIES: Final = {
 """Language -> a language whose tests may also test its files."""
 _MARKED: Final = frozenset({"python", "go", "java", "csharp"})
 """Languages in which a test never has the very name of the file that it tests."""
-_ROOT: Final = re.compile(
-    r"(?i)src|sources?|lib|\w*main|java|kotlin|scala|python|_*(?:\w*tests?|\w*specs?|testing)_*"
-    r"|unit|integration|functional"
+_ROOTS: Final = frozenset(
+    "src source sources lib java kotlin scala python testing unit integration functional".split()
 )
-"""Name of a folder that says only where a project keeps its sources or its tests."""
-
-
+"""Names of folders that say only where a project keeps its sources or its tests."""
+_ENDS_OF_ROOTS: Final = ("main", "test", "tests", "spec", "specs")
+"""Ends of such names: jvmTest, commonMain."""
 _CLASSES_WITHOUT_TESTS: Final = (FileClass.TEST, FileClass.BUILD, FileClass.DOCUMENTATION)
 
 
@@ -100,5 +98,11 @@ def _telling_folders(path: str) -> frozenset[str]:
     >>> sorted(_telling_folders("src/test/java/org/shop/CartTest.java"))
     ['org', 'shop']
     """
-    folders = path.split("/")[:-1]
-    return frozenset(folder for folder in folders if _ROOT.fullmatch(folder) is None)
+    telling = set()
+    for folder in path.split("/")[:-1]:
+        name = folder.strip("_").lower()
+        # A module's own name may end so, too: android-test.
+        is_root = name in _ROOTS or ("-" not in name and name.endswith(_ENDS_OF_ROOTS))
+        if not is_root:
+            telling.add(folder)
+    return frozenset(telling)
