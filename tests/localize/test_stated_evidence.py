@@ -61,6 +61,37 @@ def test_a_blamed_commit_is_the_first_suspect(project, text, position):
     assert answer.suspects[0].reasons[0] == "the report blames it"
 
 
+def commit_with_digits(project):
+    """Commit changes of the cart until an id begins with seven digits, and return these digits."""
+    while True:
+        number = len(project.commits)
+        commit = project.commit({"shop/cart.py": f"total = {number}\n"}, f"Total: {number}")
+        if commit[:7].isdigit():
+            return commit[:7]
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [("Fails since {}.", "the report blames it"), ("The last good commit is {}.", "after {}")],
+)
+def test_digits_are_a_commit_if_the_repository_has_it(project, text, where):
+    digits = commit_with_digits(project)
+    last = project.commit({"shop/cart.py": CART}, "Sum up the cart")
+    answer = ask(project, f"{WRONG}\n\n{text.format(digits)}")
+    assert where.format(digits) in answer.suspects[0].sentence
+    assert (answer.suspects[0].commit == last) == ("good" in text)
+
+
+@pytest.mark.parametrize("text", ["Fails since {}.", "The last good commit is {}."])
+def test_digits_are_no_commit_if_the_repository_lacks_it(project, text):
+    digits = commit_with_digits(project)
+    other = f"{digits[:6]}{(int(digits[6]) + 1) % 10}"
+    project.git("tag", other)
+    answer = ask(project, f"{WRONG}\n\n{text.format(other)}")
+    assert answer.statements == ()
+    assert not any("does not contain" in note for note in answer.notes)
+
+
 def test_suspects_of_a_blaming_report_come_before_the_files(project):
     answer = ask(project, f"{WRONG}\n\nIssue started with {project.commits[1]}.")
     assert answer.leads_with_suspects

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tosloc.reports.text.commit_roles import Role
-from tosloc.reports.text.named_changes import MAX_NAMES, find_named_changes
+from tosloc.reports.text.named_changes import MAX_NAMES, MAX_UNCERTAIN, find_named_changes
 from tosloc.reports.text.named_releases import MAX_RELEASES, find_release_claims
 from tosloc.reports.text.version_fields import find_version_fields
 
@@ -40,6 +40,46 @@ def written(text):
 )
 def test_changes_that_a_report_names(text, names):
     assert written(text) == names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Fails since 9036171.",
+        "It is a regression in `9036171`",
+        "Bisected to [90361712]",
+        "Reverting 9036171 fixes it",
+        "9036171 broke it",
+        "git bisect good 9036171",
+        "# bad: [9036171] Round the total",
+        "Version 1.2 (9036171)",
+        "Version v1.2-5-g9036171",
+        "It fails at beeffed",
+    ],
+)
+def test_digits_beside_words_about_commits_may_be_a_commit(text):
+    [change] = find_named_changes(text)
+    assert change.commit in ("9036171", "90361712", "beeffed")
+    assert not change.is_certain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It listens on port 12345678 and fails",
+        "It took 1234567 ms",
+        "[2024-05-06] 1234567 INFO started",
+        "It reads 4194304 bytes",
+        "defaced pages",
+    ],
+)
+def test_other_numbers_are_no_commits(text):
+    assert find_named_changes(text) == ()
+
+
+def test_only_some_uncertain_commits_are_read():
+    text = "\n".join(f"Fails since {number}." for number in range(1_000_000, 1_000_050))
+    assert len(find_named_changes(text)) == MAX_UNCERTAIN
 
 
 @pytest.mark.parametrize(

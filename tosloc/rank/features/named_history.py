@@ -91,12 +91,12 @@ class NamedHistory:
         repository: Repository | None,
         given: Ends = NO_ENDS,
     ) -> None:
-        self._names = ProjectNames(query, version.snapshot, history)
         self._number_of_paths = len(version.table)
         self._history = history
         self._given = given
         self._searched_commit = version.snapshot.commit
         self._repository = repository if self._searched_commit.strip("0") else None
+        self._names = ProjectNames(query, version.snapshot, history, self._repository)
 
     @cached_property
     def changes(self) -> tuple[FoundChange, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Final
 
 from tosloc.core.versions import Snapshot
+from tosloc.git.repository import Repository
 from tosloc.reports.mentions import own_id
 from tosloc.reports.text import NamedChange, ReleaseClaim, normalize_name
 from tosloc.retrieval.history import HistoryAsOf
@@ -18,10 +20,17 @@ LENGTH_OF_ID: Final = 40
 class ProjectNames:
     """The changes and releases of the searched project that a report names."""
 
-    def __init__(self, query: Query, snapshot: Snapshot, history: HistoryAsOf) -> None:
+    def __init__(
+        self,
+        query: Query,
+        snapshot: Snapshot,
+        history: HistoryAsOf,
+        repository: Repository | None,
+    ) -> None:
         self._query = query
         self._snapshot = snapshot
         self._history = history
+        self._repository = repository
 
     @cached_property
     def _folders(self) -> frozenset[str]:
@@ -37,7 +46,10 @@ class ProjectNames:
 
     @cached_property
     def changes(self) -> tuple[NamedChange, ...]:
-        """The changes of this project that the report names, except the report itself."""
+        """The changes of this project that the report names, except the report itself.
+
+        Numbers and words that may be ids count only if the repository has such a commit.
+        """
         report_id = own_id(self._query.report)
         report_name = f"#{report_id}" if report_id.isdigit() else report_id
         names = []
@@ -45,7 +57,22 @@ class ProjectNames:
             is_itself = named.name != "" and named.name == report_name
             if not is_itself and self._concerns_project(named):
                 names.append(named)
-        return tuple(names)
+        unknown = self._find_unknown([named.commit for named in names if not named.is_certain])
+        return tuple(named for named in names if named.is_certain or named.commit not in unknown)
+
+    def _find_unknown(self, beginnings: Sequence[str]) -> frozenset[str]:
+        """Return those of ``beginnings`` with which no commit's id begins, or several ids do.
+
+        A branch or tag may have the same name, so it does not suffice that git knows the name.
+        """
+        if self._repository is None or not beginnings:
+            return frozenset(beginnings)
+        commits = self._repository.resolve_many(beginnings)
+        return frozenset(
+            beginning
+            for beginning, commit in commits.items()
+            if commit is None or not commit.startswith(beginning)
+        )
 
     def _concerns_project(self, named: NamedChange) -> bool:
         """Return whether a name does not belong to another project.

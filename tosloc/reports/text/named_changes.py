@@ -14,6 +14,8 @@ MAX_NAMES: Final = 50
 """Largest number of changes that are read from a report, from its beginning."""
 MAX_MATCHES: Final = 2_000
 """Largest number of matches that are examined in a long text, such as a log."""
+MAX_UNCERTAIN: Final = 10
+"""Largest number of numbers and words that may be ids of commits and are looked up."""
 MIN_NUMBER: Final = 10
 """Smallest number after "#" that may name a change; smaller ones count steps and the like."""
 MAX_FRAME_NUMBER: Final = 500
@@ -50,6 +52,16 @@ _RELATION: Final = re.compile(
 )
 """Words before the number of a change."""
 _COMMIT_WORD: Final = re.compile(r"(?i)(?:commit|revision|changeset|sha)[ :]{0,2}\Z")
+_BEFORE_ID: Final = re.compile(
+    r"""(?ix) (?:
+      \b(?:after|and|at|bad|before|between|bisect|by|caused|commits?|from|good|hash|in|is|new|of|old|on|or|prior|revert(?:s|ed|ing)?|rev(?:ision)?|sha|since|skip|than|to|until|using
+      |was|with) [ \t:=]{1,3} [(\[`'"*]{0,2} | \d[-+]g | \d\ [(\[] )\Z"""
+)
+"""Text before the id of a commit in a sentence, in a line of git bisect, or beside a version."""
+_AFTER_ID: Final = re.compile(
+    r"(?i)[`'\"*)\]]{0,2} (?:is|was|has|it|broke|breaks|caused|causes|introduced|introduces)\b"
+)
+"""Text after the id of a commit that begins a sentence."""
 _ID: Final = re.compile(rf"(?:(?<![\w-])|(?<=\d[-+]g)){_COMMIT}(?![\w-]|\.\w)")
 """The id of a commit or of another object."""
 _OTHER_ID: Final = re.compile(r"(?i)\bindex[ ]\Z|(?<!\()@\Z")
@@ -73,6 +85,8 @@ class NamedChange(NamedTuple):
     """What the report says about the change."""
     is_contradicted: bool = False
     """Whether the report says both that something fails at this commit and that it works there."""
+    is_certain: bool = True
+    """Whether the name is no other number or word; if not, the repository must have the commit."""
 
 
 def find_named_changes(text: str) -> tuple[NamedChange, ...]:
@@ -83,11 +97,14 @@ def find_named_changes(text: str) -> tuple[NamedChange, ...]:
     >>> link = "https://github.com/pallets/flask/pull/4944"
     >>> [(change.name, change.project) for change in find_named_changes(f"Broken by {link}")]
     [('#4944', 'pallets/flask')]
-    >>> find_named_changes("colour '#333333', step #1, deadbeef, 2024 times")
+    >>> find_named_changes("colour '#333333', step #1, deadbeef, 20240101 times")
     ()
+    >>> [(change.commit, change.is_certain) for change in find_named_changes("since 9036171")]
+    [('9036171', False)]
     """
     visible = spell_out_ranges(COMMENT.sub(" ", text))
     changes: dict[tuple[str, str, str], NamedChange] = {}
+    uncertain = 0
     for match in islice(_NAMES.finditer(visible), MAX_MATCHES):
         change = _read_match(match)
         if change is None:
@@ -95,13 +112,20 @@ def find_named_changes(text: str) -> tuple[NamedChange, ...]:
         role = read_role(visible, match.start(), match.end(), is_commit=bool(change.commit))
         if role is None:
             continue
+        if not change.is_certain:
+            if role is Role.NAMED or uncertain == MAX_UNCERTAIN:
+                continue
+            uncertain += 1
         change = change._replace(role=role, is_change=change.is_change or role is Role.BLAMED)
         key = (change.name, change.commit, change.project)
         earlier = changes.setdefault(key, change)
         roles = {role, earlier.role}
         is_contradicted = Role.GOOD in roles and max(roles) > Role.GOOD
         surest = change if earlier.role < role else earlier
-        changes[key] = surest._replace(is_contradicted=earlier.is_contradicted or is_contradicted)
+        changes[key] = surest._replace(
+            is_contradicted=earlier.is_contradicted or is_contradicted,
+            is_certain=earlier.is_certain or change.is_certain,
+        )
     return tuple(islice(changes.values(), MAX_NAMES))
 
 
@@ -130,7 +154,7 @@ def _spans_of_commits(text: str) -> list[tuple[int, int]]:
             spans.append(match.span())
     for match in islice(_NAMES.finditer(text), MAX_MATCHES):
         change = _read_match(match)
-        if change is None:
+        if change is None or not change.is_certain:
             continue
         role = read_role(text, match.start(), match.end(), is_commit=bool(change.commit))
         if change.commit or role is Role.BLAMED:
@@ -172,17 +196,22 @@ def _read_match(match: re.Match[str]) -> NamedChange | None:
 def _read_commit(match: re.Match[str]) -> NamedChange | None:
     """Return the commit that a bare id names; None for another word or number.
 
-    Digits alone, or letters alone, count only after a word that says that they are a commit.
+    Digits alone, or letters alone, count only beside words that people write beside commits. They
+    are certain only after a word that says that they are a commit.
     """
     commit = match["commit"]
     if match["at"]:
         return NamedChange(commit[:10], commit=commit, project=match["at"])
-    before = match.string[max(0, match.start() - 12) : match.start()]
+    before = match.string[max(0, match.start() - 24) : match.start()]
     if _OTHER_ID.search(before):
         return None
-    if (commit.isdigit() or commit.isalpha()) and not _COMMIT_WORD.search(before):
-        return None
-    return NamedChange(commit[:10], commit=commit)
+    is_certain = (
+        not (commit.isdigit() or commit.isalpha()) or _COMMIT_WORD.search(before) is not None
+    )
+    if not is_certain and not _BEFORE_ID.search(before):
+        if not _AFTER_ID.match(match.string, match.end()):
+            return None
+    return NamedChange(commit[:10], commit=commit, is_certain=is_certain)
 
 
 def _follows_relation(match: re.Match[str]) -> bool:
