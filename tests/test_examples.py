@@ -29,11 +29,14 @@ def repository(tmp_path_factory):
 
 @pytest.fixture
 def run(repository, monkeypatch, capsys):
-    """Return a function that runs an example on the repository and returns the printed lines."""
+    """Return a function that runs an example and returns the printed lines.
 
-    def run_example(name):
+    It runs on the example repository, unless other arguments are given.
+    """
+
+    def run_example(name, *arguments):
         path = str(EXAMPLES / f"{name}.py")
-        monkeypatch.setattr(sys, "argv", [path, str(repository)])
+        monkeypatch.setattr(sys, "argv", [path, *map(str, arguments or [repository])])
         runpy.run_path(path, run_name="__main__")
         return capsys.readouterr().out.splitlines()
 
@@ -61,10 +64,36 @@ def test_json_pipeline_lists_the_files_of_several_reports(run, repository, monke
 
 
 def test_added_feature_changes_some_leads(run):
-    lines = run("add_feature")[1:]
+    *lines, sentence = run("add_feature")[1:]
     leads = [line.split("  ")[0].split(" -> ") for line in lines]
     assert len(lines) == 6
     assert 0 < sum(before != after for before, after in leads) < 6
+    assert sentence == "the lead rose for 2 reports and fell for 1"
+
+
+def test_added_feature_is_tried_on_reports_with_fixes_in_another_language(run, project):
+    reports = project.write_reports()
+    *lines, _ = run("add_feature", project.git.path, reports)[1:]
+    assert len(lines) == len(project.records)
+    assert re.match(r"[+-]\d\.\d\d -> [+-]\d\.\d\d  ", lines[0])
+
+
+@pytest.mark.parametrize(
+    ("result", "sentence"),
+    [
+        ("counts[1:]", "report blueprint-subdomain: (78,) values for 79 files"),
+        ("[*counts[1:], np.nan]", "is not a finite number"),
+    ],
+)
+def test_added_feature_of_a_wrong_shape_is_one_sentence(repository, tmp_path, result, sentence):
+    source = (EXAMPLES / "add_feature.py").read_text(encoding="utf-8")
+    script = tmp_path / "add_feature.py"
+    script.write_text(source.replace("np.array(counts,", f"np.array({result},"), encoding="utf-8")
+    arguments = [sys.executable, script, repository, REPORTS]
+    result = subprocess.run(arguments, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert sentence in result.stderr
 
 
 def test_written_reranker_changes_the_order(run):
