@@ -13,7 +13,7 @@ from tosloc.core.rankings import Ranking
 from tosloc.core.reports import ReportAttributes
 from tosloc.evaluate.measures import ReportScores
 from tosloc.evaluate.runs.judgements import Judgement, write_judgements
-from tosloc.evaluate.runs.run import write_run
+from tosloc.evaluate.runs.run import read_run, write_run
 
 TRUTH = {"1": ("A.java",), "2": ("B.java", "test/T.java"), "3": ("C.java",)}
 GOOD = {"1": "ABC", "2": "BAC", "3": "CBA"}
@@ -437,3 +437,39 @@ def test_without_tests_a_run_of_an_unknown_number_of_files_stays_unknown(ask):
     printed = values(ask, "evaluate run.txt --qrels truth.txt --no-tests")
     assert printed["length"] is None
     assert printed["mrr"] == pytest.approx(1 / 3)
+
+
+# The search space
+
+
+def write_space(folder, space):
+    """Write a run whose header names its search space."""
+    write_split(folder, GOOD)
+    run = read_run(Path(folder, "run.jsonl.gz"))
+    write_run(Path(folder, "run.jsonl.gz"), {"search space": space}, run.rankings())
+
+
+def test_evaluate_and_compare_name_the_search_space_once(ask):
+    write_space("a", ".java files of the before-fix version")
+    write_space("b", ".java files of the before-fix version")
+    line = "Searched: .java files of the before-fix version"
+    assert ask("evaluate a b")[0].count("Searched") == 1
+    assert line in ask("evaluate a")[0].splitlines()
+    assert line in ask("compare a b")[0].splitlines()
+
+
+def test_different_search_spaces_are_named_with_their_runs(ask):
+    write_space("a", ".java files")
+    write_space("b", "all source files")
+    line = "a searched .java files; b searched all source files"
+    assert line in ask("compare a b")[0].splitlines()
+    assert "a searched .java files" in ask("compare good a")[0].splitlines()
+    assert "earched" not in ask("compare good worse")[0]
+
+
+def test_search_space_is_in_json(ask):
+    write_space("a", ".java files")
+    assert values(ask, "evaluate a")["search_space"] == ".java files"
+    [pair] = values(ask, "compare good a")["pairs"]
+    assert pair["search_space_a"] is None
+    assert pair["search_space_b"] == ".java files"

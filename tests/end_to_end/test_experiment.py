@@ -430,6 +430,27 @@ def linked_results(tmp_path, thesis):
     return folder
 
 
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ("", "searched .java files of the before-fix version: at least a tenth of the reports"),
+        ("[data]\nsuffixes = ['.java']\n", None),
+    ],
+)
+def test_rank_says_what_it_searched_unless_settings_do(
+    project, tmp_path, capsys, settings, sentence
+):
+    (tmp_path / "own.toml").write_text(settings)
+    options = ["--repo", str(project.git.path), "--reports", str(project.write_reports())]
+    options += ["--config", str(tmp_path / "own.toml"), "--split", "test"]
+    assert main(["rank", *options, "--out", str(tmp_path / "out")]) == 0
+    notes = capsys.readouterr().err
+    assert (sentence or "wrote the rankings") in notes
+    assert ("searched" in notes) == (sentence is not None)
+    header = ScoredRun.read(tmp_path / "out").run.header
+    assert header["search space"] == ".java files of the before-fix version"
+
+
 @pytest.mark.parametrize("command", ["train", "rank"])
 @pytest.mark.parametrize(("name", "first"), [("thesis", "draft"), ("linked", ".tosloc-work")])
 @pytest.mark.usefixtures("linked_results")

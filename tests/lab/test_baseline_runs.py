@@ -67,7 +67,7 @@ def test_finished_splits_are_not_ranked_again(finished_folder):
 
 def test_run_has_the_header_of_our_runs(finished_folder):
     header = read_run(finished_folder / "test/run.jsonl.gz").header
-    assert header["search space"] == "all source files of the before-fix version"
+    assert header["search space"] == ".java files of the before-fix version"
     assert header["system"] == "counting"
     assert header["split"] == "test"
 

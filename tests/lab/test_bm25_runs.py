@@ -65,7 +65,7 @@ sys.exit(main(sys.argv[1:]))
 def test_reports_with_a_fix_and_with_a_version_are_ranked(bm25_command, tmp_path):
     assert main(bm25_command) == 0
     scored = ScoredRun.read(tmp_path / "out", "all")
-    assert scored.run.header["search space"] == "all source files of the before-fix version"
+    assert scored.run.header["search space"] == ".py, .pyi, .pyw files of the before-fix version"
     evaluation = scored.evaluation()
     # Without a known word files are ordered by path.
     assert [scores.ranks for scores in evaluation.per_report] == [(1,), (1,), (3,)]

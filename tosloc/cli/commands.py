@@ -221,6 +221,13 @@ def rank(
                 localizer, repo, reports, out, part, callback, functions=functions
             )
             ranked += counts.ranked
+    if model.config.data.suffixes == "auto":
+        print_notes(
+            [
+                f"searched {counts.search_space}: at least a tenth of the reports fixed such files;"
+                " to search others, set suffixes in [data] of a file for --config"
+            ]
+        )
     if split is None and ranked < counts.total:
         print_notes(
             [
@@ -419,7 +426,7 @@ def _import_published(file: Path, repo: Path, zone: str, split: str, out: Path) 
             "tosloc": tosloc.__version__,
             "reports": file_provenance(file),
             "split": split,
-            "search space": "all source files of the before-fix version",
+            "search space": ".java files of the before-fix version",
             "left out": {"reports without published ranks": len(part) - len(published)},
             "unresolved": len(dataset.unresolved),
         }

@@ -155,11 +155,17 @@ def compare(
     results = [Results(scored) for scored in scored_runs]
     evaluations = {result.scored.name: result.evaluation for result in results}
     comparisons = compare_all(evaluations, common, measures=Measure.parse_all(measures))
-    values = {"pairs": [comparison.values(top) for comparison in comparisons]}
+    search_spaces = {scored.name: scored.search_space for scored in scored_runs}
+    pairs = []
     tables = []
     for comparison in comparisons:
-        tables += comparison_tables(comparison, top)
-    form.print(values, tables)
+        searched = {
+            "search_space_a": search_spaces[comparison.a] or None,
+            "search_space_b": search_spaces[comparison.b] or None,
+        }
+        pairs.append(comparison.values(top) | searched)
+        tables += comparison_tables(comparison, top, search_spaces)
+    form.print({"pairs": pairs}, tables)
     for result in results:
         print_notes(result.caveats)
     for comparison in comparisons:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tosloc.core.errors import pluralize
+from tosloc.core.io import escape_unprintable
 from tosloc.terminal.printing import Table, count_cell, differences_table, mean_cell, share_cell
 
 if TYPE_CHECKING:
@@ -36,7 +38,23 @@ def results_table(results: Sequence[Results]) -> Table:
             cells = [mean_cell(mean.mean, mean.interval) for mean in means]
             rows.append([means[0].name, *cells, means[0].meaning])
     run_heads = [f"{result.scored.name} [95 %]" for result in results]
-    return Table(["all reports", *run_heads, ""], rows, left=(0, len(results) + 1))
+    note = search_spaces_note(
+        {result.scored.name: result.scored.search_space for result in results}
+    )
+    return Table(["all reports", *run_heads, ""], rows, note=note, left=(0, len(results) + 1))
+
+
+def search_spaces_note(search_spaces: Mapping[str, str]) -> str:
+    """Return a line on the files that runs searched, by the names of the runs.
+
+    A run whose search space is not known is left out. Equal search spaces are named once.
+    """
+    known = {name: space for name, space in search_spaces.items() if space}
+    if len(known) == len(search_spaces) and len(set(known.values())) == 1:
+        line = f"Searched: {next(iter(known.values()))}"
+    else:
+        line = "; ".join(f"{name} searched {space}" for name, space in known.items())
+    return f"{escape_unprintable(line)}\n" if line else ""
 
 
 def strata_table(results: Results) -> Table:
@@ -54,14 +72,18 @@ def strata_table(results: Results) -> Table:
     return Table(heads, rows, f"Kinds of reports in {results.scored.name}", note)
 
 
-def comparison_tables(comparison: Comparison, top: int) -> list[Table]:
+def comparison_tables(
+    comparison: Comparison, top: int, search_spaces: Mapping[str, str]
+) -> list[Table]:
     """Return tables of how run b differs from run a, and of the reports that rose and fell most.
 
-    There are at most ``top`` reports of each kind.
+    There are at most ``top`` reports of each kind. ``search_spaces`` are those of the named runs.
     """
     a, b = comparison.a, comparison.b
     number = pluralize(len(comparison.pairs), "report")
-    tables = [differences_table(comparison.differences, a, b, number, f"\n{b} compared with {a}")]
+    table = differences_table(comparison.differences, a, b, number, f"\n{b} compared with {a}")
+    note = search_spaces_note({name: search_spaces[name] for name in (a, b)})
+    tables = [replace(table, note=note)]
     heads = ["report", f"AP in {a}", f"AP in {b}", "change", f"ranks in {a}", f"ranks in {b}"]
     for how, pairs in comparison.largest_changes(top).items():
         if pairs:

@@ -164,6 +164,12 @@ class ScoredRun:
             )
         return notes
 
+    @property
+    def search_space(self) -> str:
+        """The searched files in words, from the header of the run's file; "" if it is unknown."""
+        value = self.run.header.get("search space")
+        return value if isinstance(value, str) else ""
+
     def _header_count(self, key: str) -> int:
         """Return a count in the header; 0 if it is missing or not a number."""
         value = self.run.header.get(key)
@@ -296,7 +302,8 @@ def drop_test_files(scored: ScoredRun) -> ScoredRun:
         stays = is_source[order.files]
         orders[scores.report] = Order(order.files[stays], order.scores[stays])
         judgements.append(_judgement_without_tests(scores, stays))
-    header = {**run.header, "search space": "all source files but tests"}
+    searched = scored.search_space or "all source files"
+    header = {**run.header, "search space": f"{searched} but tests"}
     return ScoredRun(
         scored.name,
         Run(header, run.names, orders, run.where),

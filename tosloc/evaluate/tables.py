@@ -250,6 +250,7 @@ class Results:
             training = self.training.measure_values
         return {
             "run": self.scored.name,
+            "search_space": self.scored.search_space or None,
             **self.evaluation.counts,
             **_mean_values(headline),
             "measures": {row.name: {"mean": row.mean, "interval": row.interval} for row in extra},

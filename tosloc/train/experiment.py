@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 import tosloc
-from tosloc.code.languages import analyser_version
+from tosloc.code.languages import SOURCE_SUFFIXES, analyser_version
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError, pluralize
 from tosloc.core.io import fingerprint, remove_unfinished
@@ -166,6 +166,13 @@ class ExperimentContext:
             return 0
         return len({case.report.id for case in oldest} & {case.report.id for case in cases})
 
+    @property
+    def search_space(self) -> str:
+        """The searched files in words, by their suffixes unless all source files are searched."""
+        suffixes = self.indexed.suffixes
+        kind = "all source" if suffixes >= SOURCE_SUFFIXES else ", ".join(sorted(suffixes))
+        return f"{kind} files of the before-fix version"
+
     def run_header(self, command: str) -> dict[str, Any]:
         """Return the first line of a run.
 
@@ -174,7 +181,7 @@ class ExperimentContext:
         return {
             "command": command,
             "seed": self.config.run.seed,
-            "search space": "all source files of the before-fix version",
+            "search space": self.search_space,
             "unresolved": len(self.dataset.unresolved),
             **self.provenance(),
         }
@@ -207,6 +214,8 @@ class RankedReports(NamedTuple):
     """Number of reports in the split that was ranked."""
     total: int
     """Number of reports in all splits."""
+    search_space: str
+    """The searched files in words."""
 
 
 def rank_reports(
@@ -291,7 +300,7 @@ def rank_reports(
             }
         write_record(folder / "provenance.json", provenance)
     shutil.rmtree(work)
-    return RankedReports(len(cases), len(dataset.cases))
+    return RankedReports(len(cases), len(dataset.cases), header["search space"])
 
 
 def _own_reranker(reranker: Reranker | None) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def write_function_runs(
     more = {
         "reports": len(cases),
         **header_counts(unjudged=len(cases) - len(judgements)),
-        "search space": "functions and classes of all source files of the version but tests",
+        "search space": f"functions and classes of {header['search space']} but tests",
     }
     for run_folder, ranker, rankings in (
         (files_folder.functions, f"functions of the first {FUNCTION_DEPTH} files", ours),
