@@ -102,6 +102,34 @@ def test_missing_issues_are_one_sentence(project, fails):
     assert "--issues: gh issue list --state all" in sentence
 
 
+def test_missing_issues_are_noticed_before_a_report_is_fetched(project, repository, fails):
+    repository.git("remote", "add", "origin", "git@github.com:ann/one.git")
+    sentence = fails("similar", "#12")
+    assert "no issues of this project are known; run tosloc mine --github ann/one, or" in sentence
+
+
+def test_the_advice_names_the_repository(project, repository, fails, monkeypatch):
+    monkeypatch.chdir(project)
+    sentence = fails("similar", "the theme is light again", "--repo", repository.path)
+    assert f"run tosloc mine --github OWNER/NAME --repo {repository.path}, or" in sentence
+
+
+def test_mine_says_that_commits_are_not_enough(project, repository, tosloc):
+    repository.git("remote", "add", "origin", "https://gitlab.com/ann/one.git")
+    out, _ = tosloc("mine", code=2)
+    sentence = " ".join(out.split())
+    assert "tosloc similar needs them: name an export, or run tosloc mine --github OWNER/NAME" in (
+        sentence
+    )
+
+
+def test_issues_without_a_fix_can_be_searched(project, tosloc):
+    _, err = tosloc("mine", project / "issues.json", code=2)
+    assert "no reports were written, but tosloc similar can search the issues" in err
+    _, err = tosloc("mine", project / "issues.json", "--out", project / "x.jsonl", code=2)
+    assert err.endswith("so no reports were written\n")
+
+
 def test_the_page_links_similar_reports(project, tosloc):
     tosloc("mine", project / "issues.json", code=2)
     page = project / "answer.html"

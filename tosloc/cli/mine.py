@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tosloc.cli.options import CommitOption, NamedRepositoryOption
+from tosloc.cli.options import CommitOption, NamedRepositoryOption, repository_option
 from tosloc.core.errors import ReportError, ToslocError, pluralize
 from tosloc.terminal.options import JsonOption
 
@@ -104,13 +105,22 @@ def mine(
         is_shallow = bool(repository.shallow)
     if mined.reports:
         write_text(file, "".join(json.dumps(report) + "\n" for report in mined.reports))
-    _print_counts(mined.counts(), file, as_json)
+    note = ""
+    if not mined.tracker:
+        note = (
+            "These reports are weak: a commit message describes its own fix, which is easier to"
+            " locate than what users write. Issues train better, and tosloc similar needs them:"
+            f" name an export, or run {mined.issues_command}{repository_option(repo)}"
+        )
+    _print_counts(mined.counts(), file, note, as_json)
     if not mined.reports:
         issues = f"for {pluralize(mined.read, 'issue')}"
         commits = f"in {pluralize(mined.read, 'commit')}"
+        is_kept = out is None and mined.exports is not None
+        kept = ", but tosloc similar can search the issues" if is_kept else ""
         raise ReportError(
             f"no usable fix was found {issues if mined.tracker else commits}, so no reports were"
-            " written",
+            f" written{kept}",
             hint=_history_hint(is_shallow=is_shallow),
         )
     number = pluralize(len(mined.reports), "report")
@@ -142,16 +152,17 @@ def _history_hint(*, is_shallow: bool) -> str:
 
 def _training_command(repo: Path | None, reports: Path | None) -> str:
     """Return the command that trains on the reports that were mined with these options."""
-    command = "tosloc train"
-    if repo is not None:
-        command += f" --repo {repo}"
+    command = f"tosloc train{repository_option(repo)}"
     if reports is not None:
-        command += f" --reports {reports}"
+        command += f" --reports {shlex.quote(str(reports))}"
     return command
 
 
-def _print_counts(counts: Mapping[str, Any], file: Path, as_json: bool) -> None:
-    """Print how many reports each kind of link labelled, and how many were left out and why."""
+def _print_counts(counts: Mapping[str, Any], file: Path, note: str, as_json: bool) -> None:
+    """Print how many reports each kind of link labelled, and how many were left out and why.
+
+    A table for people ends with the note.
+    """
     from tosloc.terminal.printing import Form, Table, count_cell
 
     values = {**counts, "file": str(file) if counts["reports"] else None}
@@ -163,11 +174,5 @@ def _print_counts(counts: Mapping[str, Any], file: Path, as_json: bool) -> None:
     rows += [[f"left out: {why}", count_cell(number)] for why, number in counts["left_out"].items()]
     unit = "issues" if counts["tracker"] else "commits"
     rows.append([f"all {unit} that were read", count_cell(counts["read"])])
-    note = ""
-    if counts["weak"]:
-        note = (
-            "These reports are weak: a commit message describes its own fix, which is easier to"
-            " locate than what users write."
-        )
     table = Table([counts["tracker"] or "commit messages", unit], rows, note=note)
     Form.chosen(as_json).print(values, [table])

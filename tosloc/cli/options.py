@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -94,6 +95,11 @@ RerankOption = Annotated[
         " sent to it."
     ),
 ]
+
+
+def repository_option(repo: Path | None) -> str:
+    """Return the end of a command that is about the same repository as this one; "" without any."""
+    return "" if repo is None else f" --repo {shlex.quote(str(repo))}"
 
 
 def announced_language_model(

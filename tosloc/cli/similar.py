@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tosloc.cli.options import NamedRepositoryOption
+from tosloc.cli.options import NamedRepositoryOption, repository_option
 from tosloc.core.errors import ToslocError
 from tosloc.terminal.options import JsonOption
 
@@ -47,14 +47,18 @@ def similar(
     from tosloc.mine.mining import read_tracker_issues
     from tosloc.terminal.printing import print_json, progress_bars
 
-    reports = read_reports(report, repo, every_failure=False)
-    if len(reports) > 1:
-        raise ToslocError(f"{report} contains {len(reports):,} reports; give exactly one")
     with (
         Repository(repo or discovery.current_repository()) as repository,
         progress_bars() as callback,
     ):
-        tracker = read_tracker_issues(repository, issues or (), callback)
+        options = repository_option(repo)
+        # Issues that are not known are noticed before the report, which may have to be fetched.
+        tracker = None if issues else read_tracker_issues(repository, options=options)
+        reports = read_reports(report, repo, every_failure=False)
+        if len(reports) > 1:
+            raise ToslocError(f"{report} contains {len(reports):,} reports; give exactly one")
+        if tracker is None:
+            tracker = read_tracker_issues(repository, issues or (), callback)
     matches = tracker.find_similar(reports[0])
     if as_json:
         values = {

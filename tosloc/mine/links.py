@@ -159,6 +159,8 @@ class MiningResult:
     left_out: Counter[str] = field(default_factory=Counter)
     exports: Exports | None = None
     """All issues that were read; None if commit messages took the place of reports."""
+    issues_command: str = ""
+    """Command that mines issues, if commit messages took the place of reports."""
 
     def counts(self) -> dict[str, Any]:
         """Return JSON values: reports by kind of link, and left-out issues by reason."""

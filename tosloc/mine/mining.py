@@ -44,18 +44,41 @@ def mine_reports(
         issues.add(json.dumps(records), f"GitHub project {github}")
     web_pages = WebPages.of(repository.remote_url())
     if web_pages is not None:
-        issues.projects.add(web_pages.project.split("/", 3)[3].lower())
+        issues.projects.add(_project_name(web_pages).lower())
     if not exports and github is None:
-        return mine_messages(repository, tip=tip)
+        result = mine_messages(repository, tip=tip)
+        result.issues_command = _github_command(repository)
+        return result
     return mine(repository, issues, tip=tip, patterns=compiled_patterns)
 
 
+def _github_command(repository: Repository) -> str:
+    """Return the command that mines the issues of a repository's project at GitHub.
+
+    Its name is that of the repository's remote, or OWNER/NAME if the remote is not at GitHub.
+    """
+    web_pages = WebPages.of(repository.remote_url())
+    if web_pages is None or web_pages.host != "github":
+        return "tosloc mine --github OWNER/NAME"
+    return f"tosloc mine --github {_project_name(web_pages)}"
+
+
+def _project_name(web_pages: WebPages) -> str:
+    """Return OWNER/NAME of a project."""
+    return web_pages.project.split("/", 3)[3]
+
+
 def read_tracker_issues(
-    repository: Repository, exports: Sequence[Path] = (), progress: Progress = ignore_progress
+    repository: Repository,
+    exports: Sequence[Path] = (),
+    progress: Progress = ignore_progress,
+    *,
+    options: str = "",
 ) -> TrackerIssues:
     """Return the issues of exports, or the issues that ``tosloc mine`` stored for a repository.
 
-    Raises ReportError if there are none, and CheckpointError if the kept ones are damaged.
+    Raises ReportError if there are none, and CheckpointError if the stored ones are damaged. The
+    command that stores issues, which the sentence recommends, ends with ``options``.
     """
     if exports:
         return _read_exports(exports).tracker_issues(progress)
@@ -63,8 +86,8 @@ def read_tracker_issues(
     if not file.exists():
         raise ReportError(
             "no issues of this project are known",
-            hint="run tosloc mine --github OWNER/NAME, or name an export of them with {issues}:"
-            f" {GITHUB_ISSUES} > issues.json",
+            hint=f"run {_github_command(repository)}{options}, or name an export of them with"
+            f" {{issues}}: {GITHUB_ISSUES} > issues.json",
         )
     return TrackerIssues.load(file)
 
