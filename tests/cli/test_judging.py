@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from tosloc.cli.tables import ranks_cell
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import ReportAttributes
 from tosloc.evaluate.measures import ReportScores
-from tosloc.evaluate.runs.judgements import Judgement, write_judgements
+from tosloc.evaluate.runs.judgements import Judgement, read_judgements, write_judgements
 from tosloc.evaluate.runs.run import read_run, write_run
 
 TRUTH = {"1": ("A.java",), "2": ("B.java", "test/T.java"), "3": ("C.java",)}
@@ -473,3 +474,73 @@ def test_search_space_is_in_json(ask):
     [pair] = values(ask, "compare good a")["pairs"]
     assert pair["search_space_a"] is None
     assert pair["search_space_b"] == ".java files"
+
+
+# Weak truth
+
+
+def write_weak(folder, number, fixed=TRUTH):
+    """Write a run of which the first ``number`` reports are commit messages."""
+    write_split(folder, GOOD, fixed, searched=9)
+    file = Path(folder, "qrels.jsonl")
+    judgements = []
+    for position, judgement in enumerate(read_judgements(file).values()):
+        attributes = ReportAttributes(True, False, 0, weak=position < number)
+        judgements.append(replace(judgement, attributes=attributes))
+    write_judgements(file, judgements)
+
+
+WEAK = (
+    "2 of 3 reports are commit messages; their authors knew the fix, so the numbers are higher"
+    " than over what users write\n"
+)
+
+
+def test_evaluate_says_how_many_reports_are_commit_messages(ask):
+    write_weak("weak", 2)
+    out, err = ask("evaluate weak")
+    assert f"tosloc: weak: {WEAK}" in err
+    assert ["weak", "2", "commit", "messages", "in"] in [row[:5] for row in rows(out)]
+    assert values(ask, "evaluate weak")["weak"] == 2
+
+
+def test_evaluate_says_nothing_of_commit_messages_without_any(ask):
+    out, err = ask("evaluate good")
+    assert "commit messages" not in out + err
+    assert values(ask, "evaluate good")["weak"] == 0
+
+
+def test_compare_says_once_how_many_reports_are_commit_messages(ask):
+    write_weak("weak", 2)
+    write_weak("other", 2)
+    write_weak("third", 2)
+    assert ask("compare weak other third")[1].count(f"tosloc: {WEAK}") == 1
+    assert values(ask, "compare weak other")["pairs"][0]["weak"] == 2
+
+
+def test_judgements_of_another_format_keep_what_the_run_knows_of_its_reports(ask):
+    write_weak("weak", 2)
+    lines = [f"{report} 0 {path} 1\n" for report, paths in TRUTH.items() for path in paths]
+    Path("truth.txt").write_text("".join(lines))
+    shutil.copy("weak/run.jsonl.gz", "alone.jsonl.gz")
+    assert values(ask, "evaluate weak --qrels truth.txt")["weak"] == 2
+    assert values(ask, "compare alone.jsonl.gz weak --qrels truth.txt")["pairs"][0]["weak"] == 2
+
+
+def test_fixes_of_many_files_have_a_note(ask):
+    many = ("A.java", *(f"{number}.java" for number in range(5)))
+    write_split("broad", GOOD, TRUTH | {"1": many}, searched=9)
+    note = (
+        "the fixes of 1 of 3 reports changed 6 files or more; such commits often contain other"
+        " changes, so not all of these files belong to the bug\n"
+    )
+    assert f"tosloc: broad: {note}" in ask("evaluate broad")[1]
+    write_split("same", GOOD, TRUTH | {"1": many}, searched=9)
+    assert f"tosloc: {note}" in ask("compare broad same")[1]
+
+
+def test_weakness_of_a_report_is_written_only_if_it_is_weak(ask):
+    write_weak("weak", 1)
+    first, second, _ = Path("weak/qrels.jsonl").read_text().splitlines()
+    assert json.loads(first)["traits"]["weak"] is True
+    assert "weak" not in json.loads(second)["traits"]

@@ -84,7 +84,7 @@ def evaluate(out, split):
 
 
 def test_all_test_reports_are_ranked_over_all_files(out):
-    counts = {"reports": 8, "relevant": 8, "dropped": 0, "empty": 0, "length": 1.0}
+    counts = {"reports": 8, "relevant": 8, "dropped": 0, "empty": 0, "length": 1.0, "weak": 0}
     assert evaluate(out, "test").counts == counts
 
 
@@ -295,7 +295,7 @@ def test_evaluate_says_whether_training_helped(out, evaluate_command):
 
 def test_evaluate_notes_that_reports_are_weak(weak_out, evaluate_command):
     _, notes = evaluate_command(weak_out, "--json")
-    assert "weak: 8 of 8 reports are commit messages, which differ" in notes
+    assert "weak: 8 of 8 reports are commit messages; their authors knew" in notes
 
 
 def test_reports_that_chose_the_weights_do_not_judge_them(out, evaluate_command):
@@ -449,6 +449,17 @@ def test_rank_says_what_it_searched_unless_settings_do(
     assert ("searched" in notes) == (sentence is not None)
     header = ScoredRun.read(tmp_path / "out").run.header
     assert header["search space"] == ".java files of the before-fix version"
+
+
+def test_rank_says_that_reports_are_commit_messages(project, tmp_path, capsys):
+    reports = project.write_reports("weak.jsonl", mark_weak(project.records))
+    options = ["--repo", str(project.git.path), "--reports", str(reports)]
+    assert main(["rank", *options, "--out", str(tmp_path / "out")]) == 0
+    ranked = sum(
+        len(ScoredRun.read(tmp_path / "out", part).qrels) for part in ("validation", "test")
+    )
+    expected = f"tosloc: {ranked} of {ranked} reports are commit messages; "
+    assert expected in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["train", "rank"])

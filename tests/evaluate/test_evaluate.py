@@ -45,7 +45,7 @@ def results():
 
 
 def test_counts_are_worked_by_hand(results):
-    counts = {"reports": 4, "relevant": 9, "dropped": 3, "empty": 1, "length": 1.0}
+    counts = {"reports": 4, "relevant": 9, "dropped": 3, "empty": 1, "length": 1.0, "weak": 0}
     assert results.evaluation.counts == pytest.approx(counts)
 
 

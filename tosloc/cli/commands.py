@@ -200,6 +200,7 @@ def rank(
     """Rank labelled reports without training."""
     from tosloc.core.cluster import on_cluster
     from tosloc.core.config import load_config
+    from tosloc.evaluate.runs import Judgement
     from tosloc.git.repository import resolve_revision
     from tosloc.localize.localizer import Localizer
     from tosloc.localize.model import Model
@@ -215,12 +216,12 @@ def rank(
     language_model = announced_language_model(rerank)
     localizer = Localizer(model, rerank=language_model)
     with on_cluster(cluster, {repo: ""}, resolve_revision), progress_bars() as callback:
-        ranked = 0
+        judgements: list[Judgement] = []
         for part in parts:
             counts = experiment.rank_reports(
                 localizer, repo, reports, out, part, callback, functions=functions
             )
-            ranked += counts.ranked
+            judgements += counts.judgements
     if model.config.data.suffixes == "auto":
         print_notes(
             [
@@ -228,11 +229,12 @@ def rank(
                 " to search others, set suffixes in [data] of a file for --config"
             ]
         )
-    if split is None and ranked < counts.total:
+    print_notes(Judgement.notes_on_truth(judgements))
+    if split is None and len(judgements) < counts.total:
         print_notes(
             [
-                f"ranked {ranked:,} of {counts.total:,} reports, those of the splits validation and"
-                " test; to rank all of them, add: --split all"
+                f"ranked {len(judgements):,} of {counts.total:,} reports, those of the splits"
+                " validation and test; to rank all of them, add: --split all"
             ]
         )
     if language_model is not None:

@@ -168,14 +168,18 @@ def compare(
     form.print({"pairs": pairs}, tables)
     for result in results:
         print_notes(result.caveats)
+    notes: dict[str, None] = {}
     for comparison in comparisons:
-        print_notes(_comparison_notes(comparison))
+        notes |= dict.fromkeys(_comparison_notes(comparison))
+    print_notes(notes)
 
 
 def _comparison_notes(comparison: Comparison) -> list[str]:
-    """Return sentences about reports that one run does not contain, or searched differently."""
+    """Return sentences about a weak truth, left out reports and different searches."""
+    from tosloc.evaluate.runs import Judgement
+
     a, b = comparison.a, comparison.b
-    notes = []
+    notes = Judgement.notes_on_truth([pair.judgement for pair in comparison.pairs])
     if comparison.only_a or comparison.only_b:
         notes.append(
             f"left out reports that only one run judges: {comparison.only_a} of {a},"

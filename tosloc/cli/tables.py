@@ -24,10 +24,11 @@ def results_table(results: Sequence[Results]) -> Table:
 
     Rows that are informative for no run are left out.
     """
-    from tosloc.evaluate.tables import COUNT_MEANINGS
-
     rows = []
-    for name, meaning in COUNT_MEANINGS.items():
+    meanings: dict[str, str] = {}
+    for result in results:
+        meanings |= result.informative_counts
+    for name, meaning in meanings.items():
         counts = [count_cell(result.evaluation.counts[name]) for result in results]
         rows.append([name, *counts, results[0].name_unit(meaning)])
     informative_names: set[str] = set()

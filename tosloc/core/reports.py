@@ -89,3 +89,5 @@ class ReportAttributes:
 
     If it is not 0, the report is "already localized" (Kochhar et al. 2014).
     """
+    weak: bool = False
+    """Whether a commit message takes the place of the report."""

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from tosloc.core.errors import RunError
 from tosloc.evaluate.measures import AP, RR, YES_OR_NO, Evaluation, Measure, ReportScores
+from tosloc.evaluate.runs.judgements import Judgement
 from tosloc.evaluate.statistics import EQUAL_TOLERANCE, Difference, holm_adjust
 
 ALWAYS_COMPARED: Final = (AP, RR)
@@ -27,6 +28,11 @@ class ReportPair(NamedTuple):
     def report(self) -> str:
         """Id of the report."""
         return self.a.report
+
+    @property
+    def judgement(self) -> Judgement:
+        """The judgement that knows more of the report; both have the same fixed files."""
+        return self.b.judgement if self.a.judgement.attributes is None else self.a.judgement
 
     @property
     def difference(self) -> float:
@@ -150,6 +156,7 @@ class Comparison:
             "only_a": self.only_a,
             "only_b": self.only_b,
             "other_searched": len(self.searched_differently),
+            "weak": sum(pair.judgement.is_weak for pair in self.pairs),
             "measures": self.measure_values,
         }
         for direction, pairs in self.largest_changes(top).items():

@@ -265,8 +265,8 @@ class Evaluation:
     def counts(self) -> dict[str, int | float | None]:
         """Key in JSON -> count for tables.
 
-        The counts are reports, relevant files, dropped files, reports left empty, and ranking
-        length.
+        The counts are reports, relevant files, dropped files, reports left empty, ranking length,
+        and weak reports, which are commit messages.
         """
         return {
             "reports": len(self.per_report),
@@ -274,6 +274,7 @@ class Evaluation:
             "dropped": sum(scores.judgement.dropped for scores in self.per_report),
             "empty": sum(scores.relevant == 0 for scores in self.per_report),
             "length": self.length,
+            "weak": sum(scores.judgement.is_weak for scores in self.per_report),
         }
 
 

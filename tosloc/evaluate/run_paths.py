@@ -28,7 +28,6 @@ from tosloc.evaluate.runs.judgements import (
 from tosloc.evaluate.runs.run import (
     TRAINED_ON,
     UNJUDGED_REPORTS,
-    WEAK_REPORTS,
     Order,
     Run,
     read_run,
@@ -78,7 +77,7 @@ class ScoredRun:
             qrels = folder.judgements_file
         judgements = read_any_judgements(qrels)
         if file == folder.run_file and folder.is_finished:
-            judgements = _with_searched(judgements, read_judgements(folder.judgements_file))
+            judgements = _completed(judgements, read_judgements(folder.judgements_file))
         shipped = None
         if file == folder.run_file and folder.shipped.run_file.is_file():
             shipped = cls("shipped", folder.shipped.read(), judgements)
@@ -140,8 +139,8 @@ class ScoredRun:
     def notes(self) -> list[str]:
         """Sentences about the reports, from the header of the run's file.
 
-        There is one if the ranker was trained on some of the reports, one if reports are left
-        out, and one if some reports are commit messages.
+        There is one if the ranker was trained on some of the reports, and one if reports are left
+        out.
         """
         notes = []
         learned = self._header_count(TRAINED_ON)
@@ -156,13 +155,13 @@ class ScoredRun:
                 f"left out {pluralize(unjudged, 'report')}: their version contains none of the"
                 " functions that the fix changed"
             )
-        weak = self._header_count(WEAK_REPORTS)
-        if weak:
-            notes.append(
-                f"{self.name}: {weak:,} of {pluralize(len(self.qrels), 'report')} are commit "
-                "messages, which differ from what users write"
-            )
         return notes
+
+    @property
+    def notes_on_truth(self) -> list[str]:
+        """Sentences on what makes the reports or their fixed files a weak truth."""
+        notes = Judgement.notes_on_truth(self.qrels.values())
+        return [f"{self.name}: {note}" for note in notes]
 
     @property
     def search_space(self) -> str:
@@ -206,17 +205,23 @@ def read_any_judgements(path: str | Path) -> Qrels:
     return read_judgements(path) if is_json(path) else read_trec_qrels(path)
 
 
-def _with_searched(judgements: Qrels, own_judgements: Qrels) -> Qrels:
-    """Return ``judgements`` with the numbers of searched files from ``own_judgements``.
+def _completed(judgements: Qrels, own_judgements: Qrels) -> Qrels:
+    """Return ``judgements`` with what only ``own_judgements`` know of versions and reports.
 
-    The numbers are properties of the searched versions, whoever judges their files.
+    The numbers of searched files are properties of the versions, whoever judges their files. The
+    attributes of a report also depend on its fixed files, so they are taken if these are the same.
     """
     completed = []
     for judgement in judgements.values():
         own = own_judgements.get(judgement.report)
-        if judgement.searched is None and own is not None and own.searched is not None:
-            if own.searched >= len(judgement.fixed):
-                judgement = replace(judgement, searched=own.searched)
+        if own is not None:
+            searched = judgement.searched
+            if searched is None and (own.searched or 0) >= len(judgement.fixed):
+                searched = own.searched
+            attributes = judgement.attributes
+            if attributes is None and set(own.fixed) == set(judgement.fixed):
+                attributes = own.attributes
+            judgement = replace(judgement, searched=searched, attributes=attributes)
         completed.append(judgement)
     return to_qrels(completed)
 

@@ -34,6 +34,7 @@ COUNT_MEANINGS: Final = {
     "dropped": "fixed files not in their version (removed)",
     "empty": "reports without fixed files left (count 0)",
     "length": "ranking length / number of searched files",
+    "weak": "commit messages in place of reports (easier)",
 }
 """Key of ``Evaluation.counts`` -> what it counts."""
 
@@ -150,6 +151,14 @@ class Results:
         return text.replace("file", self.unit)
 
     @property
+    def informative_counts(self) -> dict[str, str]:
+        """Key of a count -> what it counts; without weak reports if there are none."""
+        meanings = dict(COUNT_MEANINGS)
+        if not self.evaluation.counts["weak"]:
+            del meanings["weak"]
+        return meanings
+
+    @property
     def informative_means(self) -> list[Mean]:
         """The means that can be below 1.
 
@@ -207,8 +216,8 @@ class Results:
 
     @property
     def notes(self) -> list[str]:
-        """The caveats, and a sentence that says whether training helped."""
-        notes = self.caveats
+        """Notes on the truth, the caveats, and a sentence that says whether training helped."""
+        notes = self.scored.notes_on_truth + self.caveats
         if self.training is not None:
             notes.append(training_sentence(self.training))
         return notes

@@ -14,7 +14,7 @@ from tosloc.core.io import escape_unprintable
 from tosloc.evaluate.measures import MEASURES, RR, ReportScores
 from tosloc.evaluate.runs import Run
 from tosloc.evaluate.statistics import Interval
-from tosloc.evaluate.tables import COUNT_MEANINGS, Results
+from tosloc.evaluate.tables import Results
 from tosloc.plots.figures import coverage_figure, first_hit_figure, svg
 
 MAX_FILES_ABOVE: Final = 3
@@ -39,7 +39,7 @@ def page(results: Results) -> str:
     return environment.get_template("evaluation.html").render(
         results=results,
         origin=json.dumps(header, indent=1, sort_keys=True) if header else "",
-        counts=COUNT_MEANINGS,
+        counts=results.informative_counts,
         coverage=_data_address(coverage_figure(results.evaluation)),
         first=_data_address(first_hit_figure(results.evaluation)),
         reports=[_report_row(results.scored.run, scores) for scores in reports],

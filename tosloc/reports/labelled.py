@@ -277,20 +277,21 @@ def _paths_of_file(listed: str, snapshot: Snapshot) -> list[str]:
     return [path for path in snapshot.paths if f"/{path}".endswith(ending)]
 
 
-def attributes_of(report: BugReport, fixed: Iterable[str]) -> ReportAttributes:
+def attributes_of(report: BugReport, fixed: Iterable[str], weak: bool = False) -> ReportAttributes:
     """Return the attributes of a report whose fixed files are ``fixed``.
 
-    They divide results into strata, and no ranker uses them. A class counts as named if the text
+    They divide results into strata, and no ranker uses them. ``weak`` says that a commit message
+    takes the place of the report. A class counts as named if the text
     contains the file's name without its suffix as a word, in the same case.
 
     >>> report = BugReport("1", "Door.push fails", "", None)
     >>> attributes_of(report, ["a/Door.java", "a/Doors.java"])
-    ReportAttributes(description=False, stack_trace=False, named=1)
+    ReportAttributes(description=False, stack_trace=False, named=1, weak=False)
     """
     text = f"{report.summary}\n{report.description}"
     words = frozenset(re.findall(r"\w+", text))
     named = sum(path.rpartition("/")[2].partition(".")[0] in words for path in fixed)
-    return ReportAttributes(bool(report.description.strip()), bool(frames(text)), named)
+    return ReportAttributes(bool(report.description.strip()), bool(frames(text)), named, weak)
 
 
 def resolve_suffixes(config: Config, reports: str | Path) -> Config:

@@ -199,19 +199,19 @@ class ExperimentContext:
 
 def judge_cases(cases: Sequence[Case], dataset: Dataset) -> list[Judgement]:
     """Return the judgements of some cases."""
-    return [
-        Judgement.from_case(
-            case, dataset.files[case.report.id], attributes_of(case.report, case.fixed)
-        )
-        for case in cases
-    ]
+    judgements = []
+    for case in cases:
+        report = case.report
+        attributes = attributes_of(report, case.fixed, dataset.labelled[report.id].weak)
+        judgements.append(Judgement.from_case(case, dataset.files[report.id], attributes))
+    return judgements
 
 
 class RankedReports(NamedTuple):
-    """Numbers of labelled reports."""
+    """The labelled reports that were ranked."""
 
-    ranked: int
-    """Number of reports in the split that was ranked."""
+    judgements: list[Judgement]
+    """Judgement of each report in the split that was ranked."""
     total: int
     """Number of reports in all splits."""
     search_space: str
@@ -230,9 +230,10 @@ def rank_reports(
 ) -> RankedReports:
     """Rank the reports of a split (validation, test or all) without training.
 
-    Return the numbers of reports. With ``functions``, the functions of the first files are also
-    ranked, by TosLoc and by BM25. The localizer ranks by its model; if it has a language model,
-    that orders the first files of each report. Raises ToslocError if there is nothing to rank.
+    Return the judgements of its reports. With ``functions``, the functions of the first files are
+    also ranked, by TosLoc and by BM25. The localizer ranks by its model; if it has a language
+    model, that orders the first files of each report. Raises ToslocError if there is nothing
+    to rank.
     """
     folder = Path(out).expanduser()
     refuse_training(folder)
@@ -280,7 +281,8 @@ def rank_reports(
             header[TEMPERATURE_KEY] = temperature
         learned_cases = experiment.trained_on(model.provenance, cases)
         header |= header_counts(trained_on=learned_cases or None)
-        experiment.write_part(folder / split, header, rankings, cases)
+        judgements = judge_cases(cases, dataset)
+        RunFolder(folder / split).write(header, rankings, judgements)
         if functions:
             write_function_runs(
                 folder / split,
@@ -300,7 +302,7 @@ def rank_reports(
             }
         write_record(folder / "provenance.json", provenance)
     shutil.rmtree(work)
-    return RankedReports(len(cases), len(dataset.cases), header["search space"])
+    return RankedReports(judgements, len(dataset.cases), header["search space"])
 
 
 def _own_reranker(reranker: Reranker | None) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def write_function_runs(
                 judged.changed.listed,
                 len(set(names)),
                 judged.case.before_commit,
-                attributes_of(report, judged.case.fixed),
+                attributes_of(report, judged.case.fixed, dataset.labelled[report.id].weak),
             )
         )
         ours.append(_our_ranking(judged, run.ranking(report.id)))

@@ -19,7 +19,7 @@ from tosloc.core.progress import Progress, announce, ignore_progress
 from tosloc.core.rankings import Ranking
 from tosloc.core.reports import Case
 from tosloc.core.resources import format_duration, peak_gibibytes
-from tosloc.evaluate.runs import RunFolder, header_counts
+from tosloc.evaluate.runs import RunFolder
 from tosloc.git.repository import Repository
 from tosloc.localize.answer import Weights
 from tosloc.localize.checkpoint import write_record
@@ -237,7 +237,6 @@ def _finish(
     for part in ("validation", "test"):
         cases = experiment.parts[part]
         header = experiment.run_header("tosloc train") | {"split": part}
-        header |= header_counts(weak=experiment.weak_reports(cases) or None)
         rankings = candidates.rankings(part)
         if reranker is not None:
             first_stage = header | {"stage": "one"}

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, field
 from pathlib import Path
-from typing import Annotated, Self, TypeAlias
+from typing import Annotated, Final, Self, TypeAlias
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from tosloc.core.errors import RunError
+from tosloc.core.errors import RunError, pluralize
 from tosloc.core.io import atomic_write
 from tosloc.core.reports import Case, ReportAttributes
 from tosloc.evaluate.runs.jsonl import LINE_CONFIG, json_line, json_lines, validate
+
+MANY_FILES: Final = 6
+"""Number of fixed files from which a fix is likely to contain other changes, too."""
+MIN_BROAD_SHARE: Final = 0.1
+"""Smallest share of reports with so many fixed files that results have a note on it."""
 
 
 @dataclass(frozen=True, slots=True, config=LINE_CONFIG)
@@ -45,6 +50,34 @@ class Judgement:
                 f"report {self.report}: the fixed files must be among the listed and the searched"
                 " files, each once"
             )
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether a commit message takes the place of the report."""
+        return self.attributes is not None and self.attributes.weak
+
+    @staticmethod
+    def notes_on_truth(judgements: Collection[Judgement]) -> list[str]:
+        """Return sentences on what makes the reports or their fixed files a weak truth."""
+        number = pluralize(len(judgements), "report")
+        weak = 0
+        broad = 0
+        for judgement in judgements:
+            weak += judgement.is_weak
+            # Runs of functions name them path::name.
+            broad += len({name.partition("::")[0] for name in judgement.fixed}) >= MANY_FILES
+        notes = []
+        if weak:
+            notes.append(
+                f"{weak:,} of {number} are commit messages; their authors knew the fix, so the"
+                " numbers are higher than over what users write"
+            )
+        if broad >= MIN_BROAD_SHARE * len(judgements) and broad:
+            notes.append(
+                f"the fixes of {broad:,} of {number} changed {MANY_FILES} files or more; such"
+                " commits often contain other changes, so not all of these files belong to the bug"
+            )
+        return notes
 
     @property
     def dropped(self) -> int:
@@ -80,7 +113,11 @@ def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
     """Write one JSON line for each judgement, atomically: readers never see an unfinished file."""
     with atomic_write(Path(path)) as temporary, temporary.open("wb") as file:
         for judgement in judgements:
-            attributes = judgement.attributes
+            traits = None
+            if judgement.attributes is not None:
+                traits = asdict(judgement.attributes)
+                if not judgement.is_weak:
+                    del traits["weak"]
             values = {
                 "report": judgement.report,
                 "fixed": judgement.fixed,
@@ -88,7 +125,7 @@ def write_judgements(path: str | Path, judgements: Iterable[Judgement]) -> None:
                 "listed": judgement.listed,
                 "searched": judgement.searched,
                 "version": judgement.before_commit,
-                "traits": None if attributes is None else asdict(attributes),
+                "traits": traits,
                 "summary": judgement.summary,
             }
             file.write(json_line(values))

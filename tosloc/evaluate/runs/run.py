@@ -32,9 +32,6 @@ RUN_FORMAT: Final = "tosloc-run/2"
 TRAINED_ON: Final = "reports that the checkpoint was trained on"
 """Key of the header: number of ranked reports that the checkpoint was trained on."""
 
-WEAK_REPORTS: Final = "weak reports"
-"""Key of the header: number of ranked reports that are commit messages, for lack of a report."""
-
 UNJUDGED_REPORTS: Final = "reports without a changed function"
 """Key of the header of a run of functions: number of reports that are left out.
 
@@ -42,17 +39,14 @@ The version of such a report contains none of the functions that the fix changed
 """
 
 
-def header_counts(
-    *, trained_on: int | None = None, weak: int | None = None, unjudged: int | None = None
-) -> dict[str, int]:
+def header_counts(*, trained_on: int | None = None, unjudged: int | None = None) -> dict[str, int]:
     """Return the counts in a run's header that the notes on its results are made of.
 
-    ``trained_on`` is the number of ranked reports that the checkpoint had learned from, ``weak``
-    that of commit messages in place of reports, and ``unjudged`` that of reports that are left out
-    because their version contains none of the functions that the fix changed. None leaves a count
-    out.
+    ``trained_on`` is the number of ranked reports that the checkpoint had learned from, and
+    ``unjudged`` that of reports that are left out because their version contains none of the
+    functions that the fix changed. None leaves a count out.
     """
-    counts = {TRAINED_ON: trained_on, WEAK_REPORTS: weak, UNJUDGED_REPORTS: unjudged}
+    counts = {TRAINED_ON: trained_on, UNJUDGED_REPORTS: unjudged}
     return {key: count for key, count in counts.items() if count is not None}
 
 

@@ -100,7 +100,7 @@ def evaluate(
     form.print(values.get("", values), tables)
     notes: dict[str, None] = {}  # used as an ordered set
     for scored in scored_runs:
-        notes.update(dict.fromkeys(scored.notes))
+        notes.update(dict.fromkeys(scored.notes_on_truth + scored.notes))
     print_notes(notes)
     if missing:
         number = pluralize(len(missing), "project")
