@@ -22,7 +22,7 @@ from tosloc.git.repository import Repository
 from tosloc.localize.localizer import OTHER_TRAINING
 from tosloc.localize.model import Model
 from tosloc.localize.question import Question
-from tosloc.localize.session import opened
+from tosloc.localize.session import open_localizer
 from tosloc.storage import build
 from tosloc.storage.cache import CacheEntry
 
@@ -610,12 +610,12 @@ def test_a_process_that_stays_open_notices_a_training(
 ):
     weights_file = trained_checkpoint / "weights.json"
     checkpoint = trained_checkpoint.parent if checkpoint_is_named else None
-    first = opened(java_repository.path, checkpoint)
-    assert opened(java_repository.path, checkpoint) is first
+    first = open_localizer(java_repository.path, checkpoint)
+    assert open_localizer(java_repository.path, checkpoint) is first
     weights = json.loads(weights_file.read_text()) | {"temperature": 2 * TRAINED_TEMPERATURE}
     weights_file.write_text(json.dumps(weights))
     os.utime(weights_file, ns=(1, 1))
-    second = opened(java_repository.path, checkpoint)
+    second = open_localizer(java_repository.path, checkpoint)
     assert second.model.temperature == 2 * TRAINED_TEMPERATURE
     second.close()
     first.close()

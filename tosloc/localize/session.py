@@ -149,7 +149,7 @@ def read_whole(text: str, progress: Progress = ignore_progress) -> BugReport:
     return report
 
 
-def opened(repository: Path, checkpoint: Path | None) -> Localizer:
+def open_localizer(repository: Path, checkpoint: Path | None) -> Localizer:
     """Return a localizer for a repository, in the process that answers questions.
 
     The last four localizers stay open. A localizer is opened again if its checkpoint has been
@@ -162,7 +162,7 @@ def opened(repository: Path, checkpoint: Path | None) -> Localizer:
 
 @closing_cache(4)
 def _open_as_of(repository: Path, checkpoint: Path | None, _: int) -> Localizer:
-    """Return the localizer for ``opened``; the number distinguishes versions of a checkpoint."""
+    """Return the localizer for ``open_localizer``; the number is the version of a checkpoint."""
     from tosloc.localize.localizer import Localizer
 
     return Localizer.open(repository, checkpoint, ready=False)

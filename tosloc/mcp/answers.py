@@ -26,7 +26,7 @@ from tosloc.localize.answer import (
 )
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
-from tosloc.localize.session import AnswerDetails, opened
+from tosloc.localize.session import AnswerDetails, open_localizer
 from tosloc.rank.explain import choose_excerpts
 from tosloc.rerank.llm.reranker import LanguageModelReranker
 
@@ -141,14 +141,14 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
         left out only after functions, and their first diff just before them. Items and diffs are
         never cut in two.
         """
-        kept = self.model_copy(deep=True)
-        for items, is_diff in kept._least_important_first():
-            while items and len(render(kept)) > budget:
+        shortened = self.model_copy(deep=True)
+        for items, is_diff in shortened._least_important_first():
+            while items and len(render(shortened)) > budget:
                 if is_diff:
                     items.clear()
                 else:
                     items.pop()
-        return render(kept)
+        return render(shortened)
 
     def _least_important_first(self) -> list[tuple[list[Any], bool]]:
         """Return the lists of this answer, in the order in which they are emptied.
@@ -358,7 +358,7 @@ def messages_for_model(
 
     Raises the errors of ``answer_call``.
     """
-    localizer = opened(choose_repository(roots, repository), checkpoint)
+    localizer = open_localizer(choose_repository(roots, repository), checkpoint)
     reranker = LanguageModelReranker.for_prompts(files=MODEL_FILES, prompt_tokens=MODEL_TOKENS)
     return localizer.with_language_model(reranker).language_model_messages(question, progress)
 
@@ -378,7 +378,7 @@ def answer_call(
     ``choose_repository``.
     """
     repository_path = choose_repository(roots, repository)
-    localizer = opened(repository_path, checkpoint)
+    localizer = open_localizer(repository_path, checkpoint)
     if model_text is not None:
         model, text = model_text
         name = f"the client's language model {escape_unprintable(model)}".rstrip()

@@ -87,9 +87,9 @@ _model_failed: ContextVar[bool] = ContextVar("_model_failed", default=False)
 
 def _client_roots(context: ToolContext) -> ListRootsResult | ListRoots:
     """Ask the client for its folders, unless the server has folders or the client cannot answer."""
-    own_roots = context.request_context.lifespan_context.roots
+    server_roots = context.request_context.lifespan_context.roots
     capabilities = context.client_capabilities
-    if own_roots or capabilities is None or capabilities.roots is None:
+    if server_roots or capabilities is None or capabilities.roots is None:
         return ListRootsResult(roots=[])
     return ListRoots()
 

@@ -141,8 +141,8 @@ class Exports:
         project = _project(record.text("html_url web_url url"))
         self.projects |= project
         commit = record.text("mergeCommit.oid merge_commit_sha squash_commit_sha")
-        tells_time = not {"mergedAt", "merged_at"}.isdisjoint(record.fields)
-        is_merged = record.value("mergedAt merged_at") or (commit and not tells_time)
+        has_merge_time = not {"mergedAt", "merged_at"}.isdisjoint(record.fields)
+        is_merged = record.value("mergedAt merged_at") or (commit and not has_merge_time)
         if not is_merged:
             return
         issues = []

@@ -241,15 +241,15 @@ def mine_messages(repository: Repository, *, tip: str = "HEAD") -> MiningResult:
 
 def _issue_of_message(info: CommitInfo) -> Issue:
     """Return a commit's message as an issue, without trailers, commit ids and a leading number."""
-    told = without_commits(_TRAILER.sub("", info.message))
-    subject, _, body = told.strip().partition("\n")
+    message = without_commits(_TRAILER.sub("", info.message))
+    subject, _, body = message.strip().partition("\n")
     summary = _LEADING_NUMBER.sub("", subject).strip() or subject.strip()
     description = body.strip()
-    telling_words = len(_FILLER.sub("", summary).split())
-    is_long = telling_words > 0 and len(summary.split()) >= _MIN_SUMMARY_WORDS
+    words_about_fault = len(_FILLER.sub("", summary).split())
+    is_long = words_about_fault > 0 and len(summary.split()) >= _MIN_SUMMARY_WORDS
     if not description and not is_long:
         left_out = _SAYS_TOO_LITTLE
-    elif telling_words < _MIN_WORDS_BESIDE_FORM and _ABOUT_FORM.search(summary):
+    elif words_about_fault < _MIN_WORDS_BESIDE_FORM and _ABOUT_FORM.search(summary):
         left_out = _NOT_ABOUT_A_FAULT
     else:
         left_out = ""
@@ -304,16 +304,17 @@ def _read_changes(
                 changes[link.commit] = FileChanges()
     is_source = suffix_matcher(SOURCE_SUFFIXES)
     pairs = (f"{commit} {infos[commit].parents[0]}" for commit in changes)
-    for commit, listed in list_changes(repository, pairs):
-        if listed is None:
+    for commit, changed_files in list_changes(repository, pairs):
+        if changed_files is None:
             changes[commit].count = MAX_FIXED_FILES + 1
             continue
-        for change, path in listed:
+        for change, path in changed_files:
             # 100 begins the mode of a regular file, before or after the change.
-            kinds = (change[1:4], change[8:11])
-            if b"100" in kinds and is_source(path):
+            mode_before = change[1:4]
+            mode_after = change[8:11]
+            if b"100" in (mode_before, mode_after) and is_source(path):
                 changes[commit].count += 1
-                if kinds[0] == b"100":
+                if mode_before == b"100":
                     changes[commit].paths.append(path.decode("utf-8", "surrogateescape"))
     return changes
 
@@ -325,14 +326,14 @@ def _find_causes(
 
     Only commits in the history count.
     """
-    declared = {fix: infos[fix].declared_causes for fix in fixes}
-    names = [name for of_fix in declared.values() for name in of_fix]
-    resolved = repository.resolve_many(names) if names else {}
+    names_by_fix = {fix: infos[fix].declared_causes for fix in fixes}
+    all_names = [name for names in names_by_fix.values() for name in names]
+    commits_by_name = repository.resolve_many(all_names) if all_names else {}
     causes = {}
-    for fix, of_fix in declared.items():
+    for fix, names in names_by_fix.items():
         commits = []
-        for name in of_fix:
-            commit = resolved[name]
+        for name in names:
+            commit = commits_by_name[name]
             if commit is not None and commit != fix and commit in infos:
                 commits.append(commit)
         if commits:
@@ -434,13 +435,13 @@ def _choose_fix(
     if not usable:
         return max(problems, key=_PROBLEMS.index)
 
-    def trust(link: Link) -> tuple[int, bool, float, int]:
+    def order(link: Link) -> tuple[int, bool, float, int]:
         info = infos[link.commit]
         distance = abs(_seconds_after_closing(issue, info))
         only_tests = _only_tests(changes[link.commit])
         return _RANK_BY_KIND[link.kind], only_tests, distance, info.committed_at
 
-    surest = min(usable, key=trust)
+    surest = min(usable, key=order)
     if changes[surest.commit].count > MAX_FIXED_FILES:
         return TOO_MANY_FILES
     return surest

@@ -27,7 +27,7 @@ from tosloc.localize.answer import (
 )
 from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
-from tosloc.localize.session import AnswerDetails, opened
+from tosloc.localize.session import AnswerDetails, open_localizer
 from tosloc.web.excerpts import (
     MAX_LINE_CHARACTERS,
     MAX_REPORT_CHARACTERS,
@@ -251,7 +251,7 @@ def localize_and_render(
 
     Raises the errors of ``Localizer.answer``.
     """
-    localizer = opened(repository, checkpoint)
+    localizer = open_localizer(repository, checkpoint)
     answer = localizer.answer(question, progress)
     if answer.report.id == "report":  # Pasted text has no id of its own.
         report = replace(answer.report, id=pasted_report_id(number))
@@ -271,7 +271,7 @@ def prepare_version(
 
     Raises the errors of ``Localizer.open``.
     """
-    opened(repository, checkpoint).prepare(commit or None, progress)
+    open_localizer(repository, checkpoint).prepare(commit or None, progress)
 
 
 def report_name(report: BugReport) -> str:
