@@ -293,12 +293,15 @@ def test_rankings_of_all_files_have_no_note(ask):
     [
         (
             "evaluate empty",
-            "empty: there is no finished run of the split 'test'; create one with tosloc train or"
-            " tosloc rank",
+            "empty: there is no finished run; create one with tosloc train or tosloc rank",
         ),
         (
             "evaluate good --split validation",
-            "no finished run of the split 'validation'; it contains test",
+            "no finished run of the split validation, but of test; read one with --split test",
+        ),
+        (
+            "evaluate both",
+            "no finished run of the split test, but of all, validation; read one with --split all",
         ),
         ("evaluate good good", "good is given twice"),
         ("evaluate good --json --markdown", "choose one"),
@@ -326,8 +329,23 @@ def test_wrong_arguments_are_one_sentence(fails, words, message):
     write_split("other", WORSE, TRUTH | {"3": ("A.java",)})
     write_split("unjudged", GOOD)
     Path("unjudged/qrels.jsonl").write_text("")
+    write_split("both/all", GOOD)
+    write_split("both/validation", GOOD)
     Path("empty").mkdir()
     assert message in fails(*words.split())
+
+
+@pytest.mark.parametrize("part", ["all", "validation"])
+def test_only_part_in_a_folder_needs_no_option(ask, part):
+    write_split(f"one/{part}", GOOD)
+    assert values(ask, "evaluate one")["reports"] == 3
+    assert values(ask, "compare one good")["pairs"][0]["a"] == "one"
+
+
+def test_part_test_is_read_if_there_are_several(ask):
+    write_split("several/test", {"1": "ABC"})
+    write_split("several/all", GOOD)
+    assert values(ask, "evaluate several")["reports"] == 1
 
 
 # compare

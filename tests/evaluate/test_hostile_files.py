@@ -210,6 +210,6 @@ def test_a_folder_without_a_run_of_functions_is_refused_with_advice(tmp_path):
 
 
 def test_a_folder_without_a_run_is_refused_with_advice(tmp_path):
-    message = "there is no finished run of the split 'test'; create one with tosloc train"
+    message = "there is no finished run; create one with tosloc train"
     with pytest.raises(RunError, match=message):
         ScoredRun.read(tmp_path)

@@ -388,7 +388,7 @@ def test_published_means_have_a_table_of_their_own(check):
         ),
         (False, PUBLISHED_MEANS, "published means need exactly one measure"),
         (True, ["--measures", "AP,Q@5"], "no measure Q@5"),
-        (True, ["--split", "train"], "no finished run of the split 'train'"),
+        (True, ["--split", "train"], "no finished run of the split train"),
         (True, ["--depth", "1"], "a depth of 1 leaves nothing to order"),
     ],
     ids=["no original", "no single measure", "unknown measure", "missing split", "depth of 1"],

@@ -360,7 +360,7 @@ def export_run(
         ),
     ],
     out: OutOption,
-    split: SplitOption = Split.test,
+    split: SplitOption = None,
     qrels: QrelsOption = None,
     others: Annotated[
         bool,
@@ -380,7 +380,7 @@ def export_run(
     from tosloc.train.experiment import command_folder, refuse_training
 
     refuse_training(out)
-    scored = ScoredRun.read(run, split.value, qrels)
+    scored = ScoredRun.read(run, split, qrels)
     with command_folder(out, "tosloc export-run"):
         scored.write_trec(out, others=others)
     print_notes(

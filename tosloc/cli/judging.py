@@ -23,7 +23,6 @@ from tosloc.terminal.options import (
     NoTestsOption,
     QrelsOption,
     RunsArgument,
-    Split,
     SplitOption,
     check_drawing,
 )
@@ -43,7 +42,7 @@ def evaluate(
             show_default="the last training for the repository around the current folder",
         ),
     ] = None,
-    split: SplitOption = Split.test,
+    split: SplitOption = None,
     level: LevelOption = Level.file,
     qrels: QrelsOption = None,
     measures: MeasuresOption = None,
@@ -72,9 +71,7 @@ def evaluate(
     check_drawing(html)
     functions = level is Level.function
     extra_measures = Measure.parse_all(measures, functions)
-    scored_runs = ScoredRun.read_all(
-        runs or [_trained_run()], split.value, qrels, no_tests, functions
-    )
+    scored_runs = ScoredRun.read_all(runs or [_trained_run()], split, qrels, no_tests, functions)
     if html is not None and functions:
         raise RunError("--html shows only files; leave it out, or leave out --level function")
     if html is not None and len(scored_runs) > 1:
@@ -123,7 +120,7 @@ def _trained_run() -> Path:
 
 def compare(
     runs: RunsArgument,
-    split: SplitOption = Split.test,
+    split: SplitOption = None,
     qrels: QrelsOption = None,
     measures: MeasuresOption = None,
     no_tests: NoTestsOption = False,
@@ -151,7 +148,7 @@ def compare(
     form = Form.chosen(as_json, as_markdown)
     if len(runs) < 2:
         raise RunError(f"{runs[0]}: there is no second run to compare it with; name two or more")
-    scored_runs = ScoredRun.read_all(runs, split.value, qrels, no_tests)
+    scored_runs = ScoredRun.read_all(runs, split, qrels, no_tests)
     results = [Results(scored) for scored in scored_runs]
     evaluations = {result.scored.name: result.evaluation for result in results}
     comparisons = compare_all(evaluations, common, measures=Measure.parse_all(measures))

@@ -56,15 +56,15 @@ class ScoredRun:
 
     @classmethod
     def read(
-        cls, path: str | Path, split: str = "test", qrels: str | Path | None = None
+        cls, path: str | Path, split: str | None = None, qrels: str | Path | None = None
     ) -> ScoredRun:
         """Return the run at ``path`` with its judgements.
 
-        ``path`` is the folder that train or rank wrote, in which ``split`` is read, or the folder
-        of a split, or a run file. Files may be in our format or in TREC's. The judgements are read
-        from ``qrels``, or by default from qrels.jsonl beside the run, which also supplies numbers
-        of searched files that are missing in ``qrels``. Raises RunError if either cannot be found
-        or read.
+        ``path`` is the folder that train or rank wrote, in which ``split`` is read (None: the split
+        test, or the only one), or the folder of a split, or a run file. Files may be in our format
+        or in TREC's. The judgements are read from ``qrels``, or by default from qrels.jsonl beside
+        the run, which also supplies numbers of searched files that are missing in ``qrels``. Raises
+        RunError if either cannot be found or read.
         """
         file, name = find_run(path, split)
         folder = RunFolder(file.parent)
@@ -87,7 +87,7 @@ class ScoredRun:
     def read_all(
         cls,
         paths: Sequence[Path],
-        split: str,
+        split: str | None,
         qrels: Path | None = None,
         no_tests: bool = False,
         functions: bool = False,
@@ -226,10 +226,11 @@ def _completed(judgements: Qrels, own_judgements: Qrels) -> Qrels:
     return to_qrels(completed)
 
 
-def find_run(path: str | Path, split: str) -> tuple[Path, str]:
+def find_run(path: str | Path, split: str | None) -> tuple[Path, str]:
     """Return the file and the name of the run at a path that ``ScoredRun.read`` accepts.
 
-    Raises RunError, which names the splits found there, if there is no run.
+    Without a ``split``, it is the split test if there is one, or else the only split. Raises
+    RunError, which names the splits found there, if there is no run.
     """
     path = Path(path)
     if path.is_file():
@@ -243,15 +244,20 @@ def find_run(path: str | Path, split: str) -> tuple[Path, str]:
     for run in path.glob(f"*/{RUN_FILE}"):
         if RunFolder(run.parent).is_finished:
             finished_splits.add(run.parent.name)
+    if not finished_splits:
+        raise RunError(
+            f"{path}: there is no finished run",
+            hint="create one with tosloc train or tosloc rank; for runs of many projects, use"
+            " tosloc lab evaluate",
+        )
+    names = sorted(finished_splits)
+    if split is None:
+        split = names[0] if len(names) == 1 else "test"
     if split not in finished_splits:
-        if finished_splits:
-            advice = f"it contains {', '.join(sorted(finished_splits))}"
-        else:
-            advice = (
-                "create one with tosloc train or tosloc rank; for runs of many projects, use"
-                " tosloc lab evaluate"
-            )
-        raise RunError(f"{path}: there is no finished run of the split {split!r}; {advice}")
+        raise RunError(
+            f"{path}: there is no finished run of the split {split}, but of {', '.join(names)}",
+            hint=f"read one with {{split}} {names[0]}",
+        )
     return RunFolder(path / split).run_file, name
 
 
@@ -267,7 +273,7 @@ def _with_origin(name: str, run: Run) -> str:
     return f"{name} ({', '.join(origins)})" if origins else name
 
 
-def read_function_runs(path: str | Path, split: str = "test") -> tuple[ScoredRun, ScoredRun]:
+def read_function_runs(path: str | Path, split: str | None = None) -> tuple[ScoredRun, ScoredRun]:
     """Return TosLoc's and BM25's run of functions that ``rank --functions`` wrote.
 
     ``path`` is the folder that it wrote, in which ``split`` is read, or the folder of a split.

@@ -123,9 +123,10 @@ def spread_evenly(items: Sequence[T], number: int) -> list[T]:
     return [items[position] for position in positions.tolist()]
 
 
-def find_project_runs(folder: Path, split: str) -> tuple[dict[str, Path], list[str]]:
+def find_project_runs(folder: Path, split: str | None) -> tuple[dict[str, Path], list[str]]:
     """Return project -> run of the split, or of all reports; and the projects without a run.
 
+    None stands for the split test.
     Raises RunError if no project has a run.
     """
     runs: dict[str, Path] = {}
@@ -144,8 +145,8 @@ def find_project_runs(folder: Path, split: str) -> tuple[dict[str, Path], list[s
     return runs, missing
 
 
-def _find_finished_run(folder: Path, split: str) -> Path | None:
-    for run in (folder, folder / split, folder / "all"):
+def _find_finished_run(folder: Path, split: str | None) -> Path | None:
+    for run in (folder, folder / (split or "test"), folder / "all"):
         if RunFolder(run).is_finished:
             return run
     return None

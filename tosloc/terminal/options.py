@@ -43,7 +43,11 @@ RunsArgument = Annotated[
     ),
 ]
 SplitOption = Annotated[
-    Split, typer.Option(help="Part of the reports whose run is read from a folder.")
+    Split | None,
+    typer.Option(
+        help="Part of the reports whose run is read from a folder.",
+        show_default="test, or the only part in the folder",
+    ),
 ]
 QrelsOption = Annotated[
     Path | None,

@@ -31,7 +31,6 @@ from tosloc.terminal.options import (
     MarkdownOption,
     QrelsOption,
     RunsArgument,
-    Split,
     SplitOption,
     check_drawing,
 )
@@ -48,7 +47,7 @@ RunArgument = Annotated[
 
 def truncation(
     run: RunArgument,
-    split: SplitOption = Split.test,
+    split: SplitOption = None,
     qrels: QrelsOption = None,
     as_markdown: MarkdownOption = False,
     as_json: JsonOption = False,
@@ -60,7 +59,7 @@ def truncation(
     searched version, or all that are listed.
     """
     form = Form.chosen(as_json, as_markdown)
-    scored = ScoredRun.read(run, split.value, qrels)
+    scored = ScoredRun.read(run, split, qrels)
     evaluation = scored.evaluation()
     result = truncate_rankings(evaluation)
     summary = evaluation.counts | {"mrr": evaluation.mrr, "map": evaluation.map}
@@ -98,7 +97,7 @@ CALIBRATION_NOTE = (
 
 def calibration(
     runs: RunsArgument,
-    split: SplitOption = Split.test,
+    split: SplitOption = None,
     qrels: QrelsOption = None,
     temperature: Annotated[
         float | None,
@@ -127,7 +126,7 @@ def calibration(
     values: list[dict[str, Any]] = []
     pooled: list[tuple[FloatArray, BoolArray]] = []
     for path in runs:
-        scored = ScoredRun.read(path, split.value, qrels)
+        scored = ScoredRun.read(path, split, qrels)
         run_temperature = _run_temperature(scored, path) if temperature is None else temperature
         name = scored.name if scored.name not in reliabilities else str(path)
         answers = judged_answers(scored.run, scored.qrels)
@@ -239,7 +238,7 @@ def reproduce_check(
             help="Measures, separated by commas. Published means need exactly one.",
         ),
     ] = _DEFAULT_MEASURES,
-    split: SplitOption = Split.test,
+    split: SplitOption = None,
     depth: Annotated[
         int | None,
         typer.Option(
@@ -302,10 +301,10 @@ def _level_cell(row: Mapping[str, Any], head: str) -> str:
     return share_cell(value, sign=head == "difference" or "delta" in measure.lower())
 
 
-def _read_pair(baseline: Path, advanced: Path, split: Split) -> Pair:
+def _read_pair(baseline: Path, advanced: Path, split: str | None) -> Pair:
     """Read the runs of a pair, and evaluate them."""
-    baseline_run = ScoredRun.read(baseline, split.value)
-    advanced_run = ScoredRun.read(advanced, split.value)
+    baseline_run = ScoredRun.read(baseline, split)
+    advanced_run = ScoredRun.read(advanced, split)
     return Pair(
         (baseline_run.run, baseline_run.evaluation()),
         (advanced_run.run, advanced_run.evaluation()),

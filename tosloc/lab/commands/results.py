@@ -29,7 +29,6 @@ from tosloc.terminal.options import (
     MarkdownOption,
     MeasuresOption,
     NoTestsOption,
-    Split,
     SplitOption,
 )
 from tosloc.terminal.printing import (
@@ -59,7 +58,7 @@ def evaluate(
             help="Folder with one run folder per project, or several such run folders.",
         ),
     ],
-    split: SplitOption = Split.test,
+    split: SplitOption = None,
     level: LevelOption = Level.file,
     measures: MeasuresOption = None,
     no_tests: NoTestsOption = False,
@@ -75,14 +74,14 @@ def evaluate(
     shown_measures = Measure.parse_all(measures, level is Level.function)
     missing: list[str] = []
     if len(runs) == 1:
-        paths, missing = find_project_runs(runs[0], split.value)
+        paths, missing = find_project_runs(runs[0], split)
     else:
         names = Counter(path.name for path in runs)
         paths = {path.name if names[path.name] == 1 else str(path): path for path in runs}
         if len(paths) < len(runs):
             raise RunError("a run is given twice")
     scored_runs = ScoredRun.read_all(
-        list(paths.values()), split.value, None, no_tests, level is Level.function
+        list(paths.values()), split, None, no_tests, level is Level.function
     )
     runs_by_title = {"": scored_runs}
     if level is Level.function:
@@ -129,7 +128,7 @@ def compare(
     second: Annotated[
         Path, typer.Argument(metavar="OTHERS", help="Such a folder for the second ranking.")
     ],
-    split: SplitOption = Split.test,
+    split: SplitOption = None,
     by: Annotated[Rows, typer.Option("--by", help="Group that gets a row.")] = Rows.project,
     measures: MeasuresOption = None,
     no_tests: NoTestsOption = False,
@@ -147,21 +146,20 @@ def compare(
     shown_measures = Measure.parse_all(measures)
     if first.resolve() == second.resolve():
         raise RunError(f"{first} is given twice")
-    first_runs, _ = find_project_runs(first, split.value)
-    second_runs, _ = find_project_runs(second, split.value)
+    first_runs, _ = find_project_runs(first, split)
+    second_runs, _ = find_project_runs(second, split)
     common_projects = [name for name in first_runs if name in second_runs]
     if not common_projects:
         raise RunError(
-            f"{first} and {second}: no project has a finished run of the split {split.value!r} in"
-            " both"
+            f"{first} and {second}: no project has a finished run of the split"
+            f" {split or 'test'} in both"
         )
     names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
     comparisons: dict[str, Comparison] = {}
     for project in common_projects:
         paths = [first_runs[project], second_runs[project]]
         evaluations = [
-            ScoredRun.read_all([path], split.value, None, no_tests)[0].evaluation()
-            for path in paths
+            ScoredRun.read_all([path], split, None, no_tests)[0].evaluation() for path in paths
         ]
         comparisons[project] = Comparison.of(
             (names[0], evaluations[0]), (names[1], evaluations[1]), common, shown_measures
