@@ -1,5 +1,6 @@
 """Processes that this one starts end with it, or when their call is abandoned."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -110,6 +111,16 @@ def test_progress_in_a_worker_is_reported_here(worker):
 
 
 @pytest.mark.slow
+def test_a_worker_collects_garbage_as_rarely_as_this_process():
+    thresholds = gc.get_threshold()
+    try:
+        gc.set_threshold(12_345, 6, 7)
+        with closing(processes.Worker()) as worker:
+            assert worker.call(gc.get_threshold) == (12_345, 6, 7)
+    finally:
+        gc.set_threshold(*thresholds)
+
+
 def test_unfinished_calls_are_killed_at_the_end_of_the_block(tmp_path, monkeypatch):
     begun = tmp_path / "begun"
     monkeypatch.setenv(stand_ins.BEGUN_FILE, str(begun))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import queue
 import subprocess
@@ -53,12 +54,16 @@ _THREAD_LIMITS: Final = (
 
 
 def start_python(module: str, function: str, **options: Any) -> subprocess.Popen[bytes]:
-    """Start a process of the same Python, with the same module path, that calls a function.
+    """Start a process of the same Python that calls a function.
 
-    ``options`` are passed to ``start_child``. Nothing is imported from the current folder, which
-    may be a stranger's repository, unless it is on the module path of this process.
+    It has the module path and the thresholds of garbage collection of this process. ``options`` are
+    passed to ``start_child``. Nothing is imported from the current folder, which may be a
+    stranger's repository, unless it is on the module path of this process.
     """
-    program = f"import sys; sys.path[:] = sys.argv[1:]; import {module}; {module}.{function}()"
+    program = (
+        f"import gc, sys; gc.set_threshold{gc.get_threshold()}; sys.path[:] = sys.argv[1:];"
+        f" import {module}; {module}.{function}()"
+    )
     safe_path = "-I" if sys.flags.isolated else "-P"
     environment = options.pop("environment", None)
     return start_child(
