@@ -219,6 +219,8 @@ _GENERATED_LINE: Final = re.compile(
     )"""
 )
 """Beginning of a line in a head comment that marks a generated file."""
+_GENERATED_WORDS: Final = ("generated", "do not", "a bison parser", "gperf")
+"""Texts in lower case of which each match of ``_GENERATED_LINE`` contains one."""
 _BUNDLE: Final = re.compile(
     r"webpackBootstrap|__webpack_require__|parcelRequire\b|System\.register\(\["
 )
@@ -301,6 +303,11 @@ def _is_minified(text: str) -> bool:
 
 def _is_marked_as_generated(head: str) -> bool:
     """Return whether a comment at the beginning of a file says that a program wrote it."""
+    # Few files contain one of these words, and reading lines takes longer than looking for them.
+    # Beyond ASCII, the pattern may match letters that ``lower`` does not change.
+    lowered = head.lower()
+    if head.isascii() and not any(word in lowered for word in _GENERATED_WORDS):
+        return False
     closing = ""  # end mark of the comment or docstring around the line
     for line in head.splitlines():
         bare = line.strip()
