@@ -24,7 +24,7 @@ Row: TypeAlias = tuple[str, str, bytes]
 
 BUSY_SECONDS: Final = 120.0
 """Seconds that a writer waits for the transaction of another writer."""
-_FORMAT: Final = 4
+_FORMAT: Final = 5
 """Version of the format of file and payloads, stored as SQLite's user_version.
 
 A file with another version is replaced.
