@@ -311,7 +311,10 @@ def test_rankings_of_all_files_have_no_note(ask):
             "evaluate good --level function --no-tests",
             "apply only to files; leave out --level function",
         ),
-        ("evaluate alone.jsonl.gz", "no judgements beside the run; name them with --qrels"),
+        (
+            "evaluate alone.jsonl.gz",
+            "no judgements beside the run; name them with --qrels, such as qrels.jsonl of another",
+        ),
         ("evaluate unjudged", "unjudged/qrels.jsonl: the file is empty"),
         (
             "evaluate good worse --html x",

@@ -93,7 +93,8 @@ def test_length_is_unknown_without_the_number_of_searched_files():
         ),
         (
             (*JUDGEMENTS[:3], make_judgement("4", "Z", searched=400)),
-            "report 4 ranks 400 files and lacks 1 of the fixed, but its version has 400 files",
+            "report 4 ranks 400 files and lacks 1 of the fixed, but its version has 400 files;"
+            " leave files that are not searched, such as Z, out of the judgements",
         ),
     ],
     ids=["no judgements", "no ranking", "no judgement", "ranking too long"],

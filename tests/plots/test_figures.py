@@ -1,5 +1,6 @@
 """Figures: what is on their axes, and the same bytes each time."""
 
+import numpy as np
 import pytest
 
 from tosloc.evaluate.measures import Evaluation, ReportScores
@@ -45,6 +46,18 @@ def test_the_curves_of_coverage_by_hand(line, label, total, within):
     assert label in str(curve.get_label())
     for k, number in within.items():
         assert shares[k] == pytest.approx(number / total)
+
+
+@pytest.mark.parametrize(
+    ("searched", "end", "ticks"),
+    [(60, 60, ["1", "10", "50"]), (2000, 300, ["1", "10", "50", "100", "300"]), (None, 300, None)],
+)
+def test_coverage_ends_at_the_largest_version(searched, end, ticks):
+    judgement = Judgement("1", ("A", "B"), ("A", "B"), searched)
+    axes = coverage_figure(Evaluation((ReportScores(judgement, (1, 4), 60),))).axes[0]
+    assert np.max(axes.get_lines()[0].get_xdata()) == end
+    if ticks is not None:
+        assert [label.get_text() for label in axes.get_xticklabels()] == ticks
 
 
 def test_the_bars_of_first_hits_by_hand():

@@ -261,6 +261,13 @@ class Evaluation:
             lengths.append(scores.ranked / scores.searched)
         return exact_mean(lengths)
 
+    @property
+    def most_searched(self) -> int | None:
+        """Number of files of the largest searched version; None if a number is unknown."""
+        numbers = [scores.searched for scores in self.per_report]
+        known = [number for number in numbers if number is not None]
+        return max(known) if known and len(known) == len(numbers) else None
+
     @cached_property
     def counts(self) -> dict[str, int | float | None]:
         """Key in JSON -> count for tables.
@@ -329,9 +336,16 @@ def _score_report(run: Run, judgement: Judgement) -> ReportScores:
     last_rank = int(order.ranks.max(initial=0))
     unranked = len(judgement.fixed) - len(ranks)
     if judgement.searched is not None and last_rank + unranked > judgement.searched:
+        hint = ""
+        ranked_paths = set(run.paths(judgement.report))
+        for path in judgement.fixed:
+            if path not in ranked_paths:
+                hint = f"leave files that are not searched, such as {path}, out of the judgements"
+                break
         raise RunError(
             f"{run.where}: report {judgement.report} ranks {last_rank} files and lacks {unranked} "
-            f"of the fixed, but its version has {judgement.searched} files"
+            f"of the fixed, but its version has {judgement.searched} files",
+            hint=hint,
         )
     length = len(order.files) if order.known_ranks is None else None
     return ReportScores(judgement, ranks, length)

@@ -72,7 +72,9 @@ class ScoredRun:
         if qrels is None:
             if not folder.is_finished:
                 raise RunError(
-                    f"{path}: there are no judgements beside the run", hint="name them with {qrels}"
+                    f"{path}: there are no judgements beside the run",
+                    hint="name them with {qrels}, such as qrels.jsonl of another run of these"
+                    " reports",
                 )
             qrels = folder.judgements_file
         judgements = read_any_judgements(qrels)

@@ -164,10 +164,8 @@ class Results:
 
         A mean over the first k ranks is left out if no searched version has more than k files.
         """
-        searched = [scores.searched for scores in self.evaluation.per_report]
-        largest = math.inf
-        if searched and None not in searched:
-            largest = max(files for files in searched if files is not None)
+        most = self.evaluation.most_searched
+        largest = math.inf if most is None else most
         means = []
         for mean in self.means:
             cut = HEADLINE[mean.name].cut if mean.name in HEADLINE else 0

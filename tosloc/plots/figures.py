@@ -92,9 +92,14 @@ def save_figure(figure: Figure, path: Path) -> list[Path]:
 
 
 def coverage_figure(evaluation: Evaluation) -> Figure:
-    """Draw coverage@k, of fixed files, and any@k, of reports, against k on a logarithmic axis."""
+    """Draw coverage@k, of fixed files, and any@k, of reports, against k on a logarithmic axis.
+
+    The axis ends at the number of files of the largest version, or at 300 or the last rank of a
+    fixed file if there are more.
+    """
     last_ranks = [scores.ranks[-1] for scores in evaluation.per_report if scores.ranks]
-    end = max([TICKS[-1], *last_ranks])
+    most = evaluation.most_searched
+    end = max([TICKS[-1] if most is None else max(1, min(TICKS[-1], most)), *last_ranks])
     cuts = np.unique(np.round(np.geomspace(1, end, CURVE_POINTS)).astype(int)).tolist()
     curves = {
         "coverage@k: fixed files found": [evaluation.coverage(k) for k in cuts],
@@ -110,7 +115,8 @@ def coverage_figure(evaluation: Evaluation) -> Figure:
             ylabel="found within the first k files",
             ylim=(0, 1.03),
         )
-        axes.set_xticks(TICKS, map(str, TICKS))
+        ticks = [tick for tick in TICKS if tick <= end]
+        axes.set_xticks(ticks, map(str, ticks))
         axes.set_xticks([], minor=True)
         axes.yaxis.set_major_formatter(PercentFormatter(1))
         axes.legend(loc="lower right")
