@@ -72,6 +72,15 @@ def test_run_that_fails_leaves_the_earlier_one(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"run.jsonl.gz", "qrels.jsonl"}
 
 
+def test_runs_of_functions_of_an_earlier_run_are_removed(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.write(HEADER, RANKINGS[:2], JUDGEMENTS)
+    folder.functions.write(HEADER, RANKINGS[:2], JUDGEMENTS)
+    folder.functions_bm25.write(HEADER, RANKINGS[:2], JUDGEMENTS)
+    folder.write(HEADER, RANKINGS[:2], JUDGEMENTS)
+    assert {path.name for path in tmp_path.iterdir()} == {"run.jsonl.gz", "qrels.jsonl"}
+
+
 def test_the_same_run_has_the_same_bytes(run_file, tmp_path):
     write_run(tmp_path / "again.gz", HEADER, iter(RANKINGS))
     assert (tmp_path / "again.gz").read_bytes() == run_file.read_bytes()

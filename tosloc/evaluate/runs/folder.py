@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,12 +75,14 @@ class RunFolder:
     ) -> None:
         """Write the rankings of a run one after the other, and then its judgements.
 
-        ``judgements`` is None if the run has none. If a ranking raises an error, an earlier run in
-        the folder stays as it was.
+        ``judgements`` is None if the run has none. An earlier run in the folder is replaced, and
+        its runs of functions are removed. If a ranking raises an error, it stays as it was.
         """
         with atomic_write(self.run_file) as temporary:
             write_run(temporary, header, rankings)
             self.judgements_file.unlink(missing_ok=True)
+            for earlier in (self.functions, self.functions_bm25):
+                shutil.rmtree(earlier.path, ignore_errors=True)
         if judgements is not None:
             self.write_judgements(judgements)
 
