@@ -214,6 +214,61 @@ def test_a_blamed_merge_stands_for_what_it_brought(project):
     assert "a merge of 1 commit" in answer.statements[0]
 
 
+def blamed_numbers(project, text):
+    """Return which commits the report blames, as positions among the project's commits."""
+    answer = ask(project, f"{WRONG}\n\n{text}")
+    blamed = [change for change in answer.suspects if change.reasons[0] == "the report blames it"]
+    assert len(answer.statements) == len(blamed)
+    return [project.commits.index(change.commit) for change in blamed]
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [
+        ("Since #2788 it fails.", 5),
+        ("It is a regression from PR #2788.", 5),
+        ("Broken by GH-2788.", 5),
+        ("Since the fix of #2788 it fails.", 6),
+        ("It broke after #2788 was fixed.", 6),
+        ("Since issue 2788 was closed it fails.", 6),
+    ],
+)
+def test_a_number_means_its_pull_request_unless_the_report_speaks_of_a_fix(project, text, position):
+    project.commit({"shop/cart.py": CART}, "Sum up carts (#2788)")
+    project.commit({"shop/cart.py": DISCOUNT}, "Fix #2788: carts were empty (#2801)")
+    assert blamed_numbers(project, text) == [position]
+
+
+@pytest.mark.parametrize("text", ["Since #2788 it fails.", "Caused by fixing #2788."])
+def test_the_number_of_an_issue_means_its_fix(project, text):
+    project.commit({"shop/cart.py": CART}, "Sum up carts\n\nFixes #2788")
+    project.commit({"shop/cart.py": DISCOUNT}, "Round sums, as #2788 does")
+    assert blamed_numbers(project, text) == [5]
+
+
+def test_the_merge_of_a_pull_request_is_blamed_instead_of_its_commits(project):
+    message = "Cost of carts, see #2788"
+    changed = {"shop/cart.py": DISCOUNT.replace("price", "cost")}
+    side = project.commit(changed, message, parents=[project.commits[1]])
+    merge_message = "Merge pull request #2788 from a/cost\n\nCost of carts"
+    parents = [project.commits[4], side]
+    merge = project.commit(changed, merge_message, parents=parents)
+    project.commit({"shop/cart.py": DISCOUNT}, "Repair #2788")
+    answer = ask(project, f"{WRONG}\n\nIt fails since #2788.")
+    [statement] = answer.statements
+    assert statement.startswith(f"{NOTE} {merge[:10]}")
+    assert answer.suspects[0].commit == side
+
+
+def test_a_file_cites_the_blamed_pull_request_not_its_later_fix(project):
+    pull = project.commit({"shop/cart.py": CART}, "Sum up carts (#2788)")
+    project.commit({"shop/cart.py": DISCOUNT}, "Fix #2788: carts were empty")
+    answer = ask(project, f"{WRONG}\n\nIt fails since #2788.")
+    [reason] = [reason for reason in answer.hits[0].reasons if reason.kind == "change"]
+    assert reason.commit == pull
+    assert reason.text.endswith("which the report blames (2001-09-09): Sum up carts (#2788)")
+
+
 def blamed_paths(project, text, version="HEAD"):
     """Return the present paths of the files that blamed commits changed, by a report."""
     with Localizer.open(project.path, commit=version) as localizer:

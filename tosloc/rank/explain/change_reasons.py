@@ -179,18 +179,24 @@ class ChangeReasons:
         row = self._row(file)
         named = self._context.named_history
         for change in named.changes:
-            if row in change.rows:
-                subject = lookups.subject(change.commit)
-                title = f": {shorten(subject)}" if subject else ""
-                verb = "blames" if named.blames(change) else "names"
-                text = f"Changed by {change.written}, which the report {verb}"
-                return Reason(
-                    "change",
-                    f"{text} ({lookups.committed(change.commit, change.at).date()}){title}",
-                    change.commit,
-                    change.name or None,
-                    url=lookups.commit_url(change.commit),
-                )
+            if row not in change.rows:
+                continue
+            commit, at, verb = change.commit, change.at, "names"
+            blamed = named.find_blamed(change)
+            if blamed is not None and row in named.blamed_rows:
+                verb = "blames"
+                if change.commit not in blamed.brought:
+                    commit, at = blamed.commit, blamed.at
+            subject = lookups.subject(commit)
+            title = f": {shorten(subject)}" if subject else ""
+            date = lookups.committed(commit, at).date()
+            return Reason(
+                "change",
+                f"Changed by {change.written}, which the report {verb} ({date}){title}",
+                commit,
+                change.name or None,
+                url=lookups.commit_url(commit),
+            )
         return None
 
     @cached_property

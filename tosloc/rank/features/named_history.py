@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from tosloc.core.arrays import FloatArray, LongArray
+from tosloc.git.fixes import is_fix_message
 from tosloc.git.repository import Repository
 from tosloc.rank.features.project_names import ProjectNames
 from tosloc.rank.features.stated_ends import NO_ENDS, Ends, find_ends
@@ -183,10 +184,19 @@ class NamedHistory:
                 found = self._describe_blamed(commit, named.written)
                 if found is not None:
                     blamed.setdefault(commit, found)
+        merges = [merge for merge in blamed.values() if merge.brought != {merge.commit}]
+        for merge in merges:
+            for commit in merge.brought - {merge.commit}:
+                # The merge stands for what it brought.
+                if commit in blamed and blamed[commit].written == merge.written:
+                    del blamed[commit]
         return tuple(blamed.values())[:MAX_BLAMED]
 
     def _commits_of(self, named: NamedChange) -> list[str]:
-        """Return the full ids of the commits that a name means, which is an id or a number."""
+        """Return the full ids of the commits that a name means, which is an id or a number.
+
+        A number means the pull request, or else the fixes of the issue; see ``_prefer_meant``.
+        """
         repository = self._repository
         if named.commit and repository is not None:
             resolved = repository.resolve_many([named.commit])[named.commit]
@@ -196,7 +206,7 @@ class NamedHistory:
             numbers = _known_documents(view, named)
             if len(numbers) <= MAX_DOCUMENTS:
                 commits += [view.documents.commit_ids[number] for number in numbers]
-        return commits
+        return commits if repository is None else _prefer_meant(repository, named, commits)
 
     def _describe_blamed(self, commit: str, written: str) -> BlamedCommit | None:
         """Return a blamed commit with the commits it covers; None if it is after the opening."""
@@ -219,10 +229,15 @@ class NamedHistory:
         """Full ids of the commits that the report blames, and of those in blamed merges."""
         return frozenset().union(*(blamed.brought for blamed in self.blamed))
 
-    def blames(self, change: FoundChange) -> bool:
-        """Return whether the report blames a change that it names."""
-        is_written_so = any(blamed.written == change.written for blamed in self.blamed)
-        return is_written_so or change.commit in self.blamed_ids
+    def find_blamed(self, change: FoundChange) -> BlamedCommit | None:
+        """Return the commit that the report blames under the name of a change; None if it has none.
+
+        Other commits may contain the same number, such as one that repairs a pull request.
+        """
+        for blamed in self.blamed:
+            if blamed.written == change.written or change.commit in blamed.brought:
+                return blamed
+        return None
 
     @cached_property
     def blamed_rows(self) -> tuple[int, ...]:
@@ -353,6 +368,25 @@ class NamedHistory:
             weights = 1 / np.sqrt(view.documents.sizes[documents])
             total += view.scatter_to_files(documents, weights, self._number_of_paths)
         return total
+
+
+def _prefer_meant(repository: Repository, named: NamedChange, commits: Sequence[str]) -> list[str]:
+    """Return those of ``commits``, whose messages contain a number, that the report means.
+
+    They are the commits of the pull request with this number. If there are none, the number is that
+    of an issue, and they are its fixes. Fixes come first if the report speaks of an issue or its
+    fix, because some projects number issues and pull requests independently.
+    """
+    infos = repository.commits(commits)
+    own = [info.id for info in infos if info.pull_request == named.name]
+    fixes = []
+    for info in infos:
+        # A merge names no issue but those that it closes.
+        is_fix = len(info.parents) > 1 or is_fix_message(info.message)
+        if is_fix and info.id not in own:
+            fixes.append(info.id)
+    preferred = (fixes, own) if named.means_fix else (own, fixes)
+    return next(filter(None, preferred), list(commits))
 
 
 def touched_rows(documents: Documents, number: int) -> Sequence[int]:

@@ -293,7 +293,8 @@ def _named_in_report(history: NamedHistory, commit: str) -> Iterator[str]:
             yield f"brought by merge {blamed.commit[:10]}, which the report blames"
             return
     for change in history.changes:
-        if change.commit == commit:
+        # Under a blamed number the report means the blamed commit, not others with the number.
+        if change.commit == commit and history.find_blamed(change) is None:
             yield f"the report names {change.written}"
 
 

@@ -94,6 +94,7 @@ _HEDGES: Final = frozenset("maybe perhaps possibly might".split())
 _MODALS: Final = frozenset("could may can".split())
 """Words that make a statement a guess before "be" or "have"."""
 _AUXILIARIES: Final = frozenset("be been have".split())
+_FIXES: Final = ("fix", "fixes", "fixing", "fixed")
 _QUESTIONS: Final = frozenset("is was are were did does do has have could can".split())
 """Words that begin a question."""
 _PARENT_WORKS: Final = re.compile(
@@ -166,6 +167,9 @@ def _role_in_sentence(before: str, after: str, *, is_commit: bool) -> Role:
     """Return the role of a name, from the words before and after it in its sentence."""
     words_before = _words_before(before)
     words_after = _words_after(after)
+    if not is_commit:
+        # "Since the fix of #12" is a statement about the change that fixed it.
+        words_before = _without_fix(words_before)
     if is_commit and words_before[-2:] == ["parent", "of"]:
         words_before = [*words_before[:-2], "before"]
     elif is_commit and _PARENT_SIGN.match(after):
@@ -303,6 +307,16 @@ def _without_fillers(words: Sequence[str]) -> list[str]:
         if kept[-1] in ("to", "of") and not _PHRASES.intersection(kept[-2:-1]):
             break
         kept.pop()
+    return kept
+
+
+def _without_fix(words: Sequence[str]) -> list[str]:
+    """Return ``words`` without "the fix of" or "fixing" at their end."""
+    kept = list(words)
+    if kept[-1:] in (["of"], ["for"], ["to"]) and kept[-2:-1] and kept[-2] in _FIXES:
+        kept.pop()
+    if kept and kept[-1] in _FIXES:
+        return _without_fillers(kept[:-1])
     return kept
 
 

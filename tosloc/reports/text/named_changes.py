@@ -51,6 +51,12 @@ _RELATION: Final = re.compile(
     r"[ \t(]{1,3}\Z"
 )
 """Words before the number of a change."""
+_FIX_OF: Final = re.compile(
+    r"(?i)\b(?:fix(?:es)?[ ](?:of|for|to)|fixing)[ ](?:the[ ])?(?:issue|bug|ticket)?[ ]?\Z"
+)
+"""Text before the number of an issue if a sentence is about the issue's fix."""
+_FIXED: Final = re.compile(r"(?i)\)?[ ](?:was|is|got|has[ ]been)[ ]fixed\b")
+"""Text after such a number."""
 _COMMIT_WORD: Final = re.compile(r"(?i)(?:commit|revision|changeset|sha)[ :]{0,2}\Z")
 _BEFORE_ID: Final = re.compile(
     r"""(?ix) (?:
@@ -85,6 +91,8 @@ class NamedChange(NamedTuple):
     """What the report says about the change."""
     is_contradicted: bool = False
     """Whether the report says both that something fails at this commit and that it works there."""
+    means_fix: bool = False
+    """Whether the report means the fix of this issue: "since the fix of #12", "issue 12"."""
     is_certain: bool = True
     """Whether the name is no other number or word; if not, the repository must have the commit."""
 
@@ -182,15 +190,30 @@ def _read_match(match: re.Match[str]) -> NamedChange | None:
     if match["word"] or match["gh"]:
         written = " ".join(match[0].split())
         is_change = written.lower().startswith("p") or _follows_relation(match)
-        return NamedChange(written, f"#{match['word'] or match['gh']}", is_change=is_change)
+        means_fix = _means_fix(match) or written.lower().startswith(("issue", "ticket", "b"))
+        return NamedChange(
+            written,
+            f"#{match['word'] or match['gh']}",
+            is_change=is_change,
+            means_fix=means_fix,
+        )
     for group in ("linked", "bugzilla", "hash"):
         if match[group]:
             name = f"#{match[group]}"
             is_change = (match["kind"] or "").startswith("pull")
             if group == "hash":
                 is_change = _follows_relation(match)
-            return NamedChange(name, name, project=project, is_change=is_change)
+            means_fix = _means_fix(match) or group == "bugzilla" or match["kind"] == "issues"
+            return NamedChange(
+                name, name, project=project, is_change=is_change, means_fix=means_fix
+            )
     return None
+
+
+def _means_fix(match: re.Match[str]) -> bool:
+    """Return whether the words beside a number are about the fix of an issue."""
+    before = match.string[max(0, match.start() - 24) : match.start()]
+    return bool(_FIX_OF.search(before) or _FIXED.match(match.string, match.end()))
 
 
 def _read_commit(match: re.Match[str]) -> NamedChange | None:
