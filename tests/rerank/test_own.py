@@ -1,5 +1,6 @@
 """Rerankers that a user wrote: what is refused, and in which words."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ REFUSED = "report r: the reranker IdentifierReranker "
 
 
 @pytest.fixture
-def load(tmp_path):
+def load(tmp_path, monkeypatch):
     """Return a function that loads the reranker of the example with a part of its text replaced."""
+    monkeypatch.setattr("sys.path", [*sys.path])
 
     def load_changed(old, new):
         source = EXAMPLE.read_text(encoding="utf-8")
@@ -81,6 +83,12 @@ def test_exception_of_an_instance_stays_an_exception():
 
     with pytest.raises(KeyError):
         rerank(Failing())
+
+
+def test_file_may_import_its_neighbours(load, tmp_path):
+    (tmp_path / "neighbour_of_own.py").write_text("BONUS = [3, 2, 1]\n", encoding="utf-8")
+    reranker = load(RETURNS, "import neighbour_of_own as n; return Reranked(n.BONUS)")
+    assert rerank(reranker).scores.tolist() == [3.0, 2.0, 1.0]
 
 
 def test_list_of_scores_is_as_good_as_an_array(load):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -460,6 +461,9 @@ def _own_class(name: str) -> type[Reranker]:
     """Return a class that the user wrote. Raises ToslocError if there is no such class."""
     module, _, attribute = name.rpartition(":")
     is_file = module.endswith(".py")
+    if is_file:
+        # The file may import its neighbours, as a script may that Python runs.
+        sys.path.append(str(Path(module).absolute().parent))
     try:
         found = run_path(module)[attribute] if is_file else resolve_name(name)
     except (Exception, SystemExit) as error:  # the user's code can raise anything
