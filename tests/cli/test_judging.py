@@ -565,3 +565,12 @@ def test_weakness_of_a_report_is_written_only_if_it_is_weak(ask):
     first, second, _ = Path("weak/qrels.jsonl").read_text().splitlines()
     assert json.loads(first)["traits"]["weak"] is True
     assert "weak" not in json.loads(second)["traits"]
+
+
+@pytest.mark.parametrize(("reports", "is_noted"), [(29, True), (30, False)])
+def test_few_reports_have_a_note_on_intervals(ask, reports, is_noted):
+    truth = {str(number): ("A.java",) for number in range(reports)}
+    for name in "ab":
+        write_split(name, dict.fromkeys(truth, "ABC"), truth)
+    assert ("Fewer than 30 reports: the intervals" in ask("evaluate a")[0]) == is_noted
+    assert ("29 reports: fewer than 30, so intervals" in ask("compare a b")[0]) == is_noted

@@ -39,9 +39,13 @@ def results_table(results: Sequence[Results]) -> Table:
             cells = [mean_cell(mean.mean, mean.interval) for mean in means]
             rows.append([means[0].name, *cells, means[0].meaning])
     run_heads = [f"{result.scored.name} [95 %]" for result in results]
-    note = search_spaces_note(
+    few = ""
+    if any(result.is_small for result in results):
+        few = "Fewer than 30 reports: the intervals are unreliable."
+    searched = search_spaces_note(
         {result.scored.name: result.scored.search_space for result in results}
     )
+    note = _joined_notes(few, searched)
     return Table(["all reports", *run_heads, ""], rows, note=note, left=(0, len(results) + 1))
 
 
@@ -55,7 +59,13 @@ def search_spaces_note(search_spaces: Mapping[str, str]) -> str:
         line = f"Searched: {next(iter(known.values()))}"
     else:
         line = "; ".join(f"{name} searched {space}" for name, space in known.items())
-    return f"{escape_unprintable(line)}\n" if line else ""
+    return escape_unprintable(line)
+
+
+def _joined_notes(*notes: str) -> str:
+    """Return the notes that are not empty as lines, and a blank line before the next table."""
+    lines = [note for note in notes if note]
+    return "\n".join([*lines, ""]) if lines else ""
 
 
 def strata_table(results: Results) -> Table:
@@ -83,8 +93,8 @@ def comparison_tables(
     a, b = comparison.a, comparison.b
     number = pluralize(len(comparison.pairs), "report")
     table = differences_table(comparison.differences, a, b, number, f"\n{b} compared with {a}")
-    note = search_spaces_note({name: search_spaces[name] for name in (a, b)})
-    tables = [replace(table, note=note)]
+    searched = search_spaces_note({name: search_spaces[name] for name in (a, b)})
+    tables = [replace(table, note=_joined_notes(table.note, searched))]
     heads = ["report", f"AP in {a}", f"AP in {b}", "change", f"ranks in {a}", f"ranks in {b}"]
     for how, pairs in comparison.largest_changes(top).items():
         if pairs:

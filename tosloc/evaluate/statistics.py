@@ -20,6 +20,8 @@ from tosloc.core.arrays import FloatArray
 CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 10_000
 BOOTSTRAP_SEED: Final = 7
+MIN_RELIABLE: Final = 30
+"""Number of values below which a bootstrap interval is too narrow, and its p-value too small."""
 EQUAL_TOLERANCE: Final = 1e-12
 """Largest difference between two values that count as equal; it is due to rounding."""
 _RESAMPLES_PER_BATCH: Final = 100
@@ -84,6 +86,11 @@ class Difference:
     p_t_holm: float | None = None
     p_bootstrap_holm: float | None = None
     p_mcnemar_holm: float | None = None
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are too few pairs for reliable intervals and p-values."""
+        return self.wins + self.ties + self.losses < MIN_RELIABLE
 
     @classmethod
     def between(cls, a: FloatArray, b: FloatArray, *, yes_or_no: bool = False) -> Self:

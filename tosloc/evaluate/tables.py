@@ -21,11 +21,9 @@ from tosloc.evaluate.compare import Comparison
 from tosloc.evaluate.measures import AP, MEASURES, RR, TOP_CUTS, Evaluation, Measure, count_within
 from tosloc.evaluate.run_paths import ScoredRun
 from tosloc.evaluate.runs.judgements import Judgement
-from tosloc.evaluate.statistics import Interval, percentile_interval, resampled_sums
+from tosloc.evaluate.statistics import MIN_RELIABLE, Interval, percentile_interval, resampled_sums
 from tosloc.paths.classify import which_are_tests
 
-MIN_REPORTS_IN_STRATUM: Final = 30
-"""A stratum of fewer reports says little, and its interval is too narrow."""
 COVERAGE_CUTS: Final = (50, 100, 300)
 """Numbers of top ranks that a second stage may score again, for coverage and for any fixed file."""
 COUNT_MEANINGS: Final = {
@@ -102,7 +100,7 @@ class Stratum(NamedTuple):
     @property
     def is_small(self) -> bool:
         """Whether there are reports, but too few for reliable intervals."""
-        return 0 < self.reports < MIN_REPORTS_IN_STRATUM
+        return 0 < self.reports < MIN_RELIABLE
 
 
 @dataclass(frozen=True)
@@ -149,6 +147,11 @@ class Results:
     def name_unit(self, text: str) -> str:
         """Return a text about files with "file" replaced by the unit that the run ranks."""
         return text.replace("file", self.unit)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are too few reports for reliable intervals."""
+        return len(self.evaluation.per_report) < MIN_RELIABLE
 
     @property
     def informative_counts(self) -> dict[str, str]:

@@ -282,7 +282,12 @@ def differences_table(
         is_unmade_test = name.endswith(("McNemar", "Holm")) and set(cells) == {UNKNOWN}
         if not is_unmade_test:
             rows.append([name, *cells])
-    return Table([of, *map(repr, differences)], rows, title)
+    note = ""
+    if any(difference.is_small for difference in differences.values()):
+        note = (
+            f"{of}: fewer than 30, so intervals are too narrow, and p by the bootstrap too small."
+        )
+    return Table([of, *map(repr, differences)], rows, title, note)
 
 
 def _difference_column(difference: Difference, a: str, b: str) -> dict[str, str]:
