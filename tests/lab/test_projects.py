@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.cli.test_judging import GOOD, WORSE, rows, write_split
+from tests.cli.test_judging import GOOD, WORSE, rows, write_split, write_weak
 from tosloc.cli import main
 from tosloc.core.errors import ConfigError
 from tosloc.lab.projects import read_projects
@@ -237,3 +237,11 @@ def test_compare_without_a_common_project_is_refused(results, compare_arguments,
     for folder in ("good/bob+two", "good/ann+one", "worse/cid+three"):
         shutil.rmtree(results / folder)
     assert "no project has a finished run" in run_refused(capsys, *compare_arguments)
+
+
+def test_compare_says_how_many_reports_are_commit_messages(results, compare_arguments, capsys):
+    write_weak(results / "good/ann+one/test", 2)
+    write_weak(results / "worse/ann+one/test", 2)
+    assert (
+        "tosloc: 2 of 5 reports are commit messages; " in run_command(capsys, *compare_arguments)[1]
+    )

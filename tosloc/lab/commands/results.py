@@ -15,6 +15,7 @@ from tosloc.core.errors import RunError, pluralize
 from tosloc.evaluate.compare import Comparison
 from tosloc.evaluate.measures import AP, RR, Evaluation, Measure
 from tosloc.evaluate.run_paths import BM25_NAME, ScoredRun
+from tosloc.evaluate.runs import Judgement
 from tosloc.lab.projects import (
     compare_project_means,
     find_project_runs,
@@ -185,6 +186,7 @@ def compare(
         },
     }
     form.print(values, tables)
+    print_notes(Judgement.notes_on_truth([pair.judgement for pair in whole.pairs]))
     unpaired = sorted(first_runs.keys() ^ second_runs.keys())
     if unpaired:
         number = pluralize(len(unpaired), "project")
