@@ -170,6 +170,17 @@ def test_other_tool_is_evaluated_and_compared(repository):
     assert re.search(r"^ mean of tosloc +[.1]", result.stdout, re.M)
 
 
+@pytest.mark.slow
+def test_other_tool_may_find_nothing_for_reports_with_fixes(project):
+    records = [{**record} for record in project.records]
+    records[0]["summary"] = "zzzzz"
+    reports = project.write_reports("grep.jsonl", records)
+    command = [sys.executable, EXAMPLES / "evaluate_other_tool.py", project.git.path, reports]
+    result = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    assert re.search(rf"^ reports +{len(records)} ", result.stdout, re.M)
+    assert "not ranked" in result.stdout
+
+
 def test_reports_of_examples_name_files_of_the_bundled_version(repository):
     reports = [json.loads(line) for line in REPORTS.read_text(encoding="utf-8").splitlines()]
     command = ["git", f"--git-dir={repository}", "ls-tree", "-r", "--name-only", "HEAD"]
