@@ -574,3 +574,21 @@ def test_few_reports_have_a_note_on_intervals(ask, reports, is_noted):
         write_split(name, dict.fromkeys(truth, "ABC"), truth)
     assert ("Fewer than 30 reports: the intervals" in ask("evaluate a")[0]) == is_noted
     assert ("29 reports: fewer than 30, so intervals" in ask("compare a b")[0]) == is_noted
+
+
+def test_scores_that_rise_with_the_rank_have_a_note(ask, tosloc):
+    Path("run.txt").write_text(
+        "1 Q0 A.java 1 0.2 t\n1 Q0 B.java 2 0.7 t\n2 Q0 - 1 0 t\n3 Q0 - 1 0 t\n"
+    )
+    note = "ranks contradict scores in 1 report; files are ordered by score, the highest first\n"
+    assert note in ask("evaluate run.txt --qrels good/test/qrels.jsonl")[1]
+    assert note in tosloc("import-run", "run.txt", "--out", "imported")[1]
+
+
+def test_rankings_without_any_fixed_file_have_a_note(ask):
+    lines = [f"{report} Q0 src/{path} 1 1 t\n" for report, [path, *_] in TRUTH.items()]
+    Path("run.txt").write_text("".join(lines))
+    assert (
+        "tosloc: run: no ranking contains a fixed file; check that its paths are written like those"
+        " of the judgements, such as A.java\n"
+    ) in ask("evaluate run.txt --qrels good/test/qrels.jsonl")[1]

@@ -111,3 +111,27 @@ def test_the_order_of_lines_does_not_matter(tmp_path_factory, shuffler):
     assert qrels == read_trec_qrels(folder / "qrels.plain")
     assert qrels["3"].fixed == ("d/F0", "d/F1", "d/F2")
     assert evaluate(run, qrels) == evaluate(plain, qrels)
+
+
+@pytest.mark.parametrize("path", ["./a/A.java", "/repo/a/A.java", "%2E/a/A.java"])
+def test_path_that_does_not_begin_at_the_root_is_refused(tmp_path, path):
+    (tmp_path / "run.trec").write_text(f"7 Q0 B.java 1 3 grep\n7 Q0 {path} 2 2 grep\n")
+    with pytest.raises(RunError, match=r"line 2: .* must be a path from the root of the repos"):
+        read_trec_run(tmp_path / "run.trec")
+
+
+@pytest.mark.parametrize(
+    ("lines", "contradicted"),
+    [
+        (["7 Q0 A 1 9 t", "7 Q0 B 2 5 t", "7 Q0 C 3 5 t"], None),
+        (["7 Q0 A 1 5 t", "7 Q0 C 3 5 t", "7 Q0 B 2 5 t"], None),
+        (["7 Q0 A 0 5 t", "7 Q0 B 0 6 t"], None),
+        (["7 Q0 A - 5 t", "7 Q0 B - 6 t"], None),
+        (["7 Q0 A 1 5 t", "7 Q0 B 2 6 t", "8 Q0 A 1 6 t", "8 Q0 B 2 5 t"], 1),
+    ],
+    ids=["agreeing", "ties", "equal", "no numbers", "rising"],
+)
+def test_ranks_that_contradict_scores_are_counted(tmp_path, lines, contradicted):
+    (tmp_path / "run.trec").write_text("\n".join(lines) + "\n")
+    header = read_trec_run(tmp_path / "run.trec").header
+    assert header.get("reports whose ranks contradict their scores") == contradicted

@@ -400,6 +400,7 @@ def _import_trec(file: Path, qrels: Path | None, out: Path) -> None:
         "imported": {"form": "TREC", **file_provenance(file)},
     }
     scored.write(out, header)
+    print_notes(scored.notes)
     hint = "; to evaluate them, name judgements with --qrels" if qrels is None else ""
     print_notes([f"wrote {pluralize(len(scored.run.orders), 'ranking')} to {out}{hint}"])
 

@@ -26,6 +26,7 @@ from tosloc.evaluate.runs.judgements import (
     to_qrels,
 )
 from tosloc.evaluate.runs.run import (
+    CONTRADICTED_REPORTS,
     TRAINED_ON,
     UNJUDGED_REPORTS,
     Order,
@@ -141,8 +142,8 @@ class ScoredRun:
     def notes(self) -> list[str]:
         """Sentences about the reports, from the header of the run's file.
 
-        There is one if the ranker was trained on some of the reports, and one if reports are left
-        out.
+        There is one if the ranker was trained on some of the reports, one if reports are left out,
+        and one if the ranks of a TREC run contradict its scores.
         """
         notes = []
         learned = self._header_count(TRAINED_ON)
@@ -156,6 +157,12 @@ class ScoredRun:
             notes.append(
                 f"left out {pluralize(unjudged, 'report')}: their version contains none of the"
                 " functions that the fix changed"
+            )
+        contradicted = self._header_count(CONTRADICTED_REPORTS)
+        if contradicted:
+            notes.append(
+                f"{self.name}: ranks contradict scores in {pluralize(contradicted, 'report')};"
+                " files are ordered by score, the highest first"
             )
         return notes
 

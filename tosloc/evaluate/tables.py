@@ -208,11 +208,18 @@ class Results:
     def caveats(self) -> list[str]:
         """Sentences on what makes the numbers look better or worse than they are.
 
-        The last one says that rankings are, or may be, cut off.
+        The last ones say that rankings are, or may be, cut off, and that no fixed file is ranked.
         """
         notes = self.scored.notes
         if self.evaluation.length != 1:
             notes.append(self._cut_note())
+        fixed = [scores.judgement.fixed for scores in self.evaluation.per_report]
+        if any(fixed) and not any(scores.ranks for scores in self.evaluation.per_report):
+            example = next(filter(None, fixed))[0]
+            notes.append(
+                f"{self.scored.name}: no ranking contains a fixed file; check that its paths are"
+                f" written like those of the judgements, such as {example}"
+            )
         return notes
 
     @property

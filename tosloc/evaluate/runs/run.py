@@ -39,14 +39,28 @@ The version of such a report contains none of the functions that the fix changed
 """
 
 
-def header_counts(*, trained_on: int | None = None, unjudged: int | None = None) -> dict[str, int]:
+CONTRADICTED_REPORTS: Final = "reports whose ranks contradict their scores"
+"""Key of the header of a run in TREC's format: number of such reports."""
+
+
+def header_counts(
+    *,
+    trained_on: int | None = None,
+    unjudged: int | None = None,
+    contradicted: int | None = None,
+) -> dict[str, int]:
     """Return the counts in a run's header that the notes on its results are made of.
 
-    ``trained_on`` is the number of ranked reports that the checkpoint had learned from, and
+    ``trained_on`` is the number of ranked reports that the checkpoint had learned from,
     ``unjudged`` that of reports that are left out because their version contains none of the
-    functions that the fix changed. None leaves a count out.
+    functions that the fix changed, and ``contradicted`` that of reports in a TREC run whose ranks
+    contradict their scores. None leaves a count out.
     """
-    counts = {TRAINED_ON: trained_on, UNJUDGED_REPORTS: unjudged}
+    counts = {
+        TRAINED_ON: trained_on,
+        UNJUDGED_REPORTS: unjudged,
+        CONTRADICTED_REPORTS: contradicted,
+    }
     return {key: count for key, count in counts.items() if count is not None}
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote, unquote_to_bytes
 
 import numpy as np
@@ -25,7 +25,7 @@ from tosloc.core.io import atomic_write, escape_unprintable
 from tosloc.core.versions import StringTable
 from tosloc.evaluate.runs.jsonl import numbered_lines
 from tosloc.evaluate.runs.judgements import Judgement, Qrels, to_qrels
-from tosloc.evaluate.runs.run import Order, Run
+from tosloc.evaluate.runs.run import Order, Run, header_counts
 
 NO_PATH: Final = "-"
 _SAFE_CHARACTERS: Final = "!\"#$&'()*+,/:;<=>?@[\\]^`{|}"
@@ -47,6 +47,7 @@ class _Format:
 
 
 _PATH_COLUMN: Final = 2
+_RANK_COLUMN: Final = 3
 _RUN: Final = _Format(
     "'report Q0 path rank score tag' with a number as score",
     6,
@@ -65,9 +66,10 @@ def read_trec_run(path: str | Path) -> Run:
     """Read the run of a file, whose lines may be in any order.
 
     Files are ordered by score, descending, and files with equal scores by the bytes of their paths.
-    The column of ranks is not read. The header contains the ``tag`` of the last line. Raises
-    RunError, which names the line or the report, for a line of another format, a score that is not
-    a finite number, and a file that a report ranks twice.
+    The column of ranks has no effect. The header contains the ``tag`` of the last line, and the
+    number of reports whose ranks contradict their scores. Raises RunError, which names the line or
+    the report, for a line of another format, a score that is not a finite number, a path that does
+    not begin at the root of the repository, and a file that a report ranks twice.
     """
     return _read(Path(path), _RUN)
 
@@ -143,6 +145,15 @@ class _ValuedFiles:
 
     numbers: array[int] = field(default_factory=lambda: array("i"))
     values: array[float] = field(default_factory=lambda: array("d"))
+    ranks: array[float] = field(default_factory=lambda: array("d"))
+    """Ranks in a run, which have no effect; NaN for a rank that is no number."""
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether a file with a higher score than another one has a later rank."""
+        ranks = np.asarray(self.ranks)
+        by_score = np.lexsort((ranks, -np.asarray(self.values)))
+        return bool((np.diff(ranks[by_score]) < 0).any())
 
 
 def _read(path: Path, form: _Format) -> Run:
@@ -154,7 +165,13 @@ def _read(path: Path, form: _Format) -> Run:
 
     @cache
     def number(cell: bytes) -> int:
-        return names.id(percent_decode(cell))
+        name = percent_decode(cell)
+        if name.startswith(("/", "./")):
+            raise RunError(
+                f"{path} line {line_number}: {escape_unprintable(name)} must be a path from the"
+                " root of the repository, without / or ./ before it"
+            )
+        return names.id(name)
 
     @cache
     def files_of_report(cell: bytes) -> _ValuedFiles:
@@ -175,6 +192,8 @@ def _read(path: Path, form: _Format) -> Run:
         if cells[_PATH_COLUMN] != no_path:
             files.numbers.append(number(cells[_PATH_COLUMN]))
             files.values.append(value)
+            if form is _RUN:
+                files.ranks.append(_number(cells[_RANK_COLUMN]))
         last_cell = cells[-1]
     if not files_by_report:
         raise RunError(f"{path}: the file is empty")
@@ -182,8 +201,19 @@ def _read(path: Path, form: _Format) -> Run:
     orders = {}
     for report, files in files_by_report.items():
         orders[report] = _rank_files(files, positions, f"{path}: report {report}")
-    header = {"form": "TREC run", "tag": percent_decode(last_cell)}
+    header: dict[str, Any] = {"form": "TREC run", "tag": percent_decode(last_cell)}
+    if form is _RUN:
+        contradicted = sum(files.is_contradicted for files in files_by_report.values())
+        header |= header_counts(contradicted=contradicted or None)
     return Run(header, names.names, orders, str(path))
+
+
+def _number(cell: bytes) -> float:
+    """Return the number in a cell; NaN if it contains none."""
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan
 
 
 def _value(cells: list[bytes], form: _Format) -> float | None:
