@@ -21,8 +21,8 @@ def answer_everywhere(localizer, text):
     answer = localizer.localize(report)
     first = answer.hits[0].path
     with (
-        mock.patch.object(mcp, "opened", return_value=localizer),
-        mock.patch.object(web, "opened", return_value=localizer),
+        mock.patch.object(mcp, "open_localizer", return_value=localizer),
+        mock.patch.object(web, "open_localizer", return_value=localizer),
     ):
         question = Question(report)
         for_agents = mcp.answer_call(question, None, [repository], None, None, ignore_progress)
