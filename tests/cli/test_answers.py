@@ -37,7 +37,7 @@ SUSPECT = SuspectChange(
     "Cart.total",
     ("changed `Cart.total`", "newest change of cart.py"),
     (" def total(self):", "-    return price", "+    return 0\x1b"),
-    diff_start=9,
+    diff_lines=(9, 0, 10),
 )
 BLAMED = replace(SUSPECT, reasons=("the report blames it", "newest change of cart.py"))
 ESCAPES = re.compile(r"\x1b(?:\[[\d;]*m|\]8;[^\x1b]*\x1b\\)")
@@ -216,6 +216,11 @@ def test_a_suspect_change_is_printed_with_its_numbered_diff(printed):
     ]
 
 
+def test_a_diff_of_which_nothing_is_left_has_no_numbers(printed):
+    change = replace(SUSPECT, diff=("-    return price",), diff_lines=(0,))
+    assert printed(answer(suspects=(change,)))[-1] == "    - return price"
+
+
 def test_only_the_first_suspect_has_its_diff(printed):
     lines = printed(answer(suspects=(SUSPECT, replace(SUSPECT, commit="f" * 40))))
     assert len(rows_with(lines, "return price")) == 1
@@ -227,7 +232,7 @@ def test_verbose_has_the_diffs_of_all_suspects(printed):
 
 
 def test_tabs_of_diffs_are_printed_as_blanks(printed):
-    change = replace(SUSPECT, diff=(" if x {", "+\treturn 0"))
+    change = replace(SUSPECT, diff=(" if x {", "+\treturn 0"), diff_lines=(9, 10))
     assert printed(answer(suspects=(change,)))[-1] == "    10 +     return 0"
 
 

@@ -53,7 +53,7 @@ SUSPECT = SuspectChange(
     release="v1.2",
     pull_request="!7",
     lines=((3, 3),),
-    diff_start=3,
+    diff_lines=(0, 3),
 )
 FULL = Answer(
     repository="/srv/flask",
@@ -140,7 +140,7 @@ FULL_AS_DICT = {
             "release": "v1.2",
             "pull_request": "!7",
             "lines": [(3, 3)],
-            "diff_start": 3,
+            "diff_lines": [0, 3],
         }
     ],
     "leads_with_suspects": False,

@@ -171,7 +171,7 @@ def test_without_code_there_is_no_diff(ask):
     with_code = ask(REGRESSION)
     without_code = ask(REGRESSION, code="none")
     assert with_code.suspects[0].diff
-    assert without_code.suspects[0] == replace(with_code.suspects[0], diff=(), diff_start=0)
+    assert without_code.suspects[0] == replace(with_code.suspects[0], diff=(), diff_lines=())
 
 
 def test_a_file_that_is_not_committed_has_no_suspects(project):

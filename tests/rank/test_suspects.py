@@ -146,6 +146,22 @@ def test_function_of_a_change_encloses_its_lines(repository, commits):
     assert (change.path, change.function) == ("shop/cart.py", "Cart.total")
 
 
+def test_lines_of_a_diff_have_the_numbers_of_the_searched_version(repository, commits):
+    """Later commits have moved one of the lines and changed another one."""
+    repository.git("reset", "-q", "--hard", commits[2])
+    text = (repository.path / "shop/cart.py").read_text()
+    later = f"# The cart\n\n{text}"
+    repository.commit({"shop/cart.py": later}, "Describe the cart", parents=[commits[2]])
+    change = search(repository.path, repository.commits[-1]).changes[0]
+    assert change.commit == commits[2]
+    lines = later.splitlines()
+    for line, number in zip(change.diff, change.diff_lines, strict=True):
+        assert number == (0 if line.startswith("-") else lines.index(line[1:]) + 1)
+    last_written = {number for first, last in change.lines for number in range(first, last + 1)}
+    added = zip(change.diff, change.diff_lines, strict=True)
+    assert {number for line, number in added if line.startswith("+")} <= last_written
+
+
 def range_suspects(repository, commit, text):
     """Return the suspects of a report for the last version, between a good commit and HEAD."""
     report = f"{text} It works at {commit}."

@@ -167,17 +167,17 @@ class _AnswerPrinter:
         self._line(heading, indent)
 
     def _diff(self, change: SuspectChange, indent: int) -> None:
-        """Print the lines of a suspect's diff, with their numbers after the change."""
+        """Print the lines of a suspect's diff, with their numbers in the searched version."""
         code_lines = [line[1:].rstrip() for line in change.diff]
         margin = _margin(code_lines)
-        width = len(str(change.diff_start + len(change.diff)))
-        number = change.diff_start
-        for line, code in zip(change.diff, code_lines, strict=True):
-            is_removed = line.startswith("-")
-            label = f"{'' if is_removed else number:>{width}}"
-            number += not is_removed
+        labels = [str(number) if number else "" for number in change.diff_lines]
+        width = max(map(len, labels), default=0)
+        for line, code, label in zip(change.diff, code_lines, labels, strict=True):
             style = _DIFF_STYLES.get(line[:1], "")
-            start = Text(" " * indent).append(f"{label} ", "dim").append(f"{line[:1]} ", style)
+            start = Text(" " * indent)
+            if width:
+                start.append(f"{label:>{width}} ", "dim")
+            start.append(f"{line[:1]} ", style)
             self._code(start, _code_text(code, (), margin), style)
 
     def _hit(self, hit: Hit, rank_width: int) -> None:

@@ -129,10 +129,11 @@ class SuspectChange:
     """Pull request of the commit as its message writes it: #123, !45; empty if unknown."""
     lines: tuple[tuple[int, int], ...] = ()
     """First and last lines, from 1, of the parts of the file that this commit wrote last."""
-    diff_start: int = 0
-    """Line number after the change of the first line of ``diff``; 0 without a ``diff``.
+    diff_lines: tuple[int, ...] = ()
+    """Line number of each line of ``diff`` in the searched version, from 1; 0 if it is not there.
 
-    If the change deleted that line, it is the number that the line would have.
+    Lines that the commit removed, or that were changed later, are not there. All lines of a file
+    that is not among the files of the answer have 0.
     """
 
     @property

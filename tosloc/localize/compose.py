@@ -40,7 +40,7 @@ def compose(scores: Scores, question: Question) -> Answer:
     if question.code != "none":
         hits = add_code(version, context, files, hits, question.code)
     else:
-        changes = tuple(replace(change, diff=(), diff_start=0) for change in changes)
+        changes = tuple(replace(change, diff=(), diff_lines=()) for change in changes)
     notes += _notes_on_grammars(hits)
     about = None
     if question.background:

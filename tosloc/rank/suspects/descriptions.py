@@ -48,20 +48,6 @@ _Names: TypeAlias = list[list[Sequence[str]]]
 """Names of the functions that contain each line of each hunk; see ``enclosing_functions``."""
 
 
-class _DiffLines(NamedTuple):
-    """Neighbouring lines of a hunk."""
-
-    lines: tuple[str, ...]
-    start: int
-    """Line number of the first line after the change; 0 without lines.
-
-    If the change deleted the line, it is the number that the line would have.
-    """
-
-
-NO_LINES: Final = _DiffLines((), 0)
-
-
 def describe_suspect(
     repository: Repository,
     candidates: Candidates,
@@ -77,7 +63,7 @@ def describe_suspect(
     if best is None:
         file = candidates.files[candidates.positions[place][0]]
         function = ""
-        diff = NO_LINES
+        diff: tuple[str, ...] = ()
     else:
         file = best.file
         enclosing = enclosing_functions(repository, file, best.patch)
@@ -90,10 +76,10 @@ def describe_suspect(
         file.path,
         function,
         tuple(_reasons_in_words(candidates, place, file, function, reasons.context)),
-        diff.lines,
+        diff,
         lookups.commit_url(commit),
         lines=_written_lines(file, commit),
-        diff_start=diff.start,
+        diff_lines=file.find_lines(commit, diff),
     )
 
 
@@ -119,7 +105,7 @@ def _describe_by_text(
     """Return a candidate that touched no file of the answer, with its best matching lines."""
     commit = candidates.commits[place]
     path = ""
-    diff = NO_LINES
+    diff: tuple[str, ...] = ()
     best_worth = 0.0
     for patch in candidates.range_changes.patches[commit]:
         worths = [_word_worths(hunk, candidates.terms) for hunk in patch.hunks]
@@ -141,9 +127,9 @@ def _describe_by_text(
         path,
         "",
         tuple(words),
-        diff.lines,
+        diff,
         lookups.commit_url(commit),
-        diff_start=diff.start,
+        diff_lines=(0,) * len(diff),
     )
 
 
@@ -251,7 +237,7 @@ def _most_worth(change: _Change, enclosing: _Names, names: Sequence[str]) -> str
     return max(worth_by_name, key=lambda name: (worth_by_name[name], -order[name]), default="")
 
 
-def _best_lines(change: _Change, enclosing: _Names, function: str) -> _DiffLines:
+def _best_lines(change: _Change, enclosing: _Names, function: str) -> tuple[str, ...]:
     """Return the neighbouring lines of a change with the largest worth, at most ``DIFF_LINES``.
 
     They come from the hunks that change a line of ``function``; "" means all hunks.
@@ -265,9 +251,9 @@ def _best_lines(change: _Change, enclosing: _Names, function: str) -> _DiffLines
     return _best_window(hunks, worths_of_hunks)
 
 
-def _best_window(hunks: Sequence[Hunk], worths_of_hunks: Sequence[FloatArray]) -> _DiffLines:
+def _best_window(hunks: Sequence[Hunk], worths_of_hunks: Sequence[FloatArray]) -> tuple[str, ...]:
     """Return neighbouring lines of some hunks with the largest worth, at most ``DIFF_LINES``."""
-    best = NO_LINES
+    best: tuple[str, ...] = ()
     best_worth = -1.0
     for hunk, worths in zip(hunks, worths_of_hunks, strict=True):
         sums = np.convolve(worths, np.ones(DIFF_LINES))[DIFF_LINES - 1 :]
@@ -275,11 +261,7 @@ def _best_window(hunks: Sequence[Hunk], worths_of_hunks: Sequence[FloatArray]) -
         start = max(0, min(start, len(worths) - DIFF_LINES))
         if sums[start] > best_worth + 1e-9:
             best_worth = float(sums[start])
-            lines_before = [line for line in hunk.lines[:start] if not line.startswith("-")]
-            best = _DiffLines(
-                hunk.lines[start : start + DIFF_LINES],
-                max(hunk.new_start, 1) + len(lines_before),
-            )
+            best = hunk.lines[start : start + DIFF_LINES]
     return best
 
 

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -109,6 +110,35 @@ class FileLines:
         ranks = self.ranks[list(touched)]
         ranks = ranks[ranks > 0]
         return written, int(ranks.min()) if len(ranks) else 0
+
+    def find_lines(self, commit: str, diff: Sequence[str]) -> tuple[int, ...]:
+        """Return the number of each line of a commit's diff in this file, from 1; 0 if not there.
+
+        Lines that the commit last wrote are found first, then context that occurs once, then lines
+        right beside a found one.
+        """
+        texts = without_white_space([line[1:] for line in diff])
+        kept = [place for place, line in enumerate(diff) if not line.startswith("-")]
+        numbers = [0] * len(diff)
+        last = 0
+        for place in kept:
+            positions = self.positions_by_text.get(texts[place], [])
+            if diff[place].startswith("+"):
+                positions = [each for each in positions if self.writers.get(each) == commit]
+            elif len(positions) > 1:
+                continue
+            later = [position + 1 for position in positions if position >= last]
+            if later:
+                numbers[place] = last = min(later)
+        lines = without_white_space(self.text.splitlines()[:MAX_LINES])
+        for step, places in ((1, kept), (-1, kept[::-1])):
+            for before, place in pairwise(places):
+                number = numbers[before] + step
+                is_beside = numbers[before] > 0 and 0 < number <= len(lines)
+                is_free = not numbers[place] and number not in numbers
+                if is_beside and is_free and lines[number - 1] == texts[place]:
+                    numbers[place] = number
+        return tuple(numbers)
 
     def pass_on(self, patch: FilePatch) -> None:
         """Match the lines that a formatting patch removes with the lines that replace them.
