@@ -20,7 +20,7 @@ from tests.waiting import wait_until
 from tosloc import __version__
 from tosloc.cli.guard import INTERRUPTED_SENTENCE, run_guarded
 from tosloc.core.errors import Interrupted, ToslocError
-from tosloc.core.progress import announce
+from tosloc.core.progress import TimeLeft, announce
 from tosloc.terminal import printing
 from tosloc.terminal.printing import MAX_LINE_WIDTH, make_console, progress_bars
 
@@ -332,6 +332,19 @@ def test_long_work_prints_progress_lines_elsewhere(monkeypatch):
         wait_for("reading\\x1b, 3")
     # Nothing more is printed once the thread that prints has ended.
     wait_until(lambda: threading.enumerate() == threads)
+
+
+@pytest.mark.parametrize("is_terminal", [True, False], ids=["terminal", "file"])
+def test_progress_shows_the_time_that_is_left(monkeypatch, is_terminal):
+    screen = replace_stderr(monkeypatch)
+    screen.isatty = lambda: is_terminal
+    monkeypatch.setattr(printing, "SECONDS_BETWEEN_PROGRESS_LINES", 0.05)
+    seconds = iter([0.0, 10.0])
+    monkeypatch.setattr(printing, "TimeLeft", lambda: TimeLeft(lambda: next(seconds)))
+    with progress_bars() as callback:
+        callback("indexing files", 500, 2_500)
+        callback("indexing files", 600, 2_500)
+        wait_until(lambda: "about 4 min left" in screen.getvalue())
 
 
 def run_localize(folder, redirections="", **environment):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tosloc.core.errors import RunError
 from tosloc.core.io import escape_unprintable
-from tosloc.core.progress import ANNOUNCEMENT
+from tosloc.core.progress import ANNOUNCEMENT, TimeLeft
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -152,8 +152,8 @@ def make_console(*, stderr: bool = False) -> Console:
 def progress_bars() -> AbstractContextManager[Progress]:
     """Return a context manager that yields a progress callback.
 
-    On a terminal the callback shows bars with the remaining time, elsewhere a line every 30
-    seconds.
+    On a terminal the callback shows bars, elsewhere a line every 30 seconds. Both contain the time
+    that is left, once it can be estimated.
     """
     return _terminal_bars() if sys.stderr.isatty() else _progress_lines()
 
@@ -161,10 +161,18 @@ def progress_bars() -> AbstractContextManager[Progress]:
 @contextmanager
 def _terminal_bars() -> Iterator[Progress]:
     """Yield a progress callback that shows bars, which vanish when the work is done."""
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
     from rich.progress import Progress as Bars
 
-    with Bars(console=make_console(stderr=True), transient=True) as bars:
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[left]}", markup=False),
+    )
+    with Bars(*columns, console=make_console(stderr=True), transient=True) as bars:
         tasks: dict[str, Any] = {}
+        time_left = TimeLeft()
 
         def show(what: str, done: int, total: int) -> None:
             if total == ANNOUNCEMENT:
@@ -172,8 +180,9 @@ def _terminal_bars() -> Iterator[Progress]:
                 return
             bars.start()
             if what not in tasks:
-                tasks[what] = bars.add_task(what)
-            bars.update(tasks[what], completed=done, total=total or None)
+                tasks[what] = bars.add_task(what, left="")
+            left = time_left.describe(what, done, total)
+            bars.update(tasks[what], completed=done, total=total or None, left=left)
             if bars.finished:
                 # An answer may be printed now, so no bar may be in its line.
                 bars.stop()
@@ -188,6 +197,7 @@ def _terminal_bars() -> Iterator[Progress]:
 def _progress_lines() -> Iterator[Progress]:
     """Yield a progress callback that prints its latest state from time to time."""
     latest = "still working"
+    time_left = TimeLeft()
     ended = threading.Event()
 
     def show(what: str, done: int, total: int) -> None:
@@ -195,7 +205,9 @@ def _progress_lines() -> Iterator[Progress]:
         if total == ANNOUNCEMENT:
             print_notes([what])
             return
-        latest = f"{what}, {done:,} of {total:,}" if total else f"{what}, {done:,}"
+        parts = [what, f"{done:,} of {total:,}" if total else f"{done:,}"]
+        left = time_left.describe(what, done, total)
+        latest = ", ".join([*parts, left] if left else parts)
 
     def print_lines() -> None:
         while not ended.wait(SECONDS_BETWEEN_PROGRESS_LINES):
