@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tosloc.code import vocabulary
 from tosloc.code.facts import analyse, split_component
 from tosloc.code.languages import FIELDS, SOURCE_SUFFIXES, analyser_version, with_grammar_release
 from tosloc.core.config import Config
@@ -90,6 +91,26 @@ def test_complexity_is_zero_without_lizard():
 def test_short_text_is_one_chunk_of_code_comments_and_strings():
     expected = {term: sum(row[:3]) for term, row in EXPECTED.items()}
     assert chunks(analyse(SHOP, ".java")) == [expected]
+
+
+def test_no_word_crosses_the_edge_of_a_string():
+    facts = analyse('tree "apple$banana"\n', ".sh")
+    assert column(facts, "string") == Counter(["appl"])
+    assert column(facts, "code") == Counter(["tree", "banana"])
+
+
+def test_characters_beyond_ascii_are_parts_of_words_or_end_them():
+    facts = analyse('run("größe\u00a0\\Ωmega“zebra”")\n', ".py")
+    assert column(facts, "string") == Counter(["größe", "mega", "zebra"])
+
+
+def test_facts_are_the_same_after_the_vocabulary_was_full(monkeypatch):
+    before = analyse(SHOP, ".java")
+    monkeypatch.setattr(vocabulary, "_MAX_WORDS", 0)
+    after = analyse(SHOP, ".java")
+    assert after.terms == before.terms
+    assert table(after) == table(before)
+    assert chunks(after) == chunks(before)
 
 
 def test_counts_take_little_memory():

@@ -16,7 +16,6 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from tosloc.code.literals import PairKeys, find_literal_pairs
 from tosloc.code.names import RESERVED
 from tosloc.code.notebooks import readable_text
 from tosloc.code.parse import MAX_PARSED_BYTES, Captures, Outline, Span, capture_nodes, lex
-from tosloc.code.text import identifier_terms
+from tosloc.code.vocabulary import Vocabulary
 from tosloc.core.arrays import IntArray, LongArray
 
 CHUNK_LINES: Final = 50
@@ -55,24 +54,26 @@ _SCRIPT = re.compile(
     re.S | re.I | re.M,
 )
 _MARKUP = re.compile(
-    r"</?(?:a|b|blockquote|br|code|dd|div|dl|dt|em|h[1-6]|i|li|nl|ol|p|pre|span|strong|sub|sup"
-    r"|table|td|th|tr|tt|ul)\s*/?>"
-    r"|\{@(?:code|link|linkplain|literal|value)\b",
+    rb"</?(?:a|b|blockquote|br|code|dd|div|dl|dt|em|h[1-6]|i|li|nl|ol|p|pre|span|strong|sub|sup"
+    rb"|table|td|th|tr|tt|ul)\s*/?>"
+    rb"|\{@(?:code|link|linkplain|literal|value)\b",
     re.I,
 )
-_ESCAPE = re.compile(r"\\(?:u+[0-9a-fA-F]{4}|.)", re.S)
+_ESCAPE = re.compile(rb"\\(?:u+[0-9a-fA-F]{4}|[\x00-\x7f]|[\x80-\xff][\x80-\xbf]*)")
 _CODE, _COMMENT, _STRING, _METHOD = range(4)  # positions in FIELDS
-_FIELD_OF_KIND: Final = {"comment": _COMMENT, "string": _STRING}
+_FIELD_OF_KIND: Final = {"drop": _CODE, "comment": _COMMENT, "string": _STRING}
 _NO_WORDS_OF_KIND: Final = {"comment": _MARKUP, "string": _ESCAPE}
 """Kind of span -> pattern of the parts in it that are not words of the text."""
-_WORD_CHARACTERS: Final = frozenset(
-    character for character in map(chr, range(128)) if character.isalnum() or character in "_$"
-)
-_BLANK_NO_WORDS: Final = "".join(
-    character if character in _WORD_CHARACTERS else " " for character in map(chr, range(128))
+_BLANK: Final = ord(" ")
+_LINE_BREAK: Final = ord("\n")
+_BLANK_NO_WORDS: Final = bytes(
+    byte if byte >= 128 or chr(byte).isalnum() or chr(byte) in "_$" else _BLANK
+    for byte in range(256)
 )
 """Translation table that replaces ASCII characters that are not part of words by blanks."""
-_NO_WORD = re.compile(r"[^\w$]")
+_NO_WORD = re.compile(r"[^\w$\x00-\x7f]+")
+"""Characters beyond ASCII that are not part of words."""
+_VOCABULARY: Final = Vocabulary()
 
 
 @dataclass(slots=True)
@@ -120,40 +121,44 @@ def analyse(text: str, path: str, *, parse: bool = True, lizard: bool = False) -
 
 
 class _Words(NamedTuple):
-    """The W words of a text."""
+    """The W words of a text in order, followed by its declared names."""
 
-    words: list[str]
-    fields: LongArray
-    """(W,) position in FIELDS of each word's field."""
-    lines: LongArray
-    """(W,) line of each word, from 0. Declared names have the numbers after the last line."""
+    words: list[bytes]
+    fields: npt.NDArray[np.uint8]
+    """Position in FIELDS of the field of each word and declared name."""
+    starts: LongArray
+    """(W,) offset of each word in the text; declared names have none."""
 
 
 def _count_terms(source: bytes, outline: Outline) -> Facts:
     """Return the facts of a text from its UTF-8 bytes and outline, without complexity."""
-    words = _split_words(_pieces(source, outline))
-    terms_of_words = [identifier_terms(word) for word in words.words]
-    number_of_terms = np.fromiter(map(len, terms_of_words), np.int64, len(terms_of_words))
-    all_terms = list(chain.from_iterable(terms_of_words))
-    fields = np.repeat(words.fields, number_of_terms)
-    lines = np.repeat(words.lines, number_of_terms)
-
-    terms = sorted(set(all_terms))
-    position_of = {term: position for position, term in enumerate(terms)}
-    positions = np.fromiter(map(position_of.__getitem__, all_terms), np.int64, len(all_terms))
-    cells = positions * len(FIELDS) + fields
+    words = _split_words(source, outline)
+    terms, positions, sizes = _VOCABULARY.number_terms(words.words)
+    cells = positions * len(FIELDS) + np.repeat(words.fields, sizes)
     counts = np.bincount(cells, minlength=len(terms) * len(FIELDS)).reshape(-1, len(FIELDS))
 
-    number_of_lines = source.count(b"\n") + (source[-1:] not in b"\n")
+    line_breaks = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == _LINE_BREAK)
+    number_of_lines = len(line_breaks) + (source[-1:] not in b"\n")
     # The last chunk has lines that are not overlap of the one before.
     chunks = max(1, -(-(number_of_lines - CHUNK_OVERLAP) // CHUNK_LINES))
-    chunk = lines // CHUNK_LINES
-    in_text = fields < _METHOD
-    in_own_chunk = in_text & (chunk < chunks)
-    in_chunk_before = in_text & (lines % CHUNK_LINES < CHUNK_OVERLAP) & (chunk > 0)
-    keys = chunk * len(terms) + positions
-    occurrences = np.concatenate((keys[in_own_chunk], keys[in_chunk_before] - len(terms)))
-    pairs, frequencies = np.unique(occurrences, return_counts=True)
+    breaks_before = line_breaks[CHUNK_LINES - 1 :: CHUNK_LINES][: chunks - 1]
+    breaks_after = line_breaks[CHUNK_LINES + CHUNK_OVERLAP - 1 :: CHUNK_LINES][: chunks - 1]
+    term_starts = np.concatenate(([0], np.cumsum(sizes)))
+    starts = term_starts[[0, *np.searchsorted(words.starts, breaks_before).tolist()]].tolist()
+    last_words = np.searchsorted(words.starts, breaks_after).tolist()
+    ends = term_starts[[*last_words, len(words.starts)]].tolist()
+    # Small numbers are sorted several times as fast as large ones.
+    positions = positions.astype(np.min_scalar_type(chunks * len(terms)))
+    in_chunks = []
+    for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        in_chunks.append(positions[start:end] + number * len(terms))
+    occurrences = np.concatenate(in_chunks)
+    occurrences.sort()
+    is_first = np.ones(len(occurrences), dtype=np.bool_)
+    np.not_equal(occurrences[1:], occurrences[:-1], out=is_first[1:])
+    first_positions = np.flatnonzero(is_first)
+    pairs = occurrences[first_positions]
+    frequencies = np.diff(first_positions, append=len(occurrences))
     return Facts(
         terms,
         np.minimum(counts, 65_535).astype(np.uint16),
@@ -165,48 +170,56 @@ def _count_terms(source: bytes, outline: Outline) -> Facts:
     )
 
 
-def _pieces(source: bytes, outline: Outline) -> list[tuple[int, str]]:
-    """Return field and text of each piece of a source in order, then of the declared names.
+def _split_words(source: bytes, outline: Outline) -> _Words:
+    """Return the words of a text's code, comments and strings, and its declared names.
 
-    Each piece contains the line breaks of its part of the source, so that lines can be counted.
+    No word crosses the edge of a span.
     """
-    pieces: list[tuple[int, str]] = []
-    end = 0
-    for span in (*outline.spans, Span(len(source), len(source), "drop")):
-        pieces.append((_CODE, source[end : span.start].decode("utf-8", "replace")))
-        text = source[span.start : span.end].decode("utf-8", "replace")
-        end = span.end
-        if span.kind == "drop":
-            pieces.append((_CODE, "\n" * text.count("\n")))
-        else:
-            words = _NO_WORDS_OF_KIND[span.kind].sub(_keep_line_breaks, text)
-            pieces.append((_FIELD_OF_KIND[span.kind], words))
+    blanked = _blank_no_words(source)
+    edges = [0]
+    fields = [_CODE]
+    for start, end, kind in outline.spans:
+        edges += (start, end)
+        fields += (_FIELD_OF_KIND[kind], _CODE)
+        if kind == "drop":
+            blanked[start:end] = b" " * (end - start)
+        # To look for a backslash is faster than to start a search, and most strings have none.
+        elif kind == "comment" or source.find(b"\\", start, end) >= 0:
+            for match in _NO_WORDS_OF_KIND[kind].finditer(source, start, end):
+                blanked[match.start() : match.end()] = b" " * len(match[0])
+    edges.append(len(source))
+    characters = np.frombuffer(blanked, dtype=np.uint8)
+    is_word = np.zeros(len(source) + 2, dtype=np.bool_)  # with a blank before and after the text
+    np.not_equal(characters, _BLANK, out=is_word[1:-1])
+    is_start = is_word[1:] > is_word[:-1]
+    # A parser may have been given a line break more than the text has.
+    all_edges = np.minimum(edges, len(source))
+    cuts = all_edges[is_word[all_edges] & is_word[all_edges + 1]]
+    if len(cuts):
+        cuts = np.unique(cuts)
+        is_start[cuts] = True
+        characters = np.insert(characters, cuts, _BLANK)
+    starts = np.flatnonzero(is_start)
+    words = characters.tobytes().split()
+    numbers_of_words = np.diff(np.searchsorted(starts, all_edges)).tolist()
     for field, names in enumerate((outline.methods, outline.types, outline.fields), start=_METHOD):
-        pieces.append((field, " ".join(names)))
-    return pieces
+        name_words = bytes(_blank_no_words(" ".join(names).encode("utf-8", "replace"))).split()
+        words += name_words
+        fields.append(field)
+        numbers_of_words.append(len(name_words))
+    return _Words(words, np.repeat(np.array(fields, dtype=np.uint8), numbers_of_words), starts)
 
 
-def _keep_line_breaks(match: re.Match[str]) -> str:
-    return " " + "\n" * match[0].count("\n")
+def _blank_no_words(source: bytes) -> bytearray:
+    """Return a text of UTF-8 with blanks in place of all characters that are not part of words."""
+    if not source.isascii():
+        source = _NO_WORD.sub(_blanks_as_long, source.decode("utf-8", "replace")).encode()
+    return bytearray(source.translate(_BLANK_NO_WORDS))
 
 
-def _split_words(pieces: Sequence[tuple[int, str]]) -> _Words:
-    """Split pieces of a text into words, with the field and the line of each word.
-
-    The characters of the whole text are one array, which is much quicker than a loop over words.
-    """
-    # The blanks end words at the ends of pieces.
-    text = " ".join(["", *(piece for _, piece in pieces), ""])
-    blanked = text.translate(_BLANK_NO_WORDS) if text.isascii() else _NO_WORD.sub(" ", text)
-    is_word = np.frombuffer(blanked.encode("utf-32-le"), dtype=np.int32) != ord(" ")
-    characters = np.frombuffer(text.encode("utf-32-le"), dtype=np.int32)
-    line_breaks = np.flatnonzero(characters == ord("\n"))
-    word_starts = np.flatnonzero(is_word[1:] & ~is_word[:-1]) + 1
-    piece_starts = np.cumsum([1, *(len(piece) + 1 for _, piece in pieces)])
-    piece_of_word = np.searchsorted(piece_starts, word_starts, side="right") - 1
-    field_of_piece = np.array([field for field, _ in pieces])
-    lines = np.searchsorted(line_breaks, word_starts)
-    return _Words(blanked.split(), field_of_piece[piece_of_word], lines)
+def _blanks_as_long(match: re.Match[str]) -> str:
+    """Return as many blanks as the UTF-8 of a match has bytes."""
+    return " " * len(match[0].encode())
 
 
 def outline_source(source: bytes, language: str, *, parse: bool = True) -> Outline:

@@ -127,12 +127,31 @@ def _ascii_shape(letter: str) -> str:
     return "A" if letter.isupper() else "a"
 
 
+def split_into_terms(identifier: str) -> tuple[str, ...]:
+    """Return the terms of one word token, computed anew; see ``identifier_terms``."""
+    if identifier.isascii():
+        if identifier.isalpha() and identifier.islower():  # most words, which have one part
+            is_term = 1 < len(identifier) <= _MAX_IDENTIFIER and identifier not in _STOP_WORDS
+            return (_stem(identifier),) if is_term else ()
+    elif _IS_EAST_ASIAN.search(identifier):
+        return _terms_of_scripts(identifier)
+    terms: list[str] = []
+    for parts in _split_names(identifier):
+        for part in parts:
+            word = part.lower()
+            if len(part) > 1 and not part.isdecimal() and word not in _STOP_WORDS:
+                terms.append(_stem(word))
+        if len(parts) > 1:
+            terms.append("".join(parts).lower())
+    return tuple(terms)
+
+
 @lru_cache(_MAX_CACHED)
 def identifier_terms(identifier: str) -> tuple[str, ...]:
     """Return the terms of one word token: its stemmed parts, then its compound.
 
     Only a token of two parts or more has a compound. Parts of one character or of digits only, stop
-    words and number literals have no terms.
+    words and number literals have no terms. The terms of a token are remembered.
 
     >>> identifier_terms("HTMLParser_2")
     ('html', 'parser', 'htmlparser2')
@@ -144,17 +163,7 @@ def identifier_terms(identifier: str) -> tuple[str, ...]:
     >>> identifier_terms("登录时Session")
     ('登录', '录时', 'session')
     """
-    if not identifier.isascii() and _IS_EAST_ASIAN.search(identifier):
-        return _terms_of_scripts(identifier)
-    terms: list[str] = []
-    for parts in _split_names(identifier):
-        for part in parts:
-            word = part.lower()
-            if len(part) > 1 and not part.isdecimal() and word not in _STOP_WORDS:
-                terms.append(_stem(word))
-        if len(parts) > 1:
-            terms.append("".join(parts).lower())
-    return tuple(terms)
+    return split_into_terms(identifier)
 
 
 def _terms_of_scripts(word: str) -> tuple[str, ...]:
