@@ -278,7 +278,8 @@ def rank_reports(
             rankings = candidates.rankings(
                 split, model.reranker, experiment.for_reranking(), progress
             )
-            header[TEMPERATURE_KEY] = temperature
+            if not own_reranker:  # its scores may have any scale
+                header[TEMPERATURE_KEY] = temperature
         learned_cases = experiment.trained_on(model.provenance, cases)
         header |= header_counts(trained_on=learned_cases or None)
         judgements = judge_cases(cases, dataset)
