@@ -513,7 +513,7 @@ def write_weak(folder, number, fixed=TRUTH):
 
 WEAK = (
     "2 of 3 reports are commit messages; their authors knew the fix, so the numbers are higher"
-    " than over what users write\n"
+    " than for reports that users write\n"
 )
 
 

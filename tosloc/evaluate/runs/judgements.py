@@ -70,7 +70,7 @@ class Judgement:
         if weak:
             notes.append(
                 f"{weak:,} of {number} are commit messages; their authors knew the fix, so the"
-                " numbers are higher than over what users write"
+                " numbers are higher than for reports that users write"
             )
         if broad >= MIN_BROAD_SHARE * len(judgements) and broad:
             notes.append(
