@@ -50,6 +50,17 @@ def test_a_later_commit_that_closes_the_reports_number_is_its_fix(ask, repositor
     assert fix.files == ("shop/cart.py",)
 
 
+@pytest.mark.parametrize(("text", "is_fixed"), [("Fails in {}.", False), ("Works in {}.", True)])
+def test_a_version_that_fails_does_not_contain_the_fix(repository, text, is_fixed):
+    """The report has no date, so that commits of any time may have fixed it."""
+    repository.commit({"shop/cart.py": CART.format("")}, "Begin")
+    repository.commit({"shop/cart.py": CART.format(" + 1")}, "Count vouchers, closes #6")
+    failing = repository.commit({"shop/cart.py": CART.format(" + 2")}, "Count twice")
+    report = BugReport("6", TITLE, text.format(failing), None)
+    with Localizer.open(repository.path) as localizer:
+        assert (localizer.localize(report).fixed_by is not None) == is_fixed
+
+
 @pytest.mark.parametrize(
     "message",
     [

@@ -24,6 +24,7 @@ from tosloc.rank.explain.lookups import RepositoryLookups
 from tosloc.rank.features.named_history import MAX_DOCUMENTS, touched_rows
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.reports.mentions import Mention, find_mentions, own_id
+from tosloc.retrieval.history import list_beside
 from tosloc.retrieval.texts import Documents, DocumentsView, group_sum, top_k
 
 MIN_SHARED_TERMS: Final = 4
@@ -68,7 +69,8 @@ def find_later_fix(
 
     The commit closes the report's number, or names the number in its first line and says that it
     fixes something. If there is no such commit, a first line that says the same as the summary
-    counts, but only if the report has a date. Commits that were reverted are left out.
+    counts, but only if the report has a date. Commits that were reverted are left out, and those in
+    a version in which the report says that it fails.
     """
     opened = -inf if report.opened is None else report.opened_seconds
     history = context.history
@@ -84,6 +86,7 @@ def find_later_fix(
                     fixes.append(fix)
     if not fixes and report.opened is not None:
         fixes = _fixes_by_text(context, repo, opened)
+    fixes = _without_failing(fixes, context, repo)
     remaining = _without_reverted(fixes, history.commits.documents, repo)
     if not remaining:
         return None
@@ -98,6 +101,16 @@ def find_later_fix(
         tuple(paths[row] for row in touched_rows(newest.documents, newest.document)),
         lookups.commit_url(newest.commit),
     )
+
+
+def _without_failing(fixes: Sequence[_Fix], context: QueryContext, repo: Repository) -> list[_Fix]:
+    """Return the fixes that no version contains in which something fails by the report."""
+    possible = list(fixes)
+    bad = context.named_history.bounds.bad if possible else ()
+    for end in bad:
+        lacking = list_beside(repo, [fix.commit for fix in possible], end.commit)
+        possible = [fix for fix in possible if fix.commit in lacking]
+    return possible
 
 
 def _later(documents: Documents, numbers: Iterable[int], opened: float) -> list[_Fix]:
