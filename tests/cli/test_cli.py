@@ -200,6 +200,12 @@ def test_data_prints_counts_as_a_table(two_commits, tosloc):
     assert ["source", "files", "listed", "as", "fixed", "2"] in [row[:6] for row in table]
 
 
+def test_data_says_which_files_it_counts_and_how_many_reports_are_weak(two_commits, tosloc):
+    out, err = tosloc("data", *two_commits, "--json")
+    assert json.loads(out)[0]["weak"] == 0
+    assert err.startswith("tosloc: source files are .java files: at least a tenth")
+
+
 @pytest.mark.usefixtures("two_commits")
 def test_index_prints_counts(tosloc):
     assert json.loads(tosloc("index", "--commit", "HEAD~1", "--json")[0])["added"] == 1

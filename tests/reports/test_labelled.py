@@ -91,8 +91,8 @@ def test_cases(history, tmp_path):
     assert data.files == {"5": 3, "12": 2, "34": 3, "12#2": 6}
     assert data.unresolved == ("1", "2", "6")
     rows = {row["part"]: list(row.values())[1:] for row in data.describe()}
-    assert rows["all"] == [4, 7, 5, 0, 1, 1, 3.5, 3]
-    assert rows["test"] == [1, 1, 1, 0, 1, 1, 6.0, 0]
+    assert rows["all"] == [4, 7, 5, 0, 1, 1, 3.5, 3, 0]
+    assert rows["test"] == [1, 1, 1, 0, 1, 1, 6.0, 0, 0]
     for more, what in (({}, "fix"), ({"version": "0" * 40}, "version")):
         with pytest.raises(
             ReportError, match=rf"none of its 1 report has a {what} in .*; is it the right repo"

@@ -58,6 +58,7 @@ _DATA_LABELS: Final = {
     "opened after fix": "reports opened after their fix",
     "files a version": "source files per version",
     "unresolved": "reports without a known fix, left out",
+    "weak": "commit messages in place of reports",
 }
 """Label of each count of a data set."""
 _INDEX_LABELS: Final = {
@@ -294,6 +295,12 @@ def data(
         print_json(rows)
     else:
         _print_rows(rows, _DATA_LABELS)
+    print_notes(
+        [
+            f"source files are {', '.join(sorted(suffixes))} files: at least a tenth of the reports"
+            " fixed such files"
+        ]
+    )
 
 
 def _mined_reports(repo: Path) -> Path:

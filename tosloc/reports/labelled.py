@@ -142,7 +142,8 @@ class Dataset:
 
         ``listed`` counts the source files that are listed as fixed. ``existing`` counts those of
         them that exist in the before-fix version; the fix added the others, or the data name them
-        wrongly. ``empty`` counts reports without existing files.
+        wrongly. ``empty`` counts reports without existing files, and ``weak`` commit messages in
+        place of reports.
         """
         rows: list[dict[str, str | int | float]] = []
         for part, cases in self.split().items():
@@ -158,6 +159,7 @@ class Dataset:
                 "opened after fix": late,
                 "files a version": round(files / max(len(cases), 1), 1),
                 "unresolved": len(self.unresolved) if part == "all" else 0,
+                "weak": sum(self.labelled[case.report.id].weak for case in cases),
             }
             rows.append(row)
         return rows
