@@ -515,6 +515,17 @@ def test_frame_has_the_function_that_the_stack_names_at_its_place(reasons_for):
     assert texts_of_kind("frame", chosen) == expected
 
 
+def test_a_place_in_a_message_of_a_compiler_is_not_called_a_frame(reasons_for):
+    messages = (
+        "D:\\fmtlib\\include\\fmt\\core.h(1448,1): error C2062: type is unexpected\n"
+        "D:\\fmtlib\\include\\fmt\\core.h(1449,1): error C2143: syntax error"
+    )
+    files = {"include/fmt/core.h": {"code": "x"}}
+    chosen = reasons_for(0, "It fails", messages, files=files, history={})
+    expected = ["The report points to line 1448 in its version"]
+    assert texts_of_kind("frame", chosen) == expected
+
+
 def test_frames_in_compiled_javascript_are_reasons_without_lines(reasons_for):
     files = {"src/cart/wheel.ts": {"code": "x"}, "src/cart/bell.ts": {"code": "y"}}
     frames = (

@@ -162,6 +162,16 @@ def test_lines_of_a_diff_have_the_numbers_of_the_searched_version(repository, co
     assert {number for line, number in added if line.startswith("+")} <= last_written
 
 
+def test_a_diff_has_no_blank_line_at_its_ends(repository, commits):
+    door = "def open_door(key):\n\n    return key.turn()\n"
+    repository.commit({"shop/door.py": door}, "Turn keys", parents=[commits[2]])
+    turned = door.replace("turn()", "turn_twice()")
+    version = repository.commit({"shop/door.py": turned}, "Turn keys twice")
+    changes = search(repository.path, version, text="open_door: the key turns twice").changes
+    [diff] = [change.diff for change in changes if change.commit == version]
+    assert diff == ("-    return key.turn()", "+    return key.turn_twice()")
+
+
 def range_suspects(repository, commit, text):
     """Return the suspects of a report for the last version, between a good commit and HEAD."""
     report = f"{text} It works at {commit}."

@@ -488,6 +488,8 @@ CLAIMS = [
     ("it changed between 5.4.2 and 5.4.1", [("5.4.2", "begins"), ("5.4.1", "works")]),
     ("downgraded from 2.1 to 2.0", [("2.1", "fails"), ("2.0", "works")]),
     ("in versions older than 2.0 it worked", [("2.0", "begins")]),
+    ("it is much slower in 10.0.0 than in 8.1.0", [("10.0.0", "fails"), ("8.1.0", "works")]),
+    ("2.10.0 is slower then 2.6.0", [("2.10.0", "fails"), ("2.6.0", "works")]),
     (
         "Wide doors that have two handles are cut off in v2.4.1 but not in v2.3.0",
         [("2.4.1", "fails"), ("2.3.0", "works")],
@@ -534,6 +536,7 @@ def test_versions_with_a_v_are_read_alike(text, expected):
         "up to 10.99 GiB work",
         "comparing it to 3.3",
         "an accuracy less than 0.6",
+        "it is slower than 2.5 seconds",
         "to make this work in 3.1 you have to convert it",
         "confirmed for versions going back to 1.11",
         "it requires a version newer than 1.3.8",

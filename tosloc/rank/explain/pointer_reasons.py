@@ -146,13 +146,18 @@ def _frame_reason(location: Frame, files: int) -> Reason:
     """Return a stack frame as a reason; ``files`` is the number of files that it can mean."""
     class_name = location.type.rpartition(".")[2]
     names = ".".join(filter(None, (class_name, location.method)))
-    sentence = f"Stack frame {names}" if names else "Stack frame"
     lines = None
     if location.line:
-        sentence += f", line {location.line} in the report's version"
         lines = (location.line, location.line)
-    elif not names:
-        sentence += f" in {location.full_path.rpartition('/')[2]}"
+    if names:
+        sentence = f"Stack frame {names}"
+        if location.line:
+            sentence += f", line {location.line} in the report's version"
+    elif location.line:
+        # This may be a compiler's message as well.
+        sentence = f"The report points to line {location.line} in its version"
+    else:
+        sentence = f"Stack frame in {location.full_path.rpartition('/')[2]}"
     return Reason("frame", f"{sentence}{_one_of(files)}", lines=lines)
 
 

@@ -261,8 +261,18 @@ def _best_window(hunks: Sequence[Hunk], worths_of_hunks: Sequence[FloatArray]) -
         start = max(0, min(start, len(worths) - DIFF_LINES))
         if sums[start] > best_worth + 1e-9:
             best_worth = float(sums[start])
-            best = hunk.lines[start : start + DIFF_LINES]
+            best = _without_blank_ends(hunk.lines[start : start + DIFF_LINES])
     return best
+
+
+def _without_blank_ends(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return lines of a hunk without unchanged blank lines before and after the others."""
+    kept = list(lines)
+    while kept and not kept[0].strip():
+        del kept[0]
+    while kept and not kept[-1].strip():
+        del kept[-1]
+    return tuple(kept)
 
 
 def _named_in_report(history: NamedHistory, commit: str) -> Iterator[str]:
