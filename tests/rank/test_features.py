@@ -6,6 +6,7 @@ ln(1 + (n - df + .5) / (df + .5)). A report is written as "summary|description".
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -862,3 +863,21 @@ def test_a_column_does_not_depend_on_what_else_is_wanted(make_context, name):
     together = registry.columns(make_context(TEXTS, *REPORT, **HISTORY), registry.ALL)
     alone = registry.columns(make_context(TEXTS, *REPORT, **HISTORY), [name])
     assert alone[name].tolist() == together[name].tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.zeros(3), r"the feature complexity has the shape \(3,\) for 2 files"),
+        (np.zeros((2, 1)), r"the feature complexity has the shape \(2, 1\) for 2 files"),
+        (np.array([0, np.nan]), "the feature complexity has a value that is not a finite number"),
+        (np.array([0, np.inf]), "the feature complexity has a value that is not a finite number"),
+    ],
+)
+def test_feature_that_is_not_one_finite_number_a_file_is_named(
+    make_context, monkeypatch, values, message
+):
+    feature = replace(registry.FEATURES["complexity"], values=lambda context: values)
+    monkeypatch.setitem(registry.FEATURES, "complexity", feature)
+    with pytest.raises(ValueError, match=message):
+        registry.columns(make_context(("a.c", "b.c"), "report"), ["complexity"])

@@ -783,7 +783,8 @@ def scale_by_largest(values: FloatArray, of: BoolArray | None = None) -> FloatAr
 def columns(context: QueryContext, wanted: Sequence[str]) -> dict[str, FloatArray]:
     """Return the values (F,) of the wanted features, scaled to be comparable between reports.
 
-    Raises KeyError for an unknown name.
+    Raises KeyError for an unknown name, and ValueError for a feature that does not return one
+    finite number for each file.
     """
     related = [name for name in wanted if FEATURES[name] in RELATED]
     if not context.files:
@@ -800,9 +801,19 @@ def columns(context: QueryContext, wanted: Sequence[str]) -> dict[str, FloatArra
     computed: dict[str, FloatArray] = {}
     for name in dict.fromkeys(direct):
         feature = FEATURES[name]
-        values = feature.values(context)
+        values = _checked(name, feature.values(context), context.files)
         computed[name] = scale_by_largest(values, by_people) if feature.scaled else values
     shares = prior(computed)
     for name in related:
-        computed[name] = scale_by_largest(FEATURES[name].values(context, shares), by_people)
+        values = _checked(name, FEATURES[name].values(context, shares), context.files)
+        computed[name] = scale_by_largest(values, by_people)
     return {name: computed[name] for name in wanted}
+
+
+def _checked(name: str, values: FloatArray, files: int) -> FloatArray:
+    """Return the values of a feature; raise ValueError unless they are a finite number a file."""
+    if values.shape != (files,):
+        raise ValueError(f"the feature {name} has the shape {values.shape} for {files} files")
+    if not math.isfinite(values.sum()):  # one pass without another array
+        raise ValueError(f"the feature {name} has a value that is not a finite number")
+    return values
