@@ -451,6 +451,15 @@ def test_rank_says_what_it_searched_unless_settings_do(
     assert header["search space"] == ".java files of the before-fix version"
 
 
+def test_rank_says_which_runs_in_its_folder_are_of_an_earlier_command(project, tmp_path, capsys):
+    options = ["--repo", str(project.git.path), "--reports", str(project.write_reports())]
+    options += ["--out", str(tmp_path / "out")]
+    assert main(["rank", *options]) == 0
+    assert "earlier command" not in capsys.readouterr().err
+    assert main(["rank", *options, "--split", "all"]) == 0
+    assert "wrote: test, validation\n" in capsys.readouterr().err
+
+
 def test_rank_says_that_reports_are_commit_messages(project, tmp_path, capsys):
     reports = project.write_reports("weak.jsonl", mark_weak(project.records))
     options = ["--repo", str(project.git.path), "--reports", str(reports)]

@@ -240,6 +240,10 @@ def rank(
         )
     if language_model is not None:
         print_notes([language_model.usage.sentence])
+    finished = {file.parent.name for file in out.expanduser().glob("*/qrels.jsonl")}
+    earlier = ", ".join(sorted(finished.difference(parts)))
+    if earlier:
+        print_notes([f"{out} still contains runs that an earlier command wrote: {earlier}"])
     print_notes(
         [f"wrote the rankings to {out}; now run: tosloc evaluate {out} --split {parts[-1]}"]
     )
