@@ -17,6 +17,8 @@ from tosloc.retrieval.history.history_index import MAX_FILES
         "Fix trailing whitespace",
         "style: apply prettier",
         "Format code",
+        "[autofix.ci] apply automated fixes",
+        "[pre-commit.ci] auto fixes from pre-commit.com hooks",
     ],
 )
 def test_subjects_that_speak_of_form_alone(subject):
@@ -31,6 +33,7 @@ def test_subjects_that_speak_of_form_alone(subject):
         "Add a linter for carts",
         "Change the format of prices",
         "Fix indent of nested lists",
+        "Run pre-commit hooks before carts are saved",
         "Fix",
         "",
     ],

@@ -260,8 +260,10 @@ def test_line_that_was_lost_in_a_move_is_shown(repository, commits, monkeypatch)
     monkeypatch.setattr(suspect_search, "MIN_LIKELIHOOD", 0.0)
     _, version = split_till(repository, "        self.lock()")
     changes = search(repository.path, version, text="Till.run mixes customers up", top=1).changes
-    [diff] = [change.diff for change in changes if change.commit == version]
-    assert "-        self.lock()" in diff
+    [split] = [change for change in changes if change.commit == version]
+    assert "-        self.lock()" in split.diff
+    assert split.path == "shop/till.py"
+    assert split.reasons[-1] == "its most relevant change is in shop/all.py"
 
 
 def test_missing_blobs_give_a_note(repository, commits):

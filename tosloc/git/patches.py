@@ -66,6 +66,8 @@ class FilePatch(NamedTuple):
     hunks: tuple[Hunk, ...]
     blob: str = ""
     """Abbreviated id of the file's content after the change; zeros for a deleted file."""
+    path_then: str = ""
+    """Path at the time of the commit, if ``path`` was set to a later one."""
 
 
 class Patches(NamedTuple):

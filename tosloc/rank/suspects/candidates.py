@@ -341,7 +341,8 @@ def _read_patches(
     read = read_patches(repository, commits, list(present_paths), MAX_BYTES)
     patches: dict[str, list[FilePatch]] = {commit: [] for commit in commits}
     for patch in read.files:
-        patches[patch.commit].append(patch._replace(path=present_paths[patch.path]))
+        present = present_paths[patch.path]
+        patches[patch.commit].append(patch._replace(path=present, path_then=patch.path))
     for commit, files in patches.items():
         patches[commit] = without_moves(files)
     return patches, read.unreadable > 0

@@ -64,23 +64,36 @@ def describe_suspect(
         file = candidates.files[candidates.positions[place][0]]
         function = ""
         diff: tuple[str, ...] = ()
+        place_of_diff: tuple[str, ...] = ()
     else:
         file = best.file
         enclosing = enclosing_functions(repository, file, best.patch)
         function = _find_best_function(best, enclosing)
         diff = _best_lines(best, enclosing, function)
+        place_of_diff = _place_of_diff(best.patch)
     return SuspectChange(
         commit,
         lookups.committed(commit, int(candidates.times[place])),
         lookups.subject(commit) or "",
         file.path,
         function,
-        tuple(_reasons_in_words(candidates, place, file, function, reasons.context)),
+        (*_reasons_in_words(candidates, place, file, function, reasons.context), *place_of_diff),
         diff,
         lookups.commit_url(commit),
         lines=_written_lines(file, commit),
         diff_lines=file.find_lines(commit, diff),
     )
+
+
+def _place_of_diff(patch: FilePatch) -> tuple[str, ...]:
+    """Return a reason with the file of a diff, if the file had another name or lines came from it.
+
+    A file that was only moved to another folder needs no such reason.
+    """
+    name = patch.path.rpartition("/")[2]
+    if patch.path_then.rpartition("/")[2] == name:
+        return ()
+    return (f"its most relevant change is in {patch.path_then}",)
 
 
 def _written_lines(file: FileLines, commit: str) -> tuple[tuple[int, int], ...]:

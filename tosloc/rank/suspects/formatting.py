@@ -21,6 +21,7 @@ _TOOLS: Final = frozenset(
     pep8 pyupgrade gofmt gofumpt goimports golangci-lint rustfmt clang-format clang-tidy astyle
     uncrustify scalafmt scalafix checkstyle swiftformat swiftlint rubocop php-cs-fixer phpcs stylua
     shfmt ormolu fourmolu stylish-haskell editorconfig google-java-format palantir-java-format
+    autofix pre-commit
     """.split()
 )
 """Tools that format code or check its form."""
@@ -31,13 +32,13 @@ _FORM: Final = frozenset(
 )
 """Words about the form of code."""
 _OTHER_WORDS: Final = frozenset(
-    """a add address adopt all and appease apply auto automatically bump by change changes chore
-    code codebase config configuration cs disable enable entire error errors everything everywhere
-    failures file files fix fixed fixes for from in introduce issue issues java js kotlin latest
-    mass new now of on only our pass plugin pre-commit project python re re-enable remove repo
-    rule rules run running satisfy set setup settings some source sources switch tests the to
-    trailing trim update upgrade use using version violation violations warning warnings white
-    whole with space strip clean cleanup up build deps ci
+    """a add address adopt all and appease apply auto automated automatically autoupdate bump by
+    change changes chore code codebase config configuration cs disable enable entire error errors
+    everything everywhere failures file files fix fixed fixes for from in introduce issue issues
+    java js kotlin latest com hooks mass new now of on only our pass plugin project python re
+    re-enable remove repo rule rules run running satisfy set setup settings some source sources
+    switch tests the to trailing trim update upgrade use using version violation violations warning
+    warnings white whole with space strip clean cleanup up build deps ci
     """.split()
 )
 """Words that do not say what code does."""
