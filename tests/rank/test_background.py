@@ -26,12 +26,13 @@ def shop_commits(repository):
     files["shop/cart.py"] = CART
     files[".mailmap"] = "Grace Hopper <grace@x.org> <g@y.org>\n"
     files[".github/CODEOWNERS"] = "* @all\nshop/cart.py @carts\n"
+    kinds = {"shop/cart.py": CART + "# of any kind\n", "tests/__init__.py": "# kinds\n"}
     twice = {"shop/cart.py": CART + "# twice\n", "tests/test_shop.py": "import shop, cart\n"}
     grace = "G <g@y.org>"
     history = [
         ("Old <o@x.org>", 0, files, "Begin"),
         (grace, 1, twice, TITLE),
-        ("Ada <ada@x.org>", 2, {"shop/cart.py": CART + "# of any kind\n"}, "Items of any kind"),
+        ("Ada <ada@x.org>", 2, kinds, "Items of any kind"),
         ("robot[bot] <r@z.org>", 3, {"shop/cart.py": CART + "# formatted\n"}, "Format"),
         (grace, 27, {"shop/cart.py": CART + "# equal\n"}, "Fix #9: equal item forgotten by cart"),
     ]

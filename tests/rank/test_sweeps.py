@@ -3,7 +3,7 @@
 import pytest
 
 from tosloc.git.repository import Repository
-from tosloc.rank.suspects.sweeps import find_unfinished_sweep
+from tosloc.rank.suspects.sweeps import Sweep, find_unfinished_sweep
 
 
 def lines(kind, number):
@@ -36,6 +36,11 @@ def test_missed_line_is_found(missed):
 def test_sweep_in_words_names_the_missed_lines(missed):
     words = "replaced `unsigned int` by `uint32_t` in 6 lines, but not in cart.c:9"
     assert str(find(missed)) == words
+
+
+def test_sweep_in_words_names_a_file_once():
+    sweep = Sweep("int", "long", 6, (("cart.c", 9), ("cart.c", 12), ("bill.c", 3)))
+    assert str(sweep).endswith("but not in cart.c:9,12, bill.c:3")
 
 
 def test_finished_sweep_is_none(repository):

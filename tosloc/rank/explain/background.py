@@ -115,7 +115,10 @@ def _related_tests(reasons: FileReasons, row: int) -> tuple[str, ...]:
     touching = view.documents.find_by_file(row)
     commits = touching[view.known[touching]]
     commit_weights = 1 / view.documents.sizes[commits]
+    # A folder of tests also contains files of packages, which change often.
+    packages = table.rows_by_stem.get("__init__", [])
     tests = reasons.paths.present & table.test
+    tests[packages] = False
     weights = view.scatter_to_files(commits, commit_weights, len(table)) * tests
     rows = dict.fromkeys(named_alike)
     for test in top_k(weights, len(named_alike) + MAX_TESTS).tolist():

@@ -6,7 +6,7 @@ The lines that such a sweep missed often contain the bug, or are other places to
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
@@ -46,7 +46,10 @@ class Sweep(NamedTuple):
 
     def __str__(self) -> str:
         """Return a sentence about the replacement."""
-        places = ", ".join(f"{path}:{line}" for path, line in self.missed)
+        lines_by_path: defaultdict[str, list[str]] = defaultdict(list)
+        for path, line in self.missed:
+            lines_by_path[path].append(str(line))
+        places = ", ".join(f"{path}:{','.join(lines)}" for path, lines in lines_by_path.items())
         replaced = f"replaced `{self.before}` by `{self.after}` in {self.lines} lines"
         return f"{replaced}, but not in {places}"
 
