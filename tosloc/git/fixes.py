@@ -112,6 +112,7 @@ _PULL_GROUPS: Final = ("squashed", "request", "merged", "seen", "linked")
 _REPORTED: Final = re.compile(r"(?im)^[ \t]{0,4}reported(?:-and-[a-z-]{1,30})?-by[ \t]{0,3}:")
 
 _DIGIT: Final = re.compile(r"[1-9]")
+_ANY_DIGIT: Final = re.compile(r"\d")
 _PLAIN_MERGE: Final = re.compile(r"Merge pull request #([1-9]\d{0,6}) from [^\d#!]*\Z")
 """First line that GitHub writes for most merges; it names nothing but the pull request."""
 _MARKS: Final = ("#", "-", "bug", "bz", "defect", "fix", "issue", "ticket", "pr", "pull")
@@ -150,12 +151,21 @@ def is_fix_message(message: str) -> bool:
     >>> is_fix_message("Fix typo"), is_fix_message('Revert "Fix NPE"')
     (False, False)
     """
-    text = _TRAILER.sub("", message).strip()
+    text = _without_trailers(message)
     if _UNDOES.match(text):
         return False
-    if _CLOSES.search(text) or _NAMES_BUG.search(text):
+    # To look for a digit or a word is much faster than to search with patterns that need it.
+    if _ANY_DIGIT.search(text) and (_CLOSES.search(text) or _NAMES_BUG.search(text)):
         return True
+    # Beyond ASCII, the patterns may match letters that ``lower`` does not change.
+    if text.isascii() and "fix" not in text.lower():
+        return False
     return _SAYS_FIX.search(_NOT_A_FIX.sub("", text).lstrip()) is not None
+
+
+def _without_trailers(message: str) -> str:
+    """Return a message without the lines that tools add, and without blanks around it."""
+    return (_TRAILER.sub("", message) if "-" in message else message).strip()
 
 
 def bug_ids(message: str) -> tuple[str, ...]:
@@ -167,7 +177,7 @@ def bug_ids(message: str) -> tuple[str, ...]:
     ('123', '456', 'PROJ-7')
     """
     ids: dict[str, None] = {}
-    for match in _BUG_ID.finditer(_TRAILER.sub("", message).strip()):
+    for match in _BUG_ID.finditer(_without_trailers(message)):
         text = next(group for group in match.groups() if group)
         if match["jira"]:
             ids[text] = None
