@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 
@@ -172,8 +173,23 @@ def damage_bytes(path):
     path.write_bytes(path.read_bytes()[:100] + b"\xff" * 2900)
 
 
+def test_a_store_of_a_later_format_is_refused_and_kept(path):
+    """A later version may be using it; with an empty store, that would rank files without facts."""
+    with FactStore(path) as store:
+        store.write([("a", "x", b"facts")])
+    with closing(sqlite3.connect(path)) as database:
+        [format_] = database.execute("PRAGMA user_version").fetchone()
+        database.execute(f"PRAGMA user_version = {format_ + 1}")
+    with pytest.raises(StoreError, match="a later version of TosLoc has written this"):
+        FactStore(path)
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"PRAGMA user_version = {format_}")
+    with FactStore(path) as store:
+        assert list(store.read({"a": "x"})) == [b"facts"]
+
+
 @pytest.mark.parametrize("damage", [damage_format, damage_bytes])
-def test_a_store_that_is_damaged_or_of_another_format_is_replaced(path, damage):
+def test_a_store_that_is_damaged_or_of_an_earlier_format_is_replaced(path, damage):
     damage(path)
     with FactStore(path) as store:
         assert store.find_missing(with_analyser()) == list(TEXTS)
@@ -191,11 +207,11 @@ def test_a_closed_store_has_no_open_file(path, tmp_path):
 
 @with_proc
 def test_a_store_that_does_not_open_has_no_open_file(tmp_path, monkeypatch):
-    def fail(database):
+    def fail(store, database):
         database.execute("SELECT 1 FROM sqlite_master").fetchone()
         raise sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr(FactStore, "_prepare", staticmethod(fail))
+    monkeypatch.setattr(FactStore, "_prepare", fail)
     with pytest.raises(StoreError, match="disk I/O error") as error:
         FactStore(tmp_path / "facts.db")
     assert open_files(tmp_path) == []

@@ -2,7 +2,7 @@
 
 A row is (id, analyser, payload). The id is git's id of a blob or commit. The analyser is the name
 and version of the code that made the facts. A payload needs no other row. The store is a cache: a
-file that cannot be opened, or has another format, is replaced by an empty file.
+file that cannot be opened, or has an earlier format, is replaced by an empty file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ BUSY_SECONDS: Final = 120.0
 _FORMAT: Final = 5
 """Version of the format of file and payloads, stored as SQLite's user_version.
 
-A file with another version is replaced.
+A file of an earlier version is replaced. One of a later version is not: a newer program may be
+using it, and would find no facts.
 """
 _TABLE: Final = "facts (id TEXT, analyser TEXT, payload BLOB, PRIMARY KEY (id, analyser))"
 """The table and its columns.
@@ -63,8 +64,8 @@ class FactStore:
 
     Close it, or use it in a ``with`` block. A store is for one thread at a time; several processes
     each open their own. A file without write permission is opened for reading only, and so is a
-    copy that is ``unchanging``. Raises StoreError if the file cannot be read or the disk is full;
-    the file stays consistent.
+    copy that is ``unchanging``. Raises StoreError if the file cannot be read, was written by a
+    later version of TosLoc, or the disk is full; the file stays consistent.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, unchanging: bool = False) -> None:
@@ -108,16 +109,22 @@ class FactStore:
         existing = [path for path in (self.path.parent, self.path) if path.exists()]
         return all(os.access(path, os.W_OK) for path in existing)
 
-    @staticmethod
-    def _prepare(database: sqlite3.Connection) -> None:
+    def _prepare(self, database: sqlite3.Connection) -> None:
         """Create the table if it is absent.
 
-        Raises sqlite3.DatabaseError for a file of another format.
+        Raises sqlite3.DatabaseError for a file of an earlier format, and StoreError for one of a
+        later format.
         """
         tables = database.execute("SELECT 1 FROM sqlite_master").fetchone()
-        if database.execute("PRAGMA user_version").fetchone() != (_FORMAT,):
+        [version] = database.execute("PRAGMA user_version").fetchone()
+        if version > _FORMAT:
+            raise StoreError(
+                f"{self.path}: a later version of TosLoc has written this store of facts; use that"
+                " version, or name another folder for the cache with $TOSLOC_CACHE"
+            )
+        if version != _FORMAT:
             if tables:
-                raise sqlite3.DatabaseError("another format")
+                raise sqlite3.DatabaseError("an earlier format")
             database.executescript(_CREATE)
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute("PRAGMA cache_size = -65536")
