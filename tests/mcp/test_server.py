@@ -165,7 +165,8 @@ def test_an_unknown_file_is_an_error_with_a_suggestion(shop):
         ({"tests": "maybe"}, "`tests` must be true or false"),
         ({"suspects": []}, "`suspects` must be true or false"),
         ({"paths": [1]}, "`paths` must be a list of texts, at most 100"),
-        ({"repo": "/"}, "unknown argument 'repo', did you mean 'report'?"),
+        ({"repo": "/"}, "unknown argument 'repo', did you mean 'repository'?"),
+        ({"include": []}, "unknown argument 'include', did you mean 'paths'?"),
         ({"topk": 3, "budget": 1}, "; unknown argument 'topk', did you mean 'top'?"),
         ({"limit": 3}, "unknown argument 'limit'; choose from report, repository, commit, paths,"),
         ({"report": "x" * 2_000_001}, "`report` must be text of at most 2,000,000 characters"),
@@ -184,14 +185,24 @@ def test_wrong_arguments_are_described_in_our_words(shop, arguments, message):
         ({"commit": "--output=x"}, "--output=x"),
         ({"good": ["v9"]}, "no commit 'v9'"),
         ({"good": ["HEAD"], "bad": "HEAD"}, "`good`: the good commit HEAD contains the bad"),
+        ({"suspects": False, "bad": "HEAD"}, "`suspects`: good and bad commits bound the suspect"),
         ({"paths": ["*.rs"]}, "`paths`: '*.rs' matches none of the 3 source files"),
     ],
-    ids=["option as commit", "unknown good commit", "good is bad", "no match"],
+    ids=["option as commit", "unknown good commit", "good is bad", "contradiction", "no match"],
 )
 def test_arguments_that_fit_nothing_are_described_in_few_words(shop, arguments, message):
     text = error_text(arguments, roots=[shop])
     assert message in text
+    assert "Error executing tool" not in text
     assert len(text) < 400
+
+
+def test_empty_arguments_count_as_left_out(shop):
+    arguments = {"report": REPORT, "commit": "", "bad": "", "repository": "", "paths": []}
+    result = call("localize_bug", arguments, roots=[shop])
+    assert text_of(result) == text_of(localize(REPORT, roots=[shop]))
+    arguments = {"report": REPORT, "path": "shop/cart.py", "commit": ""}
+    assert not call("explain_file", arguments, roots=[shop]).is_error
 
 
 def test_a_missing_argument_is_named():
@@ -364,6 +375,14 @@ def test_client_model_that_is_refused_leaves_the_usual_answer(shop):
     own = files_of(localize(REPORT, roots=[shop]))
     result = localize(REPORT, roots=[shop], sampling=True, model=refuse, mode="legacy")
     assert files_of(result) == own
+
+
+def test_contradictory_arguments_are_an_error_before_the_model_is_asked(shop):
+    model = ClientModel('{"order": [1]}')
+    arguments = {"suspects": False, "good": ["HEAD"]}
+    text = error_text(arguments, roots=[shop], sampling=True, model=model)
+    assert text.startswith("`suspects`: good and bad commits bound the suspect changes")
+    assert model.questions == []
 
 
 def test_answer_says_what_the_client_model_says_of_a_file(shop):

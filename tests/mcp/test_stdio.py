@@ -60,6 +60,70 @@ def send_line(process, line):
     return json.loads(process.stdout.readline())
 
 
+class RawClient:
+    """A client that answers the requests of a server with given results or errors."""
+
+    def __init__(self, folder, *options, **answers):
+        """``answers`` maps capabilities (roots, sampling) to the answer to their request."""
+        command = [sys.executable, "-m", "tosloc", "mcp", *options]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=folder)
+        self.answers = answers
+        client = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {name: {} for name in answers},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
+        request(self.process, "initialize", 1, **client)
+        send(self.process, "notifications/initialized")
+
+    def call(self, **arguments):
+        """Return the result of ``localize_bug``."""
+        send(self.process, "tools/call", 2, name="localize_bug", arguments=arguments)
+        while True:
+            message = json.loads(self.process.stdout.readline())
+            if "method" not in message:
+                return message["result"]
+            capability = message["method"].partition("/")[0]
+            answer = {"jsonrpc": "2.0", "id": message["id"], **self.answers[capability]}
+            self.process.stdin.write(json.dumps(answer) + "\n")
+            self.process.stdin.flush()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ({"result": {"roots": [{"uri": "https://example.org"}]}}, "its answer is not valid"),
+        ({"result": {}}, "its answer is not valid"),
+        ({"error": {"code": -32601, "message": "not here"}}, "not here"),
+    ],
+    ids=["web address", "no list", "error"],
+)
+def test_a_client_that_does_not_name_its_folders_is_told_what_to_do(shop, answer, problem):
+    with RawClient(shop, roots=answer) as client:
+        result = client.call(report=REPORT)
+    message = f"the client does not name its folders ({problem}); start the server with --root"
+    assert result["isError"]
+    assert message in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    "answer", [{"result": {"role": "assistant"}}, {"error": {"code": -1, "message": "declined"}}]
+)
+def test_a_client_whose_model_gives_no_answer_gets_the_usual_one(shop, answer):
+    with RawClient(shop, "--sampling", sampling=answer) as client:
+        result = client.call(report=REPORT)
+    assert not result["isError"]
+    assert "1. shop/cart.py" in result["content"][0]["text"]
+
+
 @pytest.fixture
 def noisy_server(shop, tmp_path, monkeypatch):
     """Start a server whose work prints, and yield it after the handshake."""
@@ -141,6 +205,19 @@ def test_whole_characters_arrive_as_they_are(noisy_server):
     line = f'{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{params}}}'
     answer = json.dumps(send_line(noisy_server, line), ensure_ascii=False)
     assert "\U0001f600\u2028\\ud800" in answer.replace("\\\\", "\\")
+
+
+def test_a_client_that_closes_the_output_ends_the_server_quietly(shop):
+    read_end, write_end = os.pipe()
+    command = [sys.executable, "-m", "tosloc", "mcp", "--root", str(shop)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=write_end, stderr=pipe, text=True) as process:
+        os.close(write_end)
+        os.close(read_end)
+        send(process, "ping", 1)
+        _, err = process.communicate(timeout=TIMEOUT_SECONDS)
+    assert err == ""
+    assert process.returncode == 1
 
 
 def test_a_missing_root_is_one_sentence(tmp_path, capsys):

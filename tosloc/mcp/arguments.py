@@ -17,6 +17,14 @@ _KINDS: Final = {
     "array": "a list of texts",
 }
 """Type of an argument in a JSON Schema -> its name in sentences."""
+_NEAR_NAMES: Final = {
+    "repo": "repository",
+    "include": "paths",
+    "globs": "paths",
+    "file": "path",
+    "revision": "commit",
+}
+"""Names that agents try, and that other parts of TosLoc use -> name of the argument."""
 _MAX_NAME_CHARACTERS: Final = 100
 
 
@@ -28,7 +36,9 @@ def describe_invalid(error: ValidationError, schema: Mapping[str, Any]) -> str:
         name = str(item["loc"][0])
         if name not in properties:
             shown_name = truncate_text(escape_unprintable(name), _MAX_NAME_CHARACTERS)
-            problems[name] = f"unknown argument {shown_name!r}{did_you_mean(name, [*properties])}"
+            near_name = _NEAR_NAMES.get(name.lower(), name)
+            advice = did_you_mean(near_name, [*properties])
+            problems[name] = f"unknown argument {shown_name!r}{advice}"
         elif item["type"] == "missing":
             problems[name] = f"`{name}` is missing; it must be {expected(properties[name])}"
         else:

@@ -9,8 +9,8 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from inspect import getdoc
@@ -161,16 +161,27 @@ def _bug_question(
     good: list[str] | None,
     bad: str | None,
 ) -> Question:
-    """Return the question of a call of ``localize_bug``; empty arguments count as left out."""
-    return Question(
-        report,
-        commit=commit,
-        include=paths or None,
-        tests=tests or None,
-        suspects=suspects,
-        good=good or (),
-        bad=bad,
-    )
+    """Return the question of a call of ``localize_bug``; empty arguments count as left out.
+
+    Raises ToolError for arguments that contradict each other.
+    """
+    with _sentences():
+        return Question(
+            report,
+            commit=commit or None,
+            include=paths or None,
+            tests=tests or None,
+            suspects=suspects,
+            good=good or (),
+            bad=bad or None,
+        )
+
+
+def _may_ask_model(context: ToolContext) -> bool:
+    """Return whether the client lends its language model, and the user of the server allows it."""
+    capabilities = context.client_capabilities
+    lends_model = capabilities is not None and capabilities.sampling is not None
+    return lends_model and context.request_context.lifespan_context.sampling
 
 
 async def _client_model(  # noqa: PLR0913  # what the prompt depends on
@@ -193,13 +204,10 @@ async def _client_model(  # noqa: PLR0913  # what the prompt depends on
     nothing = CreateMessageResult(
         role="assistant", content=TextContent(type="text", text=""), model=""
     )
-    settings = context.request_context.lifespan_context
-    capabilities = context.client_capabilities
-    lends_model = capabilities is not None and capabilities.sampling is not None
-    if not settings.sampling or not lends_model or _model_failed.get():
+    if _model_failed.get() or not _may_ask_model(context):
         return nothing
-    question = _bug_question(report, commit, paths, tests, suspects, good, bad)
     try:
+        question = _bug_question(report, commit, paths, tests, suspects, good, bad)
         system, user = await _ask_session(context, roots, repository, question, messages_for_model)
     except ToolError:
         return nothing
@@ -268,7 +276,7 @@ async def explain_file(
     budget: Budget = 3_000,
 ) -> Result:
     """Explain the rank of a file for a bug report: reasons, earlier fixes, likeliest functions."""
-    question = Question.about_file(report, path, commit=commit)
+    question = Question.about_file(report, path, commit=commit or None)
     answer = await _ask_session(context, roots, repository, question, answer_call, None)
     return _fit(context, answer, budget)
 
@@ -276,6 +284,23 @@ async def explain_file(
 def _render(error: ToslocError) -> str:
     """Return the sentence for an error, with the names of arguments in the tools."""
     return error.render(lambda argument: f"`{_TOOL_ARGUMENTS.get(argument, argument)}`")
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """Raise ToolError with the sentence for an error that wrong input causes in the block."""
+    try:
+        yield
+    except Exception as error:
+        sentence = user_sentence(error, _render)
+        if sentence is None:
+            raise
+        raise ToolError(_one_line(sentence)) from error
+
+
+def _one_line(text: str) -> str:
+    """Return a text on one line, safe for a terminal, and of limited length."""
+    return " ".join(escape_unprintable(text).split())[:_MAX_ERROR_CHARACTERS]
 
 
 async def _ask_session(
@@ -307,23 +332,18 @@ async def _ask_session(
             asyncio.run_coroutine_threadsafe(coroutine, loop)
 
     try:
-        future = settings.session.ask_about(
-            question,
-            function,
-            settings.checkpoint,
-            settings.roots or _client_folders(client_roots),
-            repository,
-            *arguments,
-            progress=progress,
-            stopped=stop.is_set,
-        )
-        return await asyncio.wrap_future(future)
-    except Exception as error:
-        sentence = user_sentence(error, _render)
-        if sentence is None:
-            raise
-        one_line = " ".join(escape_unprintable(sentence).split())
-        raise ToolError(one_line[:_MAX_ERROR_CHARACTERS]) from error
+        with _sentences():
+            future = settings.session.ask_about(
+                question,
+                function,
+                settings.checkpoint,
+                settings.roots or _client_folders(client_roots),
+                repository,
+                *arguments,
+                progress=progress,
+                stopped=stop.is_set,
+            )
+            return await asyncio.wrap_future(future)
     finally:
         stop.set()
 
@@ -369,6 +389,10 @@ def _open_client_lines() -> _ClientLines:
     return _ClientLines(stream, encoding="utf-8", errors="replace")
 
 
+_CLIENT_ANSWERS: Final = (ListRootsResult.__name__, CreateMessageResult.__name__)
+"""Names of the models of answers to requests that the server makes of the client."""
+
+
 class _Server(MCPServer[Settings]):
     """The SDK's server, but it reads repaired lines, and describes wrong arguments in our words."""
 
@@ -380,26 +404,35 @@ class _Server(MCPServer[Settings]):
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool as the SDK does, once more without the client's model if that fails.
 
-        Raises ToolError; wrong arguments get a sentence of ours.
+        Raises ToolError with a sentence of ours for wrong arguments, and if the client does not
+        answer a request for its folders.
         """
         try:
             return await super().call_tool(name, arguments, context)
-        except MCPError:
-            if _model_failed.get() or context is None:
-                raise
-            if not context.request_context.lifespan_context.sampling:
-                raise
-            token = _model_failed.set(True)
-            try:
-                return await self.call_tool(name, arguments, context)
-            finally:
-                _model_failed.reset(token)
-        except ToolError as error:
+        except (MCPError, ToolError) as error:
             cause = error.__cause__
-            if not isinstance(cause, ValidationError):
+            if isinstance(cause, ToolError):  # The SDK puts the name of the tool before it.
+                raise cause from cause.__cause__
+            if isinstance(error, MCPError):
+                problem = error.error.message
+            elif not isinstance(cause, ValidationError):
                 raise
-            [schema] = [tool.input_schema for tool in await self.list_tools() if tool.name == name]
-            raise ToolError(describe_invalid(cause, schema)) from cause
+            elif cause.title in _CLIENT_ANSWERS:
+                problem = "its answer is not valid"
+            else:
+                tools = await self.list_tools()
+                [schema] = [tool.input_schema for tool in tools if tool.name == name]
+                raise ToolError(describe_invalid(cause, schema)) from cause
+        if context is None or _model_failed.get() or not _may_ask_model(context):
+            raise ToolError(
+                f"the client does not name its folders ({_one_line(problem)}); start the server"
+                " with --root FOLDER"
+            )
+        token = _model_failed.set(True)
+        try:
+            return await self.call_tool(name, arguments, context)
+        finally:
+            _model_failed.reset(token)
 
     async def run_stdio_async(self) -> None:
         """Serve the client at standard input and output until it closes them."""
@@ -433,8 +466,17 @@ def create_server(settings: Settings) -> MCPServer[Settings]:
 def run_server(
     roots: Sequence[Path], checkpoint: Path | None, *, structured: bool, sampling: bool
 ) -> None:
-    """Serve the client at standard input and output; ``Settings`` explains the arguments."""
-    create_server(Settings(roots, checkpoint, structured, sampling)).run()
+    """Serve the client at standard input and output; ``Settings`` explains the arguments.
+
+    Raises BrokenPipeError if the client has closed standard output.
+    """
+    try:
+        create_server(Settings(roots, checkpoint, structured, sampling)).run()
+    except BaseExceptionGroup as group:
+        _, others = group.split(BrokenPipeError)
+        if others is not None:
+            raise
+        raise BrokenPipeError from None
 
 
 def _create_tool(function: Callable[..., Any], structured: bool) -> Tool:
