@@ -326,6 +326,13 @@ def test_a_finished_bisect_is_stated_once(project):
     assert statement.startswith(NOTE)
 
 
+def test_a_range_with_a_blamed_commit_is_not_stated(project):
+    """By the report none of its other commits can be the cause."""
+    text = f"It works at {project.commits[1]}. It is caused by {project.commits[3]}."
+    [statement] = ask(project, f"{WRONG}\n\n{text}").statements
+    assert statement.startswith(NOTE)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -185,7 +185,9 @@ def describe_statements(history: NamedHistory, lookups: RepositoryLookups) -> tu
 def _describe(history: NamedHistory, lookups: RepositoryLookups) -> Iterator[str]:
     """Yield the sentences of ``describe_statements``, blamed commits first.
 
-    The range is left out if all its commits are blamed, as after a finished bisection.
+    A range that the report states is left out if a blamed commit is in it: no other commit of the
+    range can be the cause then, by the report. A given range is left out if all its commits are
+    blamed.
     """
     for blamed in history.blamed:
         yield _describe_blamed(blamed, lookups)
@@ -193,7 +195,12 @@ def _describe(history: NamedHistory, lookups: RepositoryLookups) -> Iterator[str
         return
     if not history.bounds.sentence:
         return
-    if not history.range or not history.range <= history.blamed_ids:
+    within = history.range or frozenset()
+    if history.has_given_ends:
+        is_known = bool(within) and within <= history.blamed_ids
+    else:
+        is_known = not within.isdisjoint(history.blamed_ids)
+    if not is_known:
         yield history.bounds.sentence
 
 
