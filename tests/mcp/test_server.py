@@ -86,6 +86,13 @@ def test_the_descriptions_of_the_tools_are_short(tools):
     assert sum(map(len, descriptions)) < MAX_DESCRIPTION_CHARACTERS
 
 
+def test_descriptions_in_the_schema_are_one_line(tools):
+    for schema in (tools[0].input_schema, tools[0].output_schema):
+        descriptions = re.findall(r'"description": "((?:[^"\\]|\\.)*)"', json.dumps(schema))
+        assert descriptions
+        assert not [text for text in descriptions if "\\n" in text]
+
+
 def test_structured_content_has_the_schema_of_both_tools(shop, tools):
     result = localize(REPORT, roots=[shop])
     for tool in tools:

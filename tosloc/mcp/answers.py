@@ -88,8 +88,7 @@ class ToolAnswer(BaseModel, use_attribute_docstrings=True):
     suspects: list[Suspect] = []
     """Past changes that may have introduced the bug, the most suspect first."""
     leads_with_suspects: bool = False
-    """Whether the report blames a commit or states a narrow range, so that its suspects come first.
-    """
+    """Whether suspects come first, because the report blames a commit or states a narrow range."""
     notes: list[str] = []
     weights: Weights = Weights("shipped")
     """The weights that ranked the files; left out if they are the shipped ones."""
