@@ -108,7 +108,7 @@ def test_without_the_rule_of_time_a_plant_inside_the_version_is_seen(project, mo
     monkeypatch.setattr(HistoryIndex, "as_of", ignore_time)
     before = extract_features(project, project.records)
     names = changed_features(before, planted_features(project, INSIDE_VERSION))
-    assert {"file_documents", "near_reports", "near_package", "history"} <= names
+    assert {"file_documents", "near_reports", "near_commits", "history"} <= names
 
 
 def test_an_earlier_fix_changes_features(project, clean_features):
@@ -162,7 +162,7 @@ def test_the_fix_of_a_late_report_does_not_count(project, clean_features):
     """Opening a report later changes only what depends on the clock."""
     [fixed] = project.records[ASKED]["fixed"]
     late = extract_features(project, relabel(project, opened=OPENED_LATE))
-    for name in ("near_reports", "file_documents", "near_package", "text", "code"):
+    for name in ("near_reports", "file_documents", "near_commits", "text", "code"):
         position = registry.ALL.index(name)
         expected = pytest.approx(clean_features[fixed][position], abs=0.02)
         assert late[fixed][position] == expected, name

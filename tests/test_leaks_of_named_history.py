@@ -78,7 +78,7 @@ def test_what_is_planted_after_the_opening_changes_no_feature(project, plant):
     ("plant", "names"),
     [
         (swap_paths, {"history", "near_reports"}),
-        (commit_named_change, {"linked"}),
+        (commit_named_change, {"named_change"}),
     ],
 )
 def test_what_is_planted_before_the_opening_changes_features(project, plant, names):
@@ -89,7 +89,7 @@ def test_what_is_planted_before_the_opening_changes_features(project, plant, nam
 
 
 @pytest.mark.parametrize(
-    ("plant", "name"), [(swap_paths, "history"), (commit_named_change, "linked")]
+    ("plant", "name"), [(swap_paths, "history"), (commit_named_change, "named_change")]
 )
 def test_without_the_rule_of_time_plants_are_seen(project, monkeypatch, plant, name):
     as_of = HistoryIndex.as_of

@@ -109,7 +109,7 @@ def report_reader(text):
 
 
 QUERIED = (
-    "names.commands names.changes names.release_claims weights places.qualified_names"
+    "names.commands names.changes names.release_claims weights places.qualified_names lead_weights"
     " plain_weights text.message_lines names.compounds names.mentions names.identifiers"
     " places.locations"
 )

@@ -102,6 +102,12 @@ def test_summary_is_bm25_of_the_summary_alone(compute):
     assert compute("summary", WORDS, "tree|node tree") == near(expected, 0)
 
 
+def test_lead_counts_the_summary_twice(compute):
+    """In the lead, tree counts 2 times for the summary and once for the description, node once."""
+    expected = (weight(3) + 1) * IDF_1_OF_2 * bm25(1, 2, 1.5, 1.2, 0.3)
+    assert compute("lead", WORDS, "tree|node tree") == near(expected, 0)
+
+
 def test_chunk_is_the_score_of_the_best_chunk(compute):
     """File a has the chunks (tree) and (node node leaf).
 
@@ -126,8 +132,16 @@ def test_coverage_counts_each_word_of_the_summary_once(compute):
     assert compute("coverage", files, "tree tree node|leaf") == near(tree, node + tree, 0)
 
 
+def test_identifiers_counts_compound_names_alone(compute):
+    """Only treenode counts, 3 times as a word of the summary; files have 3 and 2 words."""
+    files = {"a": {"code": "tree node treenode"}, "b": {"code": "tree node"}}
+    expected = weight(3) * IDF_1_OF_2 * bm25(1, 3, 2.5, 1.2, 0.3)
+    assert compute("identifiers", files, "treeNode fails|tree") == near(expected, 0)
+
+
+@pytest.mark.parametrize("name", ["bm25f", "chunk"])
 @pytest.mark.parametrize(("kind", "other_kind"), [("reports", "commits"), ("commits", "reports")])
-def test_a_word_of_earlier_reports_or_commits_counts_less(make_context, kind, other_kind):
+def test_a_word_of_earlier_reports_or_commits_counts_less(make_context, name, kind, other_kind):
     """Both of two earlier documents contain "version": ln(12 / 3) / ln 12. Later ones don't count.
 
     No document contains "crash", whose factor is 1.
@@ -138,8 +152,8 @@ def test_a_word_of_earlier_reports_or_commits_counts_less(make_context, kind, ot
     with_history = make_context(files, "crash version", **history)
     without_history = make_context(files, "crash version")
     factors = np.array([1.0, math.log(12 / 3) / math.log(12)])
-    values = registry.FEATURES["rare_chunk"].values(with_history)
-    assert values == pytest.approx(registry.FEATURES["chunk"].values(without_history) * factors)
+    values = registry.FEATURES[f"rare_{name}"].values(with_history)
+    assert values == pytest.approx(registry.FEATURES[name].values(without_history) * factors)
 
 
 def test_rarities_in_reports_and_in_commits_multiply(make_context):
@@ -152,8 +166,8 @@ def test_rarities_in_reports_and_in_commits_multiply(make_context):
     with_history = make_context(files, "version", **history)
     without_history = make_context(files, "version")
     factor = math.log(11 / 2) / math.log(11) * math.log(12 / 2) / math.log(12)
-    values = registry.FEATURES["rare_chunk"].values(with_history)
-    assert values == pytest.approx(registry.FEATURES["chunk"].values(without_history) * factor)
+    values = registry.FEATURES["rare_bm25f"].values(with_history)
+    assert values == pytest.approx(registry.FEATURES["bm25f"].values(without_history) * factor)
 
 
 # Words of paths. A path that is "gone" is known from the history, but not part of the version.
@@ -251,6 +265,48 @@ def test_vendored_is_1_below_third_party(compute):
 def test_vendored_is_1_for_the_files_that_answers_hide_as_vendored(compute, path):
     is_vendored = classify_path(path) == FileClass.VENDORED
     assert compute("vendored", (path,)) == near(float(is_vendored))
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("generated", "api_pb2.py"),
+        ("minified", "app.min.js"),
+    ],
+)
+def test_a_class_of_files_is_1_for_its_files(compute, name, path):
+    paths = sorted((path, "door.py"))
+    expected = [0.0, 0.0]
+    expected[paths.index(path)] = 1.0
+    assert compute(name, paths) == near(*expected)
+
+
+# Messages in string literals
+
+
+def test_literals_is_the_rarity_of_a_messages_pairs(compute):
+    """One file has the words "no such", both have "such file"."""
+    files = {"a": {"literals": "no such file"}, "b": {"literals": "no file / such file"}}
+    values = compute("literals", files, "Crash|it says no such file")
+    assert values == near(math.log(1 + IDF_1_OF_2 + IDF_2_OF_2), math.log(1 + IDF_2_OF_2))
+
+
+def test_literals_joins_words_across_a_format_field(compute):
+    """Three pairs: cannot open, open ... for, for reading."""
+    files = {"a": {"literals": "cannot open %s for reading"}, "b": {}}
+    values = compute("literals", files, "x|cannot open /a/b.txt for reading")
+    assert values == near(math.log(1 + 3 * IDF_1_OF_2), 0)
+
+
+def test_literals_does_not_join_words_of_two_literals(compute):
+    files = {"a": {"literals": "cannot open / open door"}, "b": {}}
+    values = compute("literals", files, "x|cannot door")
+    assert values == near(0, 0)
+
+
+def test_literals_does_not_join_lines_of_the_report(compute):
+    files = {"a": {"literals": "cannot open"}, "b": {}}
+    assert compute("literals", files, "x|cannot\nopen") == near(0, 0)
 
 
 # Stack traces and locations
@@ -428,17 +484,17 @@ def test_linked_is_1_by_the_root_of_the_files_of_a_named_change(compute):
 # What the report names of the history
 
 
-def test_linked_does_not_count_the_changes_of_an_issue(compute):
-    """A pull request is a change; #13 may be an issue, whose fix says little."""
-    commits = [(9, "x", "a", ["#12"]), (8, "x", "b", ["#13"])]
-    values = compute("linked", "ab", "x|Since pull request #12, like #13", commits=commits)
-    assert values == near(1, 0)
+def test_named_change_is_1_by_the_root_of_the_changed_files(compute):
+    """#12 changed a and b: 1/sqrt 2 each. #13 changed c alone: 1."""
+    commits = [(9, "x", "ab", ["#12"]), (8, "x", "c", ["#13"]), (7, "x", "d", ["#14"])]
+    values = compute("named_change", "abcd", "x|Since #12, see GH-13", commits=commits)
+    assert values == near(1 / ROOT2, 1 / ROOT2, 1, 0)
 
 
-def test_linked_joins_the_commits_of_a_name(compute):
+def test_named_change_joins_the_commits_of_a_name(compute):
     """The merge of #12 changed a and b, a commit that closes it b and c: three files."""
     values = compute(
-        "linked",
+        "named_change",
         "abcd",
         "x|Since #12",
         commits=[(9, "x", "bc", ["#12"])],
@@ -447,29 +503,29 @@ def test_linked_joins_the_commits_of_a_name(compute):
     assert values == near(1 / math.sqrt(3), 1 / math.sqrt(3), 1 / math.sqrt(3), 0)
 
 
-def test_linked_takes_the_smallest_of_several_changes(compute):
+def test_named_change_takes_the_smallest_of_several(compute):
     commits = [(9, "x", "ab", ["#12"]), (8, "x", "a", ["#13"])]
-    values = compute("linked", "ab", "x|Since #12 and since #13", commits=commits)
+    values = compute("named_change", "ab", "x|Since #12 or #13", commits=commits)
     assert values == near(1, 1 / ROOT2)
 
 
 def test_a_named_change_after_the_opening_does_not_count(compute):
     commits = [(0, "x", "a", ["#12"]), (-5, "x", "b", ["#12"])]
-    assert compute("linked", "ab", "x|Since #12", commits=commits) == near(0, 0)
+    assert compute("named_change", "ab", "x|Since #12", commits=commits) == near(0, 0)
 
 
 def test_a_word_with_a_number_names_a_change_if_the_project_has_a_tracker(compute):
     """CIFAR-10 is the only name of its kind, PROJ-1 is one of five."""
     issues = [(9, "x", "b", [f"PROJ-{number}"]) for number in range(1, 6)]
     commits = [(9, "x", "a", ["CIFAR-10"]), *issues]
-    values = compute("linked", "ab", "x|CIFAR-10 fails since PROJ-1", commits=commits)
+    values = compute("named_change", "ab", "x|CIFAR-10 fails since PROJ-1", commits=commits)
     assert values == near(0, 1)
 
 
 def test_issues_of_a_tracker_are_counted_as_of_the_opening(compute):
     later = [(-5, "x", "b", [f"PROJ-{number}"]) for number in range(2, 9)]
     commits = [(9, "x", "a", ["PROJ-1"]), *later]
-    assert compute("linked", "ab", "x|Since PROJ-1", commits=commits) == near(0, 0)
+    assert compute("named_change", "ab", "x|Since PROJ-1", commits=commits) == near(0, 0)
 
 
 # The history: documents are (days before the opening, words, files)
@@ -521,6 +577,30 @@ def test_file_documents_adds_bm25_of_reports_and_of_commits(compute):
     one_document = weight(3) * IDF_1_OF_1 / ROOT2 * 2.2 / (1 / ROOT2 + 1.2)
     values = compute("file_documents", "ab", "tree", commits=touched, reports=touched, gone=GONE)
     assert values == near(2 * one_document, 0)
+
+
+def test_commit_summary_averages_lengths_over_the_versions_files(compute):
+    """The text of a is as long as the average, to which a file that is gone does not contribute.
+
+    One of two commits contains tree, so that its IDF is ln 2; the description does not count.
+    """
+    commits = [(5, "tree node", "a"), (4, "x x x", ["p/gone"])]
+    values = compute("commit_summary", "ab", "tree|node", commits=commits, gone=GONE)
+    assert values == near(math.log(2), 0)
+
+
+def test_near_commits_adds_cosines_by_the_root_of_the_files(compute):
+    """The message "tree" is at cosine 1, "tree node" with equal IDF at cos 45 degrees = 1/sqrt 2.
+
+    The latter touched two files: 1/sqrt 2 / sqrt 2 = 1/2 for a and b. b has the former, too.
+    """
+    commits = [(9, "tree node", "ab"), (8, "leaf", "c"), (7, "node", "c"), (6, "tree", "b")]
+    assert compute("near_commits", "abc", "tree", commits=commits) == near(1 / 2, 3 / 2, 0)
+
+
+def test_near_commits_counts_ten_at_most(compute):
+    commits = [(day, "tree", "a") for day in range(1, 12)]
+    assert compute("near_commits", "a", "tree", commits=commits) == near(10)
 
 
 def test_near_reports_adds_squared_cosines_that_decay(compute):
@@ -619,6 +699,12 @@ def test_language_share_of_a_build_script_is_the_largest(compute):
 # Features that pass the prior on to related files
 
 
+def test_test_counterpart_is_the_largest_share_of_a_test_or_its_subject(compute):
+    """Foo has the tests .3 and .1; each test has Foo, .5. Bar has neither."""
+    values = compute("test_counterpart", TESTED, shares=[0.1, 0.5, 0.3, 0.1])
+    assert values == near(0, 0.3, 0.5, 0.5)
+
+
 def test_folder_share_is_the_sum_of_the_others_by_a_root(compute):
     """p/a has the others .2 + .1, by the root of two; q/d is alone in its folder."""
     values = compute("folder_share", ("p/a", "p/b", "p/c", "q/d"), shares=[0.5, 0.2, 0.1, 0.2])
@@ -649,6 +735,7 @@ PRIOR_WEIGHTS = {
     "methods": 0.4,
     "chunk": 2.3,
     "summary": 1.0,
+    "identifiers": 1.0,
     "path": 0.6,
     "folders": 0.8,
     "name_coverage": 0.6,
@@ -656,6 +743,8 @@ PRIOR_WEIGHTS = {
     "rare_frame": 1.5,
     "cause_frame": 1.5,
     "file_documents": 1.0,
+    "commit_summary": 0.4,
+    "near_commits": 0.4,
     "near_reports": 1.0,
     "near_package": 0.8,
     "name_documents": 0.7,
@@ -675,9 +764,9 @@ def test_prior_weights_are_those_of_the_shipped_weights():
 
 
 def test_the_prior_is_the_softmax_of_the_weighted_sum_of_all_columns():
-    """The first file has 1 in every column, the second 0: 14.3 against 0."""
+    """The first file has 1 in every column, the second 0: 16.1 against 0."""
     columns = {name: np.array([1.0, 0.0]) for name in registry.NAMES}
-    share = 1 / (1 + math.exp(-14.3))
+    share = 1 / (1 + math.exp(-16.1))
     assert registry.prior(columns) == pytest.approx([share, 1 - share], rel=1e-9)
 
 
@@ -696,7 +785,9 @@ def test_the_prior_of_large_values_does_not_overflow():
 NOT_SCALED = {
     *("text", "trace", "history", "complexity"),
     *("mention", "rare_frame", "own_frame", "linked", "written_path", "defined_names"),
+    *("named_change", "literals"),
     *("test", "example", "vendored", "setup"),
+    *("generated", "minified"),
     *("files", "known_reports", "known_commits", "report_terms", "language_share"),
 }
 
@@ -720,7 +811,7 @@ def test_a_scaled_column_has_1_as_its_largest_value(make_context):
 def test_a_column_is_scaled_by_what_people_wrote(make_context):
     """vendor/c.js has the largest value of all, b.js half of a.js's."""
     files = {name: {"code": "tree " * number} for name, number in (("a.js", 2), ("b.js", 1))}
-    alone = registry.columns(make_context(files, "tree"), ["summary", "code"])["code"]
+    alone = registry.columns(make_context(files, "tree"), ["identifiers", "code"])["code"]
     files["vendor/c.js"] = {"code": "tree " * 9}
     beside = registry.columns(make_context(files, "tree"), ["code"])["code"]
     assert alone[0] == beside[0] == beside[2] == 1.0

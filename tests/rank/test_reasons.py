@@ -41,8 +41,7 @@ ALL_FEATURES = dict.fromkeys(registry.ALL, 1.0)
 def reasons_for(make_context):
     """Return a function (file, summary, description, files, weights, ...) -> its reasons.
 
-    ``weights`` are those of the features; all others have weight 0 and lift no file. Reasons that
-    a file is a test of another one, or is tested by it, are left out unless ``with_tests``.
+    ``weights`` are those of the features; all others have weight 0 and lift no file.
     """
 
     def choose(
@@ -54,7 +53,6 @@ def reasons_for(make_context):
         weights=ALL_FEATURES,
         history=HISTORY,
         lookups=NO_LOOKUPS,
-        with_tests=False,
         **shown,
     ):
         context = make_context(files, summary, description, **history)
@@ -63,8 +61,7 @@ def reasons_for(make_context):
         answer = StageOneResult(
             context, stage, columns, np.zeros(context.files), columns["bm25f"], columns["bm25f"]
         )
-        chosen = answer.choose_reasons(file, lookups, **shown)
-        return tuple(reason for reason in chosen if with_tests or reason.kind != "test")
+        return answer.choose_reasons(file, lookups, **shown)
 
     return choose
 
@@ -116,7 +113,7 @@ def test_a_file_without_any_reason_is_ranked_by_its_activity(reasons_for):
 
 def test_a_file_that_is_lowered_is_ranked_by_its_activity(reasons_for):
     weights = {"test": -1.0, "popularity": -1.0, "code": -1.0}
-    assert kinds(reasons_for(LEAF, "Growing", weights=weights)) == ["activity"]
+    assert kinds(reasons_for(TREE, "Growing", FRAMES, weights=weights)) == ["activity"]
 
 
 # Messages
@@ -231,12 +228,10 @@ def test_a_commit_has_the_issue_that_its_subject_names(reasons_for):
 )
 def test_a_second_change_is_shown_if_it_is_near(reasons_for, other_words, expected):
     """It shares two rare words with the report, but with 20 others its cosine is .26."""
-    second = " ".join(["leaf", "grow", *(f"word{number}" for number in range(other_words))])
-    reports = [(40, "leaf grow", PATHS[:1]), (7, second, PATHS[:1])]
+    second = " ".join(["tree", "grow", *(f"word{number}" for number in range(other_words))])
+    reports = [(40, "tree grow", PATHS[1:2]), (7, second, PATHS[1:2])]
     reports += [(1, f"other{number}", PATHS[5:6]) for number in range(40)]
-    weights = {"near_reports": 1.0}
-    history = {"reports": reports}
-    chosen = reasons_for(LEAF, "Growing Leaf", weights=weights, history=history)
+    chosen = reasons_for(TREE, weights={"near_reports": 1.0}, history={"reports": reports})
     assert kinds(chosen) == expected
 
 
@@ -265,7 +260,7 @@ def test_changes_that_share_no_word_are_no_reasons(reasons_for):
         "commits": [(9, "unrelated words here", PATHS[:2])],
         "reports": [(9, "others too", PATHS[:2])],
     }
-    assert kinds(reasons_for(TREE, history=history, with_tests=True)) == ["name", "words", "test"]
+    assert kinds(reasons_for(TREE, history=history)) == ["name", "words", "test"]
 
 
 @pytest.fixture
@@ -486,12 +481,12 @@ def test_words_are_shown_with_the_listed_function_that_has_most(
 
 def test_a_test_has_what_it_tests_as_reason(reasons_for):
     text = "It tests src/Tree.java, which matches the report, too"
-    chosen = reasons_for(TREE_TEST, "Growing", weights={}, with_tests=True)
+    chosen = reasons_for(TREE_TEST, "Growing", weights={"test_counterpart": 1.0})
     assert chosen == (Reason("test", text),)
 
 
 def test_a_test_that_shares_no_word_with_the_report_is_no_reason(reasons_for):
-    chosen = reasons_for(TREE_TEST, "Baking bread", weights={}, with_tests=True)
+    chosen = reasons_for(TREE_TEST, "Baking bread", weights={"test_counterpart": 1.0})
     assert kinds(chosen) == ["activity"]
 
 

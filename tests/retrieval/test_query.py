@@ -220,6 +220,11 @@ def test_an_update_says_that_it_worked_if_it_is_of_the_project(description, work
     assert asked.names.says_that_it_worked == worked
 
 
+def test_lead_is_what_the_reporter_says():
+    lead = query("", f"- OS: Linux\n{LOG}\nThe tree falls").lead_weights
+    assert lead == {"error": 1.0, "fall": 1.0, "runner": 1.0, "tree": 1.0}
+
+
 def test_names_are_those_that_the_reporter_writes():
     asked = query("", "- SDK version: BigKit\n10:00:01 INFO SmallKit\nNodeKit falls")
     assert asked.names.compounds == {"nodekit"}

@@ -168,3 +168,9 @@ def test_text_weights_count_the_title_by_its_weight():
     assert weights["tree"] == pytest.approx(1 + math.log(2))
     assert weights["leaf"] == pytest.approx(1)
     assert weights["node"] == pytest.approx(1 + math.log(1 + 3))
+
+
+def test_lead_weights_count_the_summary_twice():
+    weights = make_query("Node fails", "tree tree node").lead_weights
+    assert weights["tree"] == pytest.approx(1 + math.log(2))
+    assert weights["node"] == pytest.approx(1 + math.log(1 + 2))

@@ -20,6 +20,10 @@ Values from 3 to 5 gained .04 MRR over 1 on four projects.
 """
 FIELDED_SUMMARY_WEIGHT = 5.0
 """Weight of a term's occurrence in the summary for BM25F."""
+LEAD_SUMMARY_WEIGHT = 2.0
+"""Weight of a term's occurrence in the summary relative to the lead."""
+LEAD_WORDS = 40
+"""Number of words in the lead, which is the beginning of the reporter's text."""
 PART_WEIGHTS: Final[Mapping[str, float]] = {
     "prose": 1.0,
     "code": 1.0,
@@ -143,6 +147,14 @@ class Query:
     def summary_weights(self) -> dict[str, float]:
         """Term -> 1 + ln tf in the summary."""
         return _log_weights((self.summary_counts, 1.0))
+
+    @cached_property
+    def lead_weights(self) -> dict[str, float]:
+        """Term -> 1 + ln(tf in the lead + 2 tf in the summary)."""
+        lead_counts: Counter[str] = Counter()
+        for word in code_text.words(self.text.told)[:LEAD_WORDS]:
+            lead_counts.update(code_text.identifier_terms(word))
+        return _log_weights((lead_counts, 1.0), (self.summary_counts, LEAD_SUMMARY_WEIGHT))
 
     def text_weights(self, source: str, title_weight: float = SUMMARY_WEIGHT) -> dict[str, float]:
         """Return term -> 1 + ln(tf in ``source`` + ``title_weight`` x tf in the title).

@@ -11,6 +11,7 @@ The functions about words and about the history are in ``text_features.py``.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -25,13 +26,13 @@ from tosloc.rank.features.text_features import weigh_by_rarity
 from tosloc.reports.traces import Place
 from tosloc.retrieval.query import Query
 from tosloc.retrieval.text_matches import TextMatches
-from tosloc.retrieval.texts import group_sum
+from tosloc.retrieval.texts import group_sum, top_k
 
 Formula: TypeAlias = Callable[[QueryContext], FloatArray]
 """Function from a query context to values (F,)."""
 _Score: TypeAlias = Callable[[TextMatches, FloatArray], FloatArray]
 """Function from the matches of a report's terms, and weights (T,) of the terms, to values (F,)."""
-FEATURES_VERSION = "features24"
+FEATURES_VERSION = "features23"
 """Version of the formulas in the names of stored tables.
 
 Raise it when a value of an existing feature changes. A new feature needs no new version, because
@@ -48,6 +49,8 @@ NAME_SHARE_POWER: Final = 6
 If a report contains the whole name of a file, the file was fixed in 24 % of the cases; if it
 contains a part of the name, in 5 % (20 projects).
 """
+COUNTERPART_SOURCES: Final = 100
+"""Number of first files by the prior that pass their share to their tests, or to tested files."""
 
 
 def trace(context: QueryContext) -> FloatArray:
@@ -116,19 +119,30 @@ def own_frame(context: QueryContext) -> FloatArray:
     return _rank_scores(context, context.named_files.project_frames, 1.0)
 
 
+def named_change(context: QueryContext, *, certain: bool = False) -> FloatArray:
+    """Return (F,) 1/sqrt(k) for each file that an earlier change named by the report has touched.
+
+    k is the number of files of the change; of several changes the one with the fewest files counts.
+    With ``certain`` only names of commits and pull requests count, not those of issues.
+    """
+    scores = np.zeros(context.all_paths)
+    for change in context.named_history.changes:
+        if certain and not change.is_change:
+            continue
+        value = 1 / math.sqrt(len(change.rows))
+        rows = [*change.rows]
+        scores[rows] = np.maximum(scores[rows], value)
+    return context.to_files(scores)
+
+
 def linked(context: QueryContext) -> FloatArray:
     """Return 1 / sqrt(rank) of each file among the files that the report links to.
 
     If the report names a commit or pull request with k files, each of them has at least 1 /
-    sqrt(k). A change that only an issue's number names does not count.
+    sqrt(k).
     """
     links = _location_scores(context, context.query.places.locations.links, 0.5)
-    named = np.zeros(context.all_paths)
-    for change in context.named_history.changes:
-        if change.is_change:
-            rows = [*change.rows]
-            named[rows] = np.maximum(named[rows], 1 / math.sqrt(len(rows)))
-    return np.maximum(links, context.to_files(named))
+    return np.maximum(links, named_change(context, certain=True))
 
 
 def written_path(context: QueryContext) -> FloatArray:
@@ -193,6 +207,25 @@ def folder_share(context: QueryContext, shares: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(total[folder] - shares, 0.0) / np.sqrt(others))
 
 
+def best_counterpart(context: QueryContext, shares: FloatArray) -> FloatArray:
+    """Return the largest share among each file's tests, or among the files that it tests.
+
+    ``shares`` (F,) are the shares by the prior; only the first files by these count.
+    """
+    groups = context.version.table.counterpart_group[context.version.paths.path_ids]
+    first = top_k(shares, COUNTERPART_SOURCES)
+    best_of_group: defaultdict[int, list[int]] = defaultdict(list)
+    for file in first.tolist():
+        best_of_group[groups[file]].append(file)
+    scores = np.zeros(len(shares))
+    for file in np.flatnonzero(np.isin(groups, groups[first])).tolist():
+        for other in best_of_group[groups[file]]:
+            if other != file:
+                scores[file] = shares[other]
+                break
+    return scores
+
+
 def language_share(context: QueryContext) -> FloatArray:
     """Return the share of the version's files that are in the same language as each file.
 
@@ -249,6 +282,11 @@ def _constant(number: Callable[[QueryContext], int]) -> Formula:
     return lambda c: np.full(c.files, math.log1p(number(c)))
 
 
+def _compound_weights(query: Query) -> dict[str, float]:
+    """Return term -> weight for the report's compound names."""
+    return {term: query.weights[term] for term in query.weights.keys() & query.names.compounds}
+
+
 def _summary_words(query: Query) -> dict[str, float]:
     """Return 1 as the weight of each word of the summary."""
     return dict.fromkeys(query.summary_weights, 1.0)
@@ -262,6 +300,12 @@ def _text(context: QueryContext) -> FloatArray:
 def _chunk(context: QueryContext) -> FloatArray:
     """Return BM25 of the best chunk of each file."""
     return context.matches.best_chunk_scores(context.matches.weights)
+
+
+def _rare_bm25f(context: QueryContext) -> FloatArray:
+    """Return BM25F with weights by the rarity of terms in the history."""
+    weights = weigh_by_rarity(context, context.query.fielded_weights)
+    return context.matches.score_fields(context.matches.align(weights))
 
 
 def _rare_chunk(context: QueryContext) -> FloatArray:
@@ -288,6 +332,14 @@ def _folders(context: QueryContext) -> FloatArray:
 def _name_coverage(context: QueryContext) -> FloatArray:
     """Return the share of the summed IDF of each file name's words that the summary contains."""
     return context.version.paths.names.coverage(frozenset(context.query.summary_counts))
+
+
+def _commit_summary(context: QueryContext) -> FloatArray:
+    """Return BM25 of all commit messages of each file, as one text, for the summary's words."""
+    values = context.similar_documents.aggregated_bm25(
+        context.history.commits, context.query.summary_weights
+    )
+    return context.to_files(values)
 
 
 PAPER: tuple[Feature, ...] = (
@@ -366,11 +418,26 @@ DIRECT: tuple[Feature, ...] = (
         prior=1.0,
     ),
     Feature(
+        "lead",
+        _words(TextMatches.score_whole, lambda q: q.lead_weights),
+        "BM25 of the whole text for the summary, which counts twice, and the first 40 words of"
+        " the description: high if the file contains the words with which the report begins.",
+        "words",
+    ),
+    Feature(
         "coverage",
         _words(TextMatches.coverage, _summary_words),
         "Summed IDF of the summary's words that the file contains, each once: high if it contains"
         " nearly all of them.",
         "words",
+    ),
+    Feature(
+        "identifiers",
+        _words(TextMatches.score_whole, _compound_weights),
+        "BM25 of whole names that the report writes in camel case, with underscores or with"
+        " hyphens: high if the file uses exactly these names.",
+        "words",
+        prior=1.0,
     ),
     Feature(
         "path",
@@ -429,6 +496,22 @@ DIRECT: tuple[Feature, ...] = (
         " one text: high if earlier work on the file used the report's words.",
         "past",
         prior=1.0,
+    ),
+    Feature(
+        "commit_summary",
+        _commit_summary,
+        "BM25 of the file's commit messages, joined into one text, for the summary: high if"
+        " commits on the file used the summary's words.",
+        "past",
+        prior=0.4,
+    ),
+    Feature(
+        "near_commits",
+        text_features.near_commits,
+        "Sum of s / sqrt(k) over the file's commits among the 10 whose messages are nearest to"
+        " the report (similarity s, k files): high if similar commits changed it and little else.",
+        "past",
+        prior=0.4,
     ),
     Feature(
         "near_reports",
@@ -541,6 +624,13 @@ DIRECT: tuple[Feature, ...] = (
         scaled=False,
     ),
     Feature(
+        "rare_bm25f",
+        _rare_bm25f,
+        "`bm25f` with each word weighted by how rare it is in earlier reports and in commit"
+        " messages: high if the file declares what few reports before were about.",
+        "words",
+    ),
+    Feature(
         "rare_chunk",
         _rare_chunk,
         "`chunk` with each word weighted by how rare it is in earlier reports and in commit"
@@ -557,6 +647,34 @@ DIRECT: tuple[Feature, ...] = (
         "name",
         scaled=False,
     ),
+    Feature(
+        "named_change",
+        named_change,
+        "1 / sqrt(k) if the report blames or names a commit, a pull request or an issue whose"
+        " change touched this file and k - 1 others: 1 if it touched no other.",
+        "change",
+        scaled=False,
+    ),
+    Feature(
+        "literals",
+        text_features.literals,
+        "ln(1 + r), r being the IDF of the rarest message that the report shares with the file's"
+        " string literals: high if the file prints what the report quotes.",
+        "message",
+        scaled=False,
+    ),
+    Feature(
+        "generated",
+        _file_class(FileClass.GENERATED),
+        "1 for a file that a program wrote, by its path or its text.",
+        scaled=False,
+    ),
+    Feature(
+        "minified",
+        _file_class(FileClass.MINIFIED),
+        "1 for minified or bundled code, by its path or its text.",
+        scaled=False,
+    ),
 )
 """Features that are computed from a query context alone."""
 RELATED: tuple[Feature, ...] = (
@@ -565,6 +683,13 @@ RELATED: tuple[Feature, ...] = (
         text_features.co_change,
         "Decayed share of the commits on the first 20 files of the prior that touched this file,"
         " too, each share times the prior: high if it changes together with them.",
+    ),
+    Feature(
+        "test_counterpart",
+        best_counterpart,
+        "Largest prior of the file's tests, or of the files that it tests: high if its"
+        " counterpart is a first file.",
+        "test",
     ),
     Feature(
         "folder_share",

@@ -105,6 +105,15 @@ def defined_names(context: QueryContext) -> FloatArray:
     return np.minimum(view.to_files(values), MAX_DEFINED_NAMES)
 
 
+def literals(context: QueryContext) -> FloatArray:
+    """Return ln(1 + r) of each file, where r is the rarity of the best message in its literals.
+
+    r is the summed IDF of the pairs of words that follow each other in the report and in a string
+    literal of the file. Format fields between words are ignored.
+    """
+    return np.log1p(context.version.text.to_files(context.messages.rarity))
+
+
 def history(context: QueryContext) -> FloatArray:
     """Return norm(number of earlier fixes) + 1 / (months since the last fix + 1) of each file.
 
@@ -116,6 +125,20 @@ def history(context: QueryContext) -> FloatArray:
     days = context.to_files(context.history.last_touch(reports, context.all_paths))
     months = days / MONTH_DAYS
     return np.where(fixes > 0, min_max(fixes) + 1.0 / (months + 1.0), 0.0)
+
+
+def near_commits(context: QueryContext) -> FloatArray:
+    """Return the sum of s/sqrt(k) over similar commits that touched each file.
+
+    Only the 10 commits most similar to the report count. s is the cosine similarity of the commit
+    message to the report, k the number of files of the commit.
+    """
+    view = context.history.commits
+    nearest = context.similar_documents.near_commits[:10]
+    values = context.similar_documents.commit_similarities[nearest] / np.sqrt(
+        view.documents.sizes[nearest]
+    )
+    return context.to_files(view.scatter_to_files(nearest, values, context.all_paths))
 
 
 def near_reports(context: QueryContext) -> FloatArray:

@@ -426,7 +426,7 @@ class StageOneResult:
             by_words if distinguish else None,
             terms,
             self._path_words(file, words) if pointer is None and "path" in lifted else None,
-            self._counterpart(file),
+            self._counterpart(file) if "test" in lifted else None,
             *changes[1:],
         ]
         reasons = [reason for reason in candidates if reason is not None]
