@@ -224,10 +224,13 @@ def list_reasons(localization):
 def test_a_carried_version_is_searched_as_in_the_repository(
     localizer, experiment, newest_case, tmp_path
 ):
-    """But only a repository tells which commits are after a release that worked."""
+    """But only a repository tells which commits are after a release, or which a number means."""
     version = experiment.indexed.index_version(newest_case.before_commit)
     localizer.model.with_version(version).save(tmp_path / "checkpoint")
-    description = newest_case.report.description.replace("It worked in 1.0.", "")
+    description = newest_case.report.description
+    for only_in_repository in ("It worked in 1.0.", "since #2000"):
+        assert only_in_repository in description
+        description = description.replace(only_in_repository, "")
     report = replace(newest_case.report, description=description)
     opened_version = localizer.model.open_version(experiment.indexed, newest_case.before_commit)
     localization = localizer.rank(Question(report), opened_version)

@@ -173,8 +173,8 @@ class NamedHistory:
     def blamed(self) -> tuple[BlamedCommit, ...]:
         """The commits that the report blames, in its order, if the repository contains them.
 
-        Without a repository they are looked up in the version's history, and a merge covers only
-        itself.
+        Without a repository they are looked up in the version's history, a merge covers only
+        itself, and a number means all commits whose messages contain it.
         """
         blamed: dict[str, BlamedCommit] = {}
         for named in self._names.changes:
