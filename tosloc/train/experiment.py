@@ -389,7 +389,7 @@ def _check_contents(folder: Path) -> None:
 
 @contextmanager
 def command_folder(folder: Path, command: str) -> Iterator[None]:
-    """Let a command that needs no work folder write its results into a folder.
+    """Prepare a folder for the results of a command that needs no work folder.
 
     The conditions are those of ``results_folder``. At the end a ``provenance.json`` is added to the
     folder if it is missing, so that the command may write there again.

@@ -161,7 +161,7 @@ def configured_reranker(config: Config) -> Reranker | None:
 def training_cases(
     config: Config, parts: Mapping[str, Sequence[Case]]
 ) -> tuple[Sequence[Case], int]:
-    """Return the training reports for stage one, and the number of wrong files used of each.
+    """Return the training reports for stage one, and how many wrong files of each are learned from.
 
     A number of 0 stands for all wrong files. ``parts`` are the result of ``Dataset.split``. Raises
     ToslocError if no training report has a fixed file.

@@ -371,11 +371,12 @@ class NamedHistory:
 
 
 def _prefer_meant(repository: Repository, named: NamedChange, commits: Sequence[str]) -> list[str]:
-    """Return those of ``commits``, whose messages contain a number, that the report means.
+    """Return the commits that the report means by a number.
 
-    They are the commits of the pull request with this number. If there are none, the number is that
-    of an issue, and they are its fixes. Fixes come first if the report speaks of an issue or its
-    fix, because some projects number issues and pull requests independently.
+    ``commits`` are all whose messages contain it. The report means those of the pull request with
+    this number. If there are none, it is the number of an issue, and the report means its fixes.
+    Fixes come first if the report speaks of an issue or its fix, because some projects number
+    issues and pull requests independently.
     """
     infos = repository.commits(commits)
     own = [info.id for info in infos if info.pull_request == named.name]

@@ -60,8 +60,9 @@ _FIXED: Final = re.compile(r"(?i)\)?[ ](?:was|is|got|has[ ]been)[ ]fixed\b")
 _COMMIT_WORD: Final = re.compile(r"(?i)(?:commit|revision|changeset|sha)[ :]{0,2}\Z")
 _BEFORE_ID: Final = re.compile(
     r"""(?ix) (?:
-      \b(?:after|and|at|bad|before|between|bisect|by|caused|commits?|from|good|hash|in|is|new|of|old|on|or|prior|revert(?:s|ed|ing)?|rev(?:ision)?|sha|since|skip|than|to|until|using
-      |was|with) [ \t:=]{1,3} [(\[`'"*]{0,2} | \d[-+]g | \d\ [(\[] )\Z"""
+      \b(?:after|and|at|bad|before|between|bisect|by|caused|commits?|from|good|hash|in|is|new|of
+        |old|on|or|prior|revert(?:s|ed|ing)?|rev(?:ision)?|sha|since|skip|than|to|until|using|was
+        |with) [ \t:=]{1,3} [(\[`'"*]{0,2} | \d[-+]g | \d\ [(\[] )\Z"""
 )
 """Text before the id of a commit in a sentence, in a line of git bisect, or beside a version."""
 _AFTER_ID: Final = re.compile(
