@@ -29,6 +29,7 @@ from tosloc.reports.text.named_releases import find_release_claims
 from tosloc.reports.text.names import find_names
 from tosloc.reports.text.parts import split_report_text
 from tosloc.reports.text.stated_dates import find_dated_statements
+from tosloc.reports.text.version_pairs import read_version_pairs
 from tosloc.retrieval.query import Query
 
 FOLDED_TRACE = "at org.x.Door.open(Door.java:12) "
@@ -124,6 +125,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "named_changes": find_named_changes,
     "named_releases": find_release_claims,
     "stated_dates": find_dated_statements,
+    "version_pairs": read_version_pairs,
     "tests": lambda said: which_are_tests([f"a/{said}/b.java", f"{said}.py"]),
 }
 TEXTS = {
@@ -141,6 +143,10 @@ TEXTS = {
     "a long address": ("https://a", "/b", ""),
     "a long word": ("", "a", "/"),
     "a long list": ("", "#1,", ""),
+    "pairs of versions": ("", "Before: 1.2\nAfter: 1.3\n", ""),
+    "pairs of versions in a line": ("", "before: 1.2, after: 1.3, ", ""),
+    "first versions of pairs": ("", "| from | 1.2 ", ""),
+    "arrows between versions": ("", "1.2 -> ", "1.3"),
     "dates": ("", "it worked 3 days ago ", "and on 2024-01-01"),
     "escaped frames": ("", "\\n\\tat a.B.c(B.java:1)", ""),
 }

@@ -6,8 +6,10 @@ import pytest
 
 from tosloc.reports.text.commit_roles import Role
 from tosloc.reports.text.named_changes import MAX_NAMES, MAX_UNCERTAIN, find_named_changes
-from tosloc.reports.text.named_releases import MAX_RELEASES, find_release_claims
+from tosloc.reports.text.named_releases import MAX_RELEASES, ReleaseClaim, find_release_claims
+from tosloc.reports.text.report_names import find_claims
 from tosloc.reports.text.version_fields import find_version_fields
+from tosloc.reports.text.version_pairs import MAX_PAIRS, read_version_pairs
 
 FULL_ID = "0123456789abcdef0123456789abcdef01234567"
 
@@ -503,6 +505,9 @@ CLAIMS = [
     ),
     ("Tested with 2.3.0 (OK) and 2.4.1 (fails)", [("2.3.0", "works"), ("2.4.1", "fails")]),
     ("Tested with 2.3.0 (✅) and 2.4.1 (❌)", [("2.3.0", "works"), ("2.4.1", "fails")]),
+    ("- 2.3.0 ✅\n- 2.4.1: ❌", [("2.3.0", "works"), ("2.4.1", "fails")]),
+    ("| 2.3.0 | ✅ |\n| 2.4.1 | ❌ |", [("2.3.0", "works"), ("2.4.1", "fails")]),
+    ("| 2.3.0 | ✅ | ❌ |", []),
 ]
 """Texts, and what they say about versions."""
 
@@ -578,6 +583,9 @@ def test_versions_that_say_nothing(text):
         ("it happens in the latest version (2.4)", ()),
         ("it fails after moving over to scipy 2.0", ("scipy",)),
         ("broken in the new 6.0 release", ()),
+        ("broken since @types/node 20.1", ("@types/node",)),
+        ("broken since `@types/node@20.1`", ("@types/node",)),
+        ("it works after downgrading @types/node to 18.0", ("@types/node",)),
     ],
 )
 def test_the_product_of_a_version_is_told(text, products):
@@ -673,3 +681,96 @@ def test_a_program_for_hardware_is_a_product():
 def test_a_version_below_a_browser_is_the_browsers():
     [claim] = find_version_fields("- Browser: Firefox\n- Version: 98.0.1")
     assert claim.products == ("browser",)
+
+
+def test_a_scoped_package_is_a_product_of_a_field():
+    text = "@types/node version: 18.0\nLast working version: @types/node@16.0"
+    products = [claim.products for claim in find_version_fields(text)]
+    assert products == [("@types/node",), ("@types/node",)]
+
+
+# Pairs
+
+PACKAGE = "@reduxjs/toolkit"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@reduxjs/toolkit\nBefore: 1.9.5\nAfter: 2.8.2",
+        "**@reduxjs/toolkit**\n\n- Before: v1.9.5\n- After: v2.8.2",
+        "- `@reduxjs/toolkit`: Before: 1.9.5, After: 2.8.2",
+        "@reduxjs/toolkit (before: 1.9.5 / after: 2.8.2)",
+        "Before: `@reduxjs/toolkit@1.9.5`\nAfter: `@reduxjs/toolkit@2.8.2`",
+        "@reduxjs/toolkit:\nBefore the upgrade: 1.9.5\nAfter the upgrade: ^2.8.2",
+        "@reduxjs/toolkit\nBefore (1.9.5): fast\nAfter (2.8.2): slow",
+        "### @reduxjs/toolkit\n\n### Before\n\n1.9.5\n\n### After\n\n2.8.2",
+        "* @reduxjs/toolkit\n  * Old version: 1.9.5\n  * New version: 2.8.2",
+        "@reduxjs/toolkit\nFrom: 1.9.5\nTo: 2.8.2",
+        "@reduxjs/toolkit\nWorking version: 1.9.5\nBroken version: 2.8.2",
+        "@reduxjs/toolkit\nPrevious version: 1.9.5\nCurrent version: 2.8.2",
+        "| | Before | After |\n|---|---|---|\n| @reduxjs/toolkit | 1.9.5 | 2.8.2 |",
+        "| Package | Old version | New version |\n|-|-|-|\n| `@reduxjs/toolkit` | 1.9.5 | 2.8.2 |",
+        "| | @reduxjs/toolkit |\n|--|--|\n| Before | 1.9.5 |\n| After | 2.8.2 |",
+        "`@reduxjs/toolkit`: `1.9.5` → `2.8.2`",
+        "- @reduxjs/toolkit 1.9.5 -> 2.8.2",
+    ],
+)
+def test_a_pair_of_versions_is_a_range(text):
+    assert find_claims(text) == [
+        ReleaseClaim("1.9.5", "works", (PACKAGE,)),
+        ReleaseClaim("2.8.2", "fails", (PACKAGE,)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Before: 1.9.5\nAfter: 2.8.2",
+        "### Version\n0.2.2->0.4.1",
+        "## Regression\nOld version: 1.9.5\nNew version: 2.8.2",
+        "The cart is slow since the update.\nBefore: 1.9.5\nAfter: 2.8.2",
+    ],
+)
+def test_a_pair_without_a_product_is_the_projects(text):
+    assert [(claim.state, claim.products) for claim in find_claims(text)] == [
+        ("works", ()),
+        ("fails", ()),
+    ]
+
+
+def test_each_row_of_a_table_names_its_product():
+    rows = "| react | 18.2.0 | 19.0.0 |\n| @reduxjs/toolkit | 1.9.5 | 2.8.2 |"
+    claims = find_claims(f"| Package | Before | After |\n|---|---|---|\n{rows}")
+    assert [claim.products for claim in claims] == [("react",)] * 2 + [(PACKAGE,)] * 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Before: 12.5 ms\nAfter: 20.3 ms",
+        "| | Before | After |\n|---|---|---|\n| size | 1.95 MB | 2.82 MB |",
+        "Before: 12.5%\nAfter: 20.3%",
+        "After: 2.8.2",
+        "After: 1.9.5\nBefore: 2.8.2",
+        "Before: 1.9.5\nIt takes long.\nAfter: 2.8.2",
+        "Before: 2.8.2\nAfter: 1.9.5",
+        "It hangs before: 1.9.5. It hangs after: 2.8.2",
+    ],
+)
+def test_other_lines_are_no_pairs(text):
+    assert read_version_pairs(text).claims == ()
+
+
+def test_lines_of_a_pair_are_read_once():
+    claims = find_claims("Before upgrade: 1.9.5\nAfter upgrade: 2.8.2\nIt fails since 2.8.0")
+    assert [claim[:2] for claim in claims] == [
+        ("1.9.5", "works"),
+        ("2.8.2", "fails"),
+        ("2.8.0", "begins"),
+    ]
+
+
+def test_pairs_of_a_long_list_are_bounded():
+    text = "\n".join(f"Before: 1.{n}\nAfter: 2.{n}" for n in range(1_000))
+    assert len(read_version_pairs(text).claims) == 2 * MAX_PAIRS

@@ -119,6 +119,22 @@ def test_a_project_with_a_remote_is_known_by_its_path():
     assert not releases.is_own("other/flask", {"src", "flask"})
 
 
+@pytest.mark.parametrize("package", ["@reduxjs/toolkit", "@reduxjs/rtk-codegen"])
+def test_a_scoped_package_of_the_owner_is_the_project_or_one_of_its_folders(package):
+    releases = make_releases(projects=["reduxjs/redux-toolkit"])
+    assert releases.is_own(package, {"packages", "rtkcodegen"})
+
+
+@pytest.mark.parametrize("package", ["@types/node", "@reduxjs/reselect"])
+def test_a_scoped_package_of_another_project_is_not_own(package):
+    assert not make_releases(projects=["reduxjs/redux-toolkit"]).is_own(package, {"types", "node"})
+
+
+def test_a_scoped_package_is_a_folder_of_a_project_without_a_remote():
+    assert make_releases().is_own("@acme/cart", {"cart"})
+    assert not make_releases().is_own("@types/node", {"types", "cart"})
+
+
 def test_a_project_without_a_remote_is_known_by_its_folders():
     assert make_releases().is_own("pytest-dev/pytest", {"src", "pytest"})
     assert not make_releases().is_own("python", {"src", "pytest"})

@@ -87,9 +87,18 @@ class ProjectNames:
         """The report's statements about releases of this project."""
         claims = []
         for claim in self._query.names.release_claims:
-            # A key such as "Python" may also be the name of a folder.
-            folders = frozenset() if claim.state == "used" else self._folders
-            is_own = partial(self._history.releases.is_own, folders=folders)
+            is_key = claim.state == "used"
+            is_own = partial(self._is_own_product, is_key=is_key)
             if not claim.products or any(map(is_own, claim.products)):
                 claims.append(claim)
         return claims
+
+    def _is_own_product(self, product: str, *, is_key: bool) -> bool:
+        """Return whether a product in a statement about a release is the searched project.
+
+        A key of a form such as "Python" may also be the name of a folder, so only the scope of an
+        npm package tells that a folder of this project is meant.
+        """
+        uses_folders = not is_key or product.startswith("@")
+        folders = self._folders if uses_folders else frozenset()
+        return self._history.releases.is_own(product, folders)

@@ -8,7 +8,7 @@ from tosloc.reports.text.named_changes import NamedChange, find_named_changes
 from tosloc.reports.text.named_releases import ReleaseClaim
 from tosloc.reports.text.names import Name
 from tosloc.reports.text.parts import TextParts
-from tosloc.reports.text.project_names import normalize_name, project_name
+from tosloc.reports.text.project_names import is_own_name, normalize_name
 from tosloc.reports.text.report_names import CompoundName, ReportNames, find_claims
 from tosloc.reports.text.report_places import ReportPlaces
 from tosloc.reports.text.report_text import ReportText
@@ -33,7 +33,7 @@ __all__ = [
     "find_claims",
     "find_named_changes",
     "is_issue_template",
+    "is_own_name",
     "normalize_name",
-    "project_name",
     "without_addresses",
 ]

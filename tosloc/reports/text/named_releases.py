@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from tosloc.reports.text.markup import COMMENT
+from tosloc.reports.text.project_names import is_scoped_package
 from tosloc.reports.text.ranges import spell_out_ranges
 from tosloc.reports.text.relations import ARROWS, DOWNGRADE, UPGRADE, state_by_relation
 from tosloc.reports.text.verbs import (
@@ -26,10 +27,9 @@ MAX_RELEASES: Final = 200
 """Largest number of release numbers that are examined in a long text, such as a log."""
 WINDOW: Final = 80
 """Number of characters before and after a release number that are examined."""
-RELEASE_NUMBER: Final = re.compile(
-    r"(?i)(?<![\w./])(?<!\d:)v?(?P<number>\d{1,5}(?:\.\d{1,8}){1,4}"
-    r"(?:[-.]?(?:rc|cr|alpha|beta|dev|pre|a|b|m)[-.]?\d{1,4})?)(?![\w/-]|\.\d)"
-)
+NUMBER: Final = r"\d{1,5}(?:\.\d{1,8}){1,4}(?:[-.]?(?:rc|cr|alpha|beta|dev|pre|a|b|m)[-.]?\d{1,4})?"
+"""Pattern of the number of a release, without regard to case."""
+RELEASE_NUMBER: Final = re.compile(rf"(?i)(?<![\w./])(?<!\d:)v?(?P<number>{NUMBER})(?![\w/-]|\.\d)")
 _CLAUSE_END: Final = re.compile(r"[.!?;](?=\s)|\n")
 _PART_END: Final = re.compile(r"[,()\[\]|]")
 """Characters that end a part of a clause; verbs after them are about something else."""
@@ -83,6 +83,8 @@ _LATEST: Final = re.compile(
     r"(?i)\b(?:latest|current|newest)\s{1,3}(?:stable\s{1,3})?(?:version|release)\W{0,4}\Z"
 )
 """Words before the version that the reporter uses."""
+_MARKS: Final = re.compile(r"[\s|:`*_–-]{0,8}(?=[✅✔✓👍❌✗✘✖👎])(?P<marks>[^\w\n]{1,40})")
+"""Marks directly after a version or in the cells beside it: "2.3.0 ✅", "| 2.3.0 | ❌ |"."""
 _WORKING_MARKS: Final = ("✅", "✔", "✓", "👍")
 _FAILING_MARKS: Final = ("❌", "✗", "✘", "✖", "👎")
 
@@ -249,7 +251,15 @@ def _state_of_ellipsis(
 
 
 def _read_verdict(after: str) -> State | None:
-    """Return the state in brackets directly after a version, such as "(OK)"; else None."""
+    """Return the state in brackets or marks directly after a version, such as "(OK)"; else None.
+
+    Different marks in the cells of a row are about different things, so they say nothing.
+    """
+    marks = _MARKS.match(after)
+    if marks is not None:
+        works = any(mark in marks["marks"] for mark in _WORKING_MARKS)
+        fails = any(mark in marks["marks"] for mark in _FAILING_MARKS)
+        return None if works and fails else ("works" if works else "fails")
     match = _VERDICT.match(after)
     if match is None or RELEASE_NUMBER.search(match["verdict"]):
         return None
@@ -283,10 +293,10 @@ def _is_backwards(first: _Reading, second: _Reading) -> bool:
         return False
     if second.state != "begins" or second.relation not in ARROWS | {"and"}:
         return False
-    return _split_number(first.number) > _split_number(second.number)
+    return split_number(first.number) > split_number(second.number)
 
 
-def _split_number(number: str) -> list[int]:
+def split_number(number: str) -> list[int]:
     """Return the parts of a release number as integers."""
     return [int(part) for part in re.findall(r"\d+", number)]
 
@@ -305,10 +315,13 @@ def _state_beyond(state: State | None, sign: str) -> State | None:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text in lower case, with arrows and versions; v1.2 becomes 1.2."""
+    """Return the words of a text in lower case, with arrows and versions.
+
+    v1.2 becomes 1.2, and the sign at the end of "@reduxjs/toolkit@" is left out.
+    """
     words = []
     for token in _TOKEN.findall(text.lower()):
-        word = token.strip(".'’")
+        word = token.strip(".'’").rstrip("@^~")
         if word[:1] == "v" and word[1:2].isdigit():
             word = word[1:]
         if word:
@@ -324,7 +337,7 @@ def _split_products(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
         word = rest[-1]
         if word in _FILLERS:
             rest.pop()
-        elif word and word[0].isalpha() and not _is_relation(word):
+        elif _may_name_product(word) and not _is_relation(word):
             rest.pop()
             if word not in _NO_PRODUCTS:
                 products.insert(0, word)
@@ -339,6 +352,11 @@ def _split_products(words: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     return ((nearest,) if is_product else ()), plain
 
 
+def _may_name_product(word: str) -> bool:
+    """Return whether a word begins with a letter or is the name of a scoped npm package."""
+    return word[0].isalpha() or is_scoped_package(word)
+
+
 def _upgraded_product(words: Sequence[str]) -> tuple[str, ...]:
     """Return the product that is upgraded or downgraded, as in "upgrading scipy from".
 
@@ -348,7 +366,7 @@ def _upgraded_product(words: Sequence[str]) -> tuple[str, ...]:
         if not words[position].startswith((*UPGRADE, *DOWNGRADE)):
             continue
         for word in words[position + 1 : position + 4]:
-            if word in _OWN_WORDS or _is_relation(word) or not word[0].isalpha():
+            if word in _OWN_WORDS or _is_relation(word) or not _may_name_product(word):
                 return ()
             if word not in _FILLERS | _NO_PRODUCTS:
                 return (word,)

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 _NO_WORD: Final = re.compile(r"[\W_]+")
 _SEPARATORS: Final = re.compile(r"[-_. ]+")
 """Characters that may separate the words of a project's name."""
+_SCOPED_PACKAGE: Final = re.compile(r"@[\w.-]{1,60}/[\w.-]{1,80}")
+
+
+def is_scoped_package(name: str) -> bool:
+    """Return whether a name is that of a scoped npm package.
+
+    >>> is_scoped_package("@reduxjs/toolkit"), is_scoped_package("reduxjs/redux-toolkit")
+    (True, False)
+    """
+    return _SCOPED_PACKAGE.fullmatch(name) is not None
 
 
 def normalize_name(name: str) -> str:
@@ -27,6 +37,49 @@ def project_name(project: str) -> str:
     'flask'
     """
     return normalize_name(project.rpartition("/")[2])
+
+
+def is_own_name(name: str, projects: Sequence[str], folders: Collection[str]) -> bool:
+    """Return whether a name means a project: its path on the web, its name, or an npm package.
+
+    ``projects`` are the project's paths on the web. If none is known, the name is compared with the
+    normalized names of the project's ``folders``. A scoped package is a folder of a project or the
+    whole project.
+
+    >>> own = ["reduxjs/redux-toolkit"]
+    >>> is_own_name("Redux-Toolkit", own, ()), is_own_name("@reduxjs/toolkit", own, ())
+    (True, True)
+    >>> is_own_name("other/redux-toolkit", own, ()), is_own_name("@types/node", own, {"node"})
+    (False, False)
+    """
+    if is_scoped_package(name):
+        return _is_own_package(name.lower(), projects, folders)
+    last = project_name(name)
+    if not projects:
+        return last in folders
+    if "/" in name:
+        return name.lower() in (own.lower() for own in projects)
+    return last in map(project_name, projects) or last in folders
+
+
+def _is_own_package(package: str, projects: Sequence[str], folders: Collection[str]) -> bool:
+    """Return whether a scoped npm package is a folder of a project or the whole project.
+
+    Its scope must be in the name of the project or of its owner: @vue/compiler of vuejs/core.
+    """
+    scope, _, name = package.removeprefix("@").partition("/")
+    owner = normalize_name(scope)
+    written = {normalize_name(name), owner + normalize_name(name)}
+    is_folder = not written.isdisjoint(folders)
+    if not projects:
+        return is_folder
+    for own in projects:
+        if owner not in normalize_name(own.rpartition("/")[0]) and owner not in project_name(own):
+            continue
+        words = set(_SEPARATORS.split(own.rpartition("/")[2].lower()))
+        if is_folder or project_name(own) in written or words.issuperset(_SEPARATORS.split(name)):
+            return True
+    return False
 
 
 def without_name(source: str, projects: Sequence[str]) -> str:

@@ -46,7 +46,7 @@ _UNCHANGED: Final = frozenset("still same too also even either no not change dif
 """Words that say that a downgrade did not help."""
 _ONWARDS: Final = frozenset("later newer up above onwards upwards higher".split())
 """Words after "and" that mean all later versions: "2.0 and later"."""
-_UNITS: Final = frozenset(
+UNITS: Final = frozenset(
     "b kb mb gb tb kib mib gib ms s sec secs seconds minutes hours % x".split()
 )
 ARROWS: Final = frozenset(["->", "=>", "→", "-->", "to"])
@@ -59,7 +59,7 @@ def state_by_relation(
 
     ``beside`` are the words of ``after`` up to a comma or a bracket.
     """
-    if after and after[0] in _UNITS:
+    if after and after[0] in UNITS:
         return None
     if any(word.startswith(_ON_PURPOSE) for word in before):
         return None

@@ -19,6 +19,7 @@ from tosloc.reports.text.stated_dates import (
     find_working_time,
 )
 from tosloc.reports.text.version_fields import find_version_fields
+from tosloc.reports.text.version_pairs import read_version_pairs
 
 TITLE_NAME_WEIGHT: Final = 3.0
 """Weight of a name in the title, see ``ReportNames.identifiers``."""
@@ -150,5 +151,6 @@ class ReportNames:
 
 
 def find_claims(source: str) -> list[ReleaseClaim]:
-    """Return the statements of a text about releases, in sentences and in fields of a form."""
-    return [*find_release_claims(source), *find_version_fields(source)]
+    """Return the statements of a text about releases, in pairs, sentences and fields of a form."""
+    claims, rest = read_version_pairs(source)
+    return [*claims, *find_release_claims(rest), *find_version_fields(rest)]

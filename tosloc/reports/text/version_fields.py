@@ -20,28 +20,29 @@ MAX_LINES: Final = 2_000
 MAX_FIELDS: Final = 50
 """Largest number of fields with a version that are returned."""
 _FIELD: Final = re.compile(
-    r"[\s>|\#*_`+•-]{0,12}(?P<key>[A-Za-z][^:=|\n]{0,80}?)[\s*_`]{0,6}"
+    r"[\s>|\#*_`+•-]{0,12}(?P<key>[A-Za-z@][^:=|\n]{0,80}?)[\s*_`]{0,6}"
     r"(?:[:=|]|\?(?=[\s*_`]{0,6}[Yy]es\b))[\s*_`|]{0,8}(?P<value>[^\s*_`|][^\n]{0,100})"
 )
 """A key with its value: "- **Version:** 2.0.7", "| Version | 2.0.7 |", "Did it work? Yes, 2.0"."""
 _BOLD_FIELD: Final = re.compile(
-    r"[\s>#+-]{0,12}\*\*(?P<key>[A-Za-z][^*:=|\n]{0,80})\*\*[ ](?P<value>[^\s*_`|][^\n]{0,100})"
+    r"[\s>#+-]{0,12}\*\*(?P<key>[A-Za-z@][^*:=|\n]{0,80})\*\*[ ](?P<value>[^\s*_`|][^\n]{0,100})"
 )
 """A key in bold type without a colon: "**Affected version(s)** 2.0.7"."""
 _HEADING: Final = re.compile(
-    r"\s{0,3}(?:\#{1,6}\s{1,3}|\*\*|[-*]\s)?(?P<key>[A-Za-z`][^\n]{0,100}?)[\s*_`]{0,6}[:?]?"
+    r"\s{0,3}(?:\#{1,6}\s{1,3}|\*\*|[-*]\s)?(?P<key>[A-Za-z`@][^\n]{0,100}?)[\s*_`]{0,6}[:?]?"
     r"[\s*_`]{0,6}"
 )
 """A line with only a key, whose value is in the next line."""
 _IS_HEADING: Final = re.compile(r"\s{0,3}(?:\#{1,6}\s|\*\*)|[^\n]{0,120}[:?][\s*_`]{0,6}\Z")
 _COMMAND: Final = re.compile(r"[\s$>`]{0,6}(?P<key>[\w.-]{1,40})\s--?v(?:ersion)?[\s`]{0,4}")
 """A command that prints a version in the next line."""
-_TABLE_RULE: Final = re.compile(r"[\s|:-]{3,240}")
+TABLE_RULE: Final = re.compile(r"[\s|:-]{3,240}")
 """The line between the heads of a table and its rows."""
 _BLANK: Final = re.compile(r"[\s`*_>|~]{0,20}(?:text|console|shell|bash|sh)?\s{0,4}")
 """A line without words, or the beginning of a fence."""
-_WORD: Final = re.compile(r"[A-Za-z][\w.+'-]{0,40}")
-_FILLERS: Final = frozenset(
+WORD: Final = re.compile(r"(?:@[\w.-]{1,60}/)?[A-Za-z][\w.+'-]{0,40}")
+"""A word, or the name of a scoped npm package: @reduxjs/toolkit."""
+FILLERS: Final = frozenset(
     """version versions release releases tag number the of a an which what is are was you your
     using use used do did does have running run installed current exact output in on with this bug
     issue problem happen happened occurs occurred see seeing seen software app application program
@@ -84,7 +85,7 @@ def find_version_fields(text: str) -> tuple[ReleaseClaim, ...]:
     claims: dict[tuple[str, State, tuple[str, ...]], ReleaseClaim] = {}
     previous_words: Sequence[str] = ()
     for key, value in _read_fields(COMMENT.sub(" ", text)):
-        words = [word.lower().strip(".'-") for word in _WORD.findall(key)]
+        words = [word.lower().strip(".'-") for word in WORD.findall(key)]
         claim = _read_claim(words, value)
         if claim is not None and not claim.products and not _SYSTEMS.isdisjoint(previous_words):
             claim = claim._replace(products=tuple(previous_words))
@@ -103,10 +104,10 @@ def _read_fields(text: str) -> Iterator[tuple[str, str]]:
         if _BLANK.fullmatch(line):
             continue
         start = line[:240]
-        if "--" in start and _TABLE_RULE.fullmatch(start):
+        if "--" in start and TABLE_RULE.fullmatch(start):
             columns = previous_cells
             continue
-        previous_cells = _split_cells(start)
+        previous_cells = split_cells(start)
         if (
             columns
             and len(previous_cells) == len(columns)
@@ -129,7 +130,7 @@ def _read_fields(text: str) -> Iterator[tuple[str, str]]:
         heading = "" if key is None else key["key"]
 
 
-def _split_cells(line: str) -> list[str]:
+def split_cells(line: str) -> list[str]:
     """Return the cells of a row of a Markdown table; any other line is returned as one cell."""
     return [cell.strip(" *_`") for cell in line.strip().strip("|").split("|")]
 
@@ -142,7 +143,7 @@ def _read_claim(words: Sequence[str], value: str) -> ReleaseClaim | None:
     state, products = _read_key(words)
     if state is None:
         return None
-    before = [word.lower() for word in _WORD.findall(value[: match.start()])]
+    before = [word.lower() for word in WORD.findall(value[: match.start()])]
     named = [word for word in before if word not in _VALUE_WORDS]
     if len(before) > MAX_PRODUCT_WORDS or not _NEGATIONS.isdisjoint(before):
         return None  # a sentence, or a denial: "No, it failed in 2.0, too"
@@ -152,7 +153,7 @@ def _read_claim(words: Sequence[str], value: str) -> ReleaseClaim | None:
 def _read_key(words: Sequence[str]) -> tuple[State | None, tuple[str, ...]]:
     """Return the state that a key states about its version, and the product that it names."""
     is_negated = not _NEGATIONS.isdisjoint(words)
-    rest = [word for word in words if word not in _FILLERS and word != "version"]
+    rest = [word for word in words if word not in FILLERS and word != "version"]
     if rest and _HARDWARE.issuperset(rest):
         return None, ()
     if any(word.startswith(_WORKING) for word in words):

@@ -15,7 +15,7 @@ from tosloc.core.arrays import Array, LongArray, unpack_words, validate_array
 from tosloc.core.reports import VALID_TIMES
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Repository, Tag, Tags
-from tosloc.reports.text import ReleaseClaim, project_name
+from tosloc.reports.text import ReleaseClaim, is_own_name, normalize_name
 
 _TAG: Final = re.compile(
     r"(?i)(?P<prefix>(?:\D(?:.{0,80}?[^\d.])?)??)(?P<number>\d{1,5}(?:[._]\d{1,8}){1,4})"
@@ -141,19 +141,15 @@ class Releases:
     def is_own(self, project: str, folders: Collection[str]) -> bool:
         """Return whether ``project`` means this project: a path on the web, or a word of a report.
 
-        If no remote is known, it is compared with the names of the project's ``folders``.
+        If no remote is known, it is compared with the names of the project's ``folders``. A scoped
+        npm package such as @reduxjs/toolkit is a folder or the whole of its owner's project.
         """
-        name = project_name(project)
-        if not self.projects:
-            return name in folders
-        if "/" in project:
-            return project.lower() in (own.lower() for own in self.projects)
-        return name in self.own_names or name in folders
+        return is_own_name(project, self.projects, folders)
 
     @cached_property
     def own_names(self) -> frozenset[str]:
         """Normalized names of the project, taken from its paths on the web."""
-        return frozenset(project_name(own) for own in self.projects)
+        return frozenset(normalize_name(own.rpartition("/")[2]) for own in self.projects)
 
     def find(self, claims: Iterable[ReleaseClaim], opened: float) -> ClaimedReleases:
         """Return the releases that a report's claims mean, among tags made before ``opened``."""
