@@ -134,6 +134,44 @@ def test_a_good_end_that_contains_a_bad_one_is_ignored(resolve, commits):
     assert "works in v1.1 and fails in v1.0" in bounds.notes[0]
 
 
+def test_two_ranges_are_one_around_both(resolve, commits):
+    bounds = resolve([commits[0], commits[2]], [commits[1], commits[3]])
+    assert bounds.commits == set(commits[1:4])
+    assert bounds.later == {commits[4]}
+    assert bounds.words == f"between {commits[0]} and {commits[3]}"
+
+
+def test_two_ranges_are_told(resolve, commits):
+    [note] = resolve([commits[0], commits[2]], ["v1.0", "v1.1"]).notes
+    assert note == (
+        f"the report says that it fails in v1.0, works in {commits[2]} and fails in v1.1, as if it"
+        " were about several faults; the range of versions is around all of them"
+    )
+
+
+def test_a_second_range_reaches_to_its_end_if_the_first_has_no_start(resolve, commits):
+    bounds = resolve([commits[2]], ["v1.0", "v1.1"])
+    assert bounds.commits is None
+    assert bounds.later == {commits[4]}
+
+
+def test_a_given_end_is_not_left_out_for_a_second_range(repository, commits):
+    with Repository(repository.path) as opened:
+        given = Ends.resolve(opened, [], commits[1])
+        good = [End("first", commits[0]), End("second", commits[2])]
+        bounds = Bounds.between(opened, commits[4], good, [*given.bad, End("v1.1", commits[3])])
+    assert bounds.commits == {commits[1]}
+
+
+def test_what_the_reporter_ran_is_no_end_of_a_second_range(repository, commits):
+    with Repository(repository.path) as opened:
+        good = [End("first", commits[0]), End("second", commits[2])]
+        bad = [End("v1.0", commits[1]), End("v1.1", commits[3], is_own=True)]
+        bounds = Bounds.between(opened, commits[4], good, bad)
+    assert bounds.commits == {commits[1]}
+    assert "second is ignored" in bounds.notes[0]
+
+
 def test_a_statement_counts_more_than_what_the_reporter_ran(repository, commits):
     with Repository(repository.path) as opened:
         good = End("v1.1", commits[3])

@@ -83,7 +83,9 @@ class Bounds:
 
         A good and a bad end contradict each other if the good end contains the bad one. If the bad
         end is only what the reporter ran, it is left out. Otherwise the good end is left out,
-        because it may be good thanks to a fix. ``implied`` is used if no good end is left.
+        because it may be good thanks to a fix. If another bad end contains this good end, both are
+        left out, because the report states several ranges, and the bounds are around all of them.
+        ``implied`` is used if no good end is left.
         """
         good, bad, notes = _without_contradictions(repository, _distinct(good), _distinct(bad))
         good = _outermost(repository, good, newest=True)
@@ -189,6 +191,7 @@ def _without_contradictions(
     notes = []
     kept_good = []
     left_out: set[str] = set()
+    stated_bad = [other for other in bad if not other.is_own]
     for end in good:
         lacking = _list_ids(repository, [other.commit for other in bad], [end.commit])
         contained = [other for other in bad if other.commit not in lacking]
@@ -207,6 +210,15 @@ def _without_contradictions(
                 f"the report says that it works in {end.name} and also that it fails there; the"
                 " failure counts"
             )
+            continue
+        failing_again = _containing(repository, stated_bad, end) if stated else ()
+        if failing_again and not any(other.is_given for other in failing_again):
+            notes.append(
+                f"the report says that it fails in {_join_names(stated)}, works in {end.name} and"
+                f" fails in {_join_names(failing_again)}, as if it were about several faults; the"
+                " range of versions is around all of them"
+            )
+            left_out.update(other.commit for other in stated)
             continue
         if stated:
             notes.append(
@@ -229,6 +241,15 @@ def _without_contradictions(
             )
     kept_bad = [end for end in bad if end.commit not in left_out]
     return tuple(kept_good), tuple(kept_bad), tuple(notes)
+
+
+def _containing(repository: Repository, ends: Iterable[End], inner: End) -> tuple[End, ...]:
+    """Return those of ``ends`` that contain the commit of another end."""
+    containing = []
+    for end in ends:
+        if inner.commit not in _list_ids(repository, [inner.commit], [end.commit]):
+            containing.append(end)
+    return tuple(containing)
 
 
 def _outermost(repository: Repository, ends: Sequence[End], *, newest: bool) -> tuple[End, ...]:
