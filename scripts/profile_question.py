@@ -1,18 +1,43 @@
 """Show where a question on the command line spends its processor time, and what code it enters.
 
-    profile_question.py GIT_DIR... [--commit HEAD] [--report FILE] [--json]
-    profile_question.py GIT_DIR --entered
+    python -m scripts.profile_question GIT_DIR... [--commit HEAD] [--report FILE] [--json]
+    python -m scripts.profile_question GIT_DIR --entered
 
 Each question is asked twice of ``tosloc localize``, in fresh processes on one core: cold, with an
 empty cache, and warm, once the version is kept. The report is a file, or the message of the newest
 commit that fixes a bug, asked about that commit's parent.
 
 The table has a column for each question and a row for each part of the work, in percent of the
-question's processor time. The process is sampled every 2 ms of its processor time; a sample counts
-for the innermost module of the package on the stack that ``PARTS`` lists, unless a module is being
-imported or a regular expression compiled. Programs that the question starts are counted as a whole,
-git by its commands. Rows with at least 1 % in some column are shown. The last rows are the seconds
-of processor time, and the peak of memory in MiB of the process and of its largest child.
+question's processor time. That time is what ``time`` would print: user and system time of the
+process and of all programs that it starts. Rows with at least 1 % in some column are shown. The
+last rows are the seconds of processor time, and the peak of memory in MiB of all processes
+together, without what could be read from disk again.
+
+These are the parts:
+
+git COMMAND
+    The programs of git that run this command, whole. ``git cat-file`` finds and inflates files,
+    ``git log`` and ``git rev-list`` commits, and ``git diff-tree`` compares their trees.
+the parser's process
+    The process that makes syntax trees, whole: its start, its imports, parsing and queries.
+program NAME
+    Another program, whole. ``sh`` is the guard that ends all programs when the process ends.
+starting Python
+    The time until ``tosloc`` begins to be imported.
+imports
+    Importing modules, those of libraries among them.
+compiling regular expressions
+    Compiling patterns, also those of modules that are being imported.
+starting programs
+    Starting git and the parser, and waiting for their end.
+a row of PARTS
+    Modules of the package: the process is sampled every 2 ms of its processor time, and a sample
+    counts for the innermost module on the stack that ``PARTS`` lists, unless it belongs to one of
+    the three rows above. Threads count for what the main thread does.
+everything else
+    Samples without such a module.
+ending Python
+    The time after the last sample; it is the difference of the total and all other parts.
 
 ``--entered`` prints how many modules and functions of the package a cold question enters. A
 function counts once, however often it is called; the bodies of modules and classes count as
@@ -22,6 +47,7 @@ functions, because a reader has to follow them as well.
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
 import os
 import resource
@@ -43,16 +69,29 @@ SAMPLE_SECONDS: Final = 0.002
 SHOWN_SHARE: Final = 0.01
 """Least share of some question's processor time that gets a row."""
 MIB: Final = 2**20
+PARSER_MODULE: Final = "tosloc.code.trees"
+"""Module that only the parser's process names in its command."""
+PARSER: Final = "the parser's process"
+START: Final = "starting Python"
+END: Final = "ending Python"
 IMPORTS: Final = "imports"
 PATTERNS: Final = "compiling regular expressions"
+PROGRAMS: Final = "starting programs"
 OTHER: Final = "everything else"
 PARTS: Final = {
-    "code/": "parsing and lexing files",
+    "code/parse": "asking the parser and lexing",
+    "code/trees": "asking the parser and lexing",
+    "code/functions": "functions",
+    "code/": "facts of files",
     "storage/store": "SQLite",
-    "storage/version_files": "kept arrays",
+    "storage/mapped_arrays": "kept arrays",
     "core/arrays": "kept arrays",
+    "storage/build": "facts of files",
+    "storage/facts": "facts of files",
+    "storage/": "the cache",
     "git/": "reading what git prints",
     "retrieval/history": "history",
+    "retrieval/texts/payloads": "facts of files",
     "retrieval/": "text indexes",
     "rank/explain/functions": "functions",
     "rank/explain": "reasons",
@@ -60,7 +99,6 @@ PARTS: Final = {
     "rank/": "features and ranking",
     "reports/": "reading the report",
     "paths/": "classes of files",
-    "storage/": "facts and the cache",
     "localize/": "composing the answer",
     "cli/": "command line and printing",
     "terminal/": "command line and printing",
@@ -73,28 +111,31 @@ class Sampler:
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
-        self._last = time.process_time()
-        self._lock = threading.Lock()
+        self._last = 0.0
+        self._last_of_children = 0.0
 
     def start(self) -> None:
         """Sample from now on."""
+        self._count(START)
         signal.signal(signal.SIGPROF, self._sample)
         signal.setitimer(signal.ITIMER_PROF, SAMPLE_SECONDS, SAMPLE_SECONDS)
-        wait = subprocess.Popen._try_wait  # type: ignore[attr-defined]
+        handle_end = subprocess.Popen._handle_exitstatus  # type: ignore[attr-defined]
 
-        def counted_wait(process: subprocess.Popen[bytes], *arguments: Any) -> Any:
-            with self._lock:
-                before = _children_seconds()
-                result = wait(process, *arguments)
-                self.seconds[_command_name(process.args)] += _children_seconds() - before
-            return result
+        def counted_end(process: subprocess.Popen[bytes], *arguments: Any) -> Any:
+            self._count_children(_command_name(process.args))
+            return handle_end(process, *arguments)
 
-        subprocess.Popen._try_wait = counted_wait  # type: ignore[attr-defined]
+        # It is called for each program that has ended, however its end is noticed.
+        subprocess.Popen._handle_exitstatus = counted_end  # type: ignore[attr-defined]
 
     def stop(self) -> None:
         """Stop, and count what is left."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         self._count(OTHER)
+
+    def record(self) -> dict[str, Any]:
+        """Return the seconds of each part."""
+        return {"seconds": dict(self.seconds)}
 
     def _sample(self, _: int, frame: FrameType | None) -> None:
         """Count the time since the last sample for the part that the stack shows."""
@@ -105,16 +146,19 @@ class Sampler:
         self.seconds[part] += now - self._last
         self._last = now
 
-
-def _children_seconds() -> float:
-    """Return the processor time of the programs that have ended."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    def _count_children(self, part: str) -> None:
+        """Count the time of the programs that have ended since the last call."""
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        now = usage.ru_utime + usage.ru_stime
+        self.seconds[part] += now - self._last_of_children
+        self._last_of_children = now
 
 
 def _command_name(arguments: Any) -> str:
-    """Return the name of a program and, of git, its command."""
+    """Return the part of a program: its name and, for git, its command."""
     words = [str(word) for word in arguments]
+    if any(PARSER_MODULE in word for word in words):
+        return PARSER
     name = Path(words[0]).name
     if name != "git":
         return f"program {name}"
@@ -134,6 +178,8 @@ def _part(frame: FrameType | None) -> str:
             return PATTERNS
         if file.startswith("<frozen importlib"):
             return IMPORTS
+        if file.endswith("/subprocess.py"):
+            return PROGRAMS
         if not part and file.startswith(PACKAGE):
             module = file.removeprefix(PACKAGE)
             for beginning, name in PARTS.items():
@@ -182,40 +228,34 @@ def run_inside(file: Path, kind: str, arguments: Sequence[str]) -> None:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     sys.argv = ["tosloc", *arguments]
     collector: Sampler | Entries = Sampler() if kind == "profile" else Entries()
-    collector.start()
-    try:
-        runpy.run_module("tosloc", run_name="__main__", alter_sys=True)
-    except SystemExit as stop:
-        if stop.code:
-            raise
-    finally:
+
+    def write_record() -> None:
         collector.stop()
-    if isinstance(collector, Sampler):
-        usage = [
-            resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-        ]
-        record: dict[str, Any] = {
-            "seconds": dict(collector.seconds),
-            "peak": sum(part.ru_maxrss for part in usage) * 1024,
-        }
-    else:
-        record = collector.record()
-    file.write_text(json.dumps(record), encoding="utf-8")
+        file.write_text(json.dumps(collector.record()), encoding="utf-8")
+
+    # The function that is registered first is called last: after the one that ends the parser.
+    atexit.register(write_record)
+    collector.start()
+    runpy.run_module("tosloc", run_name="__main__", alter_sys=True)
 
 
 def ask(kind: str, cache: Path, arguments: Sequence[str]) -> dict[str, Any]:
-    """Ask a question in a process of its own and return what was collected."""
+    """Ask a question in a process of its own and return what was collected.
+
+    A profile also has the time after the last sample, and the peak of memory in bytes.
+    """
+    # The process that is profiled must import neither NumPy nor the package here.
+    from scripts.timing import measure_command
+
     with tempfile.TemporaryDirectory(prefix="tosloc-profile-") as folder:
         file = Path(folder, "record.json")
-        environment = os.environ | {"TOSLOC_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
-        subprocess.run(
-            [sys.executable, "-P", __file__, "--inside", kind, str(file), *arguments],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            check=True,
-        )
+        command: list[str | Path] = [__file__, "--inside", kind, file, *arguments]
+        usage = measure_command(*command, TOSLOC_CACHE=str(cache), OMP_NUM_THREADS="1")
         record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    if kind == "profile":
+        seconds = record["seconds"]
+        seconds[END] = usage.processor - sum(seconds.values())
+        record["peak"] = usage.own
     return record
 
 
