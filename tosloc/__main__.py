@@ -6,6 +6,7 @@ if __name__ == "__main__" and not sys.flags.safe_path:
     # The current folder may be a stranger's repository, so nothing may be imported from it.
     sys.path.pop(0)
 
+import atexit
 import gc
 import os
 import signal
@@ -22,6 +23,9 @@ objects and hardly any garbage.
 def main() -> int:
     """Run the command that the arguments name; return its exit code."""
     gc.set_threshold(*GARBAGE_THRESHOLDS)
+    # Python would search all objects for garbage once more when it ends, which took 7 % of a
+    # question about a small repository.
+    atexit.register(gc.freeze)
     # Progress bars of loading an encoder would appear between our own.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -235,6 +235,17 @@ def test_a_report_without_a_command_is_localized(tosloc, two_commits, tmp_path):
 COMMANDS = ("localize", "index", "train", "rank", "evaluate", "compare", "data")
 
 
+def test_python_searches_no_garbage_when_it_ends():
+    program = (
+        "import atexit, gc, sys; sys.argv[1:] = ['--version']\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0, len(gc.get_objects()) < 100))\n"
+        "from tosloc.__main__ import main; sys.exit(main())"
+    )
+    command = [sys.executable, "-P", "-c", program]
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert output.splitlines()[-1] == "True True"
+
+
 def test_help_lists_commands_under_headings(tosloc):
     text = tosloc("--help")[0]
     headings = [line for line in text.splitlines() if line.endswith(":")]
