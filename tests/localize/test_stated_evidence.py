@@ -12,6 +12,7 @@ from tosloc.localize.localizer import Localizer
 from tosloc.localize.question import Question
 from tosloc.localize.scores import LOW_PRESENCE, NOT_HERE
 from tosloc.mcp.answers import ToolAnswer
+from tosloc.retrieval.history.history_index import MAX_FILES
 
 WRONG = "The total of the cart is wrong: Cart.total subtracts the discount twice."
 DAY = 24 * HOUR
@@ -258,6 +259,46 @@ def test_the_merge_of_a_pull_request_is_blamed_instead_of_its_commits(project):
     [statement] = answer.statements
     assert statement.startswith(f"{NOTE} {merge[:10]}")
     assert answer.suspects[0].commit == side
+
+
+def many_files(number):
+    """Return more files, by path, than a commit whose words count as evidence touches."""
+    return {f"shop/shelf{place}.py": f"x = {number}\n" for place in range(MAX_FILES + 1)}
+
+
+def test_a_large_commit_is_blamed_by_its_number(project):
+    project.commit({"shop/cart.py": DISCOUNT} | many_files(1), "Add shelves (#2788)")
+    assert blamed_numbers(project, "It fails since #2788.") == [5]
+
+
+def test_a_large_merge_is_blamed_by_its_number(project):
+    files = {"shop/cart.py": DISCOUNT} | many_files(1)
+    side = project.commit(files, "Add shelves", parents=[project.commits[4]])
+    message = "Merge pull request #2788 from a/shelves"
+    merge = project.commit(files, message, parents=[project.commits[4], side])
+    answer = ask(project, f"{WRONG}\n\nIt fails since #2788.")
+    assert answer.statements[0].startswith(f"{NOTE} {merge[:10]}")
+    assert answer.suspects[0].commit == side
+
+
+@pytest.mark.parametrize("text", ["See #2788.", "It fails since #2788."])
+def test_a_large_merge_is_no_evidence_for_its_files(project, text):
+    files = many_files(1)
+    side = project.commit(files, "Add shelves", parents=[project.commits[4]])
+    message = "Merge pull request #2788 from a/shelves"
+    project.commit(files, message, parents=[project.commits[4], side])
+    with Localizer.open(project.path) as localizer:
+        version = localizer.prepare("HEAD")
+        report = BugReport("1", WRONG, text, version.newest)
+        context = localizer.rank(Question(report), version).stage_one.context
+    assert context.named_history.changes == ()
+
+
+def test_a_large_commit_after_the_report_has_fixed_it(project):
+    opened = datetime.fromtimestamp(FIRST_TIME + 4.5 * HOUR, UTC)
+    fix = project.commit({"shop/cart.py": CART} | many_files(1), "Fix #2788: sum up carts")
+    answer = ask(project, BugReport("2788", WRONG, "", opened))
+    assert answer.fixed_by.commit == fix
 
 
 def test_a_file_cites_the_blamed_pull_request_not_its_later_fix(project):

@@ -220,7 +220,7 @@ def test_stored_documents_are_those_of_this_history_version(repository):
         history = History.read(opened, "main", JAVA)
     index = HistoryIndex.of_commits(history.ids, HistoryIndex.payloads(history), history.path_names)
     terms = "buffer crash fix größe pars parseall parser read size twice xml xmlparser".split()
-    assert HistoryIndex.VERSION == 9
+    assert HistoryIndex.VERSION == 10
     assert index.commits.vocabulary == terms
     assert index.commits.counts.tolist() == [1] * len(terms)
     [commit] = contents(index.commits, history.path_names)
@@ -264,7 +264,36 @@ def test_large_commits_are_known_as_of_a_time():
     assert history.as_of(NOW - 2 * DAY).large.known.tolist() == [True, False]
 
 
-def test_huge_commits_are_left_out(repository):
+def read_index(repository):
+    """Return the history index of a repository of Java."""
+    with Repository(repository.path) as opened:
+        history = History.read(opened, "main", JAVA)
+    return HistoryIndex.of_commits(history.ids, HistoryIndex.payloads(history), StringTable())
+
+
+@pytest.mark.parametrize("size", [MAX_FILES + 1, MAX_LARGE_FILES + 1])
+def test_large_commits_are_found_by_their_number(repository, size):
+    large = repository.commit({f"src/F{n}.java": "1" for n in range(size)}, "Import it (#123)")
+    index = read_index(repository)
+    [number] = index.large.by_name["#123"]
+    assert index.large.ids[number] == large
+    assert index.large.sizes[number] == size
+
+
+def test_large_merges_are_found_by_their_number_and_have_no_files(repository):
+    begin = repository.commit({"src/Cart.java": "1"}, "Begin")
+    files = {f"src/F{n}.java": "1" for n in range(MAX_FILES + 1)}
+    side = repository.commit(files, "Add files", parents=[begin])
+    message = "Merge pull request #123 from a/files"
+    merge = repository.commit(files, message, parents=[begin, side])
+    index = read_index(repository)
+    [number] = index.merges.by_name["#123"]
+    assert index.merges.ids[number] == merge
+    assert index.merges.sizes[number] == MAX_FILES + 1
+    assert not len(index.merges.files)
+
+
+def test_huge_commits_without_a_name_are_left_out(repository):
     repository.commit({f"src/F{n}.java": "1" for n in range(MAX_LARGE_FILES + 1)})
     with Repository(repository.path) as opened:
         history = History.read(opened, "main", JAVA)

@@ -78,7 +78,7 @@ def find_later_fix(
     report_id = own_id(report)
     if report_id:
         projects = [project.lower() for project in history.releases.projects] or None
-        for view in (history.commits, history.merges):
+        for view in (history.commits, history.merges, history.large):
             name = f"#{report_id}" if report_id.isdigit() else report_id
             named = view.documents.by_name.get(name, ())
             for fix, info in _read(repo, _later(view.documents, named, opened)):

@@ -145,7 +145,11 @@ class NamedHistory:
         if _names_tracker(named) and _tracker_project(named.name) not in self._tracker_projects:
             return None
         commits = _known_documents(history.commits, named)
-        merges = _known_documents(history.merges, named)
+        # A large merge resolves a blamed number, but it says little about any file.
+        merges = []
+        for number in _known_documents(history.merges, named):
+            if touched_rows(history.merges.documents, number):
+                merges.append(number)
         reports: list[int] = []
         if named.name.startswith("#"):
             by_number = NamedChange(named.written, name=named.name[1:])

@@ -143,7 +143,7 @@ def view_known(documents: Documents, known: bytes) -> DocumentsView:
 class HistoryIndex:
     """Commit messages and fixed reports of a project with the files that they touched."""
 
-    VERSION = 9
+    VERSION = 10
     """Version of the stored facts of commits.
 
     Raise it whenever these facts change: with ``payloads``, or with the code that reads commits
@@ -158,13 +158,15 @@ class HistoryIndex:
     merges: Documents = NO_DOCUMENTS
     """Merges with a name that people use, with the files that differ from the first parent.
 
-    They have no terms.
+    They have no terms, and those of more than ``MAX_FILES`` files have no files.
     """
     releases: Releases = NO_RELEASES
     large: Documents = NO_DOCUMENTS
     """Commits of more than ``MAX_FILES`` files, without terms, with only the paths of the version.
 
-    They say little about any file, but one of them may have introduced a bug.
+    They say little about any file, but one of them may have introduced a bug, and reports name
+    them. Those of more than ``MAX_LARGE_FILES`` files have no files, and are listed if they have a
+    name that people use.
     """
     shared_lines: SharedLines = NO_SHARED_LINES
     """Lines that many labelled reports share; empty if no labelled reports are known."""
@@ -176,16 +178,24 @@ class HistoryIndex:
         The files of a merge are those that differ from its first parent. A commit with more than
         ``MAX_FILES`` source files has no terms, and with more than ``MAX_LARGE_FILES`` no files
         either. A merge with more than ``MAX_FILES`` source files has no files. The payload is empty
-        if nothing is left.
+        if a commit touches no source file, or too many while it has neither a name nor renames.
         """
         for commit in range(len(history)):
             merged = history.merged[commit]
-            files = merged or history.touched[commit]
-            if len(files) > (MAX_FILES if merged else MAX_LARGE_FILES):
-                files = []
+            touched = merged or history.touched[commit]
+            is_too_large = len(touched) > (MAX_FILES if merged else MAX_LARGE_FILES)
+            names = change_names(history.messages[commit]) if touched else ()
             renames = history.renames[commit]
-            if files or renames:
-                yield _pack_commit(history, commit, files, renames, is_merge=bool(merged))
+            if renames or (names if is_too_large else touched):
+                yield _pack_commit(
+                    history,
+                    commit,
+                    [] if is_too_large else touched,
+                    names,
+                    renames,
+                    size=len(touched),
+                    is_merge=bool(merged),
+                )
             else:
                 yield b""
 
@@ -200,8 +210,8 @@ class HistoryIndex:
         """
         documents = []
         fixes = []
-        merges = []
-        large = []
+        merges: list[Document] = []
+        large: list[Document] = []
         renames = []
         additions = []
         for number, (commit, payload) in enumerate(zip(order, payloads, strict=True)):
@@ -209,10 +219,15 @@ class HistoryIndex:
                 continue
             terms, files, counts, facts, *names_and_renames = unpack(payload)
             names, old_paths, new_paths = names_and_renames or ((), (), ())
-            at, is_fix, is_merge, *added = facts.tolist()
+            at, size, is_fix, is_merge, *added = facts.tolist()
             touched: tuple[int, ...] = ()
-            if len(files) > MAX_FILES:
-                large.append((commit, at, number, files))
+            if size > MAX_FILES:
+                # No path is added to ``paths``, because features depend on the number of paths.
+                present = tuple(paths.ids[path] for path in files if path in paths.ids)
+                document = Document(
+                    commit, at, number, commit, Counter(), present, tuple(names), size
+                )
+                (merges if is_merge else large).append(document)
             else:
                 touched = tuple(paths.id(path) for path in files)
             for old_path, new_path in zip(old_paths, new_paths, strict=True):
@@ -236,7 +251,7 @@ class HistoryIndex:
             Documents.collect(fixes),
             Renames.collect(renames, additions),
             Documents.collect(merges),
-            large=_collect_large(large, paths),
+            large=Documents.collect(large),
         )
 
     @classmethod
@@ -390,49 +405,34 @@ def _pack_commit(
     history: History,
     commit: int,
     files: Sequence[int],
+    names: Sequence[str],
     renames: Sequence[tuple[int, int]],
     *,
+    size: int,
     is_merge: bool,
 ) -> bytes:
-    """Return the payload of a commit with source files or renames."""
+    """Return the payload of a commit with source files or renames.
+
+    ``size`` is the number of source files that it touched, of which ``files`` may lack some.
+    """
     path_names = history.path_names.names
     message = history.messages[commit]
     terms: Counter[str] = Counter()
-    names: Sequence[str] = ()
     is_fix = False
     positions = []
     if 0 < len(files) <= MAX_FILES:
-        names = change_names(message)
         positions = [files.index(file) for file in history.added[commit]]
         if not is_merge:
             terms.update(text.terms(strip_trailers(message)))
             is_fix = is_fix_message(message)
     counts = np.array([min(count, 65_535) for count in terms.values()], dtype=np.uint16)
-    facts = np.array([history.times[commit], is_fix, is_merge, *positions], dtype=np.int64)
+    facts = np.array([history.times[commit], size, is_fix, is_merge, *positions], dtype=np.int64)
     paths = [path_names[file] for file in files]
     if not names and not renames:
         return pack(list(terms), paths, counts, facts)
     old_paths = [path_names[old] for old, _ in renames]
     new_paths = [path_names[new] for _, new in renames]
     return pack(list(terms), paths, counts, facts, names, old_paths, new_paths)
-
-
-def _collect_large(
-    commits: Iterable[tuple[str, int, int, Sequence[str]]], paths: StringTable
-) -> Documents:
-    """Return large commits (id, time, number, files) as documents about the files in ``paths``.
-
-    No path is added to ``paths``, because features depend on the number of paths.
-    """
-    documents = []
-    sizes: dict[str, int] = {}
-    for commit, at, number, files in commits:
-        touched = tuple(paths.ids[path] for path in files if path in paths.ids)
-        documents.append(Document(commit, at, number, commit, Counter(), touched))
-        sizes[commit] = len(files)
-    collected = Documents.collect(documents)
-    size_of_each = [sizes[commit] for commit in collected.ids]
-    return replace(collected, sizes=np.array(size_of_each, dtype=np.float64))
 
 
 def report_documents(cases: Iterable[Case], history: History, paths: StringTable) -> Documents:

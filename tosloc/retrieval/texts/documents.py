@@ -67,6 +67,8 @@ class Document:
     For a report they are the classes in its stack frames; for a commit they are "#" and the bugs'
     ids.
     """
+    size: int = 0
+    """Number of files that the document touched, if ``paths`` does not contain all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,7 @@ class Documents(Remembering):
     @classmethod
     def collect(cls, documents: Iterable[Document]) -> Documents:
         """Return those documents that touched a file, ordered by time, then commit, then id."""
-        touching = [document for document in documents if document.paths]
+        touching = [document for document in documents if document.paths or document.size]
         ordered = sorted(touching, key=lambda document: (document.at, document.commit, document.id))
         vocabulary = sorted(set().union(*(document.terms for document in ordered)))
         numbers = positions_by_name(vocabulary)
@@ -111,6 +113,7 @@ class Documents(Remembering):
         counts: list[int] = []
         files: list[int] = []
         classes: list[str] = []
+        file_counts: list[int] = []
         sizes: list[int] = []
         for document in ordered:
             for term in sorted(document.terms):
@@ -118,7 +121,8 @@ class Documents(Remembering):
                 counts.append(min(document.terms[term], _MAX_COUNT))
             distinct_files = sorted(set(document.paths))
             files += distinct_files
-            sizes.append(len(distinct_files))
+            file_counts.append(len(distinct_files))
+            sizes.append(document.size or len(distinct_files))
             classes += document.classes
         return cls(
             ids=[document.id for document in ordered],
@@ -129,7 +133,7 @@ class Documents(Remembering):
             starts=group_starts([len(document.terms) for document in ordered]),
             terms=np.array(terms, dtype=np.int32),
             counts=np.array(counts, dtype=np.uint16),
-            file_starts=group_starts(sizes),
+            file_starts=group_starts(file_counts),
             files=np.array(files, dtype=np.int32),
             sizes=np.array(sizes, dtype=np.float64),
             classes=classes,
