@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from tests import toy
 from tests.conftest import open_files, with_proc
 from tests.local_cluster import differing_files
 from tosloc.cli import main
+from tosloc.code.languages import SOURCE_SUFFIXES
 from tosloc.core.errors import ToslocError
 from tosloc.core.reports import BugReport, Case
 from tosloc.evaluate.run_paths import ScoredRun
@@ -449,6 +451,20 @@ def test_rank_says_what_it_searched_unless_settings_do(
     assert ("searched" in notes) == (sentence is not None)
     header = ScoredRun.read(tmp_path / "out").run.header
     assert header["search space"] == ".java files of the before-fix version"
+
+
+@pytest.mark.parametrize(
+    ("suffixes", "files"),
+    [
+        (SOURCE_SUFFIXES, "all source"),
+        (SOURCE_SUFFIXES | {".html", ".yml"}, "all source, .html, .yml"),
+        ({".py", ".html"}, ".html, .py"),
+    ],
+)
+def test_search_space_names_all_kinds_of_files(suffixes, files):
+    context = object.__new__(ExperimentContext)
+    vars(context)["indexed"] = SimpleNamespace(suffixes=frozenset(suffixes))
+    assert context.search_space == f"{files} files of the before-fix version"
 
 
 def test_rank_says_which_runs_in_its_folder_are_of_an_earlier_command(project, tmp_path, capsys):

@@ -54,8 +54,9 @@ def finished_folder(project):
     assert not (folder / "test/qrels.jsonl").exists()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CountingBaseline, "interrupted_at", -1)
-        assert baseline_runs.rank_with([CountingBaseline], *arguments) == [folder]
-        assert baseline_runs.rank_with([CountingBaseline], *arguments) == [folder]
+        runs = baseline_runs.rank_with([CountingBaseline], *arguments)
+        again = baseline_runs.rank_with([CountingBaseline], *arguments)
+    assert runs.folders == again.folders == [folder]
     return folder
 
 
@@ -70,6 +71,17 @@ def test_run_has_the_header_of_our_runs(finished_folder):
     assert header["search space"] == ".java files of the before-fix version"
     assert header["system"] == "counting"
     assert header["split"] == "test"
+
+
+def test_command_says_what_it_searched(project, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(baseline_runs, "technique", lambda name: CountingBaseline)
+    monkeypatch.setattr(CountingBaseline, "interrupted_at", -1)
+    monkeypatch.setattr(CountingBaseline, "calls", 0)
+    options = ["--repo", str(project.git.path), "--reports", str(project.write_reports())]
+    options += ["--out", str(tmp_path / "out"), "--split", "test"]
+    assert main(["lab", "baselines", *options]) == 0
+    sentence = "tosloc: searched .java files of the before-fix version: at least a tenth"
+    assert sentence in capsys.readouterr().err
 
 
 def test_run_ranks_every_file_for_every_report(finished_folder):

@@ -74,6 +74,12 @@ def test_reports_with_a_fix_and_with_a_version_are_ranked(bm25_command, tmp_path
     assert paths == ("app/http_server.py", "app/empty.py", "app/parser.py")
 
 
+def test_command_says_what_it_searched(bm25_command, capsys):
+    assert main(bm25_command) == 0
+    sentence = "tosloc: searched .py, .pyi, .pyw files of the before-fix version: at least a tenth"
+    assert sentence in capsys.readouterr().err
+
+
 def test_settings_choose_the_files_that_are_searched(bm25_command, tmp_path):
     settings = tmp_path / "other.toml"
     settings.write_text('[data]\nsuffixes = [".py", ".txt"]\n', encoding="utf-8")

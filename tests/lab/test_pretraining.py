@@ -234,6 +234,7 @@ def test_weights_record_the_projects_and_the_temperature(folder, pretrained):
 def test_run_of_a_project_is_learned_from_the_others(project, others, folder, pretrained):
     scored = ScoredRun.read(folder / "work/left-out" / project)
     assert scored.run.header["learned on"] == others
+    assert scored.run.header["search space"] == ".java files of the before-fix version"
     assert scored.evaluation().length == 1
 
 

@@ -223,13 +223,7 @@ def rank(
                 localizer, repo, reports, out, part, callback, functions=functions
             )
             judgements += counts.judgements
-    if model.config.data.suffixes == "auto":
-        print_notes(
-            [
-                f"searched {counts.search_space}: at least a tenth of the reports fixed such files;"
-                " to search others, set suffixes in [data] of a file for --config"
-            ]
-        )
+    print_notes(counts.search_notes)
     print_notes(Judgement.notes_on_truth(judgements))
     if split is None and len(judgements) < counts.total:
         print_notes(

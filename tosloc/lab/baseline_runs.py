@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from tosloc.core.config import Config
 from tosloc.core.errors import ToslocError
@@ -37,6 +37,15 @@ SPLITS = ("validation", "test")
 _COMMAND: Final = "tosloc lab baselines"
 
 
+class BaselineRuns(NamedTuple):
+    """The runs of the published techniques on a project."""
+
+    folders: list[Path]
+    """Folder of each technique's runs."""
+    search_notes: list[str]
+    """See ``ExperimentContext.search_notes``; empty if all runs were finished before."""
+
+
 def technique(name: str) -> type[Baseline]:
     """Return the class of a technique. Raises ToslocError for an unknown name."""
     if name not in SYSTEMS:
@@ -54,11 +63,12 @@ def rank_with(
     out: str | Path,
     splits: Sequence[str] = SPLITS,
     progress: Progress = ignore_progress,
-) -> list[Path]:
+) -> BaselineRuns:
     """Rank the reports of the splits with each technique, and write runs to ``out/NAME/SPLIT``.
 
-    Finished runs are skipped. Return the folder ``out/NAME`` of each technique.
+    Finished runs are skipped.
     """
+    search_notes: list[str] = []
     folder = Path(out).expanduser()
     missing: list[type[Baseline]] = []
     for technique_class in techniques:
@@ -71,15 +81,17 @@ def rank_with(
             ExperimentContext(
                 config, repo, Path(reports_path), progress, facts=False
             ) as experiment,
-            ExitStack() as folders,
+            ExitStack() as locks,
         ):
             for technique_class in missing:
-                folders.enter_context(command_folder(folder / technique_class.name, _COMMAND))
+                locks.enter_context(command_folder(folder / technique_class.name, _COMMAND))
+            search_notes = experiment.search_notes
             context = context_for(experiment, missing, splits, progress)
             for technique_class in missing:
                 baseline = technique_class(context, config.run.seed)
                 _write_runs(baseline, experiment, folder / technique_class.name, splits, progress)
-    return [folder / technique_class.name for technique_class in techniques]
+    folders = [folder / technique_class.name for technique_class in techniques]
+    return BaselineRuns(folders, search_notes)
 
 
 def is_finished(folder: Path, split: str) -> bool:

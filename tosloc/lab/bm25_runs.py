@@ -41,10 +41,11 @@ def rank_with_bm25s(
     out: Path,
     split: str = "all",
     progress: Progress = ignore_progress,
-) -> None:
+) -> list[str]:
     """Rank a split's labelled reports, and write the run to OUT/SPLIT.
 
-    Raises ToslocError if the split has no reports.
+    Return a sentence on the searched files if the settings do not name them. Raises ToslocError if
+    the split has no reports.
     """
     folder = out.expanduser()
     refuse_training(folder)
@@ -76,6 +77,7 @@ def rank_with_bm25s(
         header = experiment.run_header(_COMMAND)
         header |= {"bm25s": metadata.version("bm25s"), "split": split}
         experiment.write_part(folder / split, header, rankings(), cases)
+        return experiment.search_notes
 
 
 class WholeFiles:

@@ -79,6 +79,8 @@ class ProjectTables:
     """Number of reports that are learned from."""
     blocks: tuple[str, ...]
     """Files of the judged reports' tables, which contain every searched file."""
+    search_space: str = ""
+    """The searched files in words; "" for tables of an earlier version of TosLoc."""
 
     @classmethod
     def read(cls, folder: Path, project: Project | None = None) -> ProjectTables:
@@ -90,7 +92,14 @@ class ProjectTables:
         if project is None:
             project = Project(name=folder.name, repo=folder, reports=folder, **record["project"])
         features = tuple(record["features"])
-        return cls(project, folder, features, record["learned"], tuple(record["blocks"]))
+        return cls(
+            project,
+            folder,
+            features,
+            record["learned"],
+            tuple(record["blocks"]),
+            record.get("search space", ""),
+        )
 
     def lists(self) -> RankingLists:
         """Return the lists to learn from: for each report its fixed files and sampled other files.
@@ -192,7 +201,7 @@ class Pretraining:
                 if parse_json(read_regular_file(folder / _RECORD_FILE))["key"] == key:
                     return ProjectTables.read(folder, project)
             (folder / _RECORD_FILE).unlink(missing_ok=True)
-            learned, blocks = _make_tables(project, config, repo, folder, names)
+            learned, blocks, search_space = _make_tables(project, config, repo, folder, names)
         record = {
             "key": key,
             "project": project.model_dump(
@@ -201,6 +210,7 @@ class Pretraining:
             "features": names,
             "learned": learned,
             "blocks": blocks,
+            "search space": search_space,
         }
         # The record is written last: tables with a record are finished.
         write_text(folder / _RECORD_FILE, json.dumps(record, indent=1) + "\n")
@@ -226,11 +236,11 @@ def _make_tables(
     repo: Repository,
     folder: Path,
     names: tuple[str, ...],
-) -> tuple[int, list[str]]:
+) -> tuple[int, list[str], str]:
     """Write a project's tables, lists and judgements.
 
-    Return the number of reports that are learned from, and the names of the files with the judged
-    reports' tables.
+    Return the number of reports that are learned from, the names of the files with the judged
+    reports' tables, and the searched files in words.
     """
     with ExperimentContext(config, repo, project.reports, facts=False) as experiment:
         learned = spread_evenly(experiment.parts[project.part], project.at_most)
@@ -253,10 +263,11 @@ def _make_tables(
         arrays = {name: getattr(lists, name) for name in _LIST_COLUMNS}
         save_arrays(folder / _LISTS_FILE, arrays, level=1)
         RunFolder(folder).write_judgements(judge_cases(judged, experiment.dataset))
+        search_space = experiment.search_space
     for path in folder.glob("block-*.npz"):
         if path not in judged_blocks:
             path.unlink()
-    return len(lists), [path.name for path in judged_blocks]
+    return len(lists), [path.name for path in judged_blocks], search_space
 
 
 def _sample_tables(
@@ -520,7 +531,7 @@ def _write_left_out_run(
         "command": "tosloc lab pretrain",
         "project": tables.project.name,
         "part": tables.project.judged,
-        "search space": "all source files of the before-fix version",
+        "search space": tables.search_space,
         "learned on": list(learned_on),
         "settings": _settings(pretraining.config),
         TEMPERATURE_KEY: temperature,

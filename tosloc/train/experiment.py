@@ -63,6 +63,7 @@ class ExperimentContext:
         self.repo = repo
         self.reports = reports
         self.config = resolve_suffixes(config, reports)
+        self._reports_choose_suffixes = config.data.suffixes == "auto"
         self.indexed = IndexedRepository.configured(repo, self.config)
         try:
             self._read(progress, facts)
@@ -170,8 +171,19 @@ class ExperimentContext:
     def search_space(self) -> str:
         """The searched files in words, by their suffixes unless all source files are searched."""
         suffixes = self.indexed.suffixes
-        kind = "all source" if suffixes >= SOURCE_SUFFIXES else ", ".join(sorted(suffixes))
-        return f"{kind} files of the before-fix version"
+        kinds = ["all source"] if suffixes >= SOURCE_SUFFIXES else []
+        kinds += sorted(suffixes - SOURCE_SUFFIXES if kinds else suffixes)
+        return f"{', '.join(kinds)} files of the before-fix version"
+
+    @property
+    def search_notes(self) -> list[str]:
+        """A sentence on the searched files if the settings do not name them, else nothing."""
+        if not self._reports_choose_suffixes:
+            return []
+        return [
+            f"searched {self.search_space}: at least a tenth of the reports fixed such files;"
+            " to search others, set suffixes in [data] of a file for --config"
+        ]
 
     def run_header(self, command: str) -> dict[str, Any]:
         """Return the first line of a run.
@@ -214,8 +226,8 @@ class RankedReports(NamedTuple):
     """Judgement of each report in the split that was ranked."""
     total: int
     """Number of reports in all splits."""
-    search_space: str
-    """The searched files in words."""
+    search_notes: list[str]
+    """See ``ExperimentContext.search_notes``."""
 
 
 def rank_reports(
@@ -303,7 +315,7 @@ def rank_reports(
             }
         write_record(folder / "provenance.json", provenance)
     shutil.rmtree(work)
-    return RankedReports(judgements, len(dataset.cases), header["search space"])
+    return RankedReports(judgements, len(dataset.cases), experiment.search_notes)
 
 
 def _own_reranker(reranker: Reranker | None) -> dict[str, Any]:

@@ -73,11 +73,12 @@ def baselines(
     techniques = [baseline_runs.technique(name) for name in names or baseline_runs.SYSTEMS]
     splits = baseline_runs.SPLITS if split is None else (split.value,)
     with on_cluster(cluster, {repo: ""}, resolve_revision), progress_bars() as callback:
-        folders = baseline_runs.rank_with(
+        runs = baseline_runs.rank_with(
             techniques, read_settings(config), repo, reports, out, splits, callback
         )
-    for folder in folders:
+    for folder in runs.folders:
         print(folder)
+    print_notes(runs.search_notes)
     print(
         f"tosloc: wrote the rankings to {out}; now run: tosloc evaluate {out}/* --split"
         f" {splits[-1]}",
@@ -100,7 +101,8 @@ def bm25(
 
     require("BM25 over whole files", "report", "bm25s")
     with progress_bars() as callback:
-        rank_with_bm25s(read_settings(config), repo, reports, out, split.value, callback)
+        notes = rank_with_bm25s(read_settings(config), repo, reports, out, split.value, callback)
+    print_notes(notes)
     print(
         f"tosloc: wrote the rankings to {out}; now run: tosloc evaluate {out} --split"
         f" {split.value}",
