@@ -18,6 +18,10 @@ MAX_DESCRIPTION_CHARACTERS = 3_150
 """Characters that both tools cost an agent before it asks anything."""
 
 
+SILENT = "silent"
+"""The roots of a client that never names them, although it says that it can."""
+
+
 def run_client(work, *, roots=None, mode="auto", allowed=(), model=None, **settings):
     """Return what ``work(client)`` returns.
 
@@ -25,6 +29,8 @@ def run_client(work, *, roots=None, mode="auto", allowed=(), model=None, **setti
     """
 
     async def list_roots(_):
+        if roots is SILENT:
+            await anyio.sleep_forever()
         return ListRootsResult(roots=[Root(uri=path.as_uri()) for path in roots])
 
     async def run():
@@ -234,6 +240,26 @@ def test_without_roots_the_repository_around_the_folder_is_searched(shop, monkey
 def test_without_roots_and_repository_the_message_names_the_option(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "start it with --root" in error_text({})
+
+
+@pytest.fixture
+def little_time(monkeypatch):
+    """Let the server wait only a moment for the folders of a client."""
+    monkeypatch.setattr("tosloc.mcp.server._SECONDS_FOR_ROOTS", 0.1)
+
+
+@pytest.mark.usefixtures("little_time")
+def test_client_that_never_names_its_roots_counts_as_one_without(shop, monkeypatch, capsys):
+    monkeypatch.chdir(shop / "shop")
+    assert not localize(REPORT, roots=SILENT, mode="legacy").is_error
+    note = "tosloc: the client did not name its folders in 0.1 seconds"
+    assert capsys.readouterr().err.startswith(note)
+
+
+@pytest.mark.usefixtures("little_time")
+def test_silent_client_without_a_repository_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "start it with --root" in error_text({}, roots=SILENT, mode="legacy")
 
 
 @pytest.fixture

@@ -27,15 +27,18 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
 from mcp_types import (
     CallToolResult,
     CreateMessageResult,
     InputRequiredResult,
+    ListRootsRequest,
     ListRootsResult,
     SamplingMessage,
     TextContent,
     ToolAnnotations,
 )
+from mcp_types.version import is_version_at_least
 from pydantic import Field, ValidationError
 
 import tosloc
@@ -47,6 +50,7 @@ from tosloc.localize.question import Question
 from tosloc.localize.session import Session
 from tosloc.mcp.answers import ModelText, ToolAnswer, answer_call, messages_for_model
 from tosloc.mcp.arguments import describe_invalid
+from tosloc.terminal.printing import print_notes
 
 MAX_REPORT_CHARACTERS: Final = 2_000_000
 """Largest number of characters of a report. Larger log files do not help to find a bug."""
@@ -54,6 +58,13 @@ _MAX_ERROR_CHARACTERS: Final = 2_000
 """Largest number of characters of a message about wrong input."""
 _SECONDS_BETWEEN_REPORTS: Final = 1.0
 """Seconds between two reports of progress."""
+_SECONDS_FOR_ROOTS: Final = 10.0
+"""Seconds in which a client has to name its folders."""
+_FIRST_VERSION_WITHOUT_REQUESTS: Final = "2026-07-28"
+"""First version of the protocol in which a server sends no requests.
+
+Its answer asks the client to call the tool again with its folders, so that nobody waits.
+"""
 _MAX_MODEL_TOKENS: Final = 2_000
 """Largest number of tokens in the model's answer, for ten files and three sentences."""
 _TOOL_ARGUMENTS: Final = {"include": "paths", "repo": "repository"}
@@ -85,13 +96,33 @@ _model_failed: ContextVar[bool] = ContextVar("_model_failed", default=False)
 """Whether the client's language model has failed in this call, or the user declined the request."""
 
 
-def _client_roots(context: ToolContext) -> ListRootsResult | ListRoots:
-    """Ask the client for its folders, unless the server has folders or the client cannot answer."""
+async def _client_roots(context: ToolContext) -> ListRootsResult | ListRoots:
+    """Ask the client for its folders, unless the server has folders or the client cannot answer.
+
+    A client that does not answer in time counts as one without folders.
+    """
     server_roots = context.request_context.lifespan_context.roots
     capabilities = context.client_capabilities
     if server_roots or capabilities is None or capabilities.roots is None:
         return ListRootsResult(roots=[])
-    return ListRoots()
+    version = context.protocol_version
+    if version is None or is_version_at_least(version, _FIRST_VERSION_WITHOUT_REQUESTS):
+        return ListRoots()
+    with anyio.move_on_after(_SECONDS_FOR_ROOTS):
+        client_roots: ListRootsResult = await context.session.send_request(
+            ListRootsRequest(),
+            ListRootsResult,
+            metadata=ServerMessageMetadata(related_request_id=context.request_id),
+        )
+        return client_roots
+    print_notes(
+        [
+            f"the client did not name its folders in {_SECONDS_FOR_ROOTS:g} seconds, so the"
+            " repository around the current folder is searched; to name others, start the server"
+            " with --root FOLDER"
+        ]
+    )
+    return ListRootsResult(roots=[])
 
 
 def _client_folders(client_roots: ListRootsResult) -> Sequence[Path]:
