@@ -1,17 +1,17 @@
 """Show where a question on the command line spends its processor time, and what code it enters.
 
-    python -m scripts.profile_question GIT_DIR... [--commit HEAD] [--report FILE] [--json]
+    python -m scripts.profile_question GIT_DIR... [--commit HEAD] [--report FILE]... [--json]
     python -m scripts.profile_question GIT_DIR --entered
 
 Each question is asked twice of ``tosloc localize``, in fresh processes on one core: cold, with an
-empty cache, and warm, once the version is kept. The report is a file, or the message of the newest
-commit that fixes a bug, asked about that commit's parent.
+empty cache, and warm, once the version is kept. The report is a file, one for each repository, or
+the message of the newest commit that fixes a bug; it is asked about that commit's parent.
 
-The table has a column for each question and a row for each part of the work, in percent of the
-question's processor time. That time is what ``time`` would print: user and system time of the
-process and of all programs that it starts. Rows with at least 1 % in some column are shown. The
-last rows are the seconds of processor time, and the peak of memory in MiB of all processes
-together, without what could be read from disk again.
+The tables of cold and of warm questions have a column for each repository and a row for each part
+of the work, in percent of the question's processor time. That time is what ``time`` would print:
+user and system time of the process and of all programs that it starts. Rows with at least 1 % in
+some column are shown. The last rows are the seconds of processor time, and the peak of memory in
+MiB of all processes together, without what could be read from disk again.
 
 These are the parts:
 
@@ -287,14 +287,17 @@ def question(repository: Path, commit: str, report: Path) -> list[str]:
     return [*arguments, "--checkpoint", "none", "--json"]
 
 
-def table(columns: dict[str, dict[str, Any]]) -> str:
-    """Return a Markdown table of what was collected, with a column for each question."""
+def table(state: str, columns: dict[str, dict[str, Any]]) -> str:
+    """Return a Markdown table of what was collected, with a column for each repository."""
     totals = {name: sum(column["seconds"].values()) for name, column in columns.items()}
     shares: dict[str, dict[str, float]] = {}
     for name, column in columns.items():
         for part, seconds in column["seconds"].items():
             shares.setdefault(part, {})[name] = seconds / totals[name]
-    lines = [f"| % of processor time | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]
+    lines = [
+        f"| {state}, % of processor time | {' | '.join(columns)} |",
+        f"|---|{'---:|' * len(columns)}",
+    ]
     for part in sorted(shares, key=lambda part: -sum(shares[part].values())):
         if max(shares[part].values()) >= SHOWN_SHARE:
             cells = [f"{100 * shares[part].get(name, 0):.0f}" for name in columns]
@@ -313,7 +316,12 @@ def create_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("repositories", type=Path, nargs="+", metavar="GIT_DIR")
     parser.add_argument("--commit", default="HEAD", help="newest version to ask about")
-    parser.add_argument("--report", type=Path, help="file of the report; default: a past fix")
+    parser.add_argument(
+        "--report",
+        type=Path,
+        action="append",
+        help="file of a report; repeat it for each repository; default: past fixes",
+    )
     parser.add_argument("--entered", action="store_true", help="count the code that is entered")
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
@@ -326,27 +334,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _, kind, file, *command = arguments
         run_inside(Path(file), kind, command)
         return 0
-    options = create_parser().parse_args(arguments)
-    columns: dict[str, dict[str, Any]] = {}
-    for repository in options.repositories:
+    parser = create_parser()
+    options = parser.parse_args(arguments)
+    reports: list[Path | None] = options.report or [None] * len(options.repositories)
+    if len(reports) != len(options.repositories):
+        parser.error("--report: name one file for each repository")
+    tables: dict[str, dict[str, dict[str, Any]]] = {}
+    for repository, report in zip(options.repositories, reports, strict=True):
         path = repository.absolute()
         name = path.name if path.name != "repo" else path.parent.name.rpartition("+")[2]
         with tempfile.TemporaryDirectory(prefix="tosloc-profile-") as folder:
             work = Path(folder)
-            report, commit = write_report(path, options.commit, work)
-            command = question(path, commit, (options.report or report).absolute())
-            if options.entered:
-                columns[name] = ask("entered", work / "cache", command)
-                continue
-            columns[f"{name}, cold"] = ask("profile", work / "cache", command)
-            columns[f"{name}, warm"] = ask("profile", work / "cache", command)
+            fix, commit = write_report(path, options.commit, work)
+            command = question(path, commit, (report or fix).absolute())
+            states = ("entered",) if options.entered else ("cold", "warm")
+            for state in states:
+                kind = "entered" if options.entered else "profile"
+                record = ask(kind, work / "cache", command)
+                tables.setdefault(state, {})[name] = record
     if options.json:
-        print(json.dumps(columns, indent=1))
+        print(json.dumps(tables, indent=1))
     elif options.entered:
-        for name, entered in columns.items():
+        for name, entered in tables["entered"].items():
             print(f"{name}: {entered['modules']} modules, {entered['functions']} functions")
     else:
-        print(table(columns))
+        print("\n\n".join(table(state, columns) for state, columns in tables.items()))
     return 0
 
 

@@ -26,13 +26,24 @@ def test_report_is_the_newest_fix_about_its_parent(fixed, tmp_path):
     assert commit == fixed.commits[0]
 
 
-def test_cold_and_warm_questions_have_a_column_each(fixed, capsys):
-    assert profile_question.main([str(fixed.path)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].count(", cold |") == 1
-    assert lines[0].count(", warm |") == 1
-    assert any(line.startswith("| imports |") for line in lines)
-    assert lines[-1].startswith("| peak of memory, MiB |")
+@pytest.mark.parametrize("reports", [[], ["report.md"]])
+def test_cold_and_warm_questions_have_a_table_each(fixed, capsys, tmp_path, monkeypatch, reports):
+    monkeypatch.chdir(tmp_path)
+    Path("report.md").write_text("The cart lost items")
+    options = [word for report in reports for word in ("--report", report)]
+    assert profile_question.main([str(fixed.path), *options]) == 0
+    cold, warm = capsys.readouterr().out.split("\n\n")
+    assert cold.startswith("| cold, % of processor time |")
+    assert warm.startswith("| warm, % of processor time |")
+    assert "\n| imports |" in warm
+    assert warm.splitlines()[-1].startswith("| peak of memory, MiB |")
+
+
+def test_reports_are_one_for_each_repository(fixed, capsys):
+    with pytest.raises(SystemExit) as stop:
+        profile_question.main([str(fixed.path), "--report", "a.md", "--report", "b.md"])
+    assert stop.value.code == 2
+    assert "--report: name one file for each repository" in capsys.readouterr().err
 
 
 def test_parts_add_up_to_the_time_of_all_processes(fixed, tmp_path):
@@ -59,7 +70,7 @@ def test_parts_begin_paths_of_modules(beginning):
 
 def test_code_that_is_not_entered_is_not_counted(fixed, capsys):
     assert profile_question.main([str(fixed.path), "--entered", "--json"]) == 0
-    [entered] = json.loads(capsys.readouterr().out).values()
+    [entered] = json.loads(capsys.readouterr().out)["entered"].values()
     assert "cli/localize.py" in entered["names"]
     assert "cli/bisect.py" not in entered["names"]
     assert any(name.startswith("localize:") for name in entered["names"]["cli/localize.py"])
