@@ -36,7 +36,7 @@ import re
 import subprocess
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
@@ -183,7 +183,7 @@ class Plan:
             types.append(f"{name[0].upper()}{name[1:]}{suffix}")
         return types
 
-    @lru_cache(maxsize=64)  # noqa: B019
+    @cache  # noqa: B019
     def pool(self, number: int) -> list[str]:
         """Return identifiers that the files of a folder share.
 
@@ -302,7 +302,8 @@ def _fill_slots(text: str, values: Mapping[str, Sequence[str]], draws: np.random
 def changes(plan: Plan, commits: int) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the message and the path -> new text of each commit that changes some files."""
     texts: dict[str, str] = {}
-    first_texts = lru_cache(maxsize=16)(plan.texts)
+    # Commits return to all folders, and making a folder takes as long as a hundred commits.
+    first_texts = cache(plan.texts)
     for commit in range(commits):
         draws = plan.random(3, commit)
         number = int(draws.random() ** 1.5 * len(plan.folders))
