@@ -6,6 +6,7 @@ import os
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from tests import toy
 from tests.conftest import GitRepository, git_environment, open_files, with_proc
 from tosloc import Localizer
+from tosloc.core.config import Config
 from tosloc.core.errors import RepositoryError, ToslocError, UnknownCommit
 from tosloc.core.reports import BugReport
 from tosloc.git import discovery
@@ -25,6 +27,7 @@ from tosloc.localize.question import Question
 from tosloc.localize.session import open_localizer
 from tosloc.storage import build
 from tosloc.storage.cache import CacheEntry
+from tosloc.storage.repository import IndexedRepository
 
 TEXT = (
     "The parser loses the first byte of a socket\n\nParserService.openParser fails with a ledger."
@@ -176,6 +179,54 @@ def test_globs_that_match_no_file_are_refused(localizer):
 def test_a_wrong_path_to_explain_gets_a_suggestion(localizer, path):
     with pytest.raises(ToslocError, match=rf"; did you mean {PARSER}[?]$"):
         localizer.explain(TEXT, path)
+
+
+@pytest.fixture
+def mixed_localizer(java_repository):
+    """Return an open localizer for a repository that also has files of other kinds."""
+    files = {"docs/guide.md": "Guide", "LICENSE": "Free", "conf/app.yml": "a: 1"}
+    java_repository.commit(files, "Add other files")
+    with Localizer.open(java_repository.path) as localizer:
+        yield localizer
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("docs/guide.md", "is not searched, because .md files are not source, pages or"),
+        ("/app/docs/guide.md", "is not searched, because .md files are not source, pages or"),
+        ("LICENSE", "is not searched, because files without a suffix are not source, pages or"),
+        (
+            "conf/app.yml",
+            r"has no rank, because pages and configuration \(YAML\) are searched apart",
+        ),
+    ],
+)
+def test_a_file_that_is_not_ranked_is_refused_with_the_reason(mixed_localizer, path, reason):
+    known = path.removeprefix("/app/")
+    with pytest.raises(ToslocError, match=rf"^{known} is in version \w{{10}}, but {reason}"):
+        mixed_localizer.explain(TEXT, path)
+
+
+def test_a_source_file_that_the_settings_leave_out_is_refused_with_the_reason(java_repository):
+    java_repository.commit({"tool.py": "x = 1"}, "Add a tool")
+    config = Config.of({"data": {"suffixes": [".java"]}}, "test")
+    with (
+        Repository(java_repository.path) as repo,
+        closing(IndexedRepository.configured(repo, config)) as indexed,
+    ):
+        version = Model(configuration=config).open_version(indexed, "HEAD")
+        version.others = indexed.index_other_files("HEAD")
+        with pytest.raises(
+            ToslocError, match=r"^tool.py is .* settings name the suffixes of other"
+        ):
+            version.find_file("tool.py")
+
+
+@pytest.mark.parametrize("path", ["docs", "docs/none.md", "conf/../LICENSE", "docs/guide.md/x"])
+def test_what_is_no_file_of_the_version_is_not_said_to_be_one(mixed_localizer, path):
+    with pytest.raises(ToslocError, match="is not a source file of version"):
+        mixed_localizer.explain(TEXT, path)
 
 
 def test_an_unknown_path_to_explain_is_refused(localizer):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
-from tosloc.code.languages import other_kind
+from tosloc.code.languages import SOURCE_SUFFIXES, other_kind
 from tosloc.core.errors import ToslocError
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import Tags, read_authors
@@ -208,16 +208,38 @@ class SearchableVersion:
             path = max(endings, key=len, default=path)
         if path in paths:
             return paths.index(path)
+        searched = f"version {self.snapshot.commit[:10]}"
+        if self.uncommitted:
+            searched = "the files on disk"
+        self._check_searched(path, searched)
         name = PurePosixPath(path).name
         same_name = [known for known in paths if PurePosixPath(known).name == name]
         closest = get_close_matches(path, same_name, cutoff=0)
         hint = "give the path relative to the root of the repository"
         if closest:
             hint = f"did you mean {' or '.join(closest)}?"
-        searched = f"version {self.snapshot.commit[:10]}"
-        if self.uncommitted:
-            searched = "the files on disk"
         raise ToslocError(f"{path} is not a source file of {searched}", hint=hint)
+
+    def _check_searched(self, path: str, searched: str) -> None:
+        """Raise ToslocError if a file with this path exists, but is not ranked; it says why."""
+        if self.others is None:
+            return
+        others = self.others.snapshot.paths
+        if path.startswith("/"):
+            endings = [known for known in others if "/" in known and path.endswith(f"/{known}")]
+            path = max(endings, key=len, default=path)
+        if path not in others:
+            return
+        ending = PurePosixPath(path).suffix
+        if ending.lower() in SOURCE_SUFFIXES:
+            reason = "is not searched, because the settings name the suffixes of other files"
+        elif other_kind(path) is None:
+            kind = f"{ending} files" if ending else "files without a suffix"
+            reason = f"is not searched, because {kind} are not source, pages or configuration"
+        else:
+            kind = f"pages and configuration ({other_kind(path)})"
+            reason = f"has no rank, because {kind} are searched apart from source files"
+        raise ToslocError(f"{path} is in {searched}, but {reason}")
 
     def choose(
         self,
