@@ -71,6 +71,26 @@ def test_an_export_is_searched(project, tosloc):
     assert address.strip() == "https://github.com/ann/one/issues/1"
 
 
+def test_an_issue_of_unknown_state_is_neither_open_nor_closed(project, tosloc):
+    issue = {name: value for name, value in ISSUES[0].items() if name != "state"}
+    (project / "issues.json").write_text(json.dumps([issue, *ISSUES[1:]]))
+    out, _ = tosloc("similar", project / "bug.md", "--issues", project / "issues.json")
+    assert "#1 (2001-09-01) parse_header raises" in out
+    tosloc("mine", project / "issues.json", code=2)
+    values = json.loads(tosloc("similar", project / "bug.md", "--json")[0])
+    assert values["similar"][0]["is_open"] is None
+
+
+@pytest.mark.parametrize(
+    "fact", [{"closedAt": "2001-09-03T00:00:00Z"}, {"stateReason": "COMPLETED"}]
+)
+def test_an_issue_that_was_closed_needs_no_state(project, tosloc, fact):
+    issue = {name: value for name, value in ISSUES[0].items() if name != "state"}
+    (project / "issues.json").write_text(json.dumps([issue | fact, *ISSUES[1:]]))
+    out, _ = tosloc("similar", project / "bug.md", "--issues", project / "issues.json")
+    assert "#1 (2001-09-01, closed) parse_header raises" in out
+
+
 def test_mine_keeps_all_issues_but_pull_requests(project, tosloc):
     tosloc("mine", project / "issues.json", code=2)
     values = json.loads(tosloc("similar", project / "bug.md", "--json")[0])

@@ -63,8 +63,8 @@ class Issue(NamedTuple):
     left_out: str
     """Why nothing can be learned from the issue; "" if something can."""
     url: str
-    is_open: bool = False
-    """Whether the issue was open when the tracker was exported."""
+    is_open: bool | None = None
+    """Whether the issue was open when the tracker was exported; None if that is not known."""
     is_pull_request: bool = False
 
 
@@ -207,11 +207,15 @@ def _read_issue(record: Record, all_labels: bool) -> Issue:
     return Issue(report, closed_at, left_out, url, _is_open(record), is_pull_request)
 
 
-def _is_open(record: Record) -> bool:
-    keys = record.tracker.state
-    state = record.value(keys)
+def _is_open(record: Record) -> bool | None:
+    """Return whether an issue is open; None if its record does not say it."""
+    tracker = record.tracker
+    state = record.value(tracker.state)
+    if state is None and tracker.state != "state":
+        return True
     if state is None:
-        return keys != "state"
+        is_closed = record.value(tracker.closed) is not None or _resolution(record) != ""
+        return False if is_closed else None
     return str(state).lower() in ("open", "opened", "true")
 
 

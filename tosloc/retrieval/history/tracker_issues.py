@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from tosloc.code import text
 from tosloc.core.arrays import (
-    BoolArray,
     FloatArray,
     LongArray,
     from_arrays,
@@ -56,6 +56,8 @@ MIN_ALIKE_TITLES: Final = 0.5
 """Smallest cosine of two titles at which different numbers in them mean different problems."""
 CANDIDATES: Final = 5
 """Number of nearest issues by text, by title, and by both, that are candidates."""
+_UNKNOWN: Final = -1
+"""Number that stands for an unknown state of an issue."""
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)*")
 _ISSUES_BETWEEN_PROGRESS: Final = 200
 
@@ -68,8 +70,8 @@ class SimilarIssue(NamedTuple):
     """The title, in one line."""
     opened: datetime
     """Time of opening, in UTC."""
-    is_open: bool
-    """Whether it was open when the issues were collected."""
+    is_open: bool | None
+    """Whether it was open when the issues were collected; None if that is not known."""
     url: str
     """Address of the issue; "" if it is not known."""
     confidence: float
@@ -82,9 +84,11 @@ class SimilarIssue(NamedTuple):
 
     @property
     def heading(self) -> str:
-        """The issue in a line: its name, the day of its opening, its state and its title."""
-        state = "open" if self.is_open else "closed"
-        return f"{self.name} ({self.opened:%Y-%m-%d}, {state}) {self.summary}"
+        """The issue in a line: its name, the day of its opening, its state if known, its title."""
+        facts = [f"{self.opened:%Y-%m-%d}"]
+        if self.is_open is not None:
+            facts.append("open" if self.is_open else "closed")
+        return f"{self.name} ({', '.join(facts)}) {self.summary}"
 
     @property
     def text(self) -> str:
@@ -111,8 +115,8 @@ class TrackerIssues(Remembering):
     """(D,) addresses; "" where none is known."""
     opened: FloatArray
     """(D,) times of opening in seconds since 1970, ascending."""
-    are_open: BoolArray
-    """(D,) whether each issue was open when the issues were collected."""
+    are_open: npt.NDArray[np.int8]
+    """(D,) 1 if an issue was open when the issues were collected, 0 if not, -1 if unknown."""
     vocabulary: Mapping[str, int]
     """Term -> its number."""
     titles: Postings
@@ -127,10 +131,10 @@ class TrackerIssues(Remembering):
         cls,
         reports: Sequence[BugReport],
         urls: Sequence[str],
-        are_open: Sequence[bool],
+        are_open: Sequence[bool | None],
         progress: Progress = ignore_progress,
     ) -> Self:
-        """Return the issues with these reports, addresses and states.
+        """Return the issues with these reports, addresses and states, which are None if unknown.
 
         Reports without an opening time are left out.
         """
@@ -156,7 +160,7 @@ class TrackerIssues(Remembering):
             summaries=[" ".join(report.summary.split()) for _, _, report, _, _ in rows],
             urls=[url for _, _, _, url, _ in rows],
             opened=np.array([opened for opened, _, _, _, _ in rows], dtype=np.float64),
-            are_open=np.array([is_open for _, _, _, _, is_open in rows], dtype=np.bool_),
+            are_open=np.array([_UNKNOWN if row[4] is None else row[4] for row in rows], np.int8),
             vocabulary=vocabulary,
             titles=_to_postings(titles, vocabulary),
             texts=_to_postings(texts, vocabulary),
@@ -211,11 +215,12 @@ class TrackerIssues(Remembering):
 
     def _similar_issue(self, issue: int, confidence: float) -> SimilarIssue:
         """Return the issue with a number as it is shown."""
+        state = int(self.are_open[issue])
         return SimilarIssue(
             self.ids[issue],
             self.summaries[issue],
             datetime.fromtimestamp(float(self.opened[issue]), UTC),
-            bool(self.are_open[issue]),
+            None if state == _UNKNOWN else bool(state),
             self.urls[issue],
             confidence,
         )
