@@ -1,6 +1,7 @@
 """Show where a question on the command line spends its processor time, and what code it enters.
 
     python -m scripts.profile_question GIT_DIR... [--commit HEAD] [--report FILE]... [--json]
+    python -m scripts.profile_question GIT_DIR --rank --report LABELLED
     python -m scripts.profile_question GIT_DIR --entered
 
 Each question is asked twice of ``tosloc localize``, in fresh processes on one core: cold, with an
@@ -38,6 +39,9 @@ everything else
     Samples without such a module.
 ending Python
     The time after the last sample; it is the difference of the total and all other parts.
+
+With ``--rank``, ``tosloc rank`` ranks all reports of a labelled file, each of them in its own
+version, in place of the question.
 
 ``--entered`` prints how many modules and functions of the package a cold question enters. A
 function counts once, however often it is called; the bodies of modules and classes count as
@@ -287,6 +291,12 @@ def question(repository: Path, commit: str, report: Path) -> list[str]:
     return [*arguments, "--checkpoint", "none", "--json"]
 
 
+def ranking(repository: Path, reports: Path, out: Path) -> list[str]:
+    """Return the arguments of ``tosloc`` that rank all labelled reports of a file."""
+    arguments = ["rank", "--reports", str(reports), "--repo", str(repository), "--out", str(out)]
+    return [*arguments, "--split", "all", "--checkpoint", "none"]
+
+
 def table(state: str, columns: dict[str, dict[str, Any]]) -> str:
     """Return a Markdown table of what was collected, with a column for each repository."""
     totals = {name: sum(column["seconds"].values()) for name, column in columns.items()}
@@ -322,6 +332,7 @@ def create_parser() -> argparse.ArgumentParser:
         action="append",
         help="file of a report; repeat it for each repository; default: past fixes",
     )
+    parser.add_argument("--rank", action="store_true", help="rank the labelled reports of a file")
     parser.add_argument("--entered", action="store_true", help="count the code that is entered")
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
@@ -337,7 +348,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = create_parser()
     options = parser.parse_args(arguments)
     reports: list[Path | None] = options.report or [None] * len(options.repositories)
-    if len(reports) != len(options.repositories):
+    if len(reports) != len(options.repositories) or (options.rank and None in reports):
         parser.error("--report: name one file for each repository")
     tables: dict[str, dict[str, dict[str, Any]]] = {}
     for repository, report in zip(options.repositories, reports, strict=True):
@@ -345,11 +356,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name = path.name if path.name != "repo" else path.parent.name.rpartition("+")[2]
         with tempfile.TemporaryDirectory(prefix="tosloc-profile-") as folder:
             work = Path(folder)
-            fix, commit = write_report(path, options.commit, work)
-            command = question(path, commit, (report or fix).absolute())
             states = ("entered",) if options.entered else ("cold", "warm")
             for state in states:
                 kind = "entered" if options.entered else "profile"
+                if options.rank and report is not None:
+                    command = ranking(path, report.absolute(), work / state)
+                else:
+                    fix, commit = write_report(path, options.commit, work)
+                    command = question(path, commit, (report or fix).absolute())
                 record = ask(kind, work / "cache", command)
                 tables.setdefault(state, {})[name] = record
     if options.json:

@@ -39,6 +39,31 @@ def test_cold_and_warm_questions_have_a_table_each(fixed, capsys, tmp_path, monk
     assert warm.splitlines()[-1].startswith("| peak of memory, MiB |")
 
 
+def test_a_ranking_of_labelled_reports_is_profiled(fixed, capsys, tmp_path):
+    file = tmp_path / "labelled.jsonl"
+    report = {
+        "id": "7",
+        "summary": "The cart lost items",
+        "opened": "2001-09-09T02:00:00Z",
+        "fix_commit": fixed.commits[1],
+        "fixed": ["cart.py"],
+    }
+    file.write_text(json.dumps(report))
+    options = ["--rank", "--report", str(file), "--json"]
+    assert profile_question.main([str(fixed.path), *options]) == 0
+    tables = json.loads(capsys.readouterr().out)
+    assert list(tables) == ["cold", "warm"]
+    [cold] = tables["cold"].values()
+    assert cold["seconds"][PARSER] > 0.01
+
+
+def test_a_ranking_needs_a_file_of_reports(fixed, capsys):
+    with pytest.raises(SystemExit) as stop:
+        profile_question.main([str(fixed.path), "--rank"])
+    assert stop.value.code == 2
+    assert "--report: name one file for each repository" in capsys.readouterr().err
+
+
 def test_reports_are_one_for_each_repository(fixed, capsys):
     with pytest.raises(SystemExit) as stop:
         profile_question.main([str(fixed.path), "--report", "a.md", "--report", "b.md"])
