@@ -1,5 +1,6 @@
 """Repositories are read as git reads them, with every oddity that real ones have."""
 
+import hashlib
 import os
 import pickle
 import re
@@ -8,9 +9,11 @@ import subprocess
 import sys
 import threading
 import zlib
+from itertools import count
 
 import pytest
 
+from tests.conftest import FIRST_TIME
 from tosloc.core.errors import RepositoryError, UnknownCommit
 from tosloc.git.history import History
 from tosloc.git.repository import Repository, Tags, decode_text, read_authors, trees
@@ -595,3 +598,53 @@ def test_one_thread_watches_all_requests(repository):
             list(opened.git.objects(repository.commits, b"commit"))
         watching = [thread for thread in threading.enumerate() if "watchdog" in thread.name]
     assert len(watching) == 1
+
+
+# Beginnings of ids as of a time
+
+
+def add_twin(repository, digits, when):
+    """Write a commit at a time whose id begins like another one's; return its id."""
+    tree = repository.git("rev-parse", "HEAD^{tree}")
+    for number in count():
+        person = f"A <a@b.c> {when} +0000"
+        content = f"tree {tree}\nauthor {person}\ncommitter {person}\n\nTwin {number}\n"
+        header = f"commit {len(content)}\0"
+        if hashlib.sha1(f"{header}{content}".encode()).hexdigest().startswith(digits):
+            file = repository.path / ".git/twin"
+            file.write_text(content)
+            return repository.git("hash-object", "-t", "commit", "-w", str(file))
+
+
+@pytest.fixture
+def original(repository):
+    """Return the id of a commit."""
+    return repository.commit({"a.py": "1"}, "Begin", when=FIRST_TIME)
+
+
+def resolve_before(repository, beginning, seconds):
+    with Repository(repository.path) as opened:
+        return opened.resolve_before([beginning], seconds)[beginning]
+
+
+def test_a_later_commit_makes_no_id_ambiguous(repository, original):
+    add_twin(repository, original[:4], FIRST_TIME + 100)
+    assert resolve_before(repository, original[:4], FIRST_TIME + 100) == original
+    assert resolve_before(repository, original[:4], FIRST_TIME + 101) is None
+
+
+def test_a_later_commit_is_not_known(repository, original):
+    assert resolve_before(repository, original[:4], FIRST_TIME) is None
+    assert resolve_before(repository, original, FIRST_TIME) is None
+    assert resolve_before(repository, original, FIRST_TIME + 1) == original
+
+
+def test_a_tag_named_like_the_beginning_of_an_id_does_not_count(repository, original):
+    other = repository.commit({"a.py": "2"}, "Go on", when=FIRST_TIME + 1)
+    repository.git("tag", original[:7], other)
+    assert resolve_before(repository, original[:7], FIRST_TIME + 100) == original
+
+
+@pytest.mark.parametrize("name", ["main", "--all", "12", "g" * 8, "0" * 40])
+def test_what_is_no_beginning_of_an_id_is_unknown(repository, original, name):
+    assert resolve_before(repository, name, FIRST_TIME + 100) is None

@@ -71,6 +71,16 @@ def commit_with_digits(project):
             return commit[:7]
 
 
+def test_digits_of_a_later_commit_name_nothing(project):
+    digits = commit_with_digits(project)
+    when = FIRST_TIME + (len(project.commits) - 1.5) * HOUR
+    report = BugReport("1", WRONG, f"Fails since {digits}.", datetime.fromtimestamp(when, UTC))
+    with Localizer.open(project.path) as localizer:
+        version = localizer.prepare("HEAD")
+        history = localizer.rank(Question(report), version).stage_one.context.named_history
+    assert history._names.changes == ()
+
+
 @pytest.mark.parametrize(
     ("text", "where"),
     [("Fails since {}.", "the report blames it"), ("The last good commit is {}.", "after {}")],

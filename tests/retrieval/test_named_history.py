@@ -1,9 +1,15 @@
 """Earlier changes that a report names, as the history knows them."""
 
+from collections import Counter
+
+import numpy as np
 import pytest
 
 from tests.index_fixtures import make_context, make_corpus
 from tosloc.rank.features.named_history import MIN_ISSUES_OF_TRACKER
+from tosloc.rank.features.named_history import _known_documents as known_documents
+from tosloc.reports.text import NamedChange
+from tosloc.retrieval.texts.documents import Document, Documents, DocumentsView
 
 __all__ = ["make_context", "make_corpus"]
 
@@ -32,6 +38,17 @@ def test_issues_of_several_trackers_are_found(find_names):
 
 def test_a_name_like_an_issue_of_no_tracker_is_left_out(find_names):
     assert find_names("CIFAR-10, #12 and SHOP-3") == ["#12", "SHOP-3"]
+
+
+def test_an_unknown_document_makes_no_id_ambiguous():
+    ids = ["1234567a", "1234567b"]
+    documents = Documents.collect(
+        Document(commit, number, number, commit, Counter(), (0,))
+        for number, commit in enumerate(ids)
+    )
+    named = NamedChange("1234567", commit="1234567")
+    assert known_documents(DocumentsView(documents, np.array([True, False])), named) == [0]
+    assert known_documents(DocumentsView(documents, np.array([True, True])), named) == []
 
 
 class CountedNames(dict[str, list[int]]):

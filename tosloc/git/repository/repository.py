@@ -100,6 +100,13 @@ class Repository:
         """Return revision -> full commit id; None if the revision names no commit, or several."""
         return self.revisions.resolve_many(revisions)
 
+    def resolve_before(self, beginnings: Iterable[str], seconds: float) -> dict[str, str | None]:
+        """Return beginning of an id -> full id of the only commit before a time that begins so.
+
+        ``seconds`` is the time since 1970. The id is None if there is no such commit, or several.
+        """
+        return self.revisions.resolve_before(beginnings, seconds)
+
     def commits(self, commit_ids: Iterable[str]) -> list[CommitInfo]:
         """Return the commits with the given full ids, in the order of the ids.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -16,6 +16,10 @@ from tosloc.git.process import Git
 from tosloc.git.repository.layout import Layout
 
 _FULL_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
+_BEGINNING: Final = re.compile(r"[0-9a-f]{4,39}")
+"""Beginning of an id with which git can list the objects whose ids begin so."""
+_MAX_OBJECTS: Final = 20
+"""Largest number of objects with the same beginning of their ids that are read."""
 _MAX_KEPT: Final = 2_000
 """Largest number of commits that stay in memory."""
 _COMMIT_SUFFIX: Final = "^{commit}"
@@ -116,6 +120,48 @@ class Revisions:
             with suppress(UnknownCommit):
                 commit_ids[revision] = self.resolve(revision)
         return commit_ids | self._resolve_together(plain)
+
+    def resolve_before(self, beginnings: Iterable[str], seconds: float) -> dict[str, str | None]:
+        """Return beginning of an id -> full id of the commit before a time whose id begins so.
+
+        ``seconds`` is the time since 1970. Later commits do not count, so they neither are found
+        nor make a beginning ambiguous; branches and tags of that name do not count either. The id
+        is None if there is no such commit, or more than one.
+        """
+        commit_ids = self.resolve_many(beginnings)
+        unclear = []
+        for beginning, commit in commit_ids.items():
+            if commit is not None and commit.startswith(beginning):
+                if not self._is_before(commit, seconds):
+                    commit_ids[beginning] = None
+            elif _BEGINNING.fullmatch(beginning):
+                unclear.append(beginning)
+            else:
+                commit_ids[beginning] = None
+        for beginning, objects in self._list_objects(unclear).items():
+            commits = [name for name in objects if self._is_before(name, seconds)]
+            commit_ids[beginning] = commits[0] if len(commits) == 1 else None
+        return commit_ids
+
+    def _is_before(self, name: str, seconds: float) -> bool:
+        """Return whether an object is a commit that is older than a time."""
+        with suppress(UnknownCommit):
+            [info] = self.commits([name])
+            return info.committed_at < seconds
+        return False
+
+    def _list_objects(self, beginnings: Sequence[str]) -> dict[str, list[str]]:
+        """Return beginning -> ids of the first objects whose ids begin so, of whatever kind."""
+        objects: dict[str, list[str]] = {beginning: [] for beginning in beginnings}
+        if not objects:
+            return objects
+        arguments = [f"--disambiguate={beginning}" for beginning in objects]
+        with self._git.stream(["rev-parse", *arguments]) as output:
+            names = output.read().decode("ascii").split()
+        for beginning, found in objects.items():
+            matching = sorted({name for name in names if name.startswith(beginning)})
+            found += matching[:_MAX_OBJECTS]
+        return objects
 
     def _resolve_together(
         self, revisions: Collection[str], messages: list[str] | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -203,7 +203,8 @@ class NamedHistory:
         """
         repository = self._repository
         if named.commit and repository is not None:
-            resolved = repository.resolve_many([named.commit])[named.commit]
+            opened = self._history.opened
+            resolved = repository.resolve_before([named.commit], opened)[named.commit]
             return [] if resolved is None else [resolved]
         commits = []
         for view in (self._history.merges, self._history.large, self._history.commits):
@@ -323,8 +324,9 @@ class NamedHistory:
                 deciding.append(named.commit)
         if self._repository is None or not deciding:
             return
+        known = self._repository.resolve_before(deciding, self._history.opened)
         for written, commit in self._repository.resolve_many(deciding).items():
-            if commit is None:
+            if commit is None and known[written] is None:
                 yield (
                     f"the report names commit {written[:10]}, which this repository does not"
                     " contain"
@@ -402,13 +404,12 @@ def touched_rows(documents: Documents, number: int) -> Sequence[int]:
 
 
 def _known_documents(view: DocumentsView, named: NamedChange) -> list[int]:
-    """Return the known documents with a name, or the document with an id."""
+    """Return the known documents with a name, or the only known document of a commit's id."""
     documents = view.documents
-    if named.commit:
-        numbers: Iterable[int] = _by_commit(documents, named.commit)
-    else:
-        numbers = documents.by_name.get(named.name, ())
-    return [number for number in numbers if view.known[number]]
+    if not named.commit:
+        return [number for number in documents.by_name.get(named.name, ()) if view.known[number]]
+    numbers = [number for number in _by_commit(documents, named.commit) if view.known[number]]
+    return numbers if len(numbers) == 1 else []
 
 
 def _names_tracker(named: NamedChange) -> bool:
@@ -423,12 +424,13 @@ def _tracker_project(name: str) -> str:
 
 
 def _by_commit(documents: Documents, beginning: str) -> Iterator[int]:
-    """Yield the document of the commit whose id begins so, if it is the only one."""
+    """Yield the documents of the commits whose ids begin so."""
     ids = documents.remember(_sorted_ids)
-    position = bisect_left(ids, (beginning, 0))
-    matching = [item for item in ids[position : position + 2] if item[0].startswith(beginning)]
-    if len(matching) == 1:
-        yield matching[0][1]
+    for position in range(bisect_left(ids, (beginning, 0)), len(ids)):
+        commit, number = ids[position]
+        if not commit.startswith(beginning):
+            return
+        yield number
 
 
 def _sorted_ids(documents: Documents) -> list[tuple[str, int]]:

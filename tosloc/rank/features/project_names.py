@@ -61,18 +61,14 @@ class ProjectNames:
         return tuple(named for named in names if named.is_certain or named.commit not in unknown)
 
     def _find_unknown(self, beginnings: Sequence[str]) -> frozenset[str]:
-        """Return those of ``beginnings`` with which no commit's id begins, or several ids do.
+        """Return those of ``beginnings`` with which no known commit's id begins, or several do.
 
-        A branch or tag may have the same name, so it does not suffice that git knows the name.
+        Only commits before the report's opening are known.
         """
         if self._repository is None or not beginnings:
             return frozenset(beginnings)
-        commits = self._repository.resolve_many(beginnings)
-        return frozenset(
-            beginning
-            for beginning, commit in commits.items()
-            if commit is None or not commit.startswith(beginning)
-        )
+        commits = self._repository.resolve_before(beginnings, self._history.opened)
+        return frozenset(beginning for beginning, commit in commits.items() if commit is None)
 
     def _concerns_project(self, named: NamedChange) -> bool:
         """Return whether a name does not belong to another project.

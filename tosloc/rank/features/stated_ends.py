@@ -95,15 +95,13 @@ def _ends_of_commits(
             roles[named.commit] = max(named.role, roles.get(named.commit, named.role))
             if named.is_contradicted:
                 contradicted.add(named.commit)
-    ids = repository.resolve_many(roles) if roles else {}
+    ids = repository.resolve_before(roles, opened) if roles else {}
     ends = []
     for written, commit in ids.items():
         if commit is None:
             continue
-        [info] = repository.commits([commit])
-        if info.committed_at < opened:
-            role = roles[written]
-            ends.append((End(commit[:10], commit, role is Role.BUILD), role))
-            if written in contradicted:
-                ends.append((End(commit[:10], commit), Role.GOOD))
+        role = roles[written]
+        ends.append((End(commit[:10], commit, role is Role.BUILD), role))
+        if written in contradicted:
+            ends.append((End(commit[:10], commit), Role.GOOD))
     return ends
