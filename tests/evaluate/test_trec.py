@@ -121,6 +121,25 @@ def test_path_that_does_not_begin_at_the_root_is_refused(tmp_path, path):
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("7 Q0 /A 1 3 t", "7 Q0 B 1 x t", "line 701: /A must be a path"),
+        ("7 Q0 B 1 x t", "7 Q0 /A 1 3 t", "line 701: '7 Q0 B 1 x t' is not of the form"),
+    ],
+)
+def test_the_first_malformed_line_of_a_long_run_is_named(tmp_path, first, second, message):
+    lines = [f"7 Q0 F{rank} {rank} {-rank} t" for rank in range(1, 700)]
+    (tmp_path / "run.trec").write_text("\n".join(["", *lines, first, second]))
+    with pytest.raises(RunError, match=message):
+        read_trec_run(tmp_path / "run.trec")
+
+
+def test_a_line_without_a_file_adds_none(tmp_path):
+    (tmp_path / "run.trec").write_text("7 Q0 B 2 1 t\n7 Q0 - 0 9 t\n7 Q0 A 1 2 t\n8 Q0 - 0 0 t\n")
+    assert paths_by_report(read_trec_run(tmp_path / "run.trec")) == {"7": ("A", "B"), "8": ()}
+
+
+@pytest.mark.parametrize(
     ("lines", "contradicted"),
     [
         (["7 Q0 A 1 9 t", "7 Q0 B 2 5 t", "7 Q0 C 3 5 t"], None),

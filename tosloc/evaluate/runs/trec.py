@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import compress, groupby, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 from urllib.parse import quote, unquote_to_bytes
 
 import numpy as np
 
-from tosloc.core.arrays import IntArray, LongArray, sorted_unique
+from tosloc.core.arrays import BoolArray, FloatArray, IntArray, LongArray, sorted_unique
 from tosloc.core.errors import RunError
 from tosloc.core.io import atomic_write, escape_unprintable
 from tosloc.core.versions import StringTable
@@ -28,6 +29,10 @@ from tosloc.evaluate.runs.judgements import Judgement, Qrels, to_qrels
 from tosloc.evaluate.runs.run import Order, Run, header_counts
 
 NO_PATH: Final = "-"
+_NO_FILE: Final = -1
+"""Number in place of a file's in a line with ``NO_PATH``."""
+_LINES_OF_BLOCK: Final = 512
+"""Number of lines that are read together; more would make Python collect garbage in between."""
 _SAFE_CHARACTERS: Final = "!\"#$&'()*+,/:;<=>?@[\\]^`{|}"
 """Characters that ``percent_encode`` keeps, besides those that ``quote`` never encodes."""
 
@@ -42,8 +47,8 @@ class _Format:
     description: str
     columns: int
     value_column: int
-    is_valid: Callable[[float], bool]
-    """Function that returns whether the value column may contain this number."""
+    are_valid: Callable[[FloatArray], BoolArray]
+    """Function that returns for numbers (n,) whether the value column may contain them."""
 
 
 _PATH_COLUMN: Final = 2
@@ -52,13 +57,13 @@ _RUN: Final = _Format(
     "'report Q0 path rank score tag' with a number as score",
     6,
     value_column=4,
-    is_valid=math.isfinite,
+    are_valid=np.isfinite,
 )
 _QRELS: Final = _Format(
     "'report 0 path relevance' with a relevance of 1 (fixed) or 0",
     4,
     value_column=3,
-    is_valid=lambda value: value <= 1 and value.is_integer(),
+    are_valid=lambda values: np.isfinite(values) & (values <= 1) & (values == np.floor(values)),
 )
 
 
@@ -155,49 +160,96 @@ class _ValuedFiles:
         by_score = np.lexsort((ranks, -np.asarray(self.values)))
         return bool((np.diff(ranks[by_score]) < 0).any())
 
+    def drop_missing(self) -> None:
+        """Drop the entries of lines with ``NO_PATH``."""
+        is_file = np.asarray(self.numbers) != _NO_FILE
+        if not is_file.all():
+            self.numbers = array("i", compress(self.numbers, is_file))
+            self.values = array("d", compress(self.values, is_file))
+            self.ranks = array("d", compress(self.ranks, is_file))
+
+
+class _PathNumbers(dict[bytes, int]):
+    """Cell with a path -> number of the path, which a path gets when it is first looked up.
+
+    Raises ValueError under the conditions of ``_decode_path``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({NO_PATH.encode(): _NO_FILE})
+        self.names = StringTable()
+
+    def __missing__(self, cell: bytes) -> int:
+        self[cell] = self.names.id(_decode_path(cell))
+        return self[cell]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Some lines of a file, by column."""
+
+    reports: Sequence[bytes]
+    paths: Sequence[bytes]
+    values: array[float]
+    ranks: array[float]
+    """Ranks in a run; empty for judgements."""
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Sequence[bytes]], form: _Format) -> Self:
+        """Return the columns of at least one row. Raises ValueError if a row is malformed."""
+        if set(map(len, rows)) != {form.columns}:
+            raise ValueError("a line has another number of columns")
+        columns = list(zip(*rows, strict=True))
+        values = array("d", map(float, columns[form.value_column]))
+        if not form.are_valid(np.asarray(values)).all():
+            raise ValueError("a value is out of range")
+        ranks = _ranks(columns[_RANK_COLUMN]) if form is _RUN else array("d")
+        return cls(columns[0], columns[_PATH_COLUMN], values, ranks)
+
 
 def _read(path: Path, form: _Format) -> Run:
-    """Read the files of each report, ordered by value, descending, then by path."""
-    names = StringTable()
-    files_by_report: dict[str, _ValuedFiles] = {}
-    no_path = NO_PATH.encode()
-    last_cell = b""
+    """Read the files of each report, ordered by value, descending, then by path.
 
-    @cache
-    def number(cell: bytes) -> int:
-        name = percent_decode(cell)
-        if name.startswith(("/", "./")):
-            raise RunError(
-                f"{path} line {line_number}: {escape_unprintable(name)} must be a path from the"
-                " root of the repository, without / or ./ before it"
-            )
-        return names.id(name)
+    Statements that are executed for every line would take most of the time, so that blocks of lines
+    are read by column.
+    """
+    numbers_by_path = _PathNumbers()
+    files_by_report: dict[str, _ValuedFiles] = {}
+    last_cell = b""
 
     @cache
     def files_of_report(cell: bytes) -> _ValuedFiles:
         return files_by_report.setdefault(percent_decode(cell), _ValuedFiles())
 
-    for line_number, line in numbered_lines(path):
-        cells = line.split()
-        if not cells:
+    lines = numbered_lines(path)
+    while numbered_block := list(islice(lines, _LINES_OF_BLOCK)):
+        rows = [cells for _, line in numbered_block if (cells := line.split())]
+        if not rows:
             continue
-        value = _value(cells, form)
-        if value is None:
-            excerpt = escape_unprintable(line[:60].decode(errors="replace").strip())
-            raise RunError(
-                f"{path} line {line_number}: {excerpt!r} is not of the form {form.description}"
-                " (write a space in a name as %20)"
+        try:
+            block = _Block.from_rows(rows, form)
+            numbers = array("i", map(numbers_by_path.__getitem__, block.paths))
+        except ValueError:
+            errors = (
+                _line_error(line, form, f"{path} line {line_number}")
+                for line_number, line in numbered_block
             )
-        files = files_of_report(cells[0])
-        if cells[_PATH_COLUMN] != no_path:
-            files.numbers.append(number(cells[_PATH_COLUMN]))
-            files.values.append(value)
-            if form is _RUN:
-                files.ranks.append(_number(cells[_RANK_COLUMN]))
-        last_cell = cells[-1]
+            raise next(filter(None, errors)) from None
+        start = 0
+        for cell, group in groupby(block.reports):
+            end = start + len(list(group))
+            files = files_of_report(cell)
+            files.numbers.extend(numbers[start:end])
+            files.values.extend(block.values[start:end])
+            files.ranks.extend(block.ranks[start:end])
+            start = end
+        last_cell = rows[-1][-1]
     if not files_by_report:
         raise RunError(f"{path}: the file is empty")
-    positions = _positions_in_git_order(names.names)
+    for files in files_by_report.values():
+        files.drop_missing()
+    names = numbers_by_path.names.names
+    positions = _positions_in_git_order(names)
     orders = {}
     for report, files in files_by_report.items():
         orders[report] = _rank_files(files, positions, f"{path}: report {report}")
@@ -205,7 +257,15 @@ def _read(path: Path, form: _Format) -> Run:
     if form is _RUN:
         contradicted = sum(files.is_contradicted for files in files_by_report.values())
         header |= header_counts(contradicted=contradicted or None)
-    return Run(header, names.names, orders, str(path))
+    return Run(header, names, orders, str(path))
+
+
+def _ranks(cells: Sequence[bytes]) -> array[float]:
+    """Return the numbers in cells; NaN for a cell that contains none."""
+    try:
+        return array("d", map(float, cells))
+    except ValueError:
+        return array("d", map(_number, cells))
 
 
 def _number(cell: bytes) -> float:
@@ -216,15 +276,35 @@ def _number(cell: bytes) -> float:
         return math.nan
 
 
-def _value(cells: list[bytes], form: _Format) -> float | None:
-    """Return the score or relevance in the cells of a line; None if the line has another format."""
-    if len(cells) != form.columns:
+def _decode_path(cell: bytes) -> str:
+    """Return the path in a cell. Raises ValueError if it does not begin at the root."""
+    name = percent_decode(cell)
+    if name.startswith(("/", "./")):
+        raise ValueError("the path does not begin at the root of the repository")
+    return name
+
+
+def _line_error(line: bytes, form: _Format, where: str) -> RunError | None:
+    """Return the error of a malformed line; None for a line that is blank or well-formed."""
+    cells = line.split()
+    if not cells:
         return None
     try:
-        value = float(cells[form.value_column])
+        [cell] = _Block.from_rows([cells], form).paths
     except ValueError:
-        return None
-    return value if form.is_valid(value) else None
+        excerpt = escape_unprintable(line[:60].decode(errors="replace").strip())
+        return RunError(
+            f"{where}: {excerpt!r} is not of the form {form.description}"
+            " (write a space in a name as %20)"
+        )
+    try:
+        _decode_path(cell)
+    except ValueError:
+        return RunError(
+            f"{where}: {escape_unprintable(percent_decode(cell))} must be a path from the root of"
+            " the repository, without / or ./ before it"
+        )
+    return None
 
 
 def _positions_in_git_order(names: list[str]) -> LongArray:
@@ -242,6 +322,8 @@ def _rank_files(files: _ValuedFiles, positions: LongArray, where: str) -> Order:
     values = np.asarray(files.values)
     if len(sorted_unique(numbers)) < len(numbers):
         raise RunError(f"{where}: a file is listed twice")
+    if (np.diff(values) < 0).all():  # as most tools write them
+        return Order(numbers, values)
     best_first = np.lexsort((positions[numbers], -values))
     return Order(numbers[best_first], values[best_first])
 
