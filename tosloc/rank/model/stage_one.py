@@ -78,8 +78,6 @@ of four projects.
 """
 _MAX_LEAVES: Final = 16
 """Largest number of leaves of a tree; each leaf is one bit of a 16-bit number."""
-_ALL_LEAVES: Final = np.uint16(0xFFFF)
-"""Bits of all leaves."""
 _MAX_LEAF_VALUE: Final = 1e9
 """Largest absolute value of a leaf; LightGBM learns none above 100."""
 
@@ -189,13 +187,16 @@ class Trees:
 
     def scores(self, rows: Float32Array) -> FloatArray:
         """Return (k,) the sum of the leaf values that each of the rows (k, K) reaches."""
-        goes_left = rows.T.take(self.feature, axis=0) <= self.threshold[..., None]
-        # Leaves (Y, 15, k) that each split leaves over: all of them if the row goes left, else
-        # those that are not on its left.
-        left_over = ~self.left[..., None] | (goes_left * _ALL_LEAVES)
-        remaining = np.bitwise_and.reduce(left_over, axis=1)
+        columns = np.ascontiguousarray(rows.T)
+        # Leaves (Y, k) that the splits remove: those on the left of splits that go right.
+        removed = np.zeros((len(self.leaves), len(rows)), dtype=np.uint16)
+        # Arrays of a single split per tree fit into the processor's caches.
+        for split in range(_MAX_LEAVES - 1):
+            feature_values = columns.take(self.feature[:, split], axis=0)
+            goes_right = feature_values > self.threshold[:, split, None]
+            removed |= goes_right * self.left[:, split, None]
         first_of_tree = np.arange(0, self.leaves.size, _MAX_LEAVES)[:, None]
-        reached = first_of_tree + _lowest_bits().take(remaining)
+        reached = first_of_tree + _lowest_bits().take(~removed)
         total = np.zeros(len(rows))
         # Trees are added in their order, so that the sums are LightGBM's to the last bit.
         for values in self.leaves.ravel().take(reached):
