@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import FIRST_TIME
 from tosloc.core.errors import RepositoryError, UnknownCommit
 from tosloc.git.history import History
-from tosloc.git.repository import Repository, Tags, decode_text, read_authors, trees
+from tosloc.git.repository import AuthorNames, Repository, Tags, decode_text, trees
 
 JAVA = frozenset({".java"})
 MISSING_ID = "0" * 40
@@ -450,7 +450,7 @@ def test_a_name_with_a_line_separator_is_one_name(repository, separator):
     repository.environment["GIT_AUTHOR_NAME"] = name
     commit = commit_as_author(repository, f"Open{separator}the door\n\nbody")
     with Repository(repository.path) as opened:
-        assert read_authors(opened, [commit], commit) == {commit: name}
+        assert AuthorNames(opened, commit).read([commit]) == {commit: name}
         assert opened.subject(commit) == f"Open{separator}the door"
 
 
@@ -461,7 +461,16 @@ def test_a_mailmap_with_a_line_separator_gives_one_name(repository, separator):
     repository.environment["GIT_AUTHOR_EMAIL"] = "tester@example.org"
     commit = commit_as_author(repository, "x")
     with Repository(repository.path) as opened:
-        assert read_authors(opened, [commit], commit) == {commit: name}
+        assert AuthorNames(opened, commit).read([commit]) == {commit: name}
+
+
+def test_a_name_of_an_author_is_read_once(repository, monkeypatch):
+    commit = repository.commit({"A.java": "1"})
+    with Repository(repository.path) as opened:
+        authors = AuthorNames(opened, commit)
+        names = authors.read([commit])
+        monkeypatch.setattr(opened.git, "stream", None)
+        assert authors.read([commit]) == names != {}
 
 
 # Clones that lack something

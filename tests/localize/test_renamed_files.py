@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conftest import HOUR
-from tosloc.localize import searchable_version
+from tosloc.git.repository import AuthorNames
 from tosloc.localize.localizer import Localizer
 
 CART = "def add_to_cart(item):\n    return basket + item\n"
@@ -55,11 +55,11 @@ def test_people_are_those_of_all_commits_of_a_moved_file(ask, monkeypatch):
     """Three commits touched it: the import, the change and the move."""
     asked = []
 
-    def record(repository, commits, until):
+    def record(self, commits):
         asked.append(commits)
         return {}
 
-    monkeypatch.setattr(searchable_version, "read_authors", record)
+    monkeypatch.setattr(AuthorNames, "read", record)
     ask(REPORT)
     assert [len(commits) for commits in asked] == [3]
 

@@ -28,9 +28,9 @@ def describe_commits(
 
     Names of authors are those of ``.mailmap`` in the commit ``version``.
     """
-    from tosloc.git.repository import read_authors
+    from tosloc.git.repository import AuthorNames
 
-    authors = read_authors(repository, commits, version)
+    authors = AuthorNames(repository, version).read(commits)
     descriptions = []
     for info in repository.commits(commits):
         author = authors.get(info.id, "")

@@ -19,7 +19,7 @@ from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
 from tosloc.code.languages import SOURCE_SUFFIXES, other_kind
 from tosloc.core.errors import ToslocError
 from tosloc.git.discovery import WebPages
-from tosloc.git.repository import Tags, read_authors
+from tosloc.git.repository import AuthorNames, Tags
 from tosloc.localize.checkpoint import shipped
 from tosloc.localize.code_owners import owners_of, read_code_owners
 from tosloc.localize.globs import FileSelection, Globs, match_globs, select_files
@@ -315,7 +315,7 @@ class SearchableVersion:
         return RepositoryLookups(
             repo.subject,
             lambda commit: None if pages is None else pages.commit(commit),
-            lambda commits: read_authors(repo, commits, self.snapshot.commit),
+            AuthorNames(repo, self.snapshot.commit).read,
             lambda path: owners_of(rules, path),
             repo.committed,
         )

@@ -8,13 +8,14 @@ Only names of revisions ("HEAD", "v1.0~3") are resolved in the repository itself
 
 from tosloc.git.commit_info import CommitInfo
 from tosloc.git.repository.blobs import decode_text
-from tosloc.git.repository.changes import list_changes, read_authors
+from tosloc.git.repository.changes import AuthorNames, list_changes
 from tosloc.git.repository.repository import Repository, resolve_revision
 from tosloc.git.repository.tags import Tag, Tags
 from tosloc.git.repository.trees import suffix_matcher
 from tosloc.git.repository.work_tree import Change, WorkTreeState
 
 __all__ = [
+    "AuthorNames",
     "Change",
     "CommitInfo",
     "Repository",
@@ -23,7 +24,6 @@ __all__ = [
     "WorkTreeState",
     "decode_text",
     "list_changes",
-    "read_authors",
     "resolve_revision",
     "suffix_matcher",
 ]

@@ -67,19 +67,32 @@ def list_changes(
         pending = pending[ids.index(commit) + 1 :]
 
 
-def read_authors(repository: Repository, commit_ids: Sequence[str], commit: str) -> dict[str, str]:
-    """Return commit id -> author's name, as ``.mailmap`` at ``commit`` writes it.
+class AuthorNames:
+    """Names of commits' authors, as ``.mailmap`` at a commit writes them.
 
-    Ids of commits that do not exist are left out.
+    A name that was read stays in memory, because the next question is often about the same files.
     """
-    if not commit_ids:  # git would list HEAD
-        return {}
-    mailmap = ("-c", f"mailmap.blob={commit}:.mailmap")
-    command = "log --no-walk=unsorted --ignore-missing --stdin".split()
-    with repository.git.stream([*mailmap, *command, "--format=%H %aN"], commit_ids) as output:
-        lines = output.read().decode("utf-8", "replace").split("\n")
-    names: dict[str, str] = {}
-    for line in filter(None, lines):  # a name may contain other line separators
-        commit_id, _, name = line.partition(" ")
-        names[commit_id] = name
-    return names
+
+    def __init__(self, repository: Repository, commit: str) -> None:
+        self._git = repository.git
+        self._mailmap = f"mailmap.blob={commit}:.mailmap"
+        self._names: dict[str, str] = {}
+
+    def read(self, commit_ids: Iterable[str]) -> dict[str, str]:
+        """Return commit id -> author's name. Ids of commits that do not exist are left out."""
+        wanted = dict.fromkeys(commit_ids)
+        unread = wanted.keys() - self._names.keys()
+        if unread:  # without an id, git would list HEAD
+            self._names |= self._read_anew(unread)
+        return {commit: self._names[commit] for commit in wanted if commit in self._names}
+
+    def _read_anew(self, commit_ids: Iterable[str]) -> dict[str, str]:
+        command = "log --no-walk=unsorted --ignore-missing --stdin".split()
+        arguments = ["-c", self._mailmap, *command, "--format=%H %aN"]
+        with self._git.stream(arguments, commit_ids) as output:
+            lines = output.read().decode("utf-8", "replace").split("\n")
+        names: dict[str, str] = {}
+        for line in filter(None, lines):  # a name may contain other line separators
+            commit_id, _, name = line.partition(" ")
+            names[commit_id] = name
+        return names
