@@ -147,6 +147,14 @@ def test_evaluate_names_equal_folders_by_their_paths(results, capsys):
     assert names == [str(runs[0]), str(runs[1]), "cid+three"]
 
 
+def test_evaluate_notes_a_weak_truth_once_for_all_projects(results, capsys):
+    write_weak(results / "good/ann+one/test", 2)
+    write_weak(results / "good/cid+three", 1)
+    _, err = run_command(capsys, "lab", "evaluate", results / "good")
+    assert err.startswith("tosloc: 3 of 7 reports are commit messages; ")
+    assert err.count("\n") == 1
+
+
 def test_evaluate_refuses_a_run_that_is_named_twice(results, capsys):
     run = results / "worse/ann+one"
     assert "given twice" in run_refused(capsys, "lab", "evaluate", run, run)

@@ -98,9 +98,11 @@ def evaluate(
         values[title] = project_means(evaluations, shown_measures)
     tables = [means_table(means, title) for title, means in values.items()]
     form.print(values.get("", values), tables)
-    notes: dict[str, None] = {}  # used as an ordered set
+    judged_runs = next(iter(runs_by_title.values()))
+    judgements = [judgement for scored in judged_runs for judgement in scored.qrels.values()]
+    notes = dict.fromkeys(Judgement.notes_on_truth(judgements))  # used as an ordered set
     for scored in scored_runs:
-        notes.update(dict.fromkeys(scored.notes_on_truth + scored.notes))
+        notes.update(dict.fromkeys(scored.notes))
     print_notes(notes)
     if missing:
         number = pluralize(len(missing), "project")
