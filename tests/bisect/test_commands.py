@@ -319,6 +319,25 @@ def test_bad_merge_base_means_that_the_fault_was_fixed(fails, bisect, repository
     )
 
 
+def test_command_that_fails_on_the_merge_base_is_tried_on_a_good_commit(bisect, repository):
+    fork, stable, _, _ = make_branches(repository)
+    bisect(repository, "start", "--good", stable)
+    err = bisect(repository, "run", "false", code=2).err
+    assert err.startswith(
+        f"tosloc: false: this command fails on the merge base {fork[:10]} and on the good commit"
+        f" {stable[:10]} (exit code 1), so it does not test the fault;"
+    )
+    assert head(repository) == fork
+    assert repository.git("bisect", "log").count("git bisect bad") == 1
+
+
+def test_fault_of_the_merge_base_that_a_good_commit_lacks_was_fixed(bisect, repository):
+    _, stable, _, _ = make_branches(repository)
+    bisect(repository, "start", "--good", stable)
+    err = bisect(repository, "run", "test", "-e", "stable.txt", code=2).err
+    assert "so the fault was fixed in between" in err
+
+
 def test_skipped_merge_base_is_noted(bisect, repository):
     fork, stable, culprit, _ = make_branches(repository)
     bisect(repository, "start", "--good", stable)

@@ -245,13 +245,31 @@ class Bisection:
     def test(self, command: Sequence[str], folder: Path, step: Step, *, is_first: bool) -> str:
         """Run a test command in a folder, and return the mark that its exit code means.
 
-        If the first command does not run, it is tried on a good commit, as in git. Raises
-        ToslocError if it does not run there either, or if its exit code stops the bisection.
+        If the first command does not run, it is tried on a good commit, as in git. So is a command
+        that fails on a merge base, because a bad merge base ends the bisection. Raises ToslocError
+        if it fails on the good commit, too, or if its exit code stops the bisection.
         """
         code = self.state.run(command, folder)
         if is_first and code in NOT_RUN_CODES:
             self._check_command(command, folder, step, code)
-        return mark_for_exit_code(code)
+        mark = mark_for_exit_code(code)
+        if mark == "bad" and step.kind is Kind.merge_base:
+            self._check_merge_base(command, folder, step)
+        return mark
+
+    def _check_merge_base(self, command: Sequence[str], folder: Path, step: Step) -> None:
+        """Raise ToslocError if a command that fails on the merge base fails on a good commit."""
+        good = self.state.marks().good[0]
+        self.state.check_out(good)
+        code = self.state.run(command, folder)
+        self.state.check_out(step.commit)
+        if mark_for_exit_code(code) == "bad":
+            raise ToslocError(
+                f"{command[0]}: this command fails on the merge base {step.commit[:10]} and on the"
+                f" good commit {good[:10]} (exit code {code}), so it does not test the fault;"
+                " correct the command and run it again, or reset and start with an older good"
+                " commit"
+            )
 
     def _check_command(self, command: Sequence[str], folder: Path, step: Step, code: int) -> None:
         """Raise ToslocError if a command that does not run here does not run on a good commit."""

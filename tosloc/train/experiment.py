@@ -182,7 +182,7 @@ class ExperimentContext:
             return []
         return [
             f"searched {self.search_space}: at least a tenth of the reports fixed such files;"
-            " to search others, set suffixes in [data] of a file for --config"
+            " to search others, set suffixes in [data] of a configuration"
         ]
 
     def run_header(self, command: str) -> dict[str, Any]:
