@@ -600,6 +600,48 @@ def test_tags_are_read_again_once_one_has_moved(repository):
         assert Tags.read(opened).newest[0].committed_at > first.newest[0].committed_at
 
 
+def test_tags_that_have_not_changed_start_no_git(repository, monkeypatch):
+    repository.commit({"a.py": "a"})
+    repository.git("tag", "v1")
+    repository.git("pack-refs", "--all")
+    repository.git("tag", "v2")
+    with Repository(repository.path) as opened:
+        tags = Tags.read(opened)
+        monkeypatch.setattr(opened.git, "stream", None)
+        assert Tags.read(opened) is tags
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        [["tag", "v2"]],
+        [["tag", "-d", "v1"]],
+        [["pack-refs", "--all"], ["tag", "-d", "v1"]],
+        [["pack-refs", "--all"], ["tag", "v2"], ["pack-refs", "--all"]],
+        [["symbolic-ref", "refs/tags/newest", "HEAD"]],
+    ],
+    ids=["new", "deleted", "packed and deleted", "packed", "symbolic"],
+)
+def test_a_change_of_tags_is_seen(repository, commands):
+    repository.commit({"a.py": "a"})
+    repository.git("tag", "v1")
+    with Repository(repository.path) as opened:
+        before = Tags.read(opened)
+        for command in commands:
+            repository.git(*command)
+            Tags.read(opened)
+        assert Tags.read(opened) != before
+
+
+def test_a_tag_moves_with_the_branch_that_it_names(repository):
+    repository.commit({"a.py": "a"}, "First")
+    repository.git("symbolic-ref", "refs/tags/newest", "HEAD")
+    with Repository(repository.path) as opened:
+        before = Tags.read(opened)
+        repository.commit({"a.py": "b"}, "Second")
+        assert Tags.read(opened).newest[0].committed_at > before.newest[0].committed_at
+
+
 def test_one_thread_watches_all_requests(repository):
     repository.commit({"a.py": "a"}, "Begin")
     with Repository(repository.path) as opened:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -41,8 +41,8 @@ class Repository:
         self.trees: Final = Trees(self.git)
         self.on_disk: Final = FilesOnDisk(self.git, layout)
         """Files of the work tree that are not committed."""
-        self.kept_tags: tuple[Sequence[str], Any] | None = None
-        """The objects and names of all tags when they were read last, and the ``Tags``."""
+        self.kept_tags: tuple[object, Any] | None = None
+        """The state of all tags when they were read last, and the ``Tags``."""
 
     def __reduce__(self) -> tuple[Callable[..., Repository], tuple[object, ...]]:
         return _open_cached, (self.path, tuple(self.on_disk.path_by_blob.items()))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from tosloc.core.errors import RepositoryError
@@ -12,6 +15,8 @@ from tosloc.git.repository.repository import Repository
 
 MAX_TAGS: Final = 20_000
 """Largest number of tags that are read; these are the newest."""
+_SIZES_OF_IDS: Final = (41, 65)
+"""Sizes of a file with the id of an object, of SHA-1 or SHA-256, and a line end."""
 _TAGGED: Final = re.compile(rb"object ([0-9a-f]{40,64})\ntype commit\n")
 _TAGGER_TIME: Final = re.compile(rb"(?m)^tagger .*> ?(-?\d{1,15})(?: [-+]?\d+)?$")
 
@@ -44,16 +49,18 @@ class Tags(NamedTuple):
         """Return the tags of a repository's commits, the newest first.
 
         A tag whose object is missing or damaged is only counted. Tags that were read before are
-        read again only if a tag has come, gone or moved. Raises RepositoryError.
+        read again only if a tag may have come, gone or moved. Raises RepositoryError.
         """
-        objects = repository.revisions.list_references("refs/tags", "%(objectname) %(refname)")
+        state: object = _state_of_files(repository.layout.common)
+        if state is None:
+            state = repository.revisions.list_references("refs/tags", "%(objectname) %(refname)")
         kept = repository.kept_tags
-        if kept is not None and kept[0] == objects:
+        if kept is not None and kept[0] == state:
             kept_tags: Self = kept[1]
             return kept_tags
         tags = cls._read_anew(repository)
         if not tags.broken:  # A missing object may be fetched.
-            repository.kept_tags = (objects, tags)
+            repository.kept_tags = (state, tags)
         return tags
 
     @classmethod
@@ -67,6 +74,45 @@ class Tags(NamedTuple):
             tags, broken = _read_tags_one_by_one(repository)
         tags.sort(key=lambda tag: (-tag.known_at, tag.name))
         return cls(tuple(tags[:MAX_TAGS]), len(tags[MAX_TAGS:]), broken)
+
+
+class _FileState(NamedTuple):
+    """Numbers of a file of references, which change when git replaces the file."""
+
+    path: Path
+    size: int
+    changed: tuple[int, int]
+    """When its content and its status changed, in nanoseconds."""
+    inode: int
+
+    @classmethod
+    def of(cls, path: Path) -> Self | None:
+        """Return the state of a file; None if there is no regular file."""
+        try:
+            status = path.lstat()
+        except OSError:
+            return None
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        changed = (status.st_mtime_ns, status.st_ctime_ns)
+        return cls(path, status.st_size, changed, status.st_ino)
+
+
+def _state_of_files(common: Path) -> list[_FileState | None] | None:
+    """Return a value that differs once a tag has come, gone or moved; None if only git can tell.
+
+    ``common`` is the git directory with the files of references. To look at them takes a tenth of
+    the time that starting git takes.
+    """
+    states = [_FileState.of(common / name) for name in ("packed-refs", "reftable/tables.list")]
+    for folder, _, names in os.walk(common / "refs/tags"):
+        for name in names:
+            state = _FileState.of(Path(folder, name))
+            # Other files name another reference, which may move, or are being written.
+            if state is None or state.size not in _SIZES_OF_IDS:
+                return None
+            states.append(state)
+    return states
 
 
 def _read_tags(repository: Repository) -> list[Tag]:
