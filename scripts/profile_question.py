@@ -353,7 +353,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tables: dict[str, dict[str, dict[str, Any]]] = {}
     for repository, report in zip(options.repositories, reports, strict=True):
         path = repository.absolute()
-        name = path.name if path.name != "repo" else path.parent.name.rpartition("+")[2]
+        name = path.name.removesuffix(".git")
         with tempfile.TemporaryDirectory(prefix="tosloc-profile-") as folder:
             work = Path(folder)
             states = ("entered",) if options.entered else ("cold", "warm")
