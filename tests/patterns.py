@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import tosloc
+from tosloc.core.patterns import LazyPattern
 
 ROOT = Path(__file__).parents[1]
 METHODS = ("match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split")
@@ -101,6 +102,8 @@ def inner_patterns(value, name):
     """Yield the patterns that a value is or contains, with their names."""
     if isinstance(value, re.Pattern):
         yield name, value
+    elif isinstance(value, LazyPattern):
+        yield name, value.compiled
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from inner_patterns(item, f"{name}[{key!r}]")

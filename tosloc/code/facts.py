@@ -28,6 +28,7 @@ from tosloc.code.notebooks import readable_text
 from tosloc.code.parse import MAX_PARSED_BYTES, Captures, Outline, Span, capture_nodes, lex
 from tosloc.code.vocabulary import Vocabulary
 from tosloc.core.arrays import IntArray, LongArray
+from tosloc.core.patterns import lazy_pattern
 
 CHUNK_LINES: Final = 50
 CHUNK_OVERLAP: Final = 10
@@ -42,24 +43,24 @@ SPAN_KINDS: Final = {
 """Name of a capture in a query -> kind of the span."""
 _WANTED: Final = (*SPAN_KINDS, "method", "type", "field")
 _DECLARATIONS: Final = ("method", "type", "function", "class")
-_LICENCE = re.compile(
+_LICENCE = lazy_pattern(
     rb"(?i)copyright|all rights reserved|licen[sc]ed (?:under|to) |SPDX-License"
     rb"|terms of the [\w /.]{0,60}licen[sc]e"
 )
 _LINE_COMMENT: Final = (b"//", b"#", b"--", b";", b"%", b"!", b"'")
-_SCRIPT = re.compile(
+_SCRIPT = lazy_pattern(
     rb"\A\s*---[ \t]*\n(?P<front>.*?)(?:^---[ \t]*$|\Z)|<!--.*?(?:-->|\Z)(?P<nothing>)"
     rb"|<script\b(?:[^<>\"']{1,500}+|\"[^\"]{0,500}+\"|'[^']{0,500}+'){0,50}+>"
     rb"(?P<script>.*?)(?=</script\b|\Z)",
     re.S | re.I | re.M,
 )
-_MARKUP = re.compile(
+_MARKUP = lazy_pattern(
     rb"</?(?:a|b|blockquote|br|code|dd|div|dl|dt|em|h[1-6]|i|li|nl|ol|p|pre|span|strong|sub|sup"
     rb"|table|td|th|tr|tt|ul)\s*/?>"
     rb"|\{@(?:code|link|linkplain|literal|value)\b",
     re.I,
 )
-_ESCAPE = re.compile(rb"\\(?:u+[0-9a-fA-F]{4}|[\x00-\x7f]|[\x80-\xff][\x80-\xbf]*)")
+_ESCAPE = lazy_pattern(rb"\\(?:u+[0-9a-fA-F]{4}|[\x00-\x7f]|[\x80-\xff][\x80-\xbf]*)")
 _CODE, _COMMENT, _STRING, _METHOD = range(4)  # positions in FIELDS
 _FIELD_OF_KIND: Final = {"drop": _CODE, "comment": _COMMENT, "string": _STRING}
 _NO_WORDS_OF_KIND: Final = {"comment": _MARKUP, "string": _ESCAPE}
@@ -71,7 +72,7 @@ _BLANK_NO_WORDS: Final = bytes(
     for byte in range(256)
 )
 """Translation table that replaces ASCII characters that are not part of words by blanks."""
-_NO_WORD = re.compile(r"[^\w$\x00-\x7f]+")
+_NO_WORD = lazy_pattern(r"[^\w$\x00-\x7f]+")
 """Characters beyond ASCII that are not part of words."""
 _VOCABULARY: Final = Vocabulary()
 

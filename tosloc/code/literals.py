@@ -15,6 +15,8 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
+from tosloc.core.patterns import lazy_pattern
+
 if TYPE_CHECKING:
     from tosloc.code.parse import Span
 
@@ -27,7 +29,7 @@ _MAX_BETWEEN: Final = 200
 _FIELD: Final = "\0"
 _END: Final = "\1"
 _JOINT: Final = "\2"
-_FORMAT_FIELD: Final = re.compile(
+_FORMAT_FIELD: Final = lazy_pattern(
     r"""(?x)
       % (?:\([\w.]{1,60}\))? [-+\#0]{0,4} (?:\d{1,3}\$)? (?:\d{1,3}|\*)? (?:\.(?:\d{1,3}|\*))?
         (?:hh|ll|[hlLzjtq])? [diouxXeEfFgGcsrpnvqTw@] (?![A-Za-z])
@@ -37,8 +39,8 @@ _FORMAT_FIELD: Final = re.compile(
     """
 )
 """%s, %(name)s, %-5.2f, {}, {name!r}, ${x}, #{x}, \\(x), $x."""
-_ESCAPE: Final = re.compile(r"\\(?:u\{?[0-9a-fA-F]{1,6}\}?|x[0-9a-fA-F]{2}|[abefnrtv0\\\"'`\n])")
-_JOINED: Final = re.compile(
+_ESCAPE: Final = lazy_pattern(r"\\(?:u\{?[0-9a-fA-F]{1,6}\}?|x[0-9a-fA-F]{2}|[abefnrtv0\\\"'`\n])")
+_JOINED: Final = lazy_pattern(
     rb"""(?x)
       ["'`]{0,3} [\s\\]*+
         (?: (?:\+|\.\.?|&|<<|~|<>) \s*+
@@ -52,10 +54,10 @@ _JOINED: Final = re.compile(
 It is an operator, perhaps with a value. If a grammar yields the pieces around them, it is also a
 field with a value, or an escape.
 """
-_PREFIX: Final = re.compile("([\1\2])[A-Za-z$@]{1,3}(?=[\"'`])")
+_PREFIX: Final = lazy_pattern("([\1\2])[A-Za-z$@]{1,3}(?=[\"'`])")
 """Letters before a quote, such as f and r in Python, after the mark of a literal's beginning."""
-_TOKEN: Final = re.compile(r"[\0\1]|\w+")
-_WORD: Final = re.compile(r"\w+")
+_TOKEN: Final = lazy_pattern(r"[\0\1]|\w+")
+_WORD: Final = lazy_pattern(r"\w+")
 _AFTER_FIELD: Final = np.uint64(0xFFFFFFFF)
 """Mask for the second word of a pair with a field between its words."""
 

@@ -5,13 +5,14 @@ Code, comments and bug reports go through the same functions, so that their term
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
 from typing import Final
 
 import Stemmer
+
+from tosloc.core.patterns import lazy_pattern
 
 _STOP_WORDS: Final[frozenset[str]] = frozenset(
     # English
@@ -51,12 +52,12 @@ _EAST_ASIAN: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900
 
 Most texts in these scripts have no blanks between words.
 """
-_IS_EAST_ASIAN = re.compile(f"[{_EAST_ASIAN}]")
-_WORD = re.compile(r"[\w$]+")
-_WORD_OF_SCRIPTS = re.compile(rf"[{_EAST_ASIAN}]+|(?:(?![{_EAST_ASIAN}])[\w$])+")
-_BESIDE_EAST_ASIAN = re.compile(rf"(?<=[{_EAST_ASIAN}])(?=[!-~])|(?<=[!-~])(?=[{_EAST_ASIAN}])")
-_PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_NUMBER = re.compile(
+_IS_EAST_ASIAN = lazy_pattern(f"[{_EAST_ASIAN}]")
+_WORD = lazy_pattern(r"[\w$]+")
+_WORD_OF_SCRIPTS = lazy_pattern(rf"[{_EAST_ASIAN}]+|(?:(?![{_EAST_ASIAN}])[\w$])+")
+_BESIDE_EAST_ASIAN = lazy_pattern(rf"(?<=[{_EAST_ASIAN}])(?=[!-~])|(?<=[!-~])(?=[{_EAST_ASIAN}])")
+_PART = lazy_pattern(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_NUMBER = lazy_pattern(
     r"0[xX][0-9a-fA-F_]*[lL]?|0[bB][01_]+[lL]?|[0-9][0-9_]*(?:[eE][0-9]*)?[lLfFdDuU]*"
 )
 _MAX_IDENTIFIER: Final = 200

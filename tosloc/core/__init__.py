@@ -3,6 +3,6 @@
 It imports no other package.
 
 Modules for other packages: answers, arrays, children, closing_cache, cluster, config, errors,
-inputs, io, metrics, processes, progress, proxies, rankings, reports, resources,
+inputs, io, metrics, patterns, processes, progress, proxies, rankings, reports, resources,
 versions.
 """

@@ -6,17 +6,19 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from tosloc.core.patterns import lazy_pattern
+
 if TYPE_CHECKING:
     from tosloc.git.commit_info import CommitInfo
 
 _FIX = r"(?:fix(?:es|ed|ing)?|(?:bug|hot)[-_ ]?fix(?:es)?)"
 _BUG = r"(?:bug(?:s|zilla)?|bz|defect)(?:[ ]bug)?[^0-9A-Za-z\n]{0,4}"
-_TRAILER = re.compile(
+_TRAILER = lazy_pattern(
     r"(?im)^(?:git-svn-id|change-id|signed-off-by|reviewed-(?:on|by)|tested-by|also-by"
     r"|co-authored-by):.*$"
 )
-_UNDOES = re.compile(r"(?i)\W*(?:merged?\b(?! fix)|revert|back(?:ed|ing)?[- ]?out\b|undo|undid)")
-_NOT_A_FIX = re.compile(
+_UNDOES = lazy_pattern(r"(?i)\W*(?:merged?\b(?! fix)|revert|back(?:ed|ing)?[- ]?out\b|undo|undid)")
+_NOT_A_FIX = lazy_pattern(
     rf"""(?ix)
       \b(?:quick|multi|post|pre|auto|correction)[-_ ]?fix(?:es)?\b        # what an editor offers
     | \bfixed[- ](?:width|size|length|point|layout|position|rate|delay|column|header|height
@@ -32,7 +34,7 @@ _NOT_A_FIX = re.compile(
         |change-?logs?|read-?me|version|polish)\b
     """
 )
-_SAYS_FIX = re.compile(
+_SAYS_FIX = lazy_pattern(
     rf"""(?imx)
       \A[^\n]*\b{_FIX}\b                             # anywhere in the first line
       # At the beginning of a later line; blank lines before it are read once, from the first.
@@ -40,7 +42,7 @@ _SAYS_FIX = re.compile(
       (?:(?:summary|description)\s*+:[-*\s]*+)?{_FIX}\b
     """
 )
-_CLOSES = re.compile(
+_CLOSES = lazy_pattern(
     rf"""(?ix)
       \b(?:{_FIX}|close[sd]?|resolve[sd]?)\b:?[ ]+(?:for[ ]|\w+[ ])?
         (?:\#\d+|gh-\d+|(?:issue|bug|defect)s?[ ]\#?\d+|[\w./-]+\#\d+|\d{{5,6}}(?!\w)
@@ -48,7 +50,7 @@ _CLOSES = re.compile(
     | \bbugs?\s?\(s\)[ ](?:resolved|resovled|fixed)\s*:\s*\[?\#?\d{{4,}}
     """
 )
-_NAMES_BUG = re.compile(
+_NAMES_BUG = lazy_pattern(
     rf"""(?imx)
       \A\W*(?:pr\W?)?\d{{5,6}}(?!\d)                 # its number, then its title
     | \A(?:\[\d{{4}}\]|\#?\d{{4}}\W*\Z)
@@ -57,7 +59,7 @@ _NAMES_BUG = re.compile(
     | \A\W*+(?:pr\W*+)?https?://\S*show_bug\.cgi\?id=\d+
     """
 )
-_BUG_ID = re.compile(
+_BUG_ID = lazy_pattern(
     rf"""(?ix)
       \b(?:{_BUG}|{_FIX}(?:[ ]for)?:?[ ]\#?(?=\d{{4}})|issues?[ ]\#?|pr\W?(?=\d{{5}})
         |bugs?\s?\(s\)[ ](?:resolved|resovled|fixed)\s*:\s*\[?\#?)
@@ -75,14 +77,14 @@ _BUG_ID = re.compile(
     """
 )
 
-_REFERENCE = re.compile(r"(?P<jira>\bJDK-[1-9]\d*)\b|\(#(?P<hash>\d+)\)")
+_REFERENCE = lazy_pattern(r"(?P<jira>\bJDK-[1-9]\d*)\b|\(#(?P<hash>\d+)\)")
 """Reference to an issue or a pull request, which need not be the bug that the commit fixes."""
-_REVERTS: Final = re.compile(r"(?i)\bthis reverts commit ([0-9a-f]{40,64})\b")
-_REVERT_OF: Final = re.compile(
+_REVERTS: Final = lazy_pattern(r"(?i)\bthis reverts commit ([0-9a-f]{40,64})\b")
+_REVERT_OF: Final = lazy_pattern(
     r'(?i)(?:revert|back(?:ed|ing)?[- ]?out):?\s+"(?P<subject>.*+)\s*+\Z'
 )
 _ID: Final = r"[0-9a-f]{7,64}(?![0-9a-z])"
-_CAUSE: Final = re.compile(
+_CAUSE: Final = lazy_pattern(
     rf"""(?imx)
       ^[ \t]{{0,4}}(?:fixes|(?:bug-)?introduced-by|regressed-by|regression-of|broken-by|caused-by)
       [ \t]{{0,3}}:[ \t]{{0,3}}(?:commit[ \t])?(?P<trailer>{_ID})
@@ -96,12 +98,12 @@ _CAUSE: Final = re.compile(
     """
 )
 """Words by which an author names the commit that introduced a bug, or that is reverted."""
-_CITED: Final = re.compile(
+_CITED: Final = lazy_pattern(
     rf"(?i)(?<![0-9a-z])(?=[a-f]{{0,63}}[0-9]){_ID}"
     r"(?:[ \t]{0,2}\n?[ \t]{0,8}\((?:[^()]|\([^()]{0,80}\)){1,200}+\))?"
 )
 """The id of a commit, with its subject in brackets if there is one."""
-_OWN_PULL: Final = re.compile(
+_OWN_PULL: Final = lazy_pattern(
     r"(?im)\A[^\n]*(?:\(\#(?P<squashed>[1-9]\d{0,6})\)[ \t]{0,9}$|\(!(?P<request>[1-9]\d{0,6})\))"
     r"|\AMerge pull request #(?P<merged>[1-9]\d{0,6})\b|\bsee merge request \S{0,200}!"
     r"(?P<seen>[1-9]\d{0,6})\b|^(?:part-of|pr-url|pull-request):[ \t<]{1,9}\S{1,200}"
@@ -109,29 +111,29 @@ _OWN_PULL: Final = re.compile(
 )
 """Text that tools write into a message to name the pull or merge request of the commit."""
 _PULL_GROUPS: Final = ("squashed", "request", "merged", "seen", "linked")
-_REPORTED: Final = re.compile(r"(?im)^[ \t]{0,4}reported(?:-and-[a-z-]{1,30})?-by[ \t]{0,3}:")
+_REPORTED: Final = lazy_pattern(r"(?im)^[ \t]{0,4}reported(?:-and-[a-z-]{1,30})?-by[ \t]{0,3}:")
 
-_DIGIT: Final = re.compile(r"[1-9]")
-_ANY_DIGIT: Final = re.compile(r"\d")
-_PLAIN_MERGE: Final = re.compile(r"Merge pull request #([1-9]\d{0,6}) from [^\d#!]*\Z")
+_DIGIT: Final = lazy_pattern(r"[1-9]")
+_ANY_DIGIT: Final = lazy_pattern(r"\d")
+_PLAIN_MERGE: Final = lazy_pattern(r"Merge pull request #([1-9]\d{0,6}) from [^\d#!]*\Z")
 """First line that GitHub writes for most merges; it names nothing but the pull request."""
 _MARKS: Final = ("#", "-", "bug", "bz", "defect", "fix", "issue", "ticket", "pr", "pull")
 """Words and signs in lower case; a first line that names a bug contains at least one of them."""
-_IN_SUBJECT: Final = re.compile(
+_IN_SUBJECT: Final = lazy_pattern(
     r"(?i)(?<![\w&/])(?:\#|gh-|(?:pr|pull[ -]request|issue|ticket)s?[ :]{1,2}\#?)([1-9]\d{0,6})\b"
 )
 """A number that the first line of a message names."""
-_CLOSES_NUMBER: Final = re.compile(
+_CLOSES_NUMBER: Final = lazy_pattern(
     r"(?i)\b(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?)\b:?[ ]{1,3}"
     r"(?:issue[ ]|bug[ ])?(?:[\w.-]{1,60}/[\w.-]{1,60})?(?:\#|gh-)([1-9]\d{0,6})\b"
 )
 """An issue's number after a word that closes the issue, in any line of a message."""
-_CLOSED_LINK: Final = re.compile(
+_CLOSED_LINK: Final = lazy_pattern(
     r"(?i)\b(?:fix(?:es|ed)?|close[sd]?|resolve[sd]?)\b:?[ ]{1,3}https?://[^\s/]{1,100}/"
     r"[^\s\#?]{1,200}/(?:issues|pull)/([1-9]\d{0,6})\b"
 )
 """A link to an issue after a word that closes the issue, in any line of a message."""
-_MERGE_REQUEST: Final = re.compile(
+_MERGE_REQUEST: Final = lazy_pattern(
     r"(?i)(?:see[ ]merge[ ]request[ ]\S{0,200}?|(?<!\w))!([1-9]\d{0,6})\b"
 )
 """A merge request of GitLab; its numbers are independent of the issues' numbers."""

@@ -11,7 +11,6 @@ hiding a product file costs the answer. The same holds for the other classes.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import cache
@@ -21,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tosloc.core.arrays import BoolArray
+from tosloc.core.patterns import lazy_pattern
 
 
 class FileClass(IntEnum):
@@ -89,14 +89,14 @@ _CONVENTIONS: Final = (
 The folders are those below the first folder of a path.
 """
 _OF_SUFFIX: Final = {
-    suffix: (re.compile(names), folders.split())
+    suffix: (lazy_pattern(names), folders.split())
     for suffixes, names, folders in _CONVENTIONS
     for suffix in suffixes.split()
 }
-_OF_OTHERS: Final = re.compile(_OTHER), ["test", "fixtures"]
+_OF_OTHERS: Final = lazy_pattern(_OTHER), ["test", "fixtures"]
 _MAVEN: Final = frozenset("java kt kts scala sc groovy".split())
 """Suffixes of the files that Maven and Gradle compile."""
-_FOLDERS: Final = re.compile(
+_FOLDERS: Final = lazy_pattern(
     r"""(?x)
       (?i: tests | test[-_ ]?(?:suites?|cases?|data|files|fixtures?|examples?|resources)
       | (?:unit|integration|functional|regression)[-_ ]?tests?
@@ -114,19 +114,19 @@ _FOLDERS: Final = re.compile(
 """Names of folders of tests in every language, anywhere in a path."""
 _AT_THE_TOP: Final = frozenset("test testing spec specs".split())
 """Names of folders of tests at the beginning of a path; further down, ``testing`` is a library."""
-_SHIPPED: Final = re.compile(r"(?:^|/)(?:lib|app)/")
+_SHIPPED: Final = lazy_pattern(r"(?:^|/)(?:lib|app)/")
 """Folders that contain the shipped code of Ruby gems and Rails, such as lib/rack/test."""
 
 # ---- other classes by path
 
-_VENDORED: Final = re.compile(
+_VENDORED: Final = lazy_pattern(
     r"""(?x) (?:^|/) (?: third[_-]?party | 3rd[_-]?party | _?vendored | _vendor | node_modules
       | bower_components | site-packages ) /
     | ^ (?: vendors? | externals? | extern ) /
     | (?:^|/) (?: static | public | assets | resources | js | lib | libs | www | cmd ) / vendors?
       /"""
 )
-_LIBRARY: Final = re.compile(
+_LIBRARY: Final = lazy_pattern(
     r"""(?ix) (?:^|/) (?: static | _static | public | assets | js | javascripts? | libs? | scripts
       | www
       | wwwroot | media | resources ) / (?: [^/]{1,60} / ){0,3}
@@ -136,17 +136,17 @@ _LIBRARY: Final = re.compile(
       (?: [-._] (?: v?\d [\w.]{0,20} | ui | cookie | slim | bundle ) ){0,3} \. (?: js | css ) $"""
 )
 """Well-known JavaScript libraries in a folder of assets."""
-_GENERATED_NAME: Final = re.compile(
+_GENERATED_NAME: Final = lazy_pattern(
     r"""(?x) .+_pb2(?:_grpc)?\.pyi? | .+\.pb(?:\.gw|\.validate)?\.(?:go|cc|h|c) | .+\.(?:g|freezed
       |gr)\.dart
     | .+\.(?:[Dd]esigner|g|g\.i)\.(?:cs|vb) | .+[._]generated\.[a-z]{1,5} | zz_generated.+\.go
     | (?:parsetab|lextab)\.py | lex\.yy\.cc? | (?:y|.+)\.tab\.(?:c|h|cc|cpp|hpp)
     | (?:moc|qrc)_.+\.(?:cpp|cxx|cc) | .+\.(?:js|css|mjs|cjs)\.map"""
 )
-_MINIFIED_NAME: Final = re.compile(
+_MINIFIED_NAME: Final = lazy_pattern(
     r".+[.-]min\.(?:js|mjs|cjs|css)|.+\.(?:bundle|chunk|pack)\.(?:js|mjs|css)"
 )
-_TRANSLATED_FOLDER: Final = re.compile(
+_TRANSLATED_FOLDER: Final = lazy_pattern(
     r"(?i)locales?|i18n|l10n|translations?|langs?|languages?|lc_messages|nls"
 )
 _TRANSLATED_SUFFIXES: Final = frozenset("po pot mo qm xlf xliff arb".split())
@@ -159,10 +159,10 @@ _LANGUAGE_CODES: Final = frozenset(
 )
 """Two-letter codes of ISO 639-1 except English, in which projects write their original texts."""
 _ANDROID_VALUES: Final = "values-"
-_LANGUAGE_TAG: Final = re.compile(
+_LANGUAGE_TAG: Final = lazy_pattern(
     r"(?:[\w.-]{1,80}[._-])??(?P<code>[a-z]{2})(?:[_-](?:[A-Z]{2}|[a-z]{2}|[A-Z][a-z]{3}|\d{3}))?(?:@[a-z]{1,12})?"
 )
-_BUILD_NAME: Final = re.compile(
+_BUILD_NAME: Final = lazy_pattern(
     r"""(?x) .+\.gradle(?:\.kts)? | .+\.cmake | CMakeLists\.txt |
       (?:GNU)?[Mm]akefile(?:\.\w{1,12})? | .+\.mk
     | setup\.(?:py|cfg) | (?:noxfile|fabfile|dodo|wscript|SConstruct|versioneer)(?:\.py)? |
@@ -176,14 +176,14 @@ _BUILD_NAME: Final = re.compile(
       |setup|publish)
       (?:[-_.][\w-]{1,40})?\.(?:sh|bash|zsh|ksh|ps1|bat|cmd)"""
 )
-_BUILD_FOLDER: Final = re.compile(
+_BUILD_FOLDER: Final = lazy_pattern(
     r"(?:^|/)(?:scripts?|ci|\.ci|\.github|\.circleci|build|tools?|hack|packaging|cmake|\.buildkite)/"
 )
 _STYLE_SUFFIXES: Final = frozenset("css scss sass less pcss styl".split())
 _SHELL_SUFFIXES: Final = frozenset("sh bash zsh ksh ps1".split())
-_DOCUMENTATION: Final = re.compile(r"(?i)(?:^|/)(?:docs?|documentation|website)/")
-_BENCHMARK: Final = re.compile(r"(?i)(?:^|/)(?:benchmarks?|benches|perf-?tests?)/")
-_EXAMPLE: Final = re.compile(
+_DOCUMENTATION: Final = lazy_pattern(r"(?i)(?:^|/)(?:docs?|documentation|website)/")
+_BENCHMARK: Final = lazy_pattern(r"(?i)(?:^|/)(?:benchmarks?|benches|perf-?tests?)/")
+_EXAMPLE: Final = lazy_pattern(
     r"(?i)(?:^|/)(?:examples?|demos?|tutorials?|samples?|notebooks?|playground|recipes)/"
 )
 
@@ -203,7 +203,7 @@ _COMMENT_START: Final = (
     *(opening for opening, _ in _BLOCK_COMMENTS),
     *("#", "//", "*", "--", ";", "%", "'", '"', "!", "<?"),
 )
-_GENERATED_LINE: Final = re.compile(
+_GENERATED_LINE: Final = lazy_pattern(
     r"""(?ix) [^\w@<]{0,20} (?:
       @generated\b | <auto-?generated
     | (?:this|the\ following|these)\ (?:file|code|class|module|header|source|script)s?
@@ -221,11 +221,11 @@ _GENERATED_LINE: Final = re.compile(
 """Beginning of a line in a head comment that marks a generated file."""
 _GENERATED_WORDS: Final = ("generated", "do not", "a bison parser", "gperf")
 """Texts in lower case of which each match of ``_GENERATED_LINE`` contains one."""
-_BUNDLE: Final = re.compile(
+_BUNDLE: Final = lazy_pattern(
     r"webpackBootstrap|__webpack_require__|parcelRequire\b|System\.register\(\["
 )
-_SOURCE_MAP: Final = re.compile(r"(?m)^[/*]{2}[#@]\s?sourceMappingURL=")
-_QT_TRANSLATION: Final = re.compile(
+_SOURCE_MAP: Final = lazy_pattern(r"(?m)^[/*]{2}[#@]\s?sourceMappingURL=")
+_QT_TRANSLATION: Final = lazy_pattern(
     r"\s{0,99}(?:<\?xml[^>]{0,200}>\s{0,99})?<(?:!DOCTYPE\s{1,9}TS\b|TS[\s>])"
 )
 _MINIFIABLE: Final = frozenset("js mjs cjs css jsx".split())

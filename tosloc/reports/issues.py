@@ -14,6 +14,7 @@ from typing import Final, Literal, TextIO
 
 from tosloc.core.errors import ReportError, pluralize
 from tosloc.core.inputs import read_text, zone_of
+from tosloc.core.patterns import lazy_pattern
 from tosloc.core.reports import BugReport
 from tosloc.reports.failures.table import read_failures
 from tosloc.reports.markdown import parse_markdown
@@ -139,7 +140,7 @@ def _begins_with_json(text: str) -> bool:
 # ---- a form that nobody has filled in: what trackers put into a new issue, and nothing beside it
 
 
-_FORM: Final = re.compile(
+_FORM: Final = lazy_pattern(
     r"""(?ix)
       \W*  # blank, a rule, an empty list item
     | \#{1,6}\s.* | (?:=+|-{2,})  # a heading

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Final
 
+from tosloc.core.patterns import lazy_pattern
 from tosloc.core.reports import BugReport
 from tosloc.reports.trackers import TRACKERS
 
@@ -38,7 +39,7 @@ _MIN_BARE_DIGITS: Final = 4
 _MIN_BARE_DIGITS_IN_LIST: Final = 5
 """The same limit within a list that begins with a number, instead of a word such as issue."""
 
-_REFERENCE: Final = re.compile(
+_REFERENCE: Final = lazy_pattern(
     r"""(?ix)
       (?:\[\#?\d{1,9}\]\()?  # a link in Markdown, whose address says which project is meant
       (?:"""
@@ -56,7 +57,7 @@ _REFERENCE: Final = re.compile(
 _ID_GROUPS: Final = tuple(
     name for name in _REFERENCE.groupindex if name not in ("project", "other", "page", "comment")
 )
-_CLOSING: Final = re.compile(
+_CLOSING: Final = lazy_pattern(
     r"""(?ix)
       (?:^|(?<=[^\w-]))
       (?: clos(?:e[sd]?|ing) | fix(?:e[sd]|ing)? | resolv(?:e[sd]?|ing)
@@ -66,7 +67,7 @@ _CLOSING: Final = re.compile(
       (?:issues?|bugs?|tickets?|defects?|bugzilla|bz)?
       [\s:(\[.-]{0,3}\Z"""
 )
-_REFERS: Final = re.compile(
+_REFERS: Final = lazy_pattern(
     r"""(?ix)\b(?: see(?:[ ]also)? | ref(?:s|erences?)? | relat(?:ed|es|ing)(?:[ ]to)?
       | similar(?:[ ]to)? | part[ ]of | follow(?:s|ing)?[- ]?up(?:[ ](?:to|on|of|for))? | since
       | introduced[ ](?:in|by|with) | caused[ ]by | like | per | after | before
@@ -77,8 +78,8 @@ _REFERS: Final = re.compile(
       \b[\s:.(\[]{0,4}(?:(?:the|github)[ ])?(?:issues?|bugs?|tickets?)?[\s:(\[]{0,3}\Z"""
 )
 # The white space at its beginning starts once only, so that matching takes linear time.
-_CONTINUES_LIST: Final = re.compile(r"(?i)(?<!\s)\s*(?:[,;&+/]|\band\b|\bor\b|,\s*and\b)\s*\#?\Z")
-_LEADS: Final = re.compile(r"[\W_]*(?:\w{1,12}\b[^\w(]{1,3})?\Z")
+_CONTINUES_LIST: Final = lazy_pattern(r"(?i)(?<!\s)\s*(?:[,;&+/]|\band\b|\bor\b|,\s*and\b)\s*\#?\Z")
+_LEADS: Final = lazy_pattern(r"[\W_]*(?:\w{1,12}\b[^\w(]{1,3})?\Z")
 """Text that may come before a reference at the beginning of the first line.
 
 It is empty, or one word such as fix or a component's name.
@@ -86,9 +87,9 @@ It is empty, or one word such as fix or a component's name.
 
 _ID_NUMBER: Final = r"[1-9]\d{0,8}"
 _TRACKER_ID: Final = r"[A-Z][A-Z0-9_]{0,30}-[1-9]\d{0,8}"
-_OWN_ID: Final = re.compile(rf"(?:(?i:\#|gh-)?(?P<number>{_ID_NUMBER}))|(?P<issue>{_TRACKER_ID})")
+_OWN_ID: Final = lazy_pattern(rf"(?:(?i:\#|gh-)?(?P<number>{_ID_NUMBER}))|(?P<issue>{_TRACKER_ID})")
 """The id that a tracker gave to a report."""
-_TITLE_WITH_ID: Final = re.compile(
+_TITLE_WITH_ID: Final = lazy_pattern(
     rf"""(?x)
       \A[\W_]{{0,5}}(?i:\#|gh-|(?:bug|issue|ticket)[ ]{{1,2}}\#?)(?P<number>{_ID_NUMBER})\b
     | \A\W{{0,5}}(?P<issue>{_TRACKER_ID})\b

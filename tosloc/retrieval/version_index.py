@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Self
 
@@ -20,7 +20,7 @@ from tosloc.core.arrays import (
 )
 from tosloc.core.reports import VALID_TIMES, Case
 from tosloc.core.versions import Snapshot, StringTable
-from tosloc.git.history import NO_LIMITS, History, HistoryLimits
+from tosloc.git.history import History, HistoryLimits
 from tosloc.git.repository import Change
 from tosloc.paths.classify import ClassArray
 from tosloc.reports.text import NO_SHARED_LINES, SharedLines, check_shared_lines
@@ -116,7 +116,7 @@ class VersionIndex:
     """Paths of the submodules, whose files are not in the version."""
     template: Sequence[str] = ()
     """Sorted keys of the lines of the version's issue forms, see ``template_keys``."""
-    limits: HistoryLimits = NO_LIMITS
+    limits: HistoryLimits = field(default_factory=HistoryLimits)
     """Numbers of large commits in the history that were not read in full."""
     made_of: Sequence[str] = ()
     """Sorted suffixes and names of configuration and pages that are ranked like sources.
@@ -242,7 +242,7 @@ class VersionIndex:
         submodules = unpack_words(arrays["submodules"]) if "submodules" in arrays else ()
         template = unpack_words(arrays["template"]) if "template" in arrays else ()
         made_of = unpack_words(arrays["made_of"]) if "made_of" in arrays else ()
-        limits = NO_LIMITS
+        limits = HistoryLimits()
         if "limits" in arrays:
             limits = HistoryLimits(*arrays["limits"].tolist())
         return cls(

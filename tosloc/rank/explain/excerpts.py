@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from tosloc.core.answers import Function
 from tosloc.core.arrays import BoolArray
+from tosloc.core.patterns import lazy_pattern
 from tosloc.rank.explain.matching_terms import MAX_LINES, contained_terms
 
 EXCERPTS: Final = 3
@@ -32,7 +32,7 @@ IN_REASON: Final = 3.0
 """Weight of a line within the function that a reason names; readers can then check the reason."""
 IN_IMPORT: Final = 0.3
 """Weight of a line with an import, because it names other files."""
-IMPORT: Final = re.compile(
+IMPORT: Final = lazy_pattern(
     r"""(?x) \s*+ (?:
       (?:import\s|@import\s|\#\s?include\s?)["'<\w.{*] | from\s[\w.]{1,200}\simport\s
     | package\s[\w.]{1,200};?$ | (?:using|use|extern\scrate)\s[^;]{1,200};$

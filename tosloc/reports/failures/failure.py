@@ -9,6 +9,7 @@ from datetime import UTC, tzinfo
 from typing import Final, NamedTuple
 
 from tosloc.core.inputs import time_of
+from tosloc.core.patterns import lazy_pattern
 from tosloc.core.reports import BugReport
 from tosloc.reports.text.logs import without_digits
 from tosloc.reports.traces import locations
@@ -19,14 +20,14 @@ MAX_BODY_LINES: Final = 300
 """Largest number of lines of a failure that are read."""
 MAX_MESSAGE_LENGTH: Final = 300
 """Largest number of characters of a message that a summary contains."""
-_FRAME: Final = re.compile(
+_FRAME: Final = lazy_pattern(
     r"""\s*(?:at\s|File\s"|from\s|\#\s|\#\d|❯\s|\d{1,3}:\s|/|[\w.@~\-]{1,100}[/\\])"""
 )
 """Beginning of a line that may be a stack frame."""
-_FILE_OF_CALL: Final = re.compile(r"\s*(?:at\s)?/")
-_CALL: Final = re.compile(r"\s*+(?:\d{1,4}: \S|[^\s(]{1,300}\([^\n]{0,1000}\)\Z)")
+_FILE_OF_CALL: Final = lazy_pattern(r"\s*(?:at\s)?/")
+_CALL: Final = lazy_pattern(r"\s*+(?:\d{1,4}: \S|[^\s(]{1,300}\([^\n]{0,1000}\)\Z)")
 """Function of a frame, which Go and Rust write in the line before the file."""
-_FOREIGN: Final = re.compile(
+_FOREIGN: Final = lazy_pattern(
     r"""(?x)
       [/\\](?:site-packages|dist-packages|gems)[/\\] | (?<![\w.-])node_modules[/\\]
     | [/\\]lib(?:64)?[/\\]python\d | <frozen\ | <__array_function__
@@ -41,8 +42,8 @@ _FOREIGN: Final = re.compile(
     """
 )
 """Text that marks a stack frame as one of a library."""
-_ADDRESS: Final = re.compile(r"\b0x[0-9a-f]{1,16}\b")
-_PYTHON_ERROR: Final = re.compile(r"[A-Za-z_][\w.]{0,200}(?:: |\Z)")
+_ADDRESS: Final = lazy_pattern(r"\b0x[0-9a-f]{1,16}\b")
+_PYTHON_ERROR: Final = lazy_pattern(r"[A-Za-z_][\w.]{0,200}(?:: |\Z)")
 """Beginning of the last line of a traceback."""
 
 

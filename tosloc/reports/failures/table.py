@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from datetime import tzinfo
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from tosloc.core.errors import ReportError
+from tosloc.core.patterns import lazy_pattern
 from tosloc.core.reports import BugReport
 from tosloc.reports.failures.failure import Failure, to_reports
 from tosloc.reports.failures.log import Log
@@ -17,7 +17,7 @@ _COMMON_OPENING: Final = (
     r"\$ \S|\+ \S|> \S+@\d|yarn run |make(?:\[\d+\])?: |\[INFO\] |npm (?:ERR|error)"
 )
 """Possible first lines of the output of any run: a command, or the tool that called the runner."""
-_FENCE: Final = re.compile(r"(?m)^\s{0,9}(?:```|~~~)")
+_FENCE: Final = lazy_pattern(r"(?m)^\s{0,9}(?:```|~~~)")
 """A fence of Markdown, which shows that a person wrote the report."""
 
 
@@ -158,7 +158,7 @@ FORMATS: Final = (
     Format("compilers", ("error", "e: "), "compilers:read_compiler", r"(?!)"),
 )
 """All formats. Logs of continuous integration contain the output of test runners."""
-_OPENING: Final = re.compile(
+_OPENING: Final = lazy_pattern(
     "|".join([_COMMON_OPENING, *(form.opening for form in FORMATS if form.opening)])
 )
 

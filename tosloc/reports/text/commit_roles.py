@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Final
 
 from tosloc.code.text import identifier_terms
+from tosloc.core.patterns import lazy_pattern
 from tosloc.reports.text.accusations import (
     FAILURES,
     SUCCESSES,
@@ -46,19 +47,19 @@ class Role(IntEnum):
     """The reporter says that this commit broke something: it is the first suspect."""
 
 
-_BISECT_LINE: Final = re.compile(
+_BISECT_LINE: Final = lazy_pattern(
     r"""(?ix) (?:\A|\n) [\s>$\#*-]{0,9} (?:
       (?:git\ bisect\ )?(?P<good>good|old) | (?:git\ bisect\ )?(?P<bad>bad|new)
     | git\ bisect\ (?P<started>start) | (?:git\ bisect\ )?(?P<skipped>skip)
     ) :? (?P<rest>[ ][^\n]{0,100})? \Z"""
 )
 """A line of ``git bisect log``, or a git bisect command, up to a commit."""
-_FULL_HASH: Final = re.compile(r"[0-9a-f]{7,64}")
-_WORD: Final = re.compile(r"\b[0-9a-f]{7,64}\b|[a-z@][a-z@'’-]*|\d[\w.]*")
-_ANY_WORD: Final = re.compile(r"\w+")
-_LINK_TEXT: Final = re.compile(r"\[[^\[\]\n]{1,80}\]\(\Z")
+_FULL_HASH: Final = lazy_pattern(r"[0-9a-f]{7,64}")
+_WORD: Final = lazy_pattern(r"\b[0-9a-f]{7,64}\b|[a-z@][a-z@'’-]*|\d[\w.]*")
+_ANY_WORD: Final = lazy_pattern(r"\w+")
+_LINK_TEXT: Final = lazy_pattern(r"\[[^\[\]\n]{1,80}\]\(\Z")
 """The text of a Markdown link, before its address."""
-_SENTENCE_END: Final = re.compile(r"[.!?;](?=\s|\Z)|\n")
+_SENTENCE_END: Final = lazy_pattern(r"[.!?;](?=\s|\Z)|\n")
 _FILLERS: Final = frozenset(
     """the this that a an my our git following commit commits change changes changeset revision rev
     hash sha id pr pull request merge mr patch was is are be seems to main master trunk head branch
@@ -79,8 +80,8 @@ _BLAMING_WORDS: Final = frozenset(
     """.split()
 )
 """Whole words that relate a failure to a commit, but do not say what fails."""
-_CLAUSE_END: Final = re.compile(r"[.!?;](?=\s)|\n[ \t]*\n")
-_MOVE: Final = re.compile(
+_CLAUSE_END: Final = lazy_pattern(r"[.!?;](?=\s)|\n[ \t]*\n")
+_MOVE: Final = lazy_pattern(
     r"\b(?:check(?:s|ed|ing)?[ -]?out|(?:go|goes|going|went|gone|move|moved|moving|switch|switched"
     r"|switching|return|returned|returning|reset|resetting|roll|rolled|rolling|downgrade|downgraded"
     r"|downgrading)(?: hard)?(?: back)? to)\Z"
@@ -97,7 +98,7 @@ _AUXILIARIES: Final = frozenset("be been have".split())
 _FIXES: Final = ("fix", "fixes", "fixing", "fixed")
 _QUESTIONS: Final = frozenset("is was are were did does do has have could can".split())
 """Words that begin a question."""
-_PARENT_WORKS: Final = re.compile(
+_PARENT_WORKS: Final = lazy_pattern(
     r"""(?ix) (?:(?!\b[0-9a-f]{7,40}\b)[^\n]){0,60}?
       (?<!longer\ )(?<!never\ )\b(?P<works>works|worked|working|fine|good|passes)\b
       (?:\ (?:fine|well|again|correctly))? (?:,?\ (?:with|at|on|in|for|using))?
@@ -106,14 +107,14 @@ _PARENT_WORKS: Final = re.compile(
     """
 )
 """Text after a commit whose parent works: ", but works with the commit before it"."""
-_PARENT_SIGN: Final = re.compile(r"[`*]{0,2}(?:\^|~1?(?!\d))")
+_PARENT_SIGN: Final = lazy_pattern(r"[`*]{0,2}(?:\^|~1?(?!\d))")
 """The sign with which git writes the parent of a commit: 1abcdef^, 1abcdef~1."""
-_BESIDE_VERSION: Final = re.compile(
+_BESIDE_VERSION: Final = lazy_pattern(
     r"(?i)\d\.\d[\w.+-]{0,40}[\s,:@+]{0,2}[(\[]?[@\s]?"
     r"(?:rev(?:ision)?|commit|git|hash|sha|build|g)?[\s:.,-]{0,2}\Z"
 )
 """A version right before a commit: 0.65.2 (760d1b7c)."""
-_BUILD_BEFORE: Final = re.compile(
+_BUILD_BEFORE: Final = lazy_pattern(
     r"""(?ix)
       [(\[]rev(?:ision)?[ .:]{1,2}\Z
     | \blines?[ ]\d{1,7}(?:[ ](?:to|-)[ ]\d{1,7})?\s{1,20}in\s{1,20}\Z  # an excerpt of the code
@@ -129,16 +130,16 @@ _BUILD_BEFORE: Final = re.compile(
     """
 )
 """Text before a commit that is only the version in which something was seen."""
-_BUILD_AFTER: Final = re.compile(
+_BUILD_AFTER: Final = lazy_pattern(
     r"(?i)[`*]{0,2}[ ,]{1,2}(?:\(?(?:built|compiled)\b|\d{4}-\d\d-\d\d[)\]])"
 )
 """Text after a commit that is only a version: "760d1b7c built 2025-08-01"."""
-_KEY: Final = re.compile(
+_KEY: Final = lazy_pattern(
     r"(?i)(?:\A|\n)[^\n:=]{0,40}(?:commit|revision|hash|sha|version|git|build)[^\n:=]{0,30}"
     r"[:=][\s'\"`*]{0,4}\Z"
 )
 """The key of a line that gives a version, such as "Git commit: "."""
-_TOLD_KEY: Final = re.compile(r"(?i)fix")
+_TOLD_KEY: Final = lazy_pattern(r"(?i)fix")
 """A word in the key of a line that shows that the commit is not a version."""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
+from tosloc.core.patterns import lazy_pattern
 from tosloc.reports.text.forms import is_form_heading
 from tosloc.reports.text.named_releases import NUMBER, ReleaseClaim, split_number
 from tosloc.reports.text.project_names import is_scoped_package
@@ -47,16 +48,16 @@ _VERSION: Final = (
     r"(?P<words>(?:(?:@[\w.-]{1,60}/)?[A-Za-z][\w.-]{0,60}[\s@^~=`*]{1,4}){0,3})[\^~`*]{0,3}"
     rf"v?(?P<number>{NUMBER})(?![\w/-]|\.\d)"
 )
-_ITEM: Final = re.compile(
+_ITEM: Final = lazy_pattern(
     rf"(?i)(?<![\w.-]){_KEY}[\s*_`]{{0,4}}[:=|(][\s*_`|]{{0,6}}{_VERSION}(?=(?P<rest>[^\n]{{0,30}}))"
 )
 """A key with its version: "Before: 1.9.5", "| Old version | 1.9.5 |", "After (2.8.2)"."""
-_KEY_LINE: Final = re.compile(rf"(?i)[\s>#*_`+-]{{0,12}}{_KEY}[\s*_`]{{0,4}}:?[\s*_`]{{0,4}}")
+_KEY_LINE: Final = lazy_pattern(rf"(?i)[\s>#*_`+-]{{0,12}}{_KEY}[\s*_`]{{0,4}}:?[\s*_`]{{0,4}}")
 """A line with only a key, whose version is in the next line."""
-_COLUMN: Final = re.compile(rf"(?i){_KEY}")
-_CELL: Final = re.compile(rf"(?i)[\s>*_`+-]{{0,12}}{_VERSION}(?P<rest>[^\n]{{0,30}})")
+_COLUMN: Final = lazy_pattern(rf"(?i){_KEY}")
+_CELL: Final = lazy_pattern(rf"(?i)[\s>*_`+-]{{0,12}}{_VERSION}(?P<rest>[^\n]{{0,30}})")
 """A version alone in a cell or a line."""
-_ARROW: Final = re.compile(
+_ARROW: Final = lazy_pattern(
     rf"(?i)(?P<before>[^\n]{{0,80}}?)(?<![\w./@-])v?(?P<first>{NUMBER})[\s`*_]{{0,4}}"
     rf"(?:->|=>|-->|→)[\s`*_]{{0,4}}v?(?P<second>{NUMBER})(?![\w/-]|\.\d)[\s`*_|.)]{{0,9}}"
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from tosloc.core.patterns import lazy_pattern
 from tosloc.reports.traces.frame import Frame
 
 _SOURCE: Final = r"""(?:Native\s+Method|Unknown\s+Source|(?:Inlined\s+)?Compiled\s+Code
@@ -20,7 +21,7 @@ DEBUGGER: Final = r"""
     (?<![\w$.]) (?P<db_runtime>[\w$.]{1,200}) (?: \( (?P<db_declaring>[\w$.]{1,200}) \) )?
     \. (?P<db_method>[\w$<>]{1,100}) \( [^()\n]{0,200} \) \s+ line: \s* (?P<db_line>\d{1,9})
     (?: \s* \[ [^\]\n]{0,40} \] )?"""
-_HIDDEN_CLASS: Final = re.compile(r"/(?:0x)?[0-9a-f]+$")
+_HIDDEN_CLASS: Final = lazy_pattern(r"/(?:0x)?[0-9a-f]+$")
 """The number of a hidden class after its name: "a.B$$Lambda/0x0012"."""
 
 _CLASS: Final = r"(?<![\w$./@])(?:[a-z_][\w$]{0,100}\.){1,20}[A-Z][\w$]{0,200}"
@@ -28,13 +29,13 @@ _LEVEL: Final = (
     "(?:SEVERE|WARNING|WARN|INFO|INFORMATION|ERROR|FATAL|DEBUG|TRACE|CONFIG|FINE|FINER|FINEST"
     "|SCHWERWIEGEND|WARNUNG|GRAVE)"
 )
-_HEADER: Final = re.compile(
+_HEADER: Final = lazy_pattern(
     rf"(?:\d{{1,2}}:\d{{2}}:\d{{2}}(?:[.,]\d{{1,6}})?(?:\s?[AaPp]\.?[Mm]\b\.?)?(?:\s[A-Z]{{3,4}}(?=\s))?|\b{_LEVEL}\b:?)"
     rf"(?:\s+(?:{_LEVEL}\b:?|\[[^\]\n]{{0,100}}\]|\([^)\n]{{0,100}}\)|-)){{0,8}}"
     rf"\s+\[?(?P<timed>{_CLASS})"
     rf"|(?P<levelled>{_CLASS})\s+[\w$<>]{{1,100}}\s+{_LEVEL}\b"
 )
-_THROWN: Final = re.compile(
+_THROWN: Final = lazy_pattern(
     rf"(?P<thrown>{_CLASS}(?:Exception|Error|Throwable|Failure)(?![\w$]))(?=\s*(?::|$|at\s|\n))"
 )
 

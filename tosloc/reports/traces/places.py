@@ -8,26 +8,27 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from tosloc.code.languages import SOURCE_SUFFIXES
+from tosloc.core.patterns import lazy_pattern
 from tosloc.reports.traces.frame import Frame
 from tosloc.reports.traces.parser import complete_frame, frames, separates_traces
 from tosloc.reports.traces.python import is_python
 
 TRACE_GAP: Final = 600
 """Largest number of characters between two frames of one trace: source lines and messages."""
-_RUN: Final = re.compile(r"[A-Za-z0-9_\u00c0-\u024f\u0370-\u052f./\\~+@$%\-]++")
+_RUN: Final = lazy_pattern(r"[A-Za-z0-9_\u00c0-\u024f\u0370-\u052f./\\~+@$%\-]++")
 """Text that may be a path.
 
 Chinese, Japanese and Korean letters are left out, because no blank separates them from paths.
 """
-_OBJECT: Final = re.compile(r"\.(?:o|obj|lo)\Z")
-_BUILD_FOLDER: Final = re.compile(r"(?:CMakeFiles/)?[\w.+\-]{1,100}\.(?:dir|p)/")
+_OBJECT: Final = lazy_pattern(r"\.(?:o|obj|lo)\Z")
+_BUILD_FOLDER: Final = lazy_pattern(r"(?:CMakeFiles/)?[\w.+\-]{1,100}\.(?:dir|p)/")
 """Folders in which CMake and Meson put objects: CMakeFiles/app.dir/, app.p/."""
-_FAILED: Final = re.compile(r"(?:FAILED:\s{1,3}|\*\*\*\s\[(?:[^\s\]]{1,100}\s){0,2})\Z")
+_FAILED: Final = lazy_pattern(r"(?:FAILED:\s{1,3}|\*\*\*\s\[(?:[^\s\]]{1,100}\s){0,2})\Z")
 """Text before the object that a build could not make."""
-_COMPILED: Final = re.compile(r"\s-[coI]\s{0,3}\Z")
-_COMPILED_SCRIPT: Final = re.compile(r"/(?:dist|cjs|esm)/\S{1,300}\.[cm]?jsx?$")
+_COMPILED: Final = lazy_pattern(r"\s-[coI]\s{0,3}\Z")
+_COMPILED_SCRIPT: Final = lazy_pattern(r"/(?:dist|cjs|esm)/\S{1,300}\.[cm]?jsx?$")
 """A compiled JavaScript file; its lines are not those of its source."""
-_LOCATED: Final = re.compile(
+_LOCATED: Final = lazy_pattern(
     r"""(?x) ["'”“’‘»«]?,? (?: :line\s{1,3} | \s{1,3}(?:on\s)?line\s{1,3} | :\[? | :\ \( | \(
         | (?<=[jt]s|sx|ue|te)\ (?=\d{1,7}:\d{1,5}(?:[-\s]|\Z)) )
       (?P<line>\d{1,7}) (?![A-Za-z0-9_]|\.\d)
@@ -42,7 +43,7 @@ _LOCATED: Final = re.compile(
 ``:12``, ``(12``, ``: (12``, ``", line 12``, `` 12:3``, ``:12: in f``, and `` in f(``.
 """
 _PROJECT: Final = "[^/]{1,100}/[^/]{1,100}"
-_BLOB: Final = re.compile(
+_BLOB: Final = lazy_pattern(
     rf"""(?x) /(?:blob|tree|raw|blame|edit)/[^/]{{1,100}}/
       | \A//raw\.githubusercontent\.com/(?P<github>{_PROJECT})/(?:refs/(?:heads|tags)/)?
         [^/]{{1,100}}/
@@ -50,11 +51,11 @@ _BLOB: Final = re.compile(
       | \A//[^/]{{1,100}}/(?P<gitea>{_PROJECT})/src/(?:branch|commit|tag)/[^/]{{1,100}}/"""
 )
 """Text before the path of a file in its web address."""
-_LINKED: Final = re.compile(r"\#L(?P<line>\d{1,7})")
-_SHOWN: Final = re.compile(
+_LINKED: Final = lazy_pattern(r"\#L(?P<line>\d{1,7})")
+_SHOWN: Final = lazy_pattern(
     r"\s{1,40}Lines?\s(?P<line>\d{1,7})(?:\s+to\s+\d{1,7})?\s{1,20}in\s{1,20}[0-9a-f]{7}"
 )
-_COMMAND: Final = re.compile(r"(?:python[\d.]{0,4}|bash|sh|node|run)\s+(?:-\w{1,20}\s+){0,5}\Z")
+_COMMAND: Final = lazy_pattern(r"(?:python[\d.]{0,4}|bash|sh|node|run)\s+(?:-\w{1,20}\s+){0,5}\Z")
 
 
 class Place(NamedTuple):
