@@ -436,6 +436,30 @@ def test_an_answer_says_that_stated_versions_have_no_tags(released):
     assert note == NO_TAG.format("versions 9.9.0, 9.9.1")
 
 
+@pytest.mark.parametrize(
+    ("product", "is_own"),
+    [
+        ("Shop", True),
+        ("the shop", True),
+        ("door", True),  # packages/door
+        ("Python", False),  # python
+        ("redis", False),  # shop/backends/redis
+    ],
+)
+def test_a_folder_means_a_package_but_no_language_or_backend(project, product, is_own):
+    project.git("remote", "add", "origin", "git@github.com:ada/shop.git")
+    folders = ("python", "shop/backends/redis", "packages/door")
+    project.commit({f"{folder}/bell.py": DOOR for folder in folders}, "Add bells")
+    notes = notes_on_names(project, f"{WRONG}\n\nIt fails with {product} 9.9.1.")
+    assert notes == ([NO_TAG.format("version 9.9.1")] if is_own else [])
+
+
+def test_a_folder_of_a_project_without_a_remote_means_the_project(project):
+    notes = notes_on_names(project, f"{WRONG}\n\nIt fails with shop 9.9.1.")
+    assert notes == [NO_TAG.format("version 9.9.1")]
+    assert notes_on_names(project, f"{WRONG}\n\nIt fails with Python 3.8.") == []
+
+
 def test_an_answer_says_that_a_clone_has_no_tags(project):
     [note] = notes_on_names(project, f"{WRONG}\n\nBroken in 9.9.1.")
     assert note == NO_TAG.format("version 9.9.1")

@@ -15,6 +15,10 @@ from tosloc.retrieval.query import Query
 
 LENGTH_OF_ID: Final = 40
 """Smallest number of characters of a whole commit id."""
+_FOLDERS_OF_PACKAGES: Final = frozenset(
+    "apps components crates lib libs modules packages plugins projects python src".split()
+)
+"""Folders at the top that contain the packages of a project."""
 
 
 class ProjectNames:
@@ -34,10 +38,17 @@ class ProjectNames:
 
     @cached_property
     def _folders(self) -> frozenset[str]:
-        """Normalized names of the version's folders and of its top-level files."""
+        """Normalized names of the folders that may be parts of the project.
+
+        If the project's name is known, these are the version's folders at the top and in folders of
+        packages: deeper ones, such as backends/redis, are often called like another project.
+        """
+        is_known = bool(self._history.releases.projects)
         folders: set[str] = set()
         for path in self._snapshot.paths:
-            folders.update(path.split("/")[:-1])
+            names = path.split("/")[:-1]
+            depth = 2 if names and names[0] in _FOLDERS_OF_PACKAGES else 1
+            folders.update(names[:depth] if is_known else names)
         return frozenset(map(normalize_name, folders))
 
     def is_own(self, project: str) -> bool:
@@ -85,7 +96,9 @@ class ProjectNames:
         for claim in self._query.names.release_claims:
             is_key = claim.state == "used"
             is_own = partial(self._is_own_product, is_key=is_key)
-            if not claim.products or any(map(is_own, claim.products)):
+            # "Turi Create 5.6" has the name in two words.
+            names = (*claim.products, "".join(claim.products))
+            if not claim.products or any(map(is_own, names)):
                 claims.append(claim)
         return claims
 

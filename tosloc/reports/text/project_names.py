@@ -10,6 +10,14 @@ _NO_WORD: Final = re.compile(r"[\W_]+")
 _SEPARATORS: Final = re.compile(r"[-_. ]+")
 """Characters that may separate the words of a project's name."""
 _SCOPED_PACKAGE: Final = re.compile(r"@[\w.-]{1,60}/[\w.-]{1,80}")
+_PLATFORMS: Final = frozenset(
+    """android arch alpine bash bazel bun cargo centos chrome chromium clang cmake conda cpython
+    cuda debian deno docker dotnet edge fedora firefox freebsd gcc go golang gradle ios java
+    javascript jdk jre jvm kotlin linux lua mac macos maven msvc node nodejs npm openjdk osx perl
+    php pip pnpm powershell pypy python rails ruby rust rustc safari scala swift typescript ubuntu
+    windows xcode yarn""".split()
+)
+"""Names of languages, systems, browsers and tools, which are also names of folders."""
 
 
 def is_scoped_package(name: str) -> bool:
@@ -42,24 +50,28 @@ def project_name(project: str) -> str:
 def is_own_name(name: str, projects: Sequence[str], folders: Collection[str]) -> bool:
     """Return whether a name means a project: its path on the web, its name, or an npm package.
 
-    ``projects`` are the project's paths on the web. If none is known, the name is compared with the
-    normalized names of the project's ``folders``. A scoped package is a folder of a project or the
-    whole project.
+    ``projects`` are the project's paths on the web. Parts of a project have the names of its
+    ``folders``, which are normalized. But a language, a system or a tool is meant itself, unless it
+    is the project or its owner. A scoped package is a folder of a project or the whole project.
 
     >>> own = ["reduxjs/redux-toolkit"]
     >>> is_own_name("Redux-Toolkit", own, ()), is_own_name("@reduxjs/toolkit", own, ())
     (True, True)
     >>> is_own_name("other/redux-toolkit", own, ()), is_own_name("@types/node", own, {"node"})
     (False, False)
+    >>> is_own_name("Python", ["python/cpython"], ()), is_own_name("Python", own, {"python"})
+    (True, False)
     """
     if is_scoped_package(name):
         return _is_own_package(name.lower(), projects, folders)
-    last = project_name(name)
-    if not projects:
-        return last in folders
-    if "/" in name:
+    if "/" in name and projects:
         return name.lower() in (own.lower() for own in projects)
-    return last in map(project_name, projects) or last in folders
+    last = project_name(name)
+    if last in map(project_name, projects):
+        return True
+    if last in _PLATFORMS:
+        return last in (normalize_name(own.rpartition("/")[0]) for own in projects)
+    return last in folders
 
 
 def _is_own_package(package: str, projects: Sequence[str], folders: Collection[str]) -> bool:
