@@ -359,7 +359,8 @@ def test_hidden_files_do_not_flatten_the_features_of_others(answer_to):
     assert beside.hits[0].confidence > 0.7 * alone.hits[0].confidence
 
 
-def test_build_script_with_the_name_of_the_app_is_not_first(answer_to):
+def test_build_script_with_the_name_of_the_app_is_not_first(answer_to, repository):
+    repository.git("remote", "add", "origin", "https://github.com/a/tubepad.git")
     files = {
         "app/build.gradle": (
             'android { applicationId "org.tubepad"; resValue "string", "app_name", "TubePad" }\n'
@@ -373,7 +374,7 @@ def test_build_script_with_the_name_of_the_app_is_not_first(answer_to):
         "app/java/Feed.java": "class Feed { int size() { return 1; } }\n",
     }
     report = (
-        "# TubePad 2.22 doesn't show channels of a media service\n"
+        "# TubePad 2.22 doesn't open channels of a media service\n"
         "- [x] I have searched for related issues in the issues list.\n"
         "- [x] This is an issue with the TubePad project itself, with the latest version.\n"
         "It goes back to the start instead.\n"
