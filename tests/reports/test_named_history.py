@@ -413,6 +413,11 @@ CLAIMS = [
         [("2.1", "fails"), ("2.0", "works")],
     ),
     ("No rows in 2.1, it worked in 2.0", [("2.1", "fails"), ("2.0", "works")]),
+    ("Code that compiled in 3.9.1 fails in 3.10.0", [("3.9.1", "works"), ("3.10.0", "fails")]),
+    ("It built with 2.3 but now crashes with 2.4", [("2.3", "works"), ("2.4", "fails")]),
+    ("What fails in 1.2 crashes in 1.3", [("1.2", "fails"), ("1.3", "fails")]),
+    ("The upload in 3.9.1 fails with 2.5 GB", [("3.9.1", "fails")]),
+    ("Parsing fails in 3.10.x when it is empty", [("3.10", "fails")]),
     (
         "It broke in https://github.com/x/y/compare/1.0...1.1",
         [("1.0", "works"), ("1.1", "begins")],
@@ -566,6 +571,7 @@ def test_versions_with_a_v_are_read_alike(text, expected):
         "The column is not present in 1.2.0",
         "It works in 2.3 and later",
         "It throws errors 1.1.0 works fine",
+        '"Roll": 0.0, "works": true',
     ],
 )
 def test_versions_that_say_nothing(text):

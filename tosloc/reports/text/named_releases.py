@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from tosloc.reports.text.markup import COMMENT
 from tosloc.reports.text.project_names import is_scoped_package
 from tosloc.reports.text.ranges import spell_out_ranges
-from tosloc.reports.text.relations import ARROWS, DOWNGRADE, UPGRADE, state_by_relation
+from tosloc.reports.text.relations import ARROWS, DOWNGRADE, UNITS, UPGRADE, state_by_relation
 from tosloc.reports.text.verbs import (
     ALIKE,
     FAILING,
@@ -29,7 +29,9 @@ WINDOW: Final = 80
 """Number of characters before and after a release number that are examined."""
 NUMBER: Final = r"\d{1,5}(?:\.\d{1,8}){1,4}(?:[-.]?(?:rc|cr|alpha|beta|dev|pre|a|b|m)[-.]?\d{1,4})?"
 """Pattern of the number of a release, without regard to case."""
-RELEASE_NUMBER: Final = re.compile(rf"(?i)(?<![\w./])(?<!\d:)v?(?P<number>{NUMBER})(?![\w/-]|\.\d)")
+RELEASE_NUMBER: Final = re.compile(
+    rf"(?i)(?<![\w./])(?<!\d:)v?(?P<number>{NUMBER})(?:\.x)?(?![\w/-]|\.\d)"
+)
 _CLAUSE_END: Final = re.compile(r"[.!?;](?=\s)|\n")
 _PART_END: Final = re.compile(r"[,()\[\]|]")
 """Characters that end a part of a clause; verbs after them are about something else."""
@@ -45,6 +47,10 @@ _FILLERS: Final = frozenset(
 )
 _NOTE_OF_VERSION: Final = re.compile(r"(?i)\b(?:new|added|changed)\s{1,2}in\s{1,2}version\s{1,2}\Z")
 """Text that documentation writes before a version."""
+_KEY_OF_JSON: Final = re.compile(r"""["']\s{0,3}:\s{0,3}["']?\Z""")
+"""Text before a value in JSON: "Roll": 0.0 downgrades nothing."""
+_LINKS: Final = frozenset("but and it this that then also".split())
+"""Words between a version and the verb of the next one: "compiled in 2.0 but fails in 2.1"."""
 _QUESTIONS: Final = frozenset("does did do is was has can could".split())
 _ELLIPSES: Final = tuple(
     tuple(words.split())
@@ -110,6 +116,8 @@ def find_release_claims(text: str) -> tuple[ReleaseClaim, ...]:
     [('2.8.0', 'works'), ('2.8.1', 'begins')]
     >>> [claim[:2] for claim in find_release_claims("After upgrading from v1.2 to v1.3 it crashes")]
     [('1.2', 'works'), ('1.3', 'begins')]
+    >>> [claim[:2] for claim in find_release_claims("Code that compiled in 3.9.1 fails in 3.10.x")]
+    [('3.9.1', 'works'), ('3.10', 'fails')]
     >>> find_release_claims("I get an error since Python 3.12")
     (ReleaseClaim(number='3.12', state='begins', products=('python',)),)
     >>> find_release_claims("I use 1.2.3 on 10.0.0.1")
@@ -132,24 +140,42 @@ def find_release_claims(text: str) -> tuple[ReleaseClaim, ...]:
                 claims[previous.number, "fails"] = previous.claim("fails")
             state: State = "fails" if previous.state == "works" else "works"
             reading = reading._replace(state=state, products=previous.products)
-        if _contrasts(visible, previous, reading, match.start()):
-            claims[previous.number, "fails"] = previous.claim("fails")
+        contrasted = _contrasted_state(visible, previous, reading, match.start())
+        if contrasted is not None:
+            claims[previous.number, contrasted] = previous.claim(contrasted)
         if reading.state is not None:
             claims.setdefault((reading.number, reading.state), reading.claim(reading.state))
         previous = reading
     return tuple(claims.values())
 
 
-def _contrasts(text: str, first: _Reading, second: _Reading, start: int) -> bool:
-    """Return whether something fails in one version because a text says that another one works.
+def _contrasted_state(text: str, first: _Reading, second: _Reading, start: int) -> State | None:
+    """Return the state of a version that a text only contrasts with the next one, else None.
 
-    An example is "No rows in the 2.1 version, works fine in 2.0". ``start`` is the position at
-    which the second version begins.
+    Something fails in the first version of "No rows in the 2.1 version, works fine in 2.0", and
+    works in that of "Code that compiled in 2.0 fails in 2.1". ``start`` is the position at which
+    the second version begins.
     """
-    if first.state is not None or second.state != "works" or first.relation not in PLACES:
-        return False
-    between = _ONLY_THERE.match(text[first.end : start][-WINDOW:])
-    return between is not None and _OWN_VERB.match(f"{between['statement']}0") is not None
+    if first.state is not None or first.relation not in PLACES:
+        return None
+    between = text[first.end : start][-WINDOW:]
+    if second.state == "works":
+        there = _ONLY_THERE.match(between)
+        return "fails" if there and _OWN_VERB.match(f"{there['statement']}0") else None
+    is_failure = second.state in ("fails", "begins")
+    return "works" if is_failure and _fails_in_next(_words(f"{between}{second.number}")) else None
+
+
+def _fails_in_next(words: Sequence[str]) -> bool:
+    """Return whether the words after a version say that something fails in another version."""
+    rest = [word for word in words[:8] if word not in _FILLERS and word not in _LINKS]
+    return (
+        len(rest) > 2
+        and rest[0].startswith(FAILING)
+        and rest[1] in PLACES
+        and RELEASE_NUMBER.fullmatch(rest[2]) is not None
+        and UNITS.isdisjoint(rest[3:4])
+    )
 
 
 class _Reading(NamedTuple):
@@ -184,6 +210,8 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
     joins = relation in JOINING or relation in ARROWS
     if joins and not products and words_before[-2:-1] and previous.number in words_before[-2]:
         products = previous.products
+    if relation in PLACES and _fails_in_next(words_after):
+        words_after = beside = []
     state = _read_verdict(after) or state_by_relation(words_before, words_after, beside)
     if state is None:
         state = _state_of_ellipsis(words_before, beside, previous)
@@ -192,7 +220,7 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
     is_question = "?" in after[: len(_CLAUSE_END.split(after)[0]) + 1]
     if is_question and words_before and words_before[0] in _QUESTIONS:
         state = None
-    if _NOTE_OF_VERSION.search(before):
+    if _NOTE_OF_VERSION.search(before) or _KEY_OF_JSON.search(before):
         state = None
     limit = _LIMIT.search(before)
     if limit:
