@@ -54,6 +54,20 @@ def test_releases_that_a_report_states(text, good, bad):
 
 
 @pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("It fails in 2.0", "v2.0"),
+        ("It fails in door-lock 2.0", "door-lock-v2.0"),
+        ("It fails in @shop/door 2.0", "@shop/door@2.0"),
+        ("It fails in window 2.0", "v2.0"),
+    ],
+)
+def test_a_package_has_tags_of_its_own(text, name):
+    tags = {"v1.0": 10, "v2.0": 20, "door-lock-v2.0": 30, "@shop/door@2.0": 40}
+    assert find(text, tags) == ([], [name])
+
+
+@pytest.mark.parametrize(
     ("text", "implied"),
     [
         ("Since 1.1 it fails", "v1.0"),

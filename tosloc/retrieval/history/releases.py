@@ -152,11 +152,16 @@ class Releases:
         return frozenset(normalize_name(own.rpartition("/")[2]) for own in self.projects)
 
     def find(self, claims: Iterable[ReleaseClaim], opened: float) -> ClaimedReleases:
-        """Return the releases that a report's claims mean, among tags made before ``opened``."""
+        """Return the releases that a report's claims mean, among tags made before ``opened``.
+
+        If a repository has several packages, a tag that begins with the name of the claim's product
+        is preferred: tracing-subscriber-0.3.20 for tracing-subscriber 0.3.20.
+        """
         known = self.known_before(opened)
         by_state: dict[str, list[Release]] = {"works": [], "fails": [], "begins": [], "used": []}
         for claim in claims:
-            release = _find(known, parse_release_number(claim.number))
+            number = parse_release_number(claim.number)
+            release = _find(_of_products(known, claim.products), number) or _find(known, number)
             if release is not None:
                 by_state[claim.state].append(release)
         begins = by_state["begins"]
@@ -167,6 +172,12 @@ class Releases:
             tuple(by_state["used"]),
             None if first is None else _previous(known, first),
         )
+
+
+def _of_products(known: Sequence[Release], products: Sequence[str]) -> list[Release]:
+    """Return the releases whose tags begin with the name of one of the products."""
+    names = {normalize_name(product) for product in products}
+    return [release for release in known if normalize_name(release.prefix) in names]
 
 
 def _find(known: Sequence[Release], number: ReleaseNumber) -> Release | None:
