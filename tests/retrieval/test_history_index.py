@@ -258,6 +258,17 @@ def test_large_commits_keep_the_files_that_other_paths_have(repository):
     assert len(paths) == 1
 
 
+def test_large_commits_keep_the_files_that_later_commits_change(repository):
+    large = repository.commit({f"src/F{n}.java": "1" for n in range(MAX_FILES + 1)}, "Import")
+    repository.commit({"src/F3.java": "2"}, "Change one")
+    with Repository(repository.path) as opened:
+        history = History.read(opened, "main", JAVA)
+    paths = StringTable()
+    index = HistoryIndex.of_commits(history.ids, HistoryIndex.payloads(history), paths)
+    assert index.large.ids == [large]
+    assert index.large.files.tolist() == [paths.ids["src/F3.java"]]
+
+
 def test_large_commits_are_known_as_of_a_time():
     documents = Documents.collect([make_commit(3, (0,)), make_commit(1, (0,), number=1)])
     history = replace(make_history([]), large=documents)

@@ -55,7 +55,7 @@ MAX_KEPT_BYTES: Final = 4 * 10**9
 """Largest total size of the kept files of versions, in bytes."""
 MIN_KEPT_FILES: Final = 6
 """Number of files of versions that are kept whatever their size."""
-ARRAYS_VERSION: Final = 16
+ARRAYS_VERSION: Final = 17
 """Version of the arrays in the files of versions; raise it whenever these arrays change."""
 MAX_OTHER_BYTES: Final = 200_000
 """Largest size, in bytes, of a file other than source whose words are searched.

@@ -162,11 +162,11 @@ class HistoryIndex:
     """
     releases: Releases = NO_RELEASES
     large: Documents = NO_DOCUMENTS
-    """Commits of more than ``MAX_FILES`` files, without terms, with only the paths of the version.
+    """Commits of more than ``MAX_FILES`` files, without terms.
 
-    They say little about any file, but one of them may have introduced a bug, and reports name
-    them. Those of more than ``MAX_LARGE_FILES`` files have no files, and are listed if they have a
-    name that people use.
+    They have only the paths that the version, another commit or a rename has. They say little about
+    any file, but one of them may have introduced a bug, and reports name them. Those of more than
+    ``MAX_LARGE_FILES`` files have no files, and are listed if they have a name that people use.
     """
     shared_lines: SharedLines = NO_SHARED_LINES
     """Lines that many labelled reports share; empty if no labelled reports are known."""
@@ -212,6 +212,7 @@ class HistoryIndex:
         fixes = []
         merges: list[Document] = []
         large: list[Document] = []
+        files_of_large: dict[str, Sequence[str]] = {}
         renames = []
         additions = []
         for number, (commit, payload) in enumerate(zip(order, payloads, strict=True)):
@@ -222,11 +223,8 @@ class HistoryIndex:
             at, size, is_fix, is_merge, *added = facts.tolist()
             touched: tuple[int, ...] = ()
             if size > MAX_FILES:
-                # No path is added to ``paths``, because features depend on the number of paths.
-                present = tuple(paths.ids[path] for path in files if path in paths.ids)
-                document = Document(
-                    commit, at, number, commit, Counter(), present, tuple(names), size
-                )
+                files_of_large[commit] = files
+                document = Document(commit, at, number, commit, Counter(), (), tuple(names), size)
                 (merges if is_merge else large).append(document)
             else:
                 touched = tuple(paths.id(path) for path in files)
@@ -246,6 +244,12 @@ class HistoryIndex:
             documents.append(document)
             if is_fix:
                 fixes.append(document)
+        for position, document in enumerate(large):
+            # No path is added to ``paths``, because features depend on the number of paths. Later
+            # commits may have added paths, so ``paths`` is complete only now.
+            files = files_of_large[document.id]
+            present = tuple(paths.ids[path] for path in files if path in paths.ids)
+            large[position] = replace(document, paths=present)
         return cls(
             Documents.collect(documents),
             Documents.collect(fixes),
