@@ -415,6 +415,10 @@ CLAIMS = [
     ("No rows in 2.1, it worked in 2.0", [("2.1", "fails"), ("2.0", "works")]),
     ("Code that compiled in 3.9.1 fails in 3.10.0", [("3.9.1", "works"), ("3.10.0", "fails")]),
     ("It built with 2.3 but now crashes with 2.4", [("2.3", "works"), ("2.4", "fails")]),
+    (
+        "A regression in 2.4.1 broke code that previously compiled with 2.4.0 when it is empty",
+        [("2.4.1", "begins"), ("2.4.0", "works")],
+    ),
     ("What fails in 1.2 crashes in 1.3", [("1.2", "fails"), ("1.3", "fails")]),
     ("The upload in 3.9.1 fails with 2.5 GB", [("3.9.1", "fails")]),
     ("Parsing fails in 3.10.x when it is empty", [("3.10", "fails")]),

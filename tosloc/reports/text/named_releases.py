@@ -42,13 +42,16 @@ _LIMIT: Final = re.compile(r"(?<![-=])([<>]=?)[ ]?\Z")
 _TOKEN: Final = re.compile(r"[^\s,;:!?()|\[\]\"`*]+")
 _FILLERS: Final = frozenset(
     """version versions ver v release releases tag the a at least is are was were only just even
-    still now both new old older earlier previous prior current recent stable minor major patch
+    still now both new old older earlier previous previously prior current recent stable minor major
+    patch
     """.split()
 )
 _NOTE_OF_VERSION: Final = re.compile(r"(?i)\b(?:new|added|changed)\s{1,2}in\s{1,2}version\s{1,2}\Z")
 """Text that documentation writes before a version."""
 _KEY_OF_JSON: Final = re.compile(r"""["']\s{0,3}:\s{0,3}["']?\Z""")
 """Text before a value in JSON: "Roll": 0.0 downgrades nothing."""
+_RUNS: Final = frozenset("compiled compiles built builds passed passes ran runs".split())
+"""Verbs that mean success in a relative clause: "code that compiled with 2.0"."""
 _LINKS: Final = frozenset("but and it this that then also".split())
 """Words between a version and the verb of the next one: "compiled in 2.0 but fails in 2.1"."""
 _QUESTIONS: Final = frozenset("does did do is was has can could".split())
@@ -212,7 +215,11 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
         products = previous.products
     if relation in PLACES and _fails_in_next(words_after):
         words_after = beside = []
-    state = _read_verdict(after) or state_by_relation(words_before, words_after, beside)
+    state = _read_verdict(after)
+    if state is None and _is_of_working_code(words_before):
+        state = "works"
+    if state is None:
+        state = state_by_relation(words_before, words_after, beside)
     if state is None:
         state = _state_of_ellipsis(words_before, beside, previous)
     if state is None:
@@ -226,6 +233,14 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
     if limit:
         state = _state_beyond(state, limit[1])
     return _Reading(match["number"], relation, state, products, match.end())
+
+
+def _is_of_working_code(before: Sequence[str]) -> bool:
+    """Return whether the words before a version end like "broke code that compiled with"."""
+    if not before or before[-1] not in PLACES:
+        return False
+    clause = [word for word in before[-6:-1] if word not in _FILLERS]
+    return len(clause) > 1 and clause[-1] in _RUNS and clause[-2] in ("that", "which")
 
 
 def _without_other_version(clause: str) -> str:
