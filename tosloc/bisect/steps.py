@@ -259,10 +259,7 @@ class Bisection:
 
     def _check_merge_base(self, command: Sequence[str], folder: Path, step: Step) -> None:
         """Raise ToslocError if a command that fails on the merge base fails on a good commit."""
-        good = self.state.marks().good[0]
-        self.state.check_out(good)
-        code = self.state.run(command, folder)
-        self.state.check_out(step.commit)
+        good, code = self._run_on_good(command, folder, step)
         if mark_for_exit_code(code) == "bad":
             raise ToslocError(
                 f"{command[0]}: this command fails on the merge base {step.commit[:10]} and on the"
@@ -273,15 +270,23 @@ class Bisection:
 
     def _check_command(self, command: Sequence[str], folder: Path, step: Step, code: int) -> None:
         """Raise ToslocError if a command that does not run here does not run on a good commit."""
-        good = self.state.marks().good[0]
-        self.state.check_out(good)
-        code_of_good = self.state.run(command, folder)
-        self.state.check_out(step.commit)
+        good, code_of_good = self._run_on_good(command, folder, step)
         if code_of_good == code:
             raise ToslocError(
                 f"{command[0]}: this command {NOT_RUN_CODES[code]} (exit code {code}), on the good"
                 f" commit {good[:10]} either; check its name and path"
             )
+
+    def _run_on_good(self, command: Sequence[str], folder: Path, step: Step) -> tuple[str, int]:
+        """Run a command on a good commit; return the commit and the exit code.
+
+        Afterwards the commit of the step is checked out again.
+        """
+        good = self.state.marks().good[0]
+        self.state.check_out(good)
+        code = self.state.run(command, folder)
+        self.state.check_out(step.commit)
+        return good, code
 
     def test_good(
         self, command: Sequence[str], folder: Path, step: Step, bad: str
