@@ -141,8 +141,7 @@ class Releases:
     def is_own(self, project: str, folders: Collection[str]) -> bool:
         """Return whether ``project`` means this project: a path on the web, or a word of a report.
 
-        If no remote is known, it is compared with the names of the project's ``folders``. A scoped
-        npm package such as @reduxjs/toolkit is a folder or the whole of its owner's project.
+        ``folders`` are the normalized names of its parts, see ``is_own_name``.
         """
         return is_own_name(project, self.projects, folders)
 
