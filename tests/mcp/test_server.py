@@ -410,6 +410,18 @@ def test_client_model_that_is_refused_leaves_the_usual_answer(shop):
     assert files_of(result) == own
 
 
+def test_client_model_that_never_answers_leaves_the_usual_answer(shop, monkeypatch, capsys):
+    async def never_answer(context, params):
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr("tosloc.mcp.server._SECONDS_FOR_MODEL", 0.1)
+    own = files_of(localize(REPORT, roots=[shop]))
+    result = localize(REPORT, roots=[shop], sampling=True, model=never_answer, mode="legacy")
+    assert files_of(result) == own
+    note = "tosloc: the client's language model did not answer in 0.1 seconds"
+    assert capsys.readouterr().err.startswith(note)
+
+
 def test_contradictory_arguments_are_an_error_before_the_model_is_asked(shop):
     model = ClientModel('{"order": [1]}')
     arguments = {"suspects": False, "good": ["HEAD"]}

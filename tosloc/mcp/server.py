@@ -17,7 +17,7 @@ from inspect import getdoc
 from io import TextIOWrapper
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -30,6 +30,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types import (
     CallToolResult,
+    CreateMessageRequest,
     CreateMessageResult,
     InputRequiredResult,
     ListRootsRequest,
@@ -60,6 +61,11 @@ _SECONDS_BETWEEN_REPORTS: Final = 1.0
 """Seconds between two reports of progress."""
 _SECONDS_FOR_ROOTS: Final = 10.0
 """Seconds in which a client has to name its folders."""
+_SECONDS_FOR_MODEL: Final = 45.0
+"""Seconds in which a client's language model has to answer.
+
+Clients that are built on the TypeScript SDK wait 60 seconds for the answer of a tool.
+"""
 _FIRST_VERSION_WITHOUT_REQUESTS: Final = "2026-07-28"
 """First version of the protocol in which a server sends no requests.
 
@@ -96,6 +102,32 @@ _model_failed: ContextVar[bool] = ContextVar("_model_failed", default=False)
 """Whether the client's language model has failed in this call, or the user declined the request."""
 
 
+_ClientResult = TypeVar("_ClientResult", ListRootsResult, CreateMessageResult)
+
+
+def _can_send_requests(context: ToolContext) -> bool:
+    """Return whether the protocol of the client lets the server send requests."""
+    version = context.protocol_version
+    return version is not None and not is_version_at_least(version, _FIRST_VERSION_WITHOUT_REQUESTS)
+
+
+async def _ask_client(
+    context: ToolContext,
+    request: ListRootsRequest | CreateMessageRequest,
+    result_type: type[_ClientResult],
+    seconds: float,
+) -> _ClientResult | None:
+    """Send a request to the client, and return its result; None if it does not answer in time."""
+    with anyio.move_on_after(seconds):
+        result: _ClientResult = await context.session.send_request(
+            request,
+            result_type,
+            metadata=ServerMessageMetadata(related_request_id=context.request_id),
+        )
+        return result
+    return None
+
+
 async def _client_roots(context: ToolContext) -> ListRootsResult | ListRoots:
     """Ask the client for its folders, unless the server has folders or the client cannot answer.
 
@@ -105,15 +137,12 @@ async def _client_roots(context: ToolContext) -> ListRootsResult | ListRoots:
     capabilities = context.client_capabilities
     if server_roots or capabilities is None or capabilities.roots is None:
         return ListRootsResult(roots=[])
-    version = context.protocol_version
-    if version is None or is_version_at_least(version, _FIRST_VERSION_WITHOUT_REQUESTS):
+    if not _can_send_requests(context):
         return ListRoots()
-    with anyio.move_on_after(_SECONDS_FOR_ROOTS):
-        client_roots: ListRootsResult = await context.session.send_request(
-            ListRootsRequest(),
-            ListRootsResult,
-            metadata=ServerMessageMetadata(related_request_id=context.request_id),
-        )
+    client_roots = await _ask_client(
+        context, ListRootsRequest(), ListRootsResult, _SECONDS_FOR_ROOTS
+    )
+    if client_roots is not None:
         return client_roots
     print_notes(
         [
@@ -229,8 +258,9 @@ async def _client_model(  # noqa: PLR0913  # what the prompt depends on
 ) -> CreateMessageResult | Sample:
     """Ask the client's language model which files have to be changed.
 
-    Returns a message without text if the server may not ask it, the client has none, it failed, or
-    the question is wrong. The tool itself then says what is wrong with the question.
+    Returns a message without text if the server may not ask it, the client has none, it failed or
+    did not answer in time, or the question is wrong. The tool itself then says what is wrong with
+    the question.
     """
     nothing = CreateMessageResult(
         role="assistant", content=TextContent(type="text", text=""), model=""
@@ -243,12 +273,25 @@ async def _client_model(  # noqa: PLR0913  # what the prompt depends on
     except ToolError:
         return nothing
     content = TextContent(type="text", text=user["content"])
-    return Sample(
+    sample = Sample(
         [SamplingMessage(role="user", content=content)],
         max_tokens=_MAX_MODEL_TOKENS,
         system_prompt=system["content"],
         temperature=0.0,
     )
+    if not _can_send_requests(context):
+        return sample
+    request = CreateMessageRequest(params=sample.params)
+    answer = await _ask_client(context, request, CreateMessageResult, _SECONDS_FOR_MODEL)
+    if answer is None:
+        print_notes(
+            [
+                "the client's language model did not answer in"
+                f" {_SECONDS_FOR_MODEL:g} seconds, so the files are in TosLoc's order"
+            ]
+        )
+        return nothing
+    return answer
 
 
 ClientModel = Annotated[CreateMessageResult, Resolve(_client_model)]
