@@ -464,9 +464,9 @@ def test_without_tests_a_run_of_an_unknown_number_of_files_stays_unknown(ask):
 # The search space
 
 
-def write_space(folder, space):
+def write_space(folder, space, orders=GOOD):
     """Write a run whose header names its search space."""
-    write_split(folder, GOOD)
+    write_split(folder, orders)
     run = read_run(Path(folder, "run.jsonl.gz"))
     write_run(Path(folder, "run.jsonl.gz"), {"search space": space}, run.rankings())
 

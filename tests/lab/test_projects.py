@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.cli.test_judging import GOOD, WORSE, rows, write_split, write_weak
+from tests.cli.test_judging import GOOD, WORSE, rows, write_space, write_split, write_weak
 from tosloc.cli import main
 from tosloc.core.errors import ConfigError
 from tosloc.lab.projects import read_projects
@@ -171,6 +171,32 @@ def test_run_of_one_project_is_refused(command, results, capsys):
     others = [results / "worse"] if command == "compare" else []
     err = run_refused(capsys, "lab", command, *others, results / "good/ann+one")
     assert "this is not a folder with one run per project" in err
+
+
+def test_evaluate_names_the_search_space(results, capsys):
+    write_space(results / "good/ann+one/test", ".java files")
+    write_space(results / "good/bob+two/all", ".java files", {"1": "ABC"})
+    out, _ = run_command(capsys, "lab", "evaluate", results / "good")
+    assert "ann+one and bob+two searched .java files" in out.splitlines()
+    write_space(results / "good/cid+three", ".java files", {"3": "CBA"})
+    out, _ = run_command(capsys, "lab", "evaluate", results / "good")
+    assert "Searched: .java files" in out.splitlines()
+    out, _ = run_command(capsys, "lab", "evaluate", results / "good", "--json")
+    assert [row["search_space"] for row in json.loads(out)["projects"]] == 3 * [".java files"]
+
+
+def test_compare_names_the_search_spaces(results, compare_arguments, capsys):
+    for folder, space in (("good", "all source files"), ("worse", ".java files")):
+        write_space(results / folder / "ann+one/test", space)
+        write_space(results / folder / "bob+two/all", space, {"1": "ABC"})
+        write_space(results / folder / "cid+three", space, {"3": "CBA"})
+    out, _ = run_command(capsys, *compare_arguments)
+    assert (
+        "worse/ann+one and 2 others searched .java files;"
+        " good/ann+one and 2 others searched all source files"
+    ) in out.splitlines()
+    out, _ = run_command(capsys, *compare_arguments, "--json")
+    assert json.loads(out)["search_spaces"]["good/cid+three"] == "all source files"
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tosloc.core.errors import pluralize
-from tosloc.core.io import escape_unprintable
 from tosloc.terminal.printing import Table, count_cell, differences_table, mean_cell, share_cell
 
 if TYPE_CHECKING:
@@ -42,30 +41,16 @@ def results_table(results: Sequence[Results]) -> Table:
     few = ""
     if any(result.is_small for result in results):
         few = "Fewer than 30 reports: the intervals are unreliable."
-    searched = search_spaces_note(
+    table = Table(["all reports", *run_heads, ""], rows, note=few, left=(0, len(results) + 1))
+    table = table.with_search_spaces(
         {result.scored.name: result.scored.search_space for result in results}
     )
-    note = _joined_notes(few, searched)
-    return Table(["all reports", *run_heads, ""], rows, note=note, left=(0, len(results) + 1))
+    return _before_another(table)
 
 
-def search_spaces_note(search_spaces: Mapping[str, str]) -> str:
-    """Return a line on the files that runs searched, by the names of the runs.
-
-    A run whose search space is not known is left out. Equal search spaces are named once.
-    """
-    known = {name: space for name, space in search_spaces.items() if space}
-    if len(known) == len(search_spaces) and len(set(known.values())) == 1:
-        line = f"Searched: {next(iter(known.values()))}"
-    else:
-        line = "; ".join(f"{name} searched {space}" for name, space in known.items())
-    return escape_unprintable(line)
-
-
-def _joined_notes(*notes: str) -> str:
-    """Return the notes that are not empty as lines, and a blank line before the next table."""
-    lines = [note for note in notes if note]
-    return "\n".join([*lines, ""]) if lines else ""
+def _before_another(table: Table) -> Table:
+    """Return a table with a blank line below its note, which separates it from the next table."""
+    return replace(table, note=f"{table.note}\n") if table.note else table
 
 
 def strata_table(results: Results) -> Table:
@@ -93,8 +78,8 @@ def comparison_tables(
     a, b = comparison.a, comparison.b
     number = pluralize(len(comparison.pairs), "report")
     table = differences_table(comparison.differences, a, b, number, f"\n{b} compared with {a}")
-    searched = search_spaces_note({name: search_spaces[name] for name in (a, b)})
-    tables = [replace(table, note=_joined_notes(table.note, searched))]
+    table = table.with_search_spaces({name: search_spaces[name] for name in (a, b)})
+    tables = [_before_another(table)]
     heads = ["report", f"AP in {a}", f"AP in {b}", "change", f"ranks in {a}", f"ranks in {b}"]
     for how, pairs in comparison.largest_changes(top).items():
         if pairs:

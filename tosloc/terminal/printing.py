@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -61,6 +61,14 @@ class Table:
         paragraphs = (self.title.strip(), "\n".join(lines), self.note.strip())
         return "\n\n".join(filter(None, paragraphs)) + "\n"
 
+    def with_search_spaces(self, search_spaces: Mapping[str, str]) -> Table:
+        """Return the table with a line below it on the files that runs searched.
+
+        ``search_spaces`` maps the names of runs to the files in words, "" if they are not known.
+        """
+        lines = filter(None, (self.note, _search_spaces_note(search_spaces)))
+        return replace(self, note="\n".join(lines))
+
     def print(self) -> None:
         """Print the table with its title above and its note below.
 
@@ -91,6 +99,27 @@ def _markdown_row(cells: Sequence[str]) -> str:
     """Return a row of a Markdown table."""
     one_line_cells = [" ".join(cell.split()).replace("|", r"\|") for cell in cells]
     return f"| {' | '.join(one_line_cells)} |"
+
+
+def _search_spaces_note(search_spaces: Mapping[str, str]) -> str:
+    """Return a line on the files that runs searched, by the names of the runs.
+
+    A run whose search space is not known is left out. Equal search spaces are named once; of more
+    than two runs that share one, only the first is named.
+    """
+    names_by_space: dict[str, list[str]] = {}
+    for name, space in search_spaces.items():
+        if space:
+            names_by_space.setdefault(space, []).append(name)
+    spaces = list(names_by_space)
+    if len(spaces) == 1 and len(names_by_space[spaces[0]]) == len(search_spaces):
+        return escape_unprintable(f"Searched: {spaces[0]}")
+    parts = []
+    for space, names in names_by_space.items():
+        others = f" and {len(names) - 1:,} others" if len(names) > 2 else ""
+        shown_names = names[0] + others if others else " and ".join(names)
+        parts.append(f"{shown_names} searched {space}")
+    return escape_unprintable("; ".join(parts))
 
 
 class Form(Enum):

@@ -89,14 +89,19 @@ def evaluate(
         # Each project has our run of functions, followed by that of BM25.
         runs_by_title = {"functions": scored_runs[::2], BM25_NAME: scored_runs[1::2]}
     values: dict[str, Any] = {}
+    search_spaces: dict[str, str] = {}
     for title, project_runs in runs_by_title.items():
         evaluations: dict[str, Evaluation] = {}
         for name, scored in zip(paths, project_runs, strict=True):
             evaluation = scored.evaluation()
             if evaluation.per_report:
                 evaluations[name] = evaluation
+                search_spaces[name] = scored.search_space
         values[title] = project_means(evaluations, shown_measures)
+        for row in values[title]["projects"]:
+            row["search_space"] = search_spaces[row["project"]] or None
     tables = [means_table(means, title) for title, means in values.items()]
+    tables[-1] = tables[-1].with_search_spaces(search_spaces)
     form.print(values.get("", values), tables)
     judged_runs = next(iter(runs_by_title.values()))
     judgements = [judgement for scored in judged_runs for judgement in scored.qrels.values()]
@@ -159,13 +164,16 @@ def compare(
         )
     names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
     comparisons: dict[str, Comparison] = {}
+    search_spaces: dict[str, str] = {}
     for project in common_projects:
-        paths = [first_runs[project], second_runs[project]]
-        evaluations = [
-            ScoredRun.read_all([path], split, None, no_tests)[0].evaluation() for path in paths
-        ]
+        evaluations = []
+        for name, path in zip(names, (first_runs[project], second_runs[project]), strict=True):
+            [scored] = ScoredRun.read_all([path], split, None, no_tests)
+            evaluations.append((name, scored.evaluation()))
+            search_spaces[f"{name}/{project}"] = scored.search_space
+        first_evaluation, second_evaluation = evaluations
         comparisons[project] = Comparison.of(
-            (names[0], evaluations[0]), (names[1], evaluations[1]), common, shown_measures
+            first_evaluation, second_evaluation, common, shown_measures
         )
     whole = group_comparisons(comparisons)["all"]
     rows = group_comparisons(comparisons, by.value)
@@ -175,6 +183,7 @@ def compare(
         differences_table(whole.differences, *names, pluralize(len(whole.pairs), "report")),
         differences_table(project_differences, *names, pluralize(len(comparisons), "project")),
     ]
+    tables[-1] = tables[-1].with_search_spaces(search_spaces)
     values = {
         "a": whole.a,
         "b": whole.b,
@@ -186,6 +195,7 @@ def compare(
                 repr(measure): asdict(result) for measure, result in project_differences.items()
             },
         },
+        "search_spaces": {run: space or None for run, space in search_spaces.items()},
     }
     form.print(values, tables)
     print_notes(Judgement.notes_on_truth([pair.judgement for pair in whole.pairs]))
