@@ -34,6 +34,10 @@ def working_day(text):
         ("It started failing on 2024-03-04", "2024-03-03"),
         ("Since Tuesday's update the colours are gone", "2024-02-27"),
         ("It broke last month. On March 2 it was fine.", "2024-03-02"),
+        ("It broke on March 4. Yesterday I went back to 2.1, and it worked.", "2024-03-03"),
+        ("It worked on March 1, and on March 2 it was fine. It broke on March 4.", "2024-03-02"),
+        ("It worked two days ago. Since yesterday's update it crashes.", "2024-03-13"),
+        ("The colours are gone since March 8. It was fine on March 6.", "2024-03-06"),
     ],
 )
 def test_stated_date_is_read(text, day):

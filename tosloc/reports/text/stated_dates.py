@@ -33,6 +33,7 @@ _NUMBERS: Final = {
     **{"a": 1, "an": 1, "one": 1, "two": 2, "couple of": 2, "three": 3, "four": 4},
     **{"few": 5, "five": 5, "six": 6, "several": 7, "seven": 7},
 }
+_VAGUE_NUMBERS: Final = frozenset(["couple of", "few", "several"])
 _DAYS: Final = {"hour": 1, "day": 1, "night": 1, "week": 7, "month": 31}
 """Unit of time -> its number of days, at least one."""
 _MONTH: Final = "(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTHS) + ")"
@@ -88,6 +89,8 @@ class DatedStatement(NamedTuple):
     """A day of the week, from 0 for Monday, if nothing else is known of the date."""
     days_ago: int = 0
     """Days before the opening, if neither a date nor a day of the week is known."""
+    is_vague: bool = False
+    """Whether ``days_ago`` is only the earliest day that the words allow, as for "last week"."""
     is_update: bool = False
     """Whether an update on the date is blamed, which also brought changes of the days before."""
 
@@ -97,6 +100,15 @@ class DatedStatement(NamedTuple):
         Both are in seconds since 1970. The time is early rather than late. It is None if the date
         is later than the opening, or more than ``MAX_DAYS`` days before the opening.
         """
+        day = self.day(opened)
+        if day is None:
+            return None
+        if self.begins:
+            day -= timedelta(days=UPDATE_DAYS if self.is_update else 1)
+        return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
+
+    def day(self, opened: float) -> date | None:
+        """Return the day that a report opened at ``opened`` states, under the same conditions."""
         opened_on = datetime.fromtimestamp(opened, UTC).date()
         if self.absolute is not None:
             day = self.absolute
@@ -106,11 +118,7 @@ class DatedStatement(NamedTuple):
             day = opened_on - timedelta(days=(opened_on.weekday() - self.weekday) % 7 or 7)
         else:
             day = opened_on - timedelta(days=self.days_ago)
-        if not 0 <= (opened_on - day).days <= MAX_DAYS:
-            return None
-        if self.begins:
-            day -= timedelta(days=UPDATE_DAYS if self.is_update else 1)
-        return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
+        return day if 0 <= (opened_on - day).days <= MAX_DAYS else None
 
 
 def _with_year(day: date, opened_on: date) -> date:
@@ -147,15 +155,25 @@ def find_dated_statements(text: str) -> tuple[DatedStatement, ...]:
 def find_working_time(statements: Sequence[DatedStatement], opened: float) -> float | None:
     """Return the last time at which something worked, for a report opened at ``opened``; or None.
 
-    If no statement says that something worked, return the earliest time before something began to
-    fail. Times are in seconds since 1970.
+    What worked after something began to fail was an older version, or another installation, so such
+    statements do not count. If no other statement says that something worked, return the earliest
+    time before something began to fail. Times are in seconds since 1970.
     """
+    dated = [(statement, statement.day(opened)) for statement in statements]
+    began = date.max
+    for statement, day in dated:
+        if statement.begins and not statement.is_vague and day is not None:
+            began = min(began, day)
     working: list[float] = []
     beginning: list[float] = []
-    for statement in statements:
+    for statement, day in dated:
         time = statement.time(opened)
-        if time is not None:
-            (beginning if statement.begins else working).append(time)
+        if time is None or day is None:
+            continue
+        if statement.begins:
+            beginning.append(time)
+        elif day <= began:
+            working.append(time)
     return max(working) if working else min(beginning, default=None)
 
 
@@ -215,13 +233,16 @@ def _read_date(match: re.Match[str], begins: bool) -> DatedStatement | None:
     if match["last"]:
         unit = match["last"].lower()
         # The last week began up to two weeks ago.
-        days = _DAYS[unit] if unit == "night" else 2 * _DAYS[unit]
-        return DatedStatement(begins, days_ago=days)
+        if unit == "night":
+            return DatedStatement(begins, days_ago=_DAYS[unit])
+        return DatedStatement(begins, days_ago=2 * _DAYS[unit], is_vague=True)
     if match["unit"]:
         number = match["number"].lower()
         count = int(number) if number.isdigit() else _NUMBERS[number]
-        days = 1 if match["unit"].lower() == "hour" else count * _DAYS[match["unit"].lower()]
-        return DatedStatement(begins, days_ago=days)
+        unit = match["unit"].lower()
+        days = 1 if unit == "hour" else count * _DAYS[unit]
+        is_vague = unit in ("week", "month") or number in _VAGUE_NUMBERS
+        return DatedStatement(begins, days_ago=days, is_vague=is_vague)
     year = match["year"] or match["own_year"] or match["their_year"]
     name = match["month_name"] or match["name_month"]
     month = int(match["month"]) if match["month"] else _month_number(name)
