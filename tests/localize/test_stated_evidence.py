@@ -584,6 +584,17 @@ def test_an_implied_range_is_stated_as_probable(released, text):
     assert answer.statements == (expected,)
 
 
+@pytest.mark.parametrize("opened", [None, datetime.fromtimestamp(FIRST_TIME + 219 * DAY, UTC)])
+def test_tag_of_the_searched_version_may_be_later_than_its_commit(released, opened):
+    """A report without a date is about the version that is searched, so its tag is known."""
+    released.environment["GIT_COMMITTER_DATE"] = f"{FIRST_TIME + 218 * DAY} +0000"
+    released.git("tag", "-f", "-a", "-m", "2.0.7", "v2.0.7", released.commits[5])
+    report = BugReport("", WRONG, "Fails since 2.0.7.", opened)
+    answer = ask(released, report, "v2.0.7")
+    expected = "By the report it fails in v2.0.7, so it probably broke after v2.0.5 (2 commits)"
+    assert answer.statements == (expected,)
+
+
 def test_a_reason_of_an_implied_range_says_that_it_is_probable(released):
     answer = ask(released, f"{WRONG}\n\n{IMPLIED[0]}")
     beginning = "Changed between v2.0.5 and v2.0.7, when it probably broke"

@@ -195,6 +195,9 @@ def rank(question: Question, version: SearchableVersion, model: Model) -> Scores
         note = RoutineNote(f"the report has no date, so it is treated as opened at {when}")
         notes += (note,)
     history = version.history.as_of(dated.opened_seconds)
+    if report.opened is None:
+        # The assumed date is that of the version's commit, whose tag may have been made later.
+        history = replace(history, releases=history.releases.tagged_at_once())
     form_lines = version.template | history.shared_lines
     query = Query(dated, form_lines, history.releases.projects, version.index.has_term)
     repository = None if version.repository is None else version.repository.repo

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, NamedTuple, Self
 
@@ -137,6 +137,10 @@ class Releases:
     def known_before(self, opened: float) -> tuple[Release, ...]:
         """Return the releases whose tags were made strictly before ``opened``."""
         return tuple(release for release in self.releases if release.known_at < opened)
+
+    def tagged_at_once(self) -> Self:
+        """Return the same tags, as if each had been made with its commit."""
+        return replace(self, known=self.times)
 
     def is_own(self, project: str, folders: Collection[str]) -> bool:
         """Return whether ``project`` means this project: a path on the web, or a word of a report.
