@@ -70,7 +70,7 @@ import numpy as np
 
 from scripts import bench_parts, synthetic
 from scripts.bench_parts import GIB, SEED, Bench
-from scripts.timing import Row, say
+from scripts.timing import Row, compile_package, say
 from tosloc.cli.guard import run_guarded
 from tosloc.core.config import Config, load_config
 from tosloc.core.errors import ToslocError, require
@@ -146,6 +146,7 @@ def measure(options: argparse.Namespace, parts: Sequence[str]) -> Measured:
     Raises ToslocError if what they need is not named, and MissingExtra if it is not installed.
     """
     check_packages(parts, options.encoder)
+    compile_package()
     config = load_config(options.config) if options.config else Config()
     with tempfile.TemporaryDirectory(prefix="tosloc-bench-") as folder:
         work = Path(folder)

@@ -350,6 +350,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reports: list[Path | None] = options.report or [None] * len(options.repositories)
     if len(reports) != len(options.repositories) or (options.rank and None in reports):
         parser.error("--report: name one file for each repository")
+    from scripts.timing import compile_package  # The process that is profiled must not import it.
+
+    compile_package()
     tables: dict[str, dict[str, dict[str, Any]]] = {}
     for repository, report in zip(options.repositories, reports, strict=True):
         path = repository.absolute()

@@ -42,7 +42,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.timing import measure_command
+from scripts.timing import compile_package, measure_command
 from tosloc.cli.guard import run_guarded
 from tosloc.code.text import words
 from tosloc.core.errors import ToslocError
@@ -157,6 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.only:
         run_part(options.only, paths[0])
         return 0
+    compile_package()
     results = [measure(path, folder, parts) for path in paths]
     print(json.dumps(results, indent=1) if options.json else "\n".join(map(table, results)))
     return 0

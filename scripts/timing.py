@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import resource
 import subprocess
@@ -17,6 +18,7 @@ import numpy as np
 from tosloc.core.errors import ToslocError
 
 Call = Callable[[], object]
+PACKAGE = Path(__file__).parents[1] / "tosloc"
 
 
 class Row(NamedTuple):
@@ -57,6 +59,14 @@ class _ProcessMemory(NamedTuple):
 def say(text: str) -> None:
     """Print progress on standard error."""
     print(f"bench: {text}", file=sys.stderr, flush=True)
+
+
+def compile_package() -> None:
+    """Write the bytecode of the package's changed modules, as installing a package does.
+
+    Some containers set PYTHONDONTWRITEBYTECODE, with which each process would compile them again.
+    """
+    compileall.compile_dir(PACKAGE, quiet=1)
 
 
 def children_time() -> float:

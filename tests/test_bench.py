@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import bench, synthetic
+from scripts import bench, synthetic, timing
 from scripts.timing import Row
 from tests.rerank.encoder.tiny import write_encoder
 from tosloc.cli.guard import run_guarded
@@ -98,6 +98,15 @@ def test_bench_asks_for_a_repository_where_it_needs_one(capsys):
     assert out == ""
     assert "name a git repository with --repo; only the part evaluation works without one" in err
     assert err.count("\n") == 1
+
+
+def test_the_package_is_compiled_before_processes_are_timed(monkeypatch, tmp_path):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "module.py").write_text("VALUE = 1\n")
+    monkeypatch.setattr(timing, "PACKAGE", package)
+    assert bench.main(["--only", "evaluation", "--rankings", "2", "--files", "20"]) == 0
+    assert list(package.glob("__pycache__/module.*.pyc"))
 
 
 def test_a_regression_is_measured_once_more_before_it_is_reported(monkeypatch, capsys, tmp_path):
