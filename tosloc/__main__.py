@@ -12,11 +12,12 @@ import os
 import signal
 from typing import Final
 
-GARBAGE_THRESHOLDS: Final = (50_000, 20, 20)
+GARBAGE_THRESHOLDS: Final = (200_000, 20, 20)
 """Thresholds of ``gc.set_threshold``.
 
 Python's own are so low that searching garbage takes 4 to 7 % of a first question, which makes many
-objects and hardly any garbage.
+objects and hardly any garbage. A second question makes 90,000 to 120,000 objects, so that it never
+searches.
 """
 
 
