@@ -248,5 +248,14 @@ def with_grammar_release(language: str, version: str) -> str:
     for used in (grammar, OTHER_GRAMMARS.get(grammar, "")):
         distribution = used.partition(" ")[0].replace("_", "-")
         if distribution:
-            version += f"+{distribution}{metadata.version(distribution)}"
+            version += f"+{distribution}{_installed_release(distribution)}"
     return version
+
+
+@cache
+def _installed_release(distribution: str) -> str:
+    """Return the release of an installed distribution; several languages share one.
+
+    Raises PackageNotFoundError if it is not installed.
+    """
+    return metadata.version(distribution)
