@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
+
+from tosloc.core.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -31,13 +32,13 @@ RESERVED: Final = frozenset(
     "case do else elseif elif for function if private protected public return switch while".split()
 )
 """Words that name nothing; a grammar that does not know a syntax may mistake them for names."""
-_BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
-_CODE = re.compile(r"[{;]")
+_BRACKETS = lazy_pattern(r"<[^<>]*>|\[[^\[\]]*\]|\([^()]*\)")
+_CODE = lazy_pattern(r"[{;]")
 """What is in no name: a grammar takes code for one where it does not know the syntax before it."""
 _QUOTES: Final = "\"'`"
-_OPERATOR_OF_JULIA = re.compile(r"\.:\(([^\s\w().]{1,5})\)")
+_OPERATOR_OF_JULIA = lazy_pattern(r"\.:\(([^\s\w().]{1,5})\)")
 """An operator of another module: ``Base.:(==)``."""
-_RECEIVER = re.compile(r"(?<!\w)(\w+)\s*+(?:\[[^\[\]]*+\]\s*+)?,?\s*+\)$")
+_RECEIVER = lazy_pattern(r"(?<!\w)(\w+)\s*+(?:\[[^\[\]]*+\]\s*+)?,?\s*+\)$")
 _NAMED_BY_A_CHILD: Final = frozenset(
     "property_declaration variable_declaration assignment_statement function_definition"
     " macro_definition struct_definition abstract_definition assignment".split()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Final, NamedTuple
 
 from tosloc.core.errors import RepositoryError
+from tosloc.core.patterns import lazy_pattern
 from tosloc.git.repository import Repository
 
 MAX_PATCH_BYTES: Final = 8_000_000
@@ -21,10 +22,10 @@ MAX_PROCESSES: Final = 4
 
 A new process is needed at each missing blob.
 """
-_HUNK: Final = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_INDEX: Final = re.compile(rb"index [0-9a-f]+\.\.([0-9a-f]+)")
-_COMMIT: Final = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\n")
-_ESCAPE: Final = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
+_HUNK: Final = lazy_pattern(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_INDEX: Final = lazy_pattern(rb"index [0-9a-f]+\.\.([0-9a-f]+)")
+_COMMIT: Final = lazy_pattern(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?\n")
+_ESCAPE: Final = lazy_pattern(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
 """Escape in a path with unusual characters, which git quotes as a string of C."""
 _CONTROL_CHARACTERS: Final = {
     b"a": b"\a",

@@ -26,7 +26,6 @@ A new kind of statement is a row of ``KINDS``, and a line that yields it in ``fi
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -36,6 +35,7 @@ import numpy as np
 from tosloc.code import text
 from tosloc.code.literals import find_words
 from tosloc.core.arrays import Float32Array, FloatArray
+from tosloc.core.patterns import lazy_pattern
 from tosloc.rank.features.named_files import Rows
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.features.registry import PAPER_NAMES
@@ -113,7 +113,7 @@ The innermost frame of such a report decides.
 """
 _WORDS_BEFORE_PATH: Final = 100
 """Number of characters before a path in which a sentence may blame it."""
-_BLAMES: Final = re.compile(
+_BLAMES: Final = lazy_pattern(
     r"""(?ix)
     (?: \b(?:bugs?|errors?|defects?|faults?|flaws?|issues?|leaks?|mistakes?|problems?|regressions?
           |typos?|broken|wrong) \s (?:[^.!?;\n]{0,30}\s)? (?:at|from|in|inside|of|with)
@@ -121,17 +121,17 @@ _BLAMES: Final = re.compile(
     ) \s (?:(?:the|file|module|script)\s){0,2} [`'"(\[*]{0,3} \Z"""
 )
 """Text before a path that a sentence blames."""
-_QUOTE: Final = re.compile(
+_QUOTE: Final = lazy_pattern(
     r"""`{1,3}([^`\n]{3,200})`|["\u201c]([^"\u201c\u201d\n]{3,200})["\u201d]"""
 )
 """A text in backticks or in double quotes."""
-_ROUTE: Final = re.compile(r"(?<![\w/.:\\-])/?[\w-]{1,60}(?:/[\w-]{1,60}){1,10}/?(?![\w/.:\\-])")
+_ROUTE: Final = lazy_pattern(r"(?<![\w/.:\\-])/?[\w-]{1,60}(?:/[\w-]{1,60}){1,10}/?(?![\w/.:\\-])")
 """A route of a service, such as ``api/ws/status``, which has no suffix, unlike a file's path."""
 _MAX_QUOTES: Final = 50
 """Largest number of quoted texts of a report that are searched for, the first ones."""
 _MAX_BLOBS_WITH_QUOTES: Final = 30
 """Largest number of blobs that are compared with quoted texts: those with their rarest words."""
-_THROWN: Final = re.compile(
+_THROWN: Final = lazy_pattern(
     r'\A\s{0,20}(?:Caused by: |Exception in thread "[^"\n]{0,100}" )?'
     r"[\w.$]{1,200}(?:Error|Exception|Throwable)(?::|\s{0,5}\Z)"
 )

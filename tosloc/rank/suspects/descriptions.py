@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from tosloc.code.functions import find_functions
 from tosloc.core.answers import SuspectChange
 from tosloc.core.arrays import FloatArray
 from tosloc.core.errors import pluralize
+from tosloc.core.patterns import lazy_pattern
 from tosloc.git.patches import FilePatch, Hunk
 from tosloc.git.repository import Repository
 from tosloc.rank.explain.lookups import RepositoryLookups
@@ -35,7 +35,7 @@ WORD_WORTH: Final = 0.1
 """Worth of a line with all words of the report; lines of functions are worth up to 1 together."""
 GUARD_WORTH: Final = 0.5
 """Worth of a removed check or lock."""
-_GUARD: Final = re.compile(
+_GUARD: Final = lazy_pattern(
     r"(?i)\b(?:if|unless|assert\w{0,20}|guard|require|ensure|check\w{0,20}|valid\w{0,20}"
     r"|(?:un)?lock\w{0,20}|mutex\w{0,20}|synchronized|try|catch|except|throw|raise|null|nil)\b"
 )

@@ -5,13 +5,13 @@ docs/method.md, section 6, describes them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from tosloc.core.arrays import FloatArray
+from tosloc.core.patterns import lazy_pattern
 from tosloc.git.patches import FilePatch
 from tosloc.rank.explain.matching_terms import contained_terms
 from tosloc.rank.features.query_context import QueryContext
@@ -21,7 +21,7 @@ from tosloc.retrieval.texts import DAY, K1, B, idf, length_norm, saturate_tf
 
 FLOOR: Final = 0.01
 """Value that is added to shares before taking their logarithm, so that 0 has a logarithm."""
-_COSMETIC: Final = re.compile(
+_COSMETIC: Final = lazy_pattern(
     r"(?i)\b(?:re)?format(?:s|ted|ting)?\b|\bclean[- ]?up|\btypos?\b|\bwhite ?space|\bindent"
     r"|\bcheckstyle\b|\blint|\bpep-?8\b|\bflake8\b|\bisort\b|\bblack\b|\bpyupgrade\b|\bprettier\b"
     r"|\bjavadoc|\bdocstrings?\b|\bcomments\b|\bspelling\b|\bno functional change"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import Final
 
+from tosloc.core.patterns import lazy_pattern
 from tosloc.git.repository import Repository, decode_text
 from tosloc.reports.text import normalize_name
 from tosloc.retrieval.history import MAX_FILES
@@ -42,8 +42,8 @@ _OTHER_WORDS: Final = frozenset(
     """.split()
 )
 """Words that do not say what code does."""
-_WORD: Final = re.compile(r"[a-z][a-z'-]*[a-z\d]|[a-z]")
-_ID: Final = re.compile(r"(?m)^[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
+_WORD: Final = lazy_pattern(r"[a-z][a-z'-]*[a-z\d]|[a-z]")
+_ID: Final = lazy_pattern(r"(?m)^[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
 
 
 def is_formatting(subject: str, files: float = 0, own_names: Collection[str] = ()) -> bool:

@@ -5,13 +5,13 @@ The lines that such a sweep missed often contain the bug, or are other places to
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
 from tosloc.core.errors import RepositoryError
+from tosloc.core.patterns import lazy_pattern
 from tosloc.git.patches import Hunk, read_patches
 from tosloc.git.repository import Repository
 
@@ -27,10 +27,10 @@ MAX_FILES: Final = 100
 """Largest number of changed files that are searched for missed lines."""
 MAX_BYTES: Final = 1_000_000
 """Largest number of bytes of a commit's patch that are read."""
-_TOKEN: Final = re.compile(r"\w+|[^\w\s]")
-_NAME: Final = re.compile(r"[^\W\d]\w{2}")
+_TOKEN: Final = lazy_pattern(r"\w+|[^\w\s]")
+_NAME: Final = lazy_pattern(r"[^\W\d]\w{2}")
 """Beginning of a name with three letters or more."""
-_MATCH: Final = re.compile(rb"[^:\0]+:(?P<path>[^\0]+)\0(?P<line>\d+)[:\0]")
+_MATCH: Final = lazy_pattern(rb"[^:\0]+:(?P<path>[^\0]+)\0(?P<line>\d+)[:\0]")
 """A line in the output of ``git grep -z -n`` for a commit."""
 
 

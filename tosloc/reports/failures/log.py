@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final
+
+from tosloc.core.patterns import lazy_pattern
 
 MAX_LINE_LENGTH: Final = 2_000
 """Largest number of characters of a line that are read."""
 _SAMPLE: Final = 2_000
 """Number of lines that are checked to see whether a log has times."""
-_ESCAPES: Final = re.compile(
+_ESCAPES: Final = lazy_pattern(
     r"""(?x)
       \x1b\[8mha:[\w+/=]{0,100000}\x1b\[0m    # a note of Jenkins, which a terminal hides
     | \x1b\[[0-?]{0,40}[\x20-/]{0,9}[@-~]     # colours, and other sequences of a terminal
@@ -23,23 +24,23 @@ _ESCAPES: Final = re.compile(
 _STAMPS: Final = (
     # GitHub Actions. gh run view --log writes the job and the step before the time, and GitLab
     # writes the stream and its number after it.
-    re.compile(
+    lazy_pattern(
         r"(?:[^\t\n]{1,200}\t[^\t\n]{1,200}\t)?\ufeff?"
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z ?(?:[0-9a-f]{2}[OE][ +]?)?"
     ),
     # Jenkins, with the plugin Timestamper, and Travis
-    re.compile(r"\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)\] ?"),
-    re.compile(r"\[?\d\d:\d\d:\d\d(?:\.\d{1,6})?\]?(?: {1,2}|$)"),
+    lazy_pattern(r"\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)\] ?"),
+    lazy_pattern(r"\[?\d\d:\d\d:\d\d(?:\.\d{1,6})?\]?(?: {1,2}|$)"),
     # docker build
-    re.compile(r"#\d{1,4} \d{1,6}\.\d{1,3} ?"),
+    lazy_pattern(r"#\d{1,4} \d{1,6}\.\d{1,3} ?"),
 )
-_GROUP: Final = re.compile(
+_GROUP: Final = lazy_pattern(
     r"(?:##\[(?:group|endgroup|section)\]|::(?:group|endgroup)::|\[Pipeline\] |"
     r"section_(?:start|end):\d{1,12}:)"
 )
 """Beginning of a line that only divides a log into parts."""
-_LEVEL: Final = re.compile(r"##\[(?:error|warning|command|debug|notice)\]")
-_EVENT: Final = re.compile(r'\{(?="(?:Time|Action)":)')
+_LEVEL: Final = lazy_pattern(r"##\[(?:error|warning|command|debug|notice)\]")
+_EVENT: Final = lazy_pattern(r'\{(?="(?:Time|Action)":)')
 """Beginning of an event of ``go test -json``."""
 
 

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from tosloc.core.patterns import lazy_pattern
 from tosloc.reports.text.line_shapes import LONGEST_SHAPED_LINE
 
-_COMPILER: Final = re.compile(
+_COMPILER: Final = lazy_pattern(
     r"""(?x) \s{0,9} (?:[\w./+~\-]{0,120}/)? (?: (?:[\w]{1,20}-){0,4}(?:g?cc|g\+\+|clang(?:\+\+)?
       |c\+\+|ld|ar|emcc)(?:-[\d.]{1,8})?
       | cl\.exe | rustc | javac | nvcc | ccache | libtool ) (?:\.exe)? \s"""
 )
 """A command that compiles or links."""
-_FLAG: Final = re.compile(r"(?<!\S)-[\w\-]\S*+")
-_COMPILER_FLAG: Final = re.compile(
+_FLAG: Final = lazy_pattern(r"(?<!\S)-[\w\-]\S*+")
+_COMPILER_FLAG: Final = lazy_pattern(
     r"(?<!\S)-(?:D\w|W[a-z]|I\S|isystem\b|std=|O[0-3s]\b|f[a-z]+-[a-z]|m(?:arch|tune|cpu)=)"
 )
 _MIN_FLAGS: Final = 3
 """Number of compiler flags that make a line a build command, whatever its program is called."""
-_SOURCES_IN_COMMAND: Final = re.compile(
+_SOURCES_IN_COMMAND: Final = lazy_pattern(
     r"(?<!\S)[\w./+~\-]{1,300}\.(?:c|cc|cpp|cxx|m|mm|cu|rs|java|kt|swift|f90)(?!\S)"
 )
 """The source files in a command that compiles."""
-_BUILD_STEP: Final = re.compile(
+_BUILD_STEP: Final = lazy_pattern(
     r"""(?x) \s{0,9} (?: \[\s?\d{1,5}(?:%|/\d{1,6})\] | (?:g?make|ninja|scons
       |msbuild)(?:\[\d{1,3}\])?: | --\s
       | (?:Scanning|Consolidate|Built)\ | (?:CC|CXX|LD|AR|GEN|INSTALL|LINK)\s{1,9}\S | >\s?Task\s:
@@ -31,7 +31,7 @@ _BUILD_STEP: Final = re.compile(
       | In\ file\ included\ from | \s{1,20}from\ \S{1,200}:\d{1,7}[,:](?!in\b) )"""
 )
 """A line of a build that only shows its progress."""
-_DIAGNOSTIC: Final = re.compile(
+_DIAGNOSTIC: Final = lazy_pattern(
     r"""(?x)
       :\d{1,7}(?::\d{1,7})?:\ (?:fatal\ )?(?:error|warning|note)\b
       # Visual Studio, C#, TypeScript
@@ -46,14 +46,14 @@ _DIAGNOSTIC: Final = re.compile(
     | \bundefined\ (?:reference\ to|symbols?)\b.{0,9}[`'":] | \A\s{0,9}>\ Task\ \S{1,100}\ FAILED"""
 )
 """Text in a compiler's message about a line."""
-_BUILD_FAILURE: Final = re.compile(
+_BUILD_FAILURE: Final = lazy_pattern(
     r"""(?x) FAILED:\s | \*\*\*\ | :\d{1,7}(?::\d{1,7})?:\ (?:fatal\ )?(?:error|warning|note)\b |
       \berror(?:\[E\d{1,5}\]|\ [A-Z]{1,3}\d{1,5})?:\s
       | \bundefined\ (?:reference|symbol) | \bfatal\ error\b | >\s?Task\s\S{1,100}\ FAILED |
         BUILD\ FAILED"""
 )
 """Text that a build prints when something fails."""
-_FAILED_BUILD: Final = re.compile(
+_FAILED_BUILD: Final = lazy_pattern(
     r"(?m)^\s{0,9}FAILED:\s\S|\.\w{1,4}:\d{1,7}:(?:\d{1,7}:)? (?:fatal )?error\b"
     r"|\.\w{1,4}\(\d{1,7}(?:,\d{1,7})?\) ?: (?:fatal )?error\b"
     r"|^(?:make|ninja)(?:\[\d\])?: \*\*\*\s|^error\[E\d{4}\]:"

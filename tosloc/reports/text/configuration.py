@@ -7,11 +7,11 @@ many files.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from tosloc.code.text import compounds
+from tosloc.core.patterns import lazy_pattern
 from tosloc.reports.text.line_shapes import is_setting
 
 _LANGUAGES: Final = frozenset(
@@ -21,9 +21,9 @@ _LANGUAGES: Final = frozenset(
 """Languages of blocks that configure a program."""
 _DATA_LANGUAGES: Final = frozenset("json jsonc json5 jsonnet xml html".split())
 """Languages of blocks with values, which may be the program's input or output."""
-_QUOTED_KEY: Final = re.compile(r"\s*+[\"']")
+_QUOTED_KEY: Final = lazy_pattern(r"\s*+[\"']")
 """Beginning of a line of JSON, or of another value of a program."""
-_DIRECTIVE: Final = re.compile(
+_DIRECTIVE: Final = lazy_pattern(
     r"""(?x) \s*+ (?:
       \# | -\s | [}\]]\s*+$
     | [a-z][a-z0-9_]{0,40} (?:[ \t]{1,20}[^\s;{}()=]{1,200}){0,12} [ \t]{0,20} [;{] \s*+$

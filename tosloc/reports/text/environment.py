@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from tosloc.core.patterns import lazy_pattern
 from tosloc.reports.text.forms import heading_words
 from tosloc.reports.text.line_shapes import is_sentence
 
@@ -13,7 +13,7 @@ _ENVIRONMENT_WORDS: Final = frozenset(
     + "browser device specs diagnostics diagnose".split()
 )
 """Words of headings above lines about what is installed."""
-HEADING_OF_VERSION: Final = re.compile(
+HEADING_OF_VERSION: Final = lazy_pattern(
     r"""(?ix) \W{1,9} (?:
       (?:[\w.+\-]{1,30}\ ){0,2} (?:versions?|environment|platform|os)
     | \w{0,4}(?:\w{1,10}\ )?\w{0,4}
@@ -21,7 +21,7 @@ HEADING_OF_VERSION: Final = re.compile(
     ) \W{0,5}$"""
 )
 """A heading such as "### Depot version"."""
-_QUESTION: Final = re.compile(
+_QUESTION: Final = lazy_pattern(
     r"""(?ix) \W{0,9} (?:
       (?:what|which)\ (?:(?:is|are|was|were)\ )?(?:(?:the|your)\ )?(?:[\w.+\-]{1,30}\ ){0,2}
         (?:versions?|releases?|operating\ system|os|platforms?|browsers?|distro|distribution)
@@ -29,7 +29,7 @@ _QUESTION: Final = re.compile(
     )\b [^?.!\n]{0,80} \? \W{0,9}"""
 )
 """A question of a form about what is installed: What version of Depot are you using?"""
-_SETUP: Final = re.compile(
+_SETUP: Final = lazy_pattern(
     r"""(?ix) \s{0,9} [-*+\u2022]? \s{0,9} [*_`]{0,3} (?:[\w.+\-/]{1,30}\ ){0,5}?
       (?: versions?(?:\ \([^)\n]{0,60}\))? | browser | device | machine | gpus? | cpu | ram |
         memory | architecture
@@ -43,7 +43,7 @@ _SETUP: Final = re.compile(
       ) [*_`]{0,3} \ {0,3} (?: :(?!:) | [=?] )"""
 )
 """Beginnings of lines about what is installed: - OS: Ubuntu 18.04, Python version: 3.7."""
-_RELEASE: Final = re.compile(
+_RELEASE: Final = lazy_pattern(
     r"""(?x) \s{0,9} [-*]? \s{0,9}
       (?! (?:assert|await|case|raise|return|throw|yield)\b )
       [A-Za-z][\w.\-]{0,40} (?: \ ?(?:==|>=|@)\ ? | = | [ \t]{1,60} | :\ ?v? )
@@ -51,18 +51,18 @@ _RELEASE: Final = re.compile(
       [\w.+\-]{0,40} (?:[ \t]{1,60}[\w./\-]{1,40}){0,3} \s*"""
 )
 """A package with its release: numpy==1.18.5, numpy 1.18.5 pypi_0 pypi; not ``return 0.5``."""
-BARE_RELEASE: Final = re.compile(
+BARE_RELEASE: Final = lazy_pattern(
     r"\s*[`*_]{0,3}v?\d{1,9}(?:\.\d{1,9}){1,4}[\w.+\-]{0,40}[`*_]{0,3}\s*"
 )
 """A line that is only a version."""
-_DIAGNOSED: Final = re.compile(
+_DIAGNOSED: Final = lazy_pattern(
     r"""(?ix) \s{0,9}[-*]?\s{0,9} (?: checking\ [^:\n]{1,60}: | [\w ()./+\-]{1,60}:\s{0,40}(?:ok
       |yes|no|true|false|enabled
       |disabled|none|n/?a|not\ (?:found|installed|available)|unknown
         |v?\d{1,9}(?:\.\d{1,9}){1,4}\S{0,40})\s*$ )"""
 )
 """Output of a diagnostic command: Checking disk space: OK, curl version: 7.88."""
-DUMP: Final = re.compile(
+DUMP: Final = lazy_pattern(
     r"""(?ix) \s*(?: collecting\ environment\ information | installed\ versions$ |
       versions?\ of\ relevant\ libraries
       | \#{0,3}\s?(?:your\ )?(?:environment|system|platform)\ info(?:rmation)?\b[^.\n]{0,40}:?\s*$
@@ -74,13 +74,13 @@ DUMP: Final = re.compile(
       | (?:\#>\s{0,3})? (?: (?:devtools::|sessioninfo::)?session_?info\(\) | R\ version\ \d ) )"""
 )
 """The first line of a dump of what is installed."""
-OUTPUT_OF: Final = re.compile(
+OUTPUT_OF: Final = lazy_pattern(
     r"""(?ix) (?:the\ )?(?:\W{0,6}) (?:the\ )?(?:output|result)s?\ (?:of|from)\ [^\n]{0,60}?
       (?:diagnose|diag|doctor|collect_?env|version|--version|-v\b|\binfo\b|environment|\benv\b|list|freeze
         |about|show_versions|status)"""
 )
 """A sentence before a block with the output of a diagnostic command."""
-TABLE_OF_VERSIONS: Final = re.compile(
+TABLE_OF_VERSIONS: Final = lazy_pattern(
     r"(?i)\|[^\n]{0,200}\b(?:version|software|browser|os|platform|environment|executable)\b"
 )
 """First line of a table of versions."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect
 from typing import Final, NamedTuple
 
+from tosloc.core.patterns import lazy_pattern
 from tosloc.reports.text.line_shapes import LONGEST_SHAPED_LINE
 from tosloc.reports.traces.julia import is_numbered_frame
 
@@ -13,7 +13,7 @@ MAX_QUIET_LINES: Final = 100
 """Largest number of different lines without an error that are read from the logs in a text."""
 MAX_ERROR_LINES: Final = 500
 """Largest number of different lines with an error that are read from the logs in a text."""
-_LOG: Final = re.compile(
+_LOG: Final = lazy_pattern(
     r"""(?x) \s* (?:
       [\[(<]?\d{4}[-/.]\d{2}[-/.]\d{2}[T\ ]\d{1,2}:\d{2} | \d{2}/\d{2}/\d{2}\ \d{2}:\d{2}:\d{2}
     | [\[(]?\d{1,2}:\d{2}:\d{2}(?:[.,]\d{1,6})?[\])]?\s |
@@ -29,23 +29,23 @@ _LOG: Final = re.compile(
     )"""
 )
 """Beginnings of lines of logs."""
-_QUIET: Final = re.compile(
+_QUIET: Final = lazy_pattern(
     r"\b(?:INFO|INF|DEBUG|DBG|TRACE|TRC|VERBOSE|NOTICE|FINE|FINER|FINEST|CONFIG)\b|\blevel=\"?(?:info|debug|trace)"
     r"|\"level\":\s?\"(?:info|debug|trace)|[\[(](?:info|debug|trace|verbose)[\])]|\A\s*(?:I|D)\d{4}\s"
 )
 """Log level which says that all is well."""
-_SEVERE: Final = re.compile(
+_SEVERE: Final = lazy_pattern(
     r"\b(?:ERROR|ERR|FATAL|FTL|SEVERE|CRITICAL|CRIT|PANIC|EMERG|ALERT)\b|\blevel=\"?(?:error|fatal|panic)"
     r"|\"level\":\s?\"(?:error|fatal)|[\[(](?:error|err|fatal|crit)[\])]|\A\s*(?:E|F)\d{4}\s"
 )
 """Log level which says that something failed."""
-_FAILURE: Final = re.compile(
+_FAILURE: Final = lazy_pattern(
     r"[Ee]rror\b|Exception\b|\b[Pp]anic|\b[Ff]ail(?:ed|ure|s)?\b|\b[Ff]atal\b|Traceback|\bWARN(?:ING)?\b"
 )
 """Words about failures, for lines without a level."""
 _LEVEL_WITHIN: Final = 120
 """Number of characters at a line's beginning that are searched for its level."""
-_ESCAPED_FRAME: Final = re.compile(
+_ESCAPED_FRAME: Final = lazy_pattern(
     r"""(?x) \\n (?:
       (?: (?:\\t){1,2} | [ ]{2,8} ) (?: at\s | File\s\\?" | (?:[A-Za-z]:)?/[\w.] )
     | \#\d{1,3}\s{1,3}/
@@ -53,7 +53,7 @@ _ESCAPED_FRAME: Final = re.compile(
 )
 """The beginning of a stack frame after an escaped line break."""
 _ESCAPED: Final = {r"\n": " \n", r"\r": "  ", r"\t": " \t", r"\"": ' "'}
-_ESCAPE: Final = re.compile(r"\\[nrt\"]")
+_ESCAPE: Final = lazy_pattern(r"\\[nrt\"]")
 _ALL_ZEROS: Final = str.maketrans("123456789", "000000000")
 
 

@@ -6,6 +6,7 @@ import re
 from itertools import islice
 from typing import Final, NamedTuple
 
+from tosloc.core.patterns import lazy_pattern
 from tosloc.reports.text.commit_roles import Role, phrase_around, read_role
 from tosloc.reports.text.markup import COMMENT, NOT_BREAKS
 from tosloc.reports.text.ranges import spell_out_ranges
@@ -30,7 +31,7 @@ _STANDARDS: Final = (
     "UTF|UCS|SHA|MD|AES|ISO|IEC|IEEE|RFC|CVE|CWE|PEP|JSR|JEP|HTTP|TLS|SSL|CP|GPL|LGPL"
 )
 """Names before a number that are not projects of a tracker: UTF-8, SHA-256, CVE-2020-1234."""
-_NAMES: Final = re.compile(
+_NAMES: Final = lazy_pattern(
     rf"""(?x)
       https?://(?P<host>[\w.-]{{1,100}})/(?P<path>[\w.~/-]{{1,200}}?)/
         (?:(?:pull/\d{{1,7}}/)?commits?/(?P<linked_commit>{_COMMIT})(?![0-9a-f])
@@ -46,32 +47,32 @@ _NAMES: Final = re.compile(
         (?![\w-]|\.\w)
     """
 )
-_RELATION: Final = re.compile(
+_RELATION: Final = lazy_pattern(
     r"(?i)\b(?:since|in|by|from|after|with|pr|pull|request|commit|reverts?|reverted|regression|of)"
     r"[ \t(]{1,3}\Z"
 )
 """Words before the number of a change."""
-_FIX_OF: Final = re.compile(
+_FIX_OF: Final = lazy_pattern(
     r"(?i)\b(?:fix(?:es)?[ ](?:of|for|to)|fixing)[ ](?:the[ ])?(?:issue|bug|ticket)?[ ]?\Z"
 )
 """Text before the number of an issue if a sentence is about the issue's fix."""
-_FIXED: Final = re.compile(r"(?i)\)?[ ](?:was|is|got|has[ ]been)[ ]fixed\b")
+_FIXED: Final = lazy_pattern(r"(?i)\)?[ ](?:was|is|got|has[ ]been)[ ]fixed\b")
 """Text after such a number."""
-_COMMIT_WORD: Final = re.compile(r"(?i)(?:commit|revision|changeset|sha)[ :]{0,2}\Z")
-_BEFORE_ID: Final = re.compile(
+_COMMIT_WORD: Final = lazy_pattern(r"(?i)(?:commit|revision|changeset|sha)[ :]{0,2}\Z")
+_BEFORE_ID: Final = lazy_pattern(
     r"""(?ix) (?:
       \b(?:after|and|at|bad|before|between|bisect|by|caused|commits?|from|good|hash|in|is|new|of
         |old|on|or|prior|revert(?:s|ed|ing)?|rev(?:ision)?|sha|since|skip|than|to|until|using|was
         |with) [ \t:=]{1,3} [(\[`'"*]{0,2} | \d[-+]g | \d\ [(\[] )\Z"""
 )
 """Text before the id of a commit in a sentence, in a line of git bisect, or beside a version."""
-_AFTER_ID: Final = re.compile(
+_AFTER_ID: Final = lazy_pattern(
     r"(?i)[`'\"*)\]]{0,2} (?:is|was|has|it|broke|breaks|caused|causes|introduced|introduces)\b"
 )
 """Text after the id of a commit that begins a sentence."""
-_ID: Final = re.compile(rf"(?:(?<![\w-])|(?<=\d[-+]g)){_COMMIT}(?![\w-]|\.\w)")
+_ID: Final = lazy_pattern(rf"(?:(?<![\w-])|(?<=\d[-+]g)){_COMMIT}(?![\w-]|\.\w)")
 """The id of a commit or of another object."""
-_OTHER_ID: Final = re.compile(r"(?i)\bindex[ ]\Z|(?<!\()@\Z")
+_OTHER_ID: Final = lazy_pattern(r"(?i)\bindex[ ]\Z|(?<!\()@\Z")
 """Text before the id of a blob in a diff, or of an object in Java."""
 
 

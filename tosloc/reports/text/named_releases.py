@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
+from tosloc.core.patterns import lazy_pattern
 from tosloc.reports.text.markup import COMMENT
 from tosloc.reports.text.project_names import is_scoped_package
 from tosloc.reports.text.ranges import spell_out_ranges
@@ -29,26 +30,28 @@ WINDOW: Final = 80
 """Number of characters before and after a release number that are examined."""
 NUMBER: Final = r"\d{1,5}(?:\.\d{1,8}){1,4}(?:[-.]?(?:rc|cr|alpha|beta|dev|pre|a|b|m)[-.]?\d{1,4})?"
 """Pattern of the number of a release, without regard to case."""
-RELEASE_NUMBER: Final = re.compile(
+RELEASE_NUMBER: Final = lazy_pattern(
     rf"(?i)(?<![\w./])(?<!\d:)v?(?P<number>{NUMBER})(?:\.x)?(?![\w/-]|\.\d)"
 )
-_CLAUSE_END: Final = re.compile(r"[.!?;](?=\s)|\n")
-_PART_END: Final = re.compile(r"[,()\[\]|]")
+_CLAUSE_END: Final = lazy_pattern(r"[.!?;](?=\s)|\n")
+_PART_END: Final = lazy_pattern(r"[,()\[\]|]")
 """Characters that end a part of a clause; verbs after them are about something else."""
-_CLOSING: Final = re.compile(r"[)\]]")
-_AND_INCLUDING: Final = re.compile(r"(?i)\s(?:and|or)\sincluding\s\Z")
-_LIMIT: Final = re.compile(r"(?<![-=])([<>]=?)[ ]?\Z")
+_CLOSING: Final = lazy_pattern(r"[)\]]")
+_AND_INCLUDING: Final = lazy_pattern(r"(?i)\s(?:and|or)\sincluding\s\Z")
+_LIMIT: Final = lazy_pattern(r"(?<![-=])([<>]=?)[ ]?\Z")
 """The sign before a version that means all versions below or above it."""
-_TOKEN: Final = re.compile(r"[^\s,;:!?()|\[\]\"`*]+")
+_TOKEN: Final = lazy_pattern(r"[^\s,;:!?()|\[\]\"`*]+")
 _FILLERS: Final = frozenset(
     """version versions ver v release releases tag the a at least is are was were only just even
     still now both new old older earlier previous previously prior current recent stable minor major
     patch
     """.split()
 )
-_NOTE_OF_VERSION: Final = re.compile(r"(?i)\b(?:new|added|changed)\s{1,2}in\s{1,2}version\s{1,2}\Z")
+_NOTE_OF_VERSION: Final = lazy_pattern(
+    r"(?i)\b(?:new|added|changed)\s{1,2}in\s{1,2}version\s{1,2}\Z"
+)
 """Text that documentation writes before a version."""
-_KEY_OF_JSON: Final = re.compile(r"""["']\s{0,3}:\s{0,3}["']?\Z""")
+_KEY_OF_JSON: Final = lazy_pattern(r"""["']\s{0,3}:\s{0,3}["']?\Z""")
 """Text before a value in JSON: "Roll": 0.0 downgrades nothing."""
 _RUNS: Final = frozenset("compiled compiles built builds passed passes ran runs".split())
 """Verbs that mean success in a relative clause: "code that compiled with 2.0"."""
@@ -68,31 +71,31 @@ _NO_PRODUCTS: Final = STATES | frozenset(
 """Words directly before a version, or after "upgraded", that are not a product or a statement."""
 _OWN_WORDS: Final = frozenset("my our your their its it everything this".split())
 """Words that show that no product is named, as in "upgrading our server to 2.0"."""
-_NOT_THERE: Final = re.compile(
+_NOT_THERE: Final = lazy_pattern(
     r"(?i)[,;]?\s{1,3}(?:but|and)\s{1,3}not\s{1,3}(?:in|on|with|under|for|at|using)?\s{0,3}"
     r"(?:(?:the|version|release)\s{1,3}){0,3}\Z"
 )
 """Text between two versions if only the first shows something: "in 2.4 but not in 2.3"."""
-_OWN_VERB: Final = re.compile(
+_OWN_VERB: Final = lazy_pattern(
     r"(?i)\s{1,3}(?:but\s{1,3})?(?:it\s{1,3}|everything\s{1,3})?(?:still\s{1,3})?"
     r"(?:works?|worked|was|is)\s{1,3}(?:(?:just|fine|ok|okay|correct(?:ly)?|well|as\s{1,3}expected)"
     r"\s{1,3}){0,3}(?:in|with|on|under|using)\s{1,3}(?:(?:the|version|release)\s{1,3}){0,2}v?\d"
 )
 """A statement after a comma that something works in another version."""
-_ONLY_THERE: Final = re.compile(r"(?i)(?:\s{1,3}(?:version|release))?,(?P<statement>[^.!?;]*)\Z")
+_ONLY_THERE: Final = lazy_pattern(r"(?i)(?:\s{1,3}(?:version|release))?,(?P<statement>[^.!?;]*)\Z")
 """Text between a version in which something fails and one in which it works."""
-_VERDICT: Final = re.compile(r"\s{0,2}[(\[]\s?(?P<verdict>[^()\[\]\n]{1,40})[)\]]")
+_VERDICT: Final = lazy_pattern(r"\s{0,2}[(\[]\s?(?P<verdict>[^()\[\]\n]{1,40})[)\]]")
 """A verdict directly after a version: "2.3.0 (OK)"."""
-_EARLIER: Final = re.compile(
+_EARLIER: Final = lazy_pattern(
     r"(?i)\b(?:previous|earlier|older|prior|former)\s{1,3}(?:stable\s{1,3})?(?:version|release)s?"
     r"\W{0,4}(?:(?:at\s{1,3}least|such\s{1,3}as|like|e\.g\.,?|until)\s{1,3})?\Z"
 )
 """Words before an earlier version with which the reporter compares a newer one."""
-_LATEST: Final = re.compile(
+_LATEST: Final = lazy_pattern(
     r"(?i)\b(?:latest|current|newest)\s{1,3}(?:stable\s{1,3})?(?:version|release)\W{0,4}\Z"
 )
 """Words before the version that the reporter uses."""
-_MARKS: Final = re.compile(r"[\s|:`*_–-]{0,8}(?=[✅✔✓👍❌✗✘✖👎])(?P<marks>[^\w\n]{1,40})")
+_MARKS: Final = lazy_pattern(r"[\s|:`*_–-]{0,8}(?=[✅✔✓👍❌✗✘✖👎])(?P<marks>[^\w\n]{1,40})")
 """Marks directly after a version or in the cells beside it: "2.3.0 ✅", "| 2.3.0 | ❌ |"."""
 _WORKING_MARKS: Final = ("✅", "✔", "✓", "👍")
 _FAILING_MARKS: Final = ("❌", "✗", "✘", "✖", "👎")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from tosloc.core.patterns import lazy_pattern
+
 _COMMIT: Final = "[0-9a-f]{7,40}"
 _RELEASE: Final = r"(?:[A-Za-z][A-Za-z_]{0,30}[-_]?)?\d{1,5}(?:\.\d{1,8}){1,4}"
-_RANGE: Final = re.compile(
+_RANGE: Final = lazy_pattern(
     rf"""(?x)
       https?://[\w.-]{{1,100}}/(?P<path>[\w.~/-]{{1,200}}?)(?:/-)?/compare/
         (?P<from>{_COMMIT}|{_RELEASE})\.\.\.?(?P<to>{_COMMIT}|{_RELEASE})(?![\w-]|\.\w)
@@ -16,13 +18,13 @@ _RANGE: Final = re.compile(
 """A comparison of GitHub, GitLab and Gitea, or a range as git writes it."""
 _BEFORE: Final = 120
 """Number of characters before a range that are read."""
-_BLAMES: Final = re.compile(
+_BLAMES: Final = lazy_pattern(
     r"(?i)\b(?:regress|br[eo]ke?|introduc|caus|culprit|bisect|narrow|start(?:s|ed)\b|beg[aiu]n)"
     r"[^.!?\n]{0,80}(?:\n\s{0,9})?\Z"
 )
 """Words of a sentence that accuses the range after them, or of a line that introduces it."""
-_DENIES: Final = re.compile(r"(?i)\b(?:not|never|cannot)\b|n['’]t\b")
-_NUMBER: Final = re.compile(r"\d{1,5}\.[\d.]{1,40}\Z")
+_DENIES: Final = lazy_pattern(r"(?i)\b(?:not|never|cannot)\b|n['’]t\b")
+_NUMBER: Final = lazy_pattern(r"\d{1,5}\.[\d.]{1,40}\Z")
 
 
 def spell_out_ranges(text: str) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from tosloc.core.patterns import lazy_pattern
 from tosloc.reports.traces.frame import Frame
 
-_HEAD: Final = re.compile(r"(?m)\[\s?\d{1,4}\]\s{1,4}|^\s{0,9}in\s")
+_HEAD: Final = lazy_pattern(r"(?m)\[\s?\d{1,4}\]\s{1,4}|^\s{0,9}in\s")
 """Beginning of a frame: its number, or "in" before version 0.6."""
-_PLACE: Final = re.compile(r"\s(?:at|@(?:\s(?P<module>[\w.]{1,100}))?)\s\Z")
+_PLACE: Final = lazy_pattern(r"\s(?:at|@(?:\s(?P<module>[\w.]{1,100}))?)\s\Z")
 """Text before the file in a frame."""
-_FUNCTION: Final = re.compile(r"#?(?:[\w!]{1,100}\.){0,9}([\w!]{1,100})(?:#\d{1,9})?(?=[({]|\Z)")
+_FUNCTION: Final = lazy_pattern(r"#?(?:[\w!]{1,100}\.){0,9}([\w!]{1,100})(?:#\d{1,9})?(?=[({]|\Z)")
 _FRAME_LENGTH: Final = 1_000
 """Number of characters before a frame's file that are searched for the name of its function."""
 NUMBERED_LINE: Final = r"""
@@ -21,7 +21,7 @@ NUMBERED_LINE: Final = r"""
     | [^\ \n(]{0,300}\((?:[^\n]{0,1000}::|\)\s*$)
     )"""
 """Verbose pattern of the numbered line of a frame; lines of a log may also begin with a number."""
-_NUMBERED_FRAME: Final = re.compile(rf"(?x)\s{{0,9}}{NUMBERED_LINE}")
+_NUMBERED_FRAME: Final = lazy_pattern(rf"(?x)\s{{0,9}}{NUMBERED_LINE}")
 
 
 def complete(text: str, frame: Frame) -> Frame:

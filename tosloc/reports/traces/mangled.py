@@ -9,26 +9,28 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_MANGLED: Final = re.compile(
+from tosloc.core.patterns import lazy_pattern
+
+_MANGLED: Final = lazy_pattern(
     r"""(?x) (?<![\w$]) _{1,3}Z
       (?:T[VTISC]|T[hv](?:n?\d{1,9}_){1,2}|GV)?  # a table of a class, or a guard
       Z{0,9}                         # a name that is local in a function
       (?P<nested>N?)[rVKRO]{0,4}
       (?P<name>(?:(?:L|St|S[\dA-Z]{0,3}_)?(?=\d)|S[absiod](?=[\dI]))[\w$.]{2,4000}+)"""
 )
-_SOURCE_NAME: Final = re.compile(r"[1-9]\d{0,2}")
+_SOURCE_NAME: Final = lazy_pattern(r"[1-9]\d{0,2}")
 """Number of characters of the name that follows."""
-_ABBREVIATION: Final = re.compile(r"S(?:[tabsiod]|[\dA-Z]{0,3}_)|[CD]\d|L(?=\d)")
+_ABBREVIATION: Final = lazy_pattern(r"S(?:[tabsiod]|[\dA-Z]{0,3}_)|[CD]\d|L(?=\d)")
 """An abbreviated name, a constructor or destructor, or the mark of a static function."""
-_LITERAL: Final = re.compile(r"L[a-z]n?\d{1,20}E")
-_VALUE: Final = re.compile(r"(?<!L)n?\d{1,20}")
+_LITERAL: Final = lazy_pattern(r"L[a-z]n?\d{1,20}E")
+_VALUE: Final = lazy_pattern(r"(?<!L)n?\d{1,20}")
 """Value of an enumeration, which follows its type."""
-_ARGUMENT: Final = re.compile(r"S(?:[tabsiod]|[\dA-Z]{0,3}_)|T\d{0,3}_|D[a-z]")
+_ARGUMENT: Final = lazy_pattern(r"S(?:[tabsiod]|[\dA-Z]{0,3}_)|T\d{0,3}_|D[a-z]")
 """An abbreviation among the arguments of a template."""
 _OPENING: Final = frozenset("INXJLF")
 """Letters in the arguments of a template that are closed by a letter E."""
-_NAME: Final = re.compile(r"[A-Za-z_]\w*")
-_RUST_HASH: Final = re.compile(r"h[0-9a-f]{16}")
+_NAME: Final = lazy_pattern(r"[A-Za-z_]\w*")
+_RUST_HASH: Final = lazy_pattern(r"h[0-9a-f]{16}")
 _ANONYMOUS: Final = "_GLOBAL__N_1"
 """Name of a namespace without a name."""
 

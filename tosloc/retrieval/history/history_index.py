@@ -17,6 +17,7 @@ import numpy as np
 
 from tosloc.code import text
 from tosloc.core.arrays import BoolArray, FloatArray, IntArray, LongArray, sorted_unique
+from tosloc.core.patterns import lazy_pattern
 from tosloc.core.reports import BugReport, Case
 from tosloc.core.versions import StringTable
 from tosloc.git.fixes import change_names, is_fix_message
@@ -45,7 +46,7 @@ A larger commit imports or moves a project.
 NO_DOCUMENTS: Final = Documents.collect([])
 _CACHED_TERMS: Final = 2_000
 """Number of terms whose frequencies in aggregated documents stay in memory for further queries."""
-_TRAILER: Final = re.compile(
+_TRAILER: Final = lazy_pattern(
     r"^(git-svn-id|change-id|signed-off-by|reviewed-(on|by)|tested-by|also-by|co-authored-by"
     r"|acked-by)\b.*$",
     re.IGNORECASE | re.MULTILINE,
