@@ -43,6 +43,8 @@ _OTHER_WORDS: Final = frozenset(
 )
 """Words that do not say what code does."""
 _WORD: Final = lazy_pattern(r"[a-z][a-z'-]*[a-z\d]|[a-z]")
+_REVERT: Final = lazy_pattern(r'(?i)\A(?:revert|reapply|reland) "')
+"""Beginning of the subject that git gives to the revert of a commit."""
 _ID: Final = lazy_pattern(r"(?m)^[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
 
 
@@ -50,13 +52,13 @@ def is_formatting(subject: str, files: float = 0, own_names: Collection[str] = (
     """Return whether a commit only formats code, by its subject and the number of its files.
 
     ``own_names`` are the normalized names of the project. They do not count as tools, because the
-    commits of a formatter's own project are about its code.
+    commits of a formatter's own project are about its code. To revert formatting is formatting.
 
     >>> subjects = "Re-enable ktlint indent rule", "Bump ktlint (#12)", "Format dates of invoices"
     >>> [is_formatting(subject) for subject in subjects]
     [True, True, False]
     """
-    words = _WORD.findall(subject[:_MAX_SUBJECT].lower())
+    words = _WORD.findall(_REVERT.sub("", subject[:_MAX_SUBJECT]).lower())
     about_form = [word for word in words if word in _FORM or word in _TOOLS]
     if not about_form or any(normalize_name(word) in own_names for word in about_form):
         return False
