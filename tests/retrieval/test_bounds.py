@@ -187,6 +187,14 @@ def test_only_ends_that_bound_are_named(resolve, commits):
     assert bounds.words == "between v1.0 and v1.1"
 
 
+def test_what_the_reporter_ran_is_not_named_beside_an_earlier_bad_end(repository, commits):
+    with Repository(repository.path) as opened:
+        good = [End("first", commits[0])]
+        bad = [End("v1.0", commits[1]), End("v1.1", commits[3], is_own=True)]
+        bounds = Bounds.between(opened, commits[4], good, bad)
+    assert bounds.words == "between first and v1.0"
+
+
 def test_of_several_builds_nothing_is_later_than_the_newest(repository, commits):
     with Repository(repository.path) as opened:
         builds = [End(commit[:10], commit, is_own=True) for commit in (commits[0], commits[3])]

@@ -93,6 +93,10 @@ class Bounds:
         # Of several builds of the reporter it need not fail in all.
         own = [end for end in bad if end.is_own]
         stated = list(_outermost(repository, stated, newest=False))
+        for end in stated:
+            # A version that the reporter ran is not needed if an earlier one fails, too.
+            needless = _containing(repository, own, end)
+            own = [other for other in own if other not in needless]
         bad = (*stated, *own)
         later: set[str] = set()
         for end in stated:
