@@ -392,6 +392,50 @@ def claims(text):
     return [(claim.number, claim.state) for claim in find_release_claims(text)]
 
 
+CHANGES = [
+    ("Regression 1.7.0 to 1.7.1: no prices", [("1.7.0", "works"), ("1.7.1", "begins")]),
+    ("Regression bug from 1.1.13 to 1.2.x", [("1.1.13", "works"), ("1.2", "begins")]),
+    ("Types are lost (4.4 -> 4.4.1 regression)", [("4.4", "works"), ("4.4.1", "begins")]),
+    ("Versions 1.0 to 1.5 crash", [("1.5", "fails")]),
+    ("2.3 breaks backward-compatibility with 2.2", [("2.3", "begins"), ("2.2", "works")]),
+    ("2.3 is not binary compatible with 2.2", [("2.3", "begins"), ("2.2", "works")]),
+    ("2.3 is incompatible with 2.2", [("2.3", "begins"), ("2.2", "works")]),
+    ("A breaking change in the 3.1 release", [("3.1", "begins")]),
+    ("This behaviour is odd, and new to 8.0.", [("8.0", "begins")]),
+    ("This warning is new in version 8.0.", [("8.0", "begins")]),
+]
+BRACKETS = [
+    ("Empty menu with 2.4 (no problem with 2.3)", [("2.4", "fails"), ("2.3", "works")]),
+    ("The menu is empty in 2.4 (fine in 2.3)", [("2.4", "fails"), ("2.3", "works")]),
+    ("The menu is empty in 2.4 (2.3 is ok)", [("2.4", "fails"), ("2.3", "works")]),
+    ("The menu is empty in 2.4 (2.3 works the same)", [("2.3", "works")]),
+    ("It works in 2.3 (crashes in 2.4)", [("2.3", "works"), ("2.4", "fails")]),
+]
+HOLDS = [
+    ("If I pin `shop` to `=3.0.7`, this works", [("3.0.7", "works")]),
+    ("We pinned shop to 2.3 to avoid this", [("2.3", "works")]),
+    ("Staying on 2.3 avoids the crash", [("2.3", "works")]),
+    ("Pinning it to 2.3 should address the problem", []),
+    ("I stay on 2.3 for now", []),
+]
+LIMITS = [
+    ("It only happens with versions > 1.7", [("1.7", "works")]),
+    ("It fails with >=2.0", [("2.0", "fails")]),
+    ("It only works with <=2.0", [("2.0", "works")]),
+    ("Versions prior to 2.3 are not affected", [("2.3", "begins")]),
+]
+ELLIPSES = [
+    ("It works in 2.3 but in 2.4 not.", [("2.3", "works"), ("2.4", "fails")]),
+    ("In 2.3 all behaves as expected, in 2.4 not.", [("2.3", "works"), ("2.4", "fails")]),
+    ("In 2.4 it does not work as expected", [("2.4", "fails")]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), [*CHANGES, *BRACKETS, *HOLDS, *LIMITS, *ELLIPSES])
+def test_statement_of_a_short_form_is_read(text, expected):
+    assert claims(text) == expected
+
+
 CLAIMS = [
     ("Worked in 2.8.0, broken in 2.8.1.", [("2.8.0", "works"), ("2.8.1", "begins")]),
     ("works fine with v2.8.0 but fails with v2.8.1", [("2.8.0", "works"), ("2.8.1", "fails")]),

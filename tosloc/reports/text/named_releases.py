@@ -47,6 +47,16 @@ _FILLERS: Final = frozenset(
     patch
     """.split()
 )
+_BREAKING_CHANGE: Final = lazy_pattern(r"(?i)\bbreaking changes?\b")
+_AS_EXPECTED: Final = lazy_pattern(r"(?i)\bas expected\b")
+_EQUAL_SIGNS: Final = lazy_pattern(r"(?<![<>!=])={1,3}\Z")
+"""Signs of a requirement before a version: "foo==2.0", "=2.0"."""
+_NEW: Final = lazy_pattern(
+    r"(?i)\b(?:behaviou?r|bug|error|problem|issue|warning|failure|crash|exception|this|it|which)\b"
+    r"(?:(?!\bnot\b|\bnever\b)[^.!?;\n]){0,40}\bnew\s(?:to|in|with|since|as\sof)\s"
+    r"(?:(?:the|version|release)\s){0,2}\Z"
+)
+"""Text before the version in which a behaviour is new."""
 _NOTE_OF_VERSION: Final = lazy_pattern(
     r"(?i)\b(?:new|added|changed)\s{1,2}in\s{1,2}version\s{1,2}\Z"
 )
@@ -60,7 +70,10 @@ _LINKS: Final = frozenset("but and it this that then also".split())
 _QUESTIONS: Final = frozenset("does did do is was has can could".split())
 _ELLIPSES: Final = tuple(
     tuple(words.split())
-    for words in ("do", "does", "did", "is not", "isn't", "does not", "doesn't", "do not", "don't")
+    for words in (
+        *("not", "do", "does", "did"),
+        *("is not", "isn't", "does not", "doesn't", "do not", "don't"),
+    )
 )
 """Ellipses at the end of sentences such as "2.0 works, but 2.1 does not"."""
 _OTHER_WORDS: Final = STATES | NEGATIONS | {"v", "but", "also", "when", "if", "so", "then", "i"}
@@ -76,6 +89,20 @@ _NOT_THERE: Final = lazy_pattern(
     r"(?:(?:the|version|release)\s{1,3}){0,3}\Z"
 )
 """Text between two versions if only the first shows something: "in 2.4 but not in 2.3"."""
+_INCOMPATIBLE: Final = lazy_pattern(
+    r"(?i)\s(?:br[eo]a?k\w{0,3}\s(?:[\w/-]{1,20}\s){0,3}?(?:[\w/]{1,20}-)?compatibility"
+    r"|(?:is|are)\s(?:not\s|no\slonger\s|in)(?:[\w/-]{1,20}\s){0,2}?(?:[\w/]{1,20}-)?compatible)"
+    r"\s(?:with|to)\s(?:(?:the|version|release)\s){0,2}\Z"
+)
+"""Text between a version and an earlier one with which it is not compatible."""
+_IN_BRACKETS: Final = lazy_pattern(r"\s?[(\[][^()\[\]\n]{0,60}\Z")
+"""Text between a version and another one in brackets directly after it: "in 2.4 (fine in 2.3)"."""
+_VERSION_IN_BRACKETS: Final = lazy_pattern(
+    rf"(?i)[(\[][^()\[\]\n]{{0,60}}(?<![\w.])v?{NUMBER}[^)\]\n]*"
+)
+"""Brackets that contain a version, whose words are about that version."""
+_ARROW_ALONE: Final = lazy_pattern(r"[\s`*]{0,4}(?P<arrow>->|=>|-->|→|\bto\b)[\s`*v]{0,4}\Z")
+"""Text between the versions before and after a change."""
 _OWN_VERB: Final = lazy_pattern(
     r"(?i)\s{1,3}(?:but\s{1,3})?(?:it\s{1,3}|everything\s{1,3})?(?:still\s{1,3})?"
     r"(?:works?|worked|was|is)\s{1,3}(?:(?:just|fine|ok|okay|correct(?:ly)?|well|as\s{1,3}expected)"
@@ -130,6 +157,7 @@ def find_release_claims(text: str) -> tuple[ReleaseClaim, ...]:
     ()
     """
     visible = spell_out_ranges(COMMENT.sub(" ", text))
+    visible = _AS_EXPECTED.sub("correctly", _BREAKING_CHANGE.sub("breakage", visible))
     claims: dict[tuple[str, State], ReleaseClaim] = {}
     previous = _Reading("", "", None, (), 0)
     for match in islice(RELEASE_NUMBER.finditer(visible), MAX_RELEASES):
@@ -139,7 +167,16 @@ def find_release_claims(text: str) -> tuple[ReleaseClaim, ...]:
             claims.pop((previous.number, "works"), None)
             claims[previous.number, "begins"] = previous.claim("begins")
             reading = reading._replace(state="works")
-        if _NOT_THERE.search(visible[previous.end : match.start()][-WINDOW:]):
+        between = visible[previous.end : match.start()][-WINDOW:]
+        if _is_later(previous, reading) and _INCOMPATIBLE.match(between):
+            # "2.1 breaks compatibility with 2.0"
+            claims.pop((previous.number, "fails"), None)
+            claims[previous.number, "begins"] = previous.claim("begins")
+            reading = reading._replace(state="works", products=previous.products)
+        if _is_change(visible[: match.start()], previous, reading):
+            claims.pop((previous.number, "begins"), None)
+            claims[previous.number, "works"] = previous.claim("works")
+        if _NOT_THERE.search(between):
             # "In 2.4 but not in 2.3": the same is not so in the second one.
             if previous.state is None:
                 previous = previous._replace(state="fails")
@@ -155,6 +192,24 @@ def find_release_claims(text: str) -> tuple[ReleaseClaim, ...]:
     return tuple(claims.values())
 
 
+def _is_later(first: _Reading, second: _Reading) -> bool:
+    """Return whether the first of two versions is later than the second one."""
+    return bool(first.number) and split_number(first.number) > split_number(second.number)
+
+
+def _is_change(text: str, first: _Reading, second: _Reading) -> bool:
+    """Return whether a text, up to the second version, names a change from the first one to it.
+
+    "2.0 -> 2.1" names a change. "2.0 to 2.1" does so only after a word such as "regression".
+    """
+    arrow = _ARROW_ALONE.match(text, first.end)
+    is_open = first.state in (None, "begins") and second.state == "begins"
+    if arrow is None or not is_open or not _is_later(second, first):
+        return False
+    before = text[max(0, first.end - WINDOW) : first.end].lower()
+    return arrow["arrow"].lower() != "to" or "regress" in _CLAUSE_END.split(before)[-1]
+
+
 def _contrasted_state(text: str, first: _Reading, second: _Reading, start: int) -> State | None:
     """Return the state of a version that a text only contrasts with the next one, else None.
 
@@ -165,6 +220,9 @@ def _contrasted_state(text: str, first: _Reading, second: _Reading, start: int) 
     if first.state is not None or first.relation not in PLACES:
         return None
     between = text[first.end : start][-WINDOW:]
+    if second.state == "works" and _IN_BRACKETS.match(between):
+        in_brackets = _words(_CLOSING.split(text[first.end : start + WINDOW])[0])
+        return "fails" if ALIKE.isdisjoint(in_brackets) else None
     if second.state == "works":
         there = _ONLY_THERE.match(between)
         return "fails" if there and _OWN_VERB.match(f"{there['statement']}0") else None
@@ -204,10 +262,13 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
     """Return the statement of a text about one version; ``previous`` is the version before it."""
     before = text[max(0, match.start() - WINDOW) : match.start()]
     after = text[match.end() : match.end() + WINDOW]
-    before = _AND_INCLUDING.sub(" ", before)
+    limit = _LIMIT.search(before)
+    if limit:
+        before = before[: limit.start()]
+    before = _EQUAL_SIGNS.sub(" ", _AND_INCLUDING.sub(" ", before))
     clause_before, clause_after = _clauses(before, after)
     words_before = _words(clause_before)
-    words_after = _words(_without_other_version(clause_after))
+    words_after = _words(_without_other_version(_VERSION_IN_BRACKETS.sub(" ", clause_after)))
     beside = _words(_PART_END.split(clause_after.lstrip(" |)]`*"))[0])
     products, words_before = _split_products(words_before)
     if clause_before.rstrip().endswith(","):
@@ -222,9 +283,9 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
     if state is None and _is_of_working_code(words_before):
         state = "works"
     if state is None:
-        state = state_by_relation(words_before, words_after, beside)
-    if state is None:
         state = _state_of_ellipsis(words_before, beside, previous)
+    if state is None:
+        state = state_by_relation(words_before, words_after, beside)
     if state is None:
         state = _compare(before, words_before, words_after)
     is_question = "?" in after[: len(_CLAUSE_END.split(after)[0]) + 1]
@@ -232,7 +293,8 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
         state = None
     if _NOTE_OF_VERSION.search(before) or _KEY_OF_JSON.search(before):
         state = None
-    limit = _LIMIT.search(before)
+    if state is None and _NEW.search(before):
+        state = "begins"
     if limit:
         state = _state_beyond(state, limit[1])
     return _Reading(match["number"], relation, state, products, match.end())
@@ -350,13 +412,13 @@ def split_number(number: str) -> list[int]:
 def _state_beyond(state: State | None, sign: str) -> State | None:
     """Return the state of a version, from the state of all versions below or above it.
 
-    If it works in all versions <2.0, it begins to fail in 2.0. For most other signs the result is
-    None.
+    If it works in all versions <2.0, it begins to fail in 2.0. If it fails in all versions >2.0, it
+    works in 2.0.
     """
-    if sign == "<":
-        return "begins" if state == "works" else None
-    if sign == ">=":
-        return None if state == "works" else state
+    if state == "works":
+        return "begins" if sign == "<" else "works" if sign == "<=" else None
+    if state in ("fails", "begins"):
+        return "works" if sign == ">" else state if sign == ">=" else None
     return None
 
 

@@ -25,6 +25,11 @@ from tosloc.reports.text.verbs import (
 
 UPGRADE: Final = ("upgrad", "updat", "migrat", "bump", "switch", "mov")
 DOWNGRADE: Final = ("downgrad", "revert", "roll")
+_HOLDS: Final = frozenset(
+    """pin pins pinned pinning stay stays stayed staying lock locks locked locking stick sticking
+    """.split()
+)
+"""Words about keeping a version: "staying on 2.0 avoids the crash"."""
 _ON_PURPOSE: Final = ("deprecat", "remov", "requir", "minim")
 """Beginnings of words about a change on purpose, or about requirements."""
 _POSSIBLE: Final = frozenset("can could available possible supported exists".split())
@@ -86,6 +91,9 @@ def state_by_relation(
         return "works" if ARROWS.intersection(after[:1]) else _state_after_move(earlier, after)
     if relation.startswith(DOWNGRADE):
         return _state_after_move(earlier, after, is_downgrade=True)
+    if (relation in PLACES or relation == "to") and not _HOLDS.isdisjoint(earlier[-4:]):
+        # "Pinning it to 2.0 should address the problem" says nothing about 2.0.
+        return "works" if nearest_statement((), after) == "works" else None
     if relation in ARROWS:
         return _state_after_change(earlier, after)
     if relation == "and" and "between" in earlier:
@@ -105,7 +113,7 @@ def _state_at_time(relation: str, earlier: Sequence[str], after: Sequence[str]) 
     ``relation`` is this word, ``earlier`` are the words before it, and ``after`` those after the
     version.
     """
-    statement = nearest_statement(earlier, after)
+    statement = nearest_statement(earlier, after) or _state_of_affected(after)
     if relation in ("until", "till"):
         if any(word.startswith(DOWNGRADE) for word in earlier):
             return _state_after_move(earlier, after, is_downgrade=True)
@@ -215,8 +223,10 @@ def _state_of_range(words: Sequence[str]) -> State | None:
     Return None if there is no such verb.
     """
     verb = words[-1] if words else ""
-    if not verb.startswith((*GOOD, *FAILING)) or any(w.startswith(UPGRADE) for w in words):
+    if not verb.startswith((*GOOD, *FAILING)):
         return None
+    if any(word.startswith((*UPGRADE, "regress")) for word in words):
+        return None  # "a regression bug from 2.0 to 2.1"
     return state_of_verb(verb, words[-4:-1])
 
 
@@ -241,4 +251,6 @@ def _state_after_change(earlier: Sequence[str], after: Sequence[str]) -> State |
     if earlier[-1:] and earlier[-1][:1].isdigit() and earlier[-2:-1] and earlier[-2] in PLACES:
         state = state_by_verbs(earlier[:-1], ())  # "it works in 2.0 to 2.3"
         return "fails" if state == "begins" else state
-    return "begins" if earlier and earlier[-1][:1].isdigit() else None
+    if not earlier or not earlier[-1][:1].isdigit():
+        return None
+    return "fails" if after and after[0].startswith(FAILING) else "begins"

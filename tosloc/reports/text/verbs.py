@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
 GOOD: Final = ("work", "fine", "ok", "correct", "pass", "succe", "good")
-_BEGINNING: Final = tuple("broke regress introduc start begin began changed".split())
+_BEGINNING: Final = tuple("broke breakage regress introduc start begin began changed".split())
 """Beginnings of words that say that something fails from a version on."""
 _START: Final = ("start", "begin", "began")
 """Those of these beginnings that say so only about a failure."""
@@ -22,7 +22,7 @@ VERBS: Final = (*GOOD, *_BEGINNING, *FAILING)
 JOINING: Final = frozenset(["and", "or", "/", "&"])
 _DASHES: Final = frozenset(["-", "–", "—"])
 """Signs between the ends of a range of versions."""
-CURES: Final = ("fix", "help", "solv", "resolv", "disappear", "gone", "cure")
+CURES: Final = ("fix", "help", "solv", "resolv", "disappear", "gone", "cure", "avoid")
 """Beginnings of words that say that something works again."""
 _DOUBTS: Final = frozenset("sure certain think believe convinced clear know".split())
 """Words that, directly after a negation, deny what follows: "I am not sure that"."""
