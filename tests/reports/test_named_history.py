@@ -205,6 +205,9 @@ def roles(text):
         f"That was {FULL_ID}'s fault",
         f"It is the fault of {FULL_ID}",
         f"It does not work, but reverting {FULL_ID} fixes it",
+        f"Reverting {FULL_ID} in 10.0 allows my project to build again",
+        f"More precisely, the error appeared with commit {FULL_ID} (Split words)",
+        f"The menu is empty since the merge of {FULL_ID}",
     ],
 )
 def test_commits_that_a_report_blames(text):
@@ -339,6 +342,8 @@ def test_a_range_that_is_not_blamed_has_no_ends(text):
         "It works with the parent of 1abcdef",
         "It works at 1abcdef^",
         "It works at `1abcdef~1`",
+        "At 1abcdef~1 it works",
+        "With 1abcdef^ the menu works",
     ],
 )
 def test_a_commit_whose_parent_works_is_blamed(text):
@@ -351,6 +356,7 @@ def test_a_commit_whose_parent_works_is_blamed(text):
         ("It works at 1abcdef and works with the parent commit", "GOOD"),
         ("It fails at 1abcdef and does not work with the parent commit", "BAD"),
         ("It fails at 1abcdef^", "NAMED"),
+        ("It appears with 1abcdef", "BAD"),
     ],
 )
 def test_a_commit_is_not_blamed_for_what_its_parent_shares(text, role):

@@ -22,7 +22,7 @@ _FINDINGS: Final = ("result", "show", "found", "find", "identif", "gave", "giv",
 FAILURES: Final = tuple(
     "fail break broke crash error bug wrong stop longer hang regress issue problem".split()
 )
-_CURES: Final = (*CURES, "work", "away")
+_CURES: Final = (*CURES, "work", "away", "allow")
 SUCCESSES: Final = ("work", "fine", "ok", "pass", "good", "correct")
 _ALIKE: Final = frozenset("still also already too even again remains currently".split())
 """Words that say that something had also failed before a commit."""
@@ -148,4 +148,6 @@ def _relates_cause(last: str, earlier: Sequence[str]) -> bool:
         return False
     if begins_with(nearest, _SEARCHES) or begins_with(earlier, ("bisect",)):
         return last in ("to", "at", "on", "in")
+    if last == "with" and earlier[-1:] == ["appeared"]:
+        return True  # "it appears with X" does not say since when
     return begins_with(nearest, (*_CAUSES, *_BEGINNINGS))

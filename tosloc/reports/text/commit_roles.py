@@ -67,7 +67,7 @@ _FILLERS: Final = frozenset(
     """.split()
 )
 """Words between a statement and the commit that it is about."""
-_PHRASES: Final = frozenset("seems appears head build version".split())
+_PHRASES: Final = frozenset("seems appears head build version merge merging".split())
 """Words that take the meaning from a following "to" or "of": "seems to be", "head of"."""
 _BLAMING: Final = tuple(
     "accus bisect blam broke caus culprit fault guilty introduc offend regress responsib suspect"
@@ -173,10 +173,11 @@ def _role_in_sentence(before: str, after: str, *, is_commit: bool) -> Role:
         words_before = _without_fix(words_before)
     if is_commit and words_before[-2:] == ["parent", "of"]:
         words_before = [*words_before[:-2], "before"]
-    elif is_commit and _PARENT_SIGN.match(after):
+    elif is_commit and (sign := _PARENT_SIGN.match(after)):
         if words_before[-1:] in _PLACES:
             words_before.pop()
         words_before.append("before")
+        words_after = _words_after(after[sign.end() :])
     if is_commit and _MOVE.search(" ".join(words_before)):
         return _role_of_move(words_before, words_after)
     is_beside_version = is_commit and _BESIDE_VERSION.search(before) is not None
