@@ -595,6 +595,21 @@ def test_tag_of_the_searched_version_may_be_later_than_its_commit(released, open
     assert answer.statements == (expected,)
 
 
+def test_commit_that_sets_the_version_is_no_suspect(released):
+    changed = CART.replace("items", "items1")
+    for number in range(2):
+        text = f"VERSION = '2.0.{number}'\n{changed}"
+        released.commit(
+            {"shop/cart.py": text},
+            f"Release 2.0.{number}: cart, discount",
+            when=FIRST_TIME + (300 + number) * DAY,
+        )
+    added, changed_version = released.commits[-2:]
+    found = suspects(ask(released, f"{WRONG}\n\nIt worked in 2.1.0."))
+    assert added in found
+    assert changed_version not in found
+
+
 def test_a_reason_of_an_implied_range_says_that_it_is_probable(released):
     answer = ask(released, f"{WRONG}\n\n{IMPLIED[0]}")
     beginning = "Changed between v2.0.5 and v2.0.7, when it probably broke"

@@ -1,8 +1,9 @@
 """Candidates for suspect changes: commits that touched the first files of an answer.
 
 They are older than the report, the searched version contains them, and they are within the bounds
-that the report states. Commits that only format code are left out. The patches of the leading
-candidates are read, newest first; they show which commit last wrote each line of the files.
+that the report states. Commits that only format code or set a version are left out. The patches of
+the leading candidates are read, newest first; they show which commit last wrote each line of the
+files.
 
 If the report states a narrow range, the patches of all commits in the range are read, whatever
 files they change. Those that share terms with the report are also candidates.
@@ -32,7 +33,11 @@ from tosloc.rank.suspects.features import (
     history_features,
     patch_features,
 )
-from tosloc.rank.suspects.formatting import is_formatting, read_ignored_revisions
+from tosloc.rank.suspects.formatting import (
+    is_formatting,
+    read_ignored_revisions,
+    sets_only_version,
+)
 from tosloc.rank.suspects.line_history import FileLines, without_moves
 from tosloc.rank.suspects.origins import Origin, find_origins
 from tosloc.rank.suspects.range_changes import RangeChanges, read_range
@@ -287,8 +292,8 @@ def _read_leading(
 ) -> frozenset[str]:
     """Read the patches of the leading candidates, and fill in the features that need patches.
 
-    Return the candidates that only format code. The lines that they wrote count as written by
-    earlier commits.
+    Return the candidates that only format code or set a version. The lines that they wrote count as
+    written by earlier commits.
     """
     context = files.context
     ignored = read_ignored_revisions(repository, context.version.snapshot.commit)
@@ -307,8 +312,10 @@ def _read_leading(
     formatting = set(ignored)
     own_names = context.history.releases.own_names
     for place, subject in zip(newest_first, subjects, strict=True):
-        if is_formatting(subject, candidates.sizes[place], own_names):
-            formatting.add(candidates.commits[place])
+        commit = candidates.commits[place]
+        is_form = is_formatting(subject, candidates.sizes[place], own_names)
+        if is_form or sets_only_version(subject, patches[commit]):
+            formatting.add(commit)
     formatting -= context.named_history.blamed_ids
     columns = patch_features(subjects, patches, candidates.files, candidates.terms, formatting)
     for name, values in columns.items():

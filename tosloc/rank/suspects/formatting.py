@@ -1,11 +1,13 @@
-"""Recognize commits that only format code and therefore introduce no bug."""
+"""Recognize commits that only format code or set a version, and therefore introduce no bug."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from tosloc.core.patterns import lazy_pattern
+from tosloc.git.patches import FilePatch
 from tosloc.git.repository import Repository, decode_text
 from tosloc.reports.text import normalize_name
 from tosloc.retrieval.history import MAX_FILES
@@ -45,6 +47,12 @@ _OTHER_WORDS: Final = frozenset(
 _WORD: Final = lazy_pattern(r"[a-z][a-z'-]*[a-z\d]|[a-z]")
 _REVERT: Final = lazy_pattern(r'(?i)\A(?:revert|reapply|reland) "')
 """Beginning of the subject that git gives to the revert of a commit."""
+_RELEASE: Final = lazy_pattern(
+    r"(?i)\b(?:releas\w{1,3}|versions?|bump\w{0,3}|snapshot)\b|\Av?\d+\.\d"
+)
+"""Words in the subject of a commit that sets a version."""
+_NUMBER: Final = lazy_pattern(r"v?\d[\w.+-]*")
+"""A version, or a part of one."""
 _ID: Final = lazy_pattern(r"(?m)^[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
 
 
@@ -65,6 +73,25 @@ def is_formatting(subject: str, files: float = 0, own_names: Collection[str] = (
     if words[0].startswith("reformat") or (words[0] in _FORM and files > MAX_FILES):
         return True
     return all(word in _FORM or word in _TOOLS or word in _OTHER_WORDS for word in words)
+
+
+def sets_only_version(subject: str, patches: Iterable[FilePatch]) -> bool:
+    """Return whether a commit only sets a version, by its subject and its changes of files.
+
+    The subject alone does not show it, because some projects publish all changes of a release as
+    one commit. The changed lines must be the same but for numbers.
+    """
+    if not _RELEASE.search(subject[:_MAX_SUBJECT]):
+        return False
+    changes: Counter[str] = Counter()
+    has_lines = False
+    for patch in patches:
+        for hunk in patch.hunks:
+            for line in hunk.lines:
+                if line[:1] in ("+", "-"):
+                    has_lines = True
+                    changes[_NUMBER.sub("0", line[1:])] += 1 if line[0] == "+" else -1
+    return has_lines and not any(changes.values())
 
 
 def read_ignored_revisions(repository: Repository, commit: str) -> frozenset[str]:

@@ -15,7 +15,11 @@ from tosloc.git.repository import Repository
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.features.registry import scale_by_largest
 from tosloc.rank.suspects.features import TouchingCommit, score_changes
-from tosloc.rank.suspects.formatting import is_formatting, read_ignored_revisions
+from tosloc.rank.suspects.formatting import (
+    is_formatting,
+    read_ignored_revisions,
+    sets_only_version,
+)
 
 MAX_COMMITS: Final = 200
 """Largest number of commits of a narrow range."""
@@ -41,7 +45,7 @@ def read_range(
     """Return the commits of the range that a report states, scored by the text of their changes.
 
     The result is empty if the range is not narrow. ``terms`` are the report's terms with their
-    weights. Merges and commits that only format code are left out.
+    weights. Merges and commits that only format code or set a version are left out.
     """
     between = context.named_history.bounds.commits
     if not terms or between is None or not 0 < len(between) <= MAX_COMMITS:
@@ -62,7 +66,8 @@ def read_range(
     commits = []
     matching = {}
     for info, score in zip(infos, scores.tolist(), strict=True):
-        if score > 0:
+        subject = info.message.partition("\n")[0]
+        if score > 0 and not sets_only_version(subject, patches[info.id]):
             matching[info.id] = score
             size = float(max(len(patches[info.id]), 1))
             commits.append(TouchingCommit(info.committed_at, -1, info.id, [], size, 0.0))
