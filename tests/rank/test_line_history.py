@@ -29,7 +29,23 @@ def file_lines():
 
 def test_equal_lines_are_assigned_by_nearness(file_lines):
     hunk = Hunk(3, 3, (" def second():", "+    check(value)"))
-    assert file_lines.assign(FilePatch("new", "a.py", False, (hunk,))) == ([3], 1)
+    written, _ = file_lines.assign(FilePatch("new", "a.py", False, (hunk,)))
+    assert written == [3]
+
+
+def test_function_with_an_equal_line_is_not_touched(file_lines):
+    hunk = Hunk(3, 3, (" def second():", "+    check(value)"))
+    _, rank = file_lines.assign(FilePatch("new", "a.py", False, (hunk,)))
+    assert file_lines.functions[rank - 1].name == "second"
+
+
+def test_equal_lines_are_assigned_by_nearness_after_later_insertions():
+    inserted = [f"insert_line({number})" for number in range(10)]
+    lines = [*inserted, "def first():", "check(value)", "def second():", "check(value)"]
+    file_lines = FileLines.of(Hit(1, "a.py", 1.0, 0.5, ()), 0, 1.0, "\n".join(lines))
+    hunk = Hunk(2, 3, (" def second():", "+check(value)"))
+    written, _ = file_lines.assign(FilePatch("old", "a.py", False, (hunk,)))
+    assert written == [13]
 
 
 def test_newest_writer_of_a_line_is_kept(file_lines):

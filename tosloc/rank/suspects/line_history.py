@@ -8,6 +8,7 @@ Letter in shapes: L lines of a file.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -93,20 +94,22 @@ class FileLines:
         """
         written = []
         touched: set[int] = set()
-        for hunk in patch.hunks:
-            number = hunk.new_start - 1
+        expected_by_hunk = self._expect_positions(patch)
+        for hunk, expected in zip(patch.hunks, expected_by_hunk, strict=True):
             signs = "".join(line[0] for line in hunk.lines)
-            for place, (line, text) in enumerate(zip(hunk.lines, line_texts(hunk), strict=True)):
+            for place, text in enumerate(line_texts(hunk)):
                 positions = self.positions_by_text.get(text, ())
+                if not positions:
+                    continue
                 # Moved lines are context, also far from a change.
                 if signs[max(place - 1, 0) : place + 2].strip():
-                    touched.update(positions)
-                if positions and line.startswith("+"):
-                    position = self._nearest_free(positions, number)
-                    if position is not None:
+                    touched.add(_nearest(positions, expected[place]))
+                if signs[place] == "+":
+                    free = [position for position in positions if position not in self.writers]
+                    if free:
+                        position = _nearest(free, expected[place])
                         self.writers[position] = patch.commit
                         written.append(position)
-                number += not line.startswith("-")
         ranks = self.ranks[list(touched)]
         ranks = ranks[ranks > 0]
         return written, int(ranks.min()) if len(ranks) else 0
@@ -161,12 +164,43 @@ class FileLines:
                     new = {position for partner in partners for position in partner}
                     positions += sorted(new.difference(positions))
 
-    def _nearest_free(self, positions: Sequence[int], number: int) -> int | None:
-        """Return the position, nearest to a line number, that has no writer; None if all have."""
-        free = [position for position in positions if position not in self.writers]
-        if len(free) < 2:
-            return free[0] if free else None
-        return min(free, key=lambda position: abs(position - number))
+    def _expect_positions(self, patch: FilePatch) -> list[list[int]]:
+        """Return, for each line of each hunk, where it is in this file if nothing moved it.
+
+        Lines that are only once in this file show by how much later changes moved the lines around
+        them. Without such lines, a line is expected where it was in the commit's own version.
+        """
+        numbers_by_hunk = []
+        known_numbers = []
+        known_shifts = []
+        for hunk in patch.hunks:
+            numbers = []
+            number = hunk.new_start - 1
+            for line, text in zip(hunk.lines, line_texts(hunk), strict=True):
+                numbers.append(number)
+                positions = self.positions_by_text.get(text, ())
+                if len(positions) == 1 and not line.startswith("-"):
+                    known_numbers.append(number)
+                    known_shifts.append(positions[0] - number)
+                number += not line.startswith("-")
+            numbers_by_hunk.append(numbers)
+        if not known_numbers:
+            return numbers_by_hunk
+        result = []
+        for numbers in numbers_by_hunk:
+            expected = []
+            for number in numbers:
+                after = bisect_left(known_numbers, number)
+                beside = range(max(after - 1, 0), min(after + 1, len(known_numbers)))
+                anchor = min(beside, key=lambda each: abs(known_numbers[each] - number))
+                expected.append(number + known_shifts[anchor])
+            result.append(expected)
+        return result
+
+
+def _nearest(positions: Sequence[int], expected: int) -> int:
+    """Return the position that is nearest to an expected one; of equally near ones the first."""
+    return min(positions, key=lambda position: abs(position - expected))
 
 
 def _weigh_functions(functions: Sequence[Function], ranks: LongArray) -> FloatArray:
