@@ -256,6 +256,16 @@ def test_who_only_moved_lines_from_another_file_did_not_write_them(repository, c
     assert first.path == "shop/till.py"
 
 
+def test_lines_keep_their_writer_if_they_move_between_files_of_the_answer(repository, commits):
+    writer, version = split_till(repository)
+    report = BugReport("1", "Till.run of shop/all.py counts item7 twice", "", None)
+    with Localizer.open(repository.path, commit=version) as localizer:
+        files = localizer.find_suspects(Question(report, commit=version)).files
+    [till] = [file for file in files if file.path == "shop/till.py"]
+    assert "shop/all.py" in [file.path for file in files]
+    assert set(till.writers.values()) == {writer}
+
+
 def test_line_that_was_lost_in_a_move_is_shown(repository, commits, monkeypatch):
     monkeypatch.setattr(suspect_search, "MIN_LIKELIHOOD", 0.0)
     _, version = split_till(repository, "        self.lock()")

@@ -69,6 +69,8 @@ class FilePatch(NamedTuple):
     """Abbreviated id of the file's content after the change; zeros for a deleted file."""
     path_then: str = ""
     """Path at the time of the commit, if ``path`` was set to a later one."""
+    heirs: tuple[str, ...] = ()
+    """Present paths of other files to which later commits moved lines of this file."""
 
 
 class Patches(NamedTuple):

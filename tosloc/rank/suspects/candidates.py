@@ -39,7 +39,7 @@ from tosloc.rank.suspects.formatting import (
     sets_only_version,
 )
 from tosloc.rank.suspects.line_history import FileLines, without_moves
-from tosloc.rank.suspects.origins import Origin, find_origins
+from tosloc.rank.suspects.origins import Origin, find_origins, with_heirs
 from tosloc.rank.suspects.range_changes import RangeChanges, read_range
 from tosloc.retrieval.texts import DocumentsView, top_k
 
@@ -342,15 +342,16 @@ def _read_patches(
 ) -> tuple[dict[str, list[FilePatch]], bool]:
     """Return each commit's changes of the files of an answer, under their present paths.
 
-    Lines that a commit only moves count as unchanged. The second result is whether some patches
-    could not be read because blobs are missing.
+    The commits are ordered from the newest to the oldest. Lines that a commit only moves count as
+    unchanged. The second result is whether some patches could not be read because blobs are
+    missing.
     """
     read = read_patches(repository, commits, list(present_paths), MAX_BYTES)
     patches: dict[str, list[FilePatch]] = {commit: [] for commit in commits}
     for patch in read.files:
         present = present_paths[patch.path]
         patches[patch.commit].append(patch._replace(path=present, path_then=patch.path))
-    for commit, files in patches.items():
+    for commit, files in with_heirs(patches).items():
         patches[commit] = without_moves(files)
     return patches, read.unreadable > 0
 

@@ -149,16 +149,18 @@ def _line_features(
     touched = np.zeros(len(patches))
     for number, of_commit in enumerate(patches.values()):
         for patch in of_commit:
-            file = files_by_path[patch.path]
-            if patch.commit in formatting:
-                file.pass_on(patch)
-                continue
-            written, rank = file.assign(patch)
-            if rank:
-                value = 1 / (1 + file.position) / rank
-                touched[number] = max(touched[number], value)
-            wrote_function[number] += file.share * float(file.by_function[written].sum())
-            wrote_file[number] += file.share * len(written) / max(float(file.telling.sum()), 1.0)
+            for path in (patch.path, *patch.heirs):
+                file = files_by_path[path]
+                if patch.commit in formatting:
+                    file.pass_on(patch)
+                    continue
+                written, rank = file.assign(patch)
+                if rank:
+                    value = 1 / (1 + file.position) / rank
+                    touched[number] = max(touched[number], value)
+                wrote_function[number] += file.share * float(file.by_function[written].sum())
+                part = len(written) / max(float(file.telling.sum()), 1.0)
+                wrote_file[number] += file.share * part
     return {
         "wrote_function": _log_share(wrote_function),
         "wrote_file": _log_share(wrote_file),

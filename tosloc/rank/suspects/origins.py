@@ -1,7 +1,7 @@
 """Find the files from which commits moved lines into the files of an answer.
 
 A commit that splits a file did not write the lines that it moved. The commits that wrote these
-lines in their former file count instead.
+lines in their former file count instead. The former file may itself be a file of the answer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,12 @@ from typing import Final, NamedTuple
 
 from tosloc.git.patches import FilePatch, read_patches
 from tosloc.git.repository import Repository
-from tosloc.rank.suspects.line_history import FileLines, line_texts, without_white_space
+from tosloc.rank.suspects.line_history import (
+    FileLines,
+    is_telling,
+    line_texts,
+    without_white_space,
+)
 
 MIN_MOVED_LINES: Final = 10
 """Smallest number of lines that a commit moves from one file to another on purpose."""
@@ -52,11 +57,40 @@ def find_origins(
     for (commit, position), texts in written.items():
         counts: Counter[str] = Counter()
         for patch in removed[commit]:
-            counts[patch.path] += len(texts.intersection(_removed_texts(patch)))
+            counts[patch.path] += len(texts.intersection(_changed_texts(patch, "-")))
         for path, number in counts.most_common(1):
             if number >= MIN_MOVED_LINES:
                 origins.append(Origin(path, position, times[commit]))
     return origins
+
+
+def with_heirs(patches: Mapping[str, Sequence[FilePatch]]) -> dict[str, list[FilePatch]]:
+    """Return the patches of commits, newest first, with the heirs of each patch's file.
+
+    A file is an heir if a newer commit moved ``MIN_MOVED_LINES`` lines or more to it.
+    """
+    heirs: defaultdict[str, list[str]] = defaultdict(list)
+    result = {}
+    for commit, of_commit in patches.items():
+        result[commit] = [patch._replace(heirs=tuple(heirs[patch.path])) for patch in of_commit]
+        for source, target in _moves_between_files(of_commit):
+            for heir in (target, *heirs[target]):
+                if heir != source and heir not in heirs[source]:
+                    heirs[source].append(heir)
+    return result
+
+
+def _moves_between_files(patches: Sequence[FilePatch]) -> Iterator[tuple[str, str]]:
+    """Yield the paths of two files, if one commit moved lines from the first to the second."""
+    removed: defaultdict[str, set[str]] = defaultdict(set)
+    added: defaultdict[str, set[str]] = defaultdict(set)
+    for patch in patches:
+        removed[patch.path].update(filter(is_telling, _changed_texts(patch, "-")))
+        added[patch.path].update(filter(is_telling, _changed_texts(patch, "+")))
+    for source, removed_texts in removed.items():
+        for target, added_texts in added.items():
+            if source != target and len(removed_texts & added_texts) >= MIN_MOVED_LINES:
+                yield source, target
 
 
 def _written_lines(
@@ -81,9 +115,9 @@ def _written_lines(
     return written
 
 
-def _removed_texts(patch: FilePatch) -> Iterator[str]:
-    """Yield the lines that a patch removes, without white space."""
+def _changed_texts(patch: FilePatch, sign: str) -> Iterator[str]:
+    """Yield the lines with a sign ("+" or "-") of a patch, without white space."""
     for hunk in patch.hunks:
         for line, text in zip(hunk.lines, line_texts(hunk), strict=True):
-            if line.startswith("-"):
+            if line.startswith(sign):
                 yield text
