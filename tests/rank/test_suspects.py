@@ -240,12 +240,15 @@ TILL += [f"        self.count(item{number})" for number in range(12)]
 OTHER = ["class Door:", "    def open(self):", "        return self.key.turn()"]
 
 
-def split_till(repository, *left_out):
-    """Commit a till, and its move to a new file without some lines; return their ids."""
+def split_till(repository, *left_out, large=""):
+    """Commit a till, and its move to a new file without some lines; return their ids.
+
+    The second commit also adds a file with the text ``large``.
+    """
     others = "\n".join(OTHER) + "\n"
     writer = repository.commit({"shop/all.py": others + "\n".join(TILL)}, "Add a till")
     moved = [line for line in TILL if line not in left_out]
-    split = {"shop/all.py": others, "shop/till.py": "\n".join(moved)}
+    split = {"a.txt": large, "shop/all.py": others, "shop/till.py": "\n".join(moved)}
     return writer, repository.commit(split, "Split the shop")
 
 
@@ -264,6 +267,12 @@ def test_lines_keep_their_writer_if_they_move_between_files_of_the_answer(reposi
     [till] = [file for file in files if file.path == "shop/till.py"]
     assert "shop/all.py" in [file.path for file in files]
     assert set(till.writers.values()) == {writer}
+
+
+def test_former_file_is_found_in_a_large_commit(repository, commits):
+    writer, version = split_till(repository, large="word = 1\n" * 60_000)
+    first = search(repository.path, version, text="Till.run counts item7 twice", top=1).changes[0]
+    assert first.commit == writer
 
 
 def test_line_that_was_lost_in_a_move_is_shown(repository, commits, monkeypatch):

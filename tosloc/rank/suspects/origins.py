@@ -21,7 +21,7 @@ from tosloc.rank.suspects.line_history import (
 
 MIN_MOVED_LINES: Final = 10
 """Smallest number of lines that a commit moves from one file to another on purpose."""
-MAX_BYTES: Final = 500_000
+MAX_BYTES: Final = 2_000_000
 """Largest number of bytes of patches that are read."""
 
 
