@@ -276,6 +276,8 @@ def test_commits_that_a_report_blames(text):
         ),
         ("An id of letters first, abc1234, broke it", {"a": "BLAMED"}),
         ("Works at abc1234, caused by bcd1234", {"a": "GOOD", "b": "BLAMED"}),
+        ("Caused by 1abcdef (Fix #34: split words)", {"1": "BLAMED", "#": "NAMED"}),
+        ("Caused by 1abcdef (#34)", {"1": "BLAMED", "#": "BLAMED"}),
     ],
 )
 def test_roles_of_commits(text, expected):

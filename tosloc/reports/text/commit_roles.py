@@ -109,6 +109,10 @@ _PARENT_WORKS: Final = lazy_pattern(
 """Text after a commit whose parent works: ", but works with the commit before it"."""
 _PARENT_SIGN: Final = lazy_pattern(r"[`*]{0,2}(?:\^|~1?(?!\d))")
 """The sign with which git writes the parent of a commit: 1abcdef^, 1abcdef~1."""
+_IN_SUBJECT: Final = lazy_pattern(
+    r"\b[0-9a-f]{7,64}[`*)\]]{0,3}[ ,:]{0,2}[(\"“‘'][^()\n]{0,99}[A-Za-z]{2}[^()\n]{0,20}\Z"
+)
+"""Text from a commit to a number in its subject: 1abcdef (Fix #12: split words)."""
 _BESIDE_VERSION: Final = lazy_pattern(
     r"(?i)\d\.\d[\w.+-]{0,40}[\s,:@+]{0,2}[(\[]?[@\s]?"
     r"(?:rev(?:ision)?|commit|git|hash|sha|build|g)?[\s:.,-]{0,2}\Z"
@@ -154,6 +158,8 @@ def read_role(text: str, start: int, end: int, *, is_commit: bool = True) -> Rol
     """
     before = text[max(0, start - BEFORE) : start]
     after = text[end : end + AFTER]
+    if not is_commit and _IN_SUBJECT.search(before):
+        return Role.NAMED
     bisected = _BISECT_LINE.search(before)
     if bisected:
         return _role_in_log(bisected) if is_commit else None
