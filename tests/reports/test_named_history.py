@@ -295,10 +295,28 @@ def test_roles_of_commits(text, expected):
         "rustc 1.70.0-nightly (760d1b7c 2023-05-01)",
         "Git commit: 760d1b7c",
         "Broken since 2.0 (760d1b7c)",
+        "Horovod version: Latest: 760d1b7c",
+        "Ludwig version: Using ludwig from github repo up to commit 760d1b7c",
+        "Ray version: master - 760d1b7c (0.7.0.dev0)",
+        "I am using current master (commit 760d1b7c)",
+        "commit 760d1b7c (HEAD -> develop, origin/develop)",
     ],
 )
 def test_a_commit_beside_a_version_is_a_build(text):
     assert roles(text) == {"7": "BUILD"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Version with the fix: see 760d1b7c",
+        "I read the build scripts, such as 760d1b7c",
+        "Version: 1.2\n\nSee 760d1b7c",
+        "In the latest version, they removed that flag: see 760d1b7c",
+    ],
+)
+def test_a_commit_that_describes_no_version_is_only_named(text):
+    assert roles(text) == {"7": "NAMED"}
 
 
 def test_a_sentence_before_says_nothing_about_a_build():

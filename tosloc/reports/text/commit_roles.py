@@ -126,6 +126,8 @@ _BUILD_BEFORE: Final = lazy_pattern(
     | \bas[ ]of[ ]\Z
     | [-+]g\Z                                                          # v1.2-5-g260ec2c36a
     | \(@[ ]\Z
+    | \b(?:source|trunk|master|main|dev|develop|branch)[ ]
+      [(\[](?:commit|revision|hash|sha)[ :]{1,2}\Z                     # master (commit 260ec2c)
     | \b(?:at|using|checkout|head|master|main|trunk|dev|develop|branch|version|build|built|nightly
         |hash|sha)
       (?:[ ](?:the|git|commit|revision|changeset|hash|sha|of|is|from|at|on|master|main
@@ -135,7 +137,7 @@ _BUILD_BEFORE: Final = lazy_pattern(
 )
 """Text before a commit that is only the version in which something was seen."""
 _BUILD_AFTER: Final = lazy_pattern(
-    r"(?i)[`*]{0,2}[ ,]{1,2}(?:\(?(?:built|compiled)\b|\d{4}-\d\d-\d\d[)\]])"
+    r"(?i)[`*]{0,2}[ ,]{1,2}(?:\(?(?:built|compiled)\b|\d{4}-\d\d-\d\d[)\]]|\(HEAD\b)"
 )
 """Text after a commit that is only a version: "760d1b7c built 2025-08-01"."""
 _KEY: Final = lazy_pattern(
@@ -143,6 +145,10 @@ _KEY: Final = lazy_pattern(
     r"[:=][\s'\"`*]{0,4}\Z"
 )
 """The key of a line that gives a version, such as "Git commit: "."""
+_VERSION_LINE: Final = lazy_pattern(
+    r"(?i)(?:\A|\n)[^\n:=,]{0,40}\b(?:version|build|branch)\b[^\n:=,]{0,30}:[^\n]{1,100}\Z"
+)
+"""The beginning of a line that describes a version: "Shop version: latest master: "."""
 _TOLD_KEY: Final = lazy_pattern(r"(?i)fix")
 """A word in the key of a line that shows that the commit is not a version."""
 
@@ -213,7 +219,7 @@ def _role_in_sentence(before: str, after: str, *, is_commit: bool) -> Role:
         return Role.BAD
     if _BUILD_BEFORE.search(before) or _BUILD_AFTER.match(after):
         return Role.BUILD
-    key = _KEY.search(before)
+    key = _VERSION_LINE.search(before) or _KEY.search(before)
     return Role.BUILD if key is not None and not _TOLD_KEY.search(key[0]) else Role.NAMED
 
 
