@@ -22,6 +22,12 @@ MAX_FREQUENCY: Final = 0.25
 MAX_FREQUENCY_OF_SUMMARY: Final = 0.5
 """Largest share of files that contain a word of the summary that is marked."""
 LINE_END: Final = re.compile("\n")
+_OTHER_LAST_LETTERS: Final = "eilς"
+"""Last letters of terms in whose place a line may have another letter.
+
+Porter's algorithm makes "probe" of "probing" and "anywai" of "anyway", and ends stems of "-bility"
+in "bl". A Greek sigma is lowered to another letter at the end of a word.
+"""
 _IDENTIFIER: Final = re.compile(r"[\w$]+")
 MAX_LINES: Final = 50_000
 """Largest number of lines of a file that are searched. A longer file was written by a program."""
@@ -50,8 +56,11 @@ def distinctive_terms(query: Query, version: VersionIndex) -> dict[str, float]:
 def contained_terms(lines: Sequence[str], terms: Mapping[str, float]) -> Any:
     """Return (L, T) whether each line contains each term.
 
-    Most lines contain no term, so a line is split into terms only if it contains the beginning of a
-    term. A stem may differ from its words in its last letter, and a compound has no separators.
+    Most lines contain no term, so a line is split into terms only if it contains a term's text. A
+    compound has no separators, and a last letter in ``_OTHER_LAST_LETTERS`` does not count.
+
+    >>> contained_terms(["probing", "other", "anyway"], {"probe": 1.0, "anywai": 1.0}).tolist()
+    [[True, False], [False, False], [False, True]]
     """
     contained = np.zeros((len(lines), len(terms)), dtype=np.bool_)
     if not terms or not lines:
@@ -59,7 +68,8 @@ def contained_terms(lines: Sequence[str], terms: Mapping[str, float]) -> Any:
     text = "\n".join(lines).lower().replace("_", "").replace("$", "")
     line_ends = [match.start() for match in LINE_END.finditer(text)]
     numbers: set[int] = set()
-    for beginning in {term[:-1] for term in terms}:
+    beginnings = {term[:-1] if term[-1] in _OTHER_LAST_LETTERS else term for term in terms}
+    for beginning in beginnings:
         # Searching for one string after the other is several times as fast as one pattern of all.
         place = text.find(beginning)
         while place >= 0:
