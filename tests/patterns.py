@@ -29,6 +29,8 @@ MAX_RATIO = 8.0
 n log n, 16 times if it grows with n²."""
 MIN_SECONDS = 0.003
 """Times below are noise."""
+MANY_SECONDS = 0.2
+"""Times from which a pattern is slow without a look at a longer text."""
 LOOKS = 5
 """Number of times that a slow pattern is measured before it is called so."""
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -329,21 +331,30 @@ def find_slow_text(pattern, methods, *, thorough=False):
     The text is described by the method, the attack, its length, and the times for a quarter of the
     text and for all of it.
     """
-    is_bytes = isinstance(pattern.pattern, bytes)
     sizes = SIZES if thorough else SIZES[:-1]
-    for before, piece, end in attacks(pattern, thorough=thorough):
-        texts = []
-        for size in sizes:
-            text = before + piece * (size // len(piece)) + end
-            texts.append(text.encode("utf-8") if is_bytes else text)
+    for attack in attacks(pattern, thorough=thorough):
+        texts = [attack_text(pattern, attack, size) for size in sizes]
         for method in methods:
             for smaller, text in pairwise(texts):
                 if least_seconds(pattern, method, text) < MIN_SECONDS:
                     continue
                 seconds = measure_growth(pattern, method, smaller, text)
-                if seconds is not None:
-                    return method, (before, piece, end), len(text), *seconds
+                if seconds is None:
+                    continue
+                if seconds[1] < MANY_SECONDS:
+                    # A repetition with a limit, such as {0,500}, grows fast only until it is there.
+                    longer = attack_text(pattern, attack, 4 * len(text))
+                    if measure_growth(pattern, method, text, longer) is None:
+                        continue
+                return method, attack, len(text), *seconds
     return None
+
+
+def attack_text(pattern, attack, size):
+    """Return the text of an attack for a pattern, with about ``size`` characters."""
+    before, piece, end = attack
+    text = before + piece * (size // len(piece)) + end
+    return text.encode("utf-8") if isinstance(pattern.pattern, bytes) else text
 
 
 def measure_growth(pattern, method, smaller, text):
