@@ -82,11 +82,12 @@ def test_commit_that_only_sets_a_version(subject):
     ("subject", "patches"),
     [
         ("Wait longer", patches_of(("-wait(10)", "+wait(20)"))),
+        ("Bump the time limit", patches_of(("-wait(10)", "+wait(20)"))),
         ("Release 3.10.3", patches_of(VERSION, ("-total(cart)", "+total(carts)"))),
         ("Release 3.10.3", patches_of(VERSION, ("+total(cart)",))),
         ("Release 3.10.3", []),
     ],
-    ids=["no version", "another line", "a new line", "no lines"],
+    ids=["no version", "another number", "another line", "a new line", "no lines"],
 )
 def test_commit_that_does_more_than_set_a_version(subject, patches):
     assert not sets_only_version(subject, patches)

@@ -51,6 +51,10 @@ _RELEASE: Final = lazy_pattern(
     r"(?i)\b(?:releas\w{1,3}|versions?|bump\w{0,3}|snapshot)\b|\Av?\d+\.\d"
 )
 """Words in the subject of a commit that sets a version."""
+_OF_VERSION: Final = lazy_pattern(
+    r"(?i)version|major|minor|micro|patch|releas|snapshot|\d\.\d{1,9}\."
+)
+"""What a line with a version contains, unlike one with another number, such as a time limit."""
 _NUMBER: Final = lazy_pattern(r"v?\d[\w.+-]*")
 """A version, or a part of one."""
 _ID: Final = lazy_pattern(r"(?m)^[0-9a-f]{40}(?:[0-9a-f]{24})?\b")
@@ -79,7 +83,7 @@ def sets_only_version(subject: str, patches: Iterable[FilePatch]) -> bool:
     """Return whether a commit only sets a version, by its subject and its changes of files.
 
     The subject alone does not show it, because some projects publish all changes of a release as
-    one commit. The changed lines must be the same but for numbers.
+    one commit. The changed lines must be about a version, and the same but for numbers.
     """
     if not _RELEASE.search(subject[:_MAX_SUBJECT]):
         return False
@@ -89,6 +93,8 @@ def sets_only_version(subject: str, patches: Iterable[FilePatch]) -> bool:
         for hunk in patch.hunks:
             for line in hunk.lines:
                 if line[:1] in ("+", "-"):
+                    if not _OF_VERSION.search(line):
+                        return False
                     has_lines = True
                     changes[_NUMBER.sub("0", line[1:])] += 1 if line[0] == "+" else -1
     return has_lines and not any(changes.values())
