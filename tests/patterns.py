@@ -7,13 +7,14 @@ own syntax tree, and from a list of pieces that suit patterns for prose, code an
 
 import ast
 import importlib.util
+import itertools
 import pkgutil
+import random
 import re
 import sys
 import time
 from collections import defaultdict
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,14 @@ SIZES = (40, 160, 640, 2560, 10240)
 MAX_RATIO = 8.0
 """Largest ratio of two times. Four times the text takes 4 to 5 times as long if time grows with
 n log n, 16 times if it grows with n²."""
+LINEAR_RATIO = 6.0
+"""A ratio with which a pattern is not measured again."""
 MIN_SECONDS = 0.003
 """Times below are noise."""
 MANY_SECONDS = 0.2
 """Times from which a pattern is slow without a look at a longer text."""
 LOOKS = 5
-"""Number of times that a slow pattern is measured before it is called so."""
+"""Number of times that a pattern is measured before it is called slow."""
 SECONDS_BETWEEN_LOOKS = 0.2
 # fmt: off
 SINGLE_CHARACTERS = (
@@ -51,6 +54,8 @@ REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT)
 MAX_ITEMS = 1000
 """Longer lists are tables of data, in which no pattern is searched for."""
 MAX_LETTERS_OF_SET = 6
+MAX_COMBINATIONS = 600
+"""Combinations of a beginning and a piece that are tried; of more, some are drawn."""
 MIN_REPETITIONS = 10
 """A part that may repeat at least this often is worth an attack."""
 CATEGORY_SAMPLES = {
@@ -301,8 +306,10 @@ def attacks(pattern, *, thorough):
     pairs += [("", piece) for piece in (*pieces, sample(tree), *COMMON_PIECES) if piece]
     # The beginning of a match, again and again: the matcher tries each one to the end of the text.
     pairs += [("", before + piece) for before, piece in repeated_parts]
-    for before in befores:
-        pairs += [(before, piece) for piece in further_pieces]
+    combinations = list(itertools.product(befores, further_pieces))
+    if len(combinations) > MAX_COMBINATIONS:
+        combinations = random.Random(source).sample(combinations, MAX_COMBINATIONS)
+    pairs += combinations
     for before, piece in without_duplicates(pairs):
         for end in without_duplicates(ends):
             yield before, piece, end
@@ -335,7 +342,7 @@ def find_slow_text(pattern, methods, *, thorough=False):
     for attack in attacks(pattern, thorough=thorough):
         texts = [attack_text(pattern, attack, size) for size in sizes]
         for method in methods:
-            for smaller, text in pairwise(texts):
+            for smaller, text in itertools.pairwise(texts):
                 if least_seconds(pattern, method, text) < MIN_SECONDS:
                     continue
                 seconds = measure_growth(pattern, method, smaller, text)
@@ -360,12 +367,14 @@ def attack_text(pattern, attack, size):
 def measure_growth(pattern, method, smaller, text):
     """Return the times for a text and a four times longer one if they grow too much, else None.
 
-    A busy machine may slow some runs, so that several looks, some time apart, have to agree.
+    Other work on the machine only makes a run longer, so the least times of several looks, some
+    time apart, are compared.
     """
+    smaller_seconds = seconds = float("inf")
     for look in range(LOOKS):
         time.sleep(SECONDS_BETWEEN_LOOKS * look)
-        smaller_seconds = least_seconds(pattern, method, smaller, 3)
-        seconds = least_seconds(pattern, method, text, 3)
-        if seconds < MIN_SECONDS or seconds <= MAX_RATIO * smaller_seconds:
+        smaller_seconds = min(smaller_seconds, least_seconds(pattern, method, smaller, 3))
+        seconds = min(seconds, least_seconds(pattern, method, text, 3))
+        if seconds < MIN_SECONDS or seconds <= LINEAR_RATIO * smaller_seconds:
             return None
-    return smaller_seconds, seconds
+    return (smaller_seconds, seconds) if seconds > MAX_RATIO * smaller_seconds else None
