@@ -117,8 +117,37 @@ def test_tags_of_many_forms_name_releases(tags):
     assert find("worked in 1.0, broken in 1.1", tags) == ([first], [last])
 
 
+@pytest.mark.parametrize(
+    ("text", "good", "bad"),
+    [
+        ("Worked in 0.3.0, broken in 0.4.0", "v0.3.0", "v0.4.0.post1"),
+        ("Worked in 0.4.0.post1, broken in 0.4.1", "v0.4.0.post1", "v0.4.1"),
+        ("Worked in 0.4.1.post2, broken in 1.1.1k", "v0.4.1", "v1.1.1k"),
+        ("Worked in 1.1.1, broken in 1.1.1a", "v1.1.1", "v1.1.1a"),
+        ("Worked in 1.1.1-p1, broken in 1.1.1k", "v1.1.1", "v1.1.1k"),
+        ("Worked in 1.1.1b, broken in 1.1.1k", "v1.1.1", "v1.1.1k"),
+    ],
+)
+def test_a_later_release_of_the_same_number_is_found(text, good, bad):
+    names = ["v0.3.0", "v0.4.0.post1", "v0.4.1", "v1.1.1", "v1.1.1a", "v1.1.1k"]
+    tags = {name: day for day, name in enumerate(names)}
+    assert find(text, tags) == ([good], [bad])
+
+
+def test_a_whole_number_without_a_tag_does_not_mean_the_next_release():
+    assert find("Worked in 0.4.0, broken in 0.4.1", {"v0.3": 1, "v0.4.1": 2}) == ([], ["v0.4.1"])
+
+
+def test_a_later_release_is_the_one_before_the_next():
+    tags = {"v1.0": 1, "v1.1.post1": 2, "v1.2rc1": 3, "v1.2": 4}
+    releases = make_releases(tags)
+    found = releases.find(find_release_claims("It fails since 1.2"), 50 * DAY)
+    assert found.implied is not None
+    assert found.implied.name == "v1.1.post1"
+
+
 def test_release_numbers_are_in_the_order_of_their_parts():
-    texts = ["1.9", "1.10rc1", "1.10", "1.10.1", "2"]
+    texts = ["1.9", "1.10rc1", "1.10", "1.10.post1", "1.10.1", "2"]
     numbers = [parse_release_number(text) for text in texts]
     assert sorted(numbers) == numbers
 

@@ -28,8 +28,14 @@ MAX_RELEASES: Final = 200
 """Largest number of release numbers that are examined in a long text, such as a log."""
 WINDOW: Final = 80
 """Number of characters before and after a release number that are examined."""
-NUMBER: Final = r"\d{1,5}(?:\.\d{1,8}){1,4}(?:[-.]?(?:rc|cr|alpha|beta|dev|pre|a|b|m)[-.]?\d{1,4})?"
-"""Pattern of the number of a release, without regard to case."""
+_MARK: Final = (
+    r"[-.]?(?:rc|cr|alpha|beta|dev|pre|a|b|m|post|patch|hotfix|update|p|sp|sr)[-.]?\d{1,4}"
+)
+NUMBER: Final = (
+    r"(?:\d{1,5}(?:\.\d{1,8}){2,4}[a-wyz](?!\w)|\d{1,5}\.\d{1,8}[a-c](?!\w)"
+    rf"|\d{{1,5}}(?:\.\d{{1,8}}){{1,4}}(?:{_MARK})?)"
+)
+"""Pattern of the number of a release, without regard to case: 2.0, 2.0rc1, 2.0.post1, 1.1.1k."""
 RELEASE_NUMBER: Final = lazy_pattern(
     rf"(?i)(?<![\w./])(?<!\d:)v?(?P<number>{NUMBER})(?:\.x)?(?![\w/-]|\.\d)"
 )

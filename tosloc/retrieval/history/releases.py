@@ -22,6 +22,10 @@ _TAG: Final = re.compile(
     r"(?P<suffix>[-._]?[a-z][\w.-]{0,20})?"
 )
 _FINAL: Final = re.compile(r"(?i)[-._]?(?:final|release|ga|incubating|stable)")
+_LATER: Final = re.compile(
+    r"(?i)[-._]?(?:(?:post|patch|hotfix|update|p|sp|sr)[-._]?\d{1,4}|[a-wyz])"
+)
+"""Marks of a release after the one with the same number: 2.0.post1, 1.1.1k."""
 _SEPARATORS: Final = re.compile(r"[\W_]+")
 
 
@@ -33,7 +37,7 @@ class ReleaseNumber(NamedTuple):
     is_final: bool = True
     """Whether the release is not a preview; previews are ordered before the final release."""
     suffix: str = ""
-    """The mark of a preview: rc1, beta2."""
+    """The mark of a preview (rc1, beta2) or of a later release of the number (post1, k)."""
 
     @property
     def series(self) -> tuple[int, ...]:
@@ -50,6 +54,8 @@ def parse_release_number(number: str, suffix: str = "") -> ReleaseNumber:
     (1, 2)
     >>> parse_release_number("1.2.0rc1")
     ReleaseNumber(parts=(1, 2), is_final=False, suffix='rc1')
+    >>> parse_release_number("1.2.0.post1")
+    ReleaseNumber(parts=(1, 2), is_final=True, suffix='post1')
     """
     match = re.match(r"\d{1,9}(?:[._]\d{1,9}){0,9}", number)
     digits = match[0] if match else ""
@@ -59,7 +65,8 @@ def parse_release_number(number: str, suffix: str = "") -> ReleaseNumber:
         parts.pop()
     if not mark or _FINAL.fullmatch(mark):
         return ReleaseNumber(tuple(parts))
-    return ReleaseNumber(tuple(parts), False, _SEPARATORS.sub("", mark.lower()))
+    is_final = _LATER.fullmatch(mark) is not None
+    return ReleaseNumber(tuple(parts), is_final, _SEPARATORS.sub("", mark.lower()))
 
 
 class Release(NamedTuple):
@@ -163,8 +170,8 @@ class Releases:
         known = self.known_before(opened)
         by_state: dict[str, list[Release]] = {"works": [], "fails": [], "begins": [], "used": []}
         for claim in claims:
-            number = parse_release_number(claim.number)
-            release = _find(_of_products(known, claim.products), number) or _find(known, number)
+            of_products = _of_products(known, claim.products)
+            release = _find(of_products, claim.number) or _find(known, claim.number)
             if release is not None:
                 by_state[claim.state].append(release)
         begins = by_state["begins"]
@@ -183,19 +190,28 @@ def _of_products(known: Sequence[Release], products: Sequence[str]) -> list[Rele
     return [release for release in known if normalize_name(release.prefix) in names]
 
 
-def _find(known: Sequence[Release], number: ReleaseNumber) -> Release | None:
-    """Return the release with a number, or None; 2.8 alone means its first final release.
+def _find(known: Sequence[Release], written: str) -> Release | None:
+    """Return the release with a number as a report writes it, or None.
 
-    A number of four parts means the release of its first three parts, if no release of the project
-    has four: packages and plugins add a revision of their own to the number of the program in them.
+    A number without a tag of its own means another final release of the same number: 2.8.0 may
+    mean 2.8.0.post1, and 2.8.0.post1 may mean 2.8.0. A number of two parts, such as 2.8, means the
+    first final release of its series. A number of four parts means the release of its first three
+    parts, if no release of the project has four: packages and plugins add a revision of their own
+    to the number of the program in them.
     """
-    for release in known:
+    number = parse_release_number(written)
+    of_parts = [release for release in known if release.number.parts == number.parts]
+    for release in of_parts:
         if release.number == number:
             return release
+    if not number.is_final:
+        return None
+    final = [release for release in of_parts if release.number.is_final]
+    if final:
+        return min(final, key=lambda release: release.at)
     if len(number.parts) == 4 and all(len(release.number.parts) < 4 for release in known):
-        first_three = ".".join(map(str, number.parts[:3]))
-        return _find(known, parse_release_number(first_three, number.suffix))
-    if len(number.parts) > 2 or not number.is_final:
+        return _find(known, ".".join(map(str, number.parts[:3])))
+    if written.count(".") > 1:
         return None
     in_series = [release for release in known if release.number.series == number.series]
     final = [release for release in in_series if release.number.is_final]
