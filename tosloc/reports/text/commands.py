@@ -9,10 +9,11 @@ from typing import Final, NamedTuple
 from tosloc.reports.text.names import CODE_SPAN, FILE_ENDINGS
 
 _HYPHENATED: Final = re.compile(
-    r"(?<![\w/.\-])(?P<mark>`|--)?-{0,2}(?P<name>[A-Za-z][A-Za-z0-9_]{0,40}(?:-[A-Za-z][A-Za-z0-9_]{0,40}){1,5})(?![\w/\-]|\.[a-z])"
+    r"(?<![\w/.\-])(?P<mark>`|--)?-{0,2}"
+    r"(?P<name>[A-Za-z][A-Za-z0-9_]{0,40}+(?:-[A-Za-z][A-Za-z0-9_]{0,40}+){1,5})(?![\w/\-]|\.[a-z])"
 )
 _DOTTED_KEY: Final = re.compile(
-    r"(?<![\w/.\-])[a-z][a-z0-9_\-]{1,40}(?:\.[a-z][a-z0-9_\-]{1,40}){1,4}(?=\s?[=:`])"
+    r"(?<![\w/.\-])[a-z][a-z0-9_\-]{1,40}+(?:\.[a-z][a-z0-9_\-]{1,40}+){1,4}(?=\s?[=:`])"
 )
 
 

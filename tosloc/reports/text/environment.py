@@ -30,7 +30,8 @@ _QUESTION: Final = lazy_pattern(
 )
 """A question of a form about what is installed: What version of Depot are you using?"""
 _SETUP: Final = lazy_pattern(
-    r"""(?ix) \s{0,9} [-*+\u2022]? \s{0,9} [*_`]{0,3} (?:[\w.+\-/]{1,30}\ ){0,5}?
+    r"""(?ix) (?=[^:=?]*+[:=?])  # Most sentences are left here.
+      \s{0,9} [-*+\u2022]? \s{0,9} [*_`]{0,3} (?:[\w.+\-/]{1,30}\ ){0,5}?
       (?: versions?(?:\ \([^)\n]{0,60}\))? | browser | device | machine | gpus? | cpu | ram |
         memory | architecture
         | hardware | environment | kernel | distro | distribution | docker | ubuntu | windows |
@@ -74,12 +75,13 @@ DUMP: Final = lazy_pattern(
       | (?:\#>\s{0,3})? (?: (?:devtools::|sessioninfo::)?session_?info\(\) | R\ version\ \d ) )"""
 )
 """The first line of a dump of what is installed."""
-OUTPUT_OF: Final = lazy_pattern(
-    r"""(?ix) (?:the\ )?(?:\W{0,6}) (?:the\ )?(?:output|result)s?\ (?:of|from)\ [^\n]{0,60}?
+_OUTPUT: Final = r"""(?:output|result)s?\ (?:of|from)\ [^\n]{0,60}?
       (?:diagnose|diag|doctor|collect_?env|version|--version|-v\b|\binfo\b|environment|\benv\b|list|freeze
         |about|show_versions|status)"""
-)
+OUTPUT_OF: Final = lazy_pattern(f"(?ix) {_OUTPUT}")
 """A sentence before a block with the output of a diagnostic command."""
+HEADING_OF_OUTPUT: Final = lazy_pattern(rf"(?ix) (?:the\ )?(?:\W{{0,6}}) (?:the\ )?{_OUTPUT}")
+"""Beginning of a heading above such output."""
 TABLE_OF_VERSIONS: Final = lazy_pattern(
     r"(?i)\|[^\n]{0,200}\b(?:version|software|browser|os|platform|environment|executable)\b"
 )

@@ -37,16 +37,22 @@ _NAMES: Final = lazy_pattern(
         (?:(?:pull/\d{{1,7}}/)?commits?/(?P<linked_commit>{_COMMIT})(?![0-9a-f])
           |(?P<kind>pulls?|issues|merge_requests|pull-requests|work_items)/(?P<linked>{_NUMBER})\b)
     | show_bug\.cgi\?id=(?P<bugzilla>{_NUMBER})\b
-    | (?<![\w/&.\#"'=-])(?:(?P<owner>[\w.-]{{1,60}}/[\w.-]{{1,60}}))?\#(?P<hash>{_NUMBER})
-        (?![\w"'-])
-    | (?<![\w/-])(?i:gh)-(?P<gh>{_NUMBER})\b
-    | (?<![\w!/])!(?P<request>{_NUMBER})(?![\w.])
-    | (?<![\w/-])(?i:pr|pull[ ]request|issue|ticket|bug|bz)[ ]\#?(?P<word>{_NUMBER})\b(?!\.\d)
-    | (?<![\w/-])(?!(?:{_STANDARDS})-)(?P<jira>[A-Z][A-Z0-9]{{1,9}}-{_NUMBER})(?![\w-]|\.\d)
-    | (?:(?<![\w./-])(?:(?P<at>[\w.-]{{1,60}}/[\w.-]{{1,60}})@)?|(?<=\d[-+]g))(?P<commit>{_COMMIT})
-        (?![\w-]|\.\w)
-    """
+    | (?: (?<!\w) | (?<=\d[-+]g) ) (?:
+        (?<![\w/&.\#"'=-])(?:(?P<owner>[\w.-]{{1,60}}+/[\w.-]{{1,60}}+))?\#(?P<hash>{_NUMBER})
+          (?![\w"'-])
+      | (?<![\w/-])(?i:gh)-(?P<gh>{_NUMBER})\b
+      | (?<![\w!/])!(?P<request>{_NUMBER})(?![\w.])
+      | (?<![\w/-])(?i:pr|pull[ ]request|issue|ticket|bug|bz)[ ]\#?(?P<word>{_NUMBER})\b(?!\.\d)
+      | (?<![\w/-])(?=[A-Z])(?!(?:{_STANDARDS})-)(?P<jira>[A-Z][A-Z0-9]{{1,9}}-{_NUMBER})
+          (?![\w-]|\.\d)
+      | (?:(?<![\w./-])(?:(?P<at>[\w.-]{{1,60}}+/[\w.-]{{1,60}}+)@)?|(?<=\d[-+]g))
+          (?P<commit>{_COMMIT})(?![\w-]|\.\w)
+    )"""
 )
+"""Names of changes. Those of the last group are not within a word, but for git's v1.2-5-g321d7e5.
+
+Most positions of a text are within a word, where the group is left at once.
+"""
 _RELATION: Final = lazy_pattern(
     r"(?i)\b(?:since|in|by|from|after|with|pr|pull|request|commit|reverts?|reverted|regression|of)"
     r"[ \t(]{1,3}\Z"

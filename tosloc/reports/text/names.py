@@ -51,7 +51,10 @@ def find_names(source: str, code: bool = False) -> list[Name]:
     quoted = {span.strip("()") for span in CODE_SPAN.findall(source)}
     names: dict[tuple[str, str], Name] = {}
     for match in _NAME.finditer(source):
-        pieces = [piece for piece in _PARTED.split(match[0].rstrip("(")) if piece]
+        word = match[0]
+        if word.isascii() and word.isalpha() and word.islower() and word not in quoted:
+            continue  # a plain word
+        pieces = [piece for piece in _PARTED.split(word.rstrip("(")) if piece]
         if len(pieces) > 1 and pieces[-1].lower() in FILE_ENDINGS and not match["call"]:
             pieces = pieces[:-1]  # a file or a site
         owner = ""

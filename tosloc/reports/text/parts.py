@@ -23,6 +23,7 @@ from tosloc.reports.text.configuration import is_foreign_configuration
 from tosloc.reports.text.environment import (
     BARE_RELEASE,
     DUMP,
+    HEADING_OF_OUTPUT,
     HEADING_OF_VERSION,
     OUTPUT_OF,
     TABLE_OF_VERSIONS,
@@ -311,7 +312,7 @@ class _Splitter:
                 return "form"
         if is_form_line(bare):
             return "form"
-        if bare.endswith(":") and OUTPUT_OF.match(bare):
+        if bare.endswith(":") and HEADING_OF_OUTPUT.match(bare):
             self._below_environment = True
             return "form"
         if key in self._form_lines:

@@ -39,7 +39,7 @@ def spell_out_ranges(text: str) -> str:
     >>> spell_out_ranges("Updating 1abcdef..2abcdef")
     'Updating 1abcdef..2abcdef'
     """
-    return _RANGE.sub(_in_words, text)
+    return _RANGE.sub(_in_words, text) if ".." in text else text
 
 
 def _in_words(match: re.Match[str]) -> str:

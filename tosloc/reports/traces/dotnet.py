@@ -8,7 +8,7 @@ from typing import Final
 from tosloc.reports.traces.frame import Frame
 
 FRAME: Final = r"""
-    (?<![\w$.]) at \s+ (?P<cs_member>[\w.`+<>\[\],$]{1,300}) \s? \( [^()\n]{0,300} \) \s++ in \s++
+    at \s+ (?P<cs_member>[\w.`+<>\[\],$]{1,300}) \s? \( [^()\n]{0,300} \) \s++ in \s++
     (?P<cs_path>(?:[A-Za-z]:)?[^:\n]{1,300}?) :line \s+ (?P<cs_line>\d{1,9})"""
 _TYPE_ARGUMENTS: Final = re.compile(r"[`+<\[]")
 """Text after the name of the outermost class: type arguments, or an inner class."""

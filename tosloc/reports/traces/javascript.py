@@ -8,7 +8,7 @@ from typing import Final
 from tosloc.reports.traces.frame import Frame
 
 FRAME: Final = r"""
-    (?<![\w$.]) at \s+
+    at \s+
     (?: (?P<js_name>(?:async\s+|new\s+)?[\w$.<>\[\]#]{1,200}(?:\s\[as\ [\w$.]{1,100}\])?) \s+ \( )?
     (?P<js_path>(?:[\w\-]{1,20}:/{1,3})?[^\s():,]{1,300}\.(?:[cm]?[jt]sx?|vue|svelte))
     (?:\?[^\s():]{0,100})?

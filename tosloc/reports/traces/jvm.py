@@ -14,11 +14,12 @@ _SOURCE: Final = r"""(?:Native\s+Method|Unknown\s+Source|(?:Inlined\s+)?Compiled
     |(?P<ja_file>(?:[\w$.\-]\s?){1,200}\.\s?(?:j\s?a\s?v\s?a|k\s?t\s?s?|s\s?c\s?a\s?l\s?a|groovy|clj|aj|j\s?s\s?p\s?x?|tag))
      (?:\s*:\s*(?P<ja_line>-?(?:\d\s?){1,9}))?)"""
 JAVA: Final = rf"""
-    (?<![\w$.]) [Aa]t \s+ (?=[^\s()]{{1,400}}\.) (?P<ja_where>[^\s()]{{1,400}}) \s?
+    [Aa]t \s+ (?=[^\s()]{{1,400}}\.) (?P<ja_where>[^\s()]{{1,400}}) \s?
     \( \s* {_SOURCE} \s* \)
     (?: \s* ~? \[ [^\]\s]{{1,100}} \] )?"""
 DEBUGGER: Final = r"""
-    (?<![\w$.]) (?P<db_runtime>[\w$.]{1,200}) (?: \( (?P<db_declaring>[\w$.]{1,200}) \) )?
+    (?<![\w$.]) (?=[\w$.]++[(<>])  # Most words are left here.
+    (?P<db_runtime>[\w$.]{1,200}) (?: \( (?P<db_declaring>[\w$.]{1,200}) \) )?
     \. (?P<db_method>[\w$<>]{1,100}) \( [^()\n]{0,200} \) \s+ line: \s* (?P<db_line>\d{1,9})
     (?: \s* \[ [^\]\n]{0,40} \] )?"""
 _HIDDEN_CLASS: Final = lazy_pattern(r"/(?:0x)?[0-9a-f]+$")

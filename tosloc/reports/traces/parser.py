@@ -14,12 +14,11 @@ from tosloc.reports.traces import jvm
 from tosloc.reports.traces.frame import Frame
 from tosloc.reports.traces.table import FORMATS
 
-_FRAME: Final = re.compile(
-    "|".join(
-        f"(?P<format_{number}>{form.frame})" for number, form in enumerate(FORMATS) if form.frame
-    ),
-    re.VERBOSE,
+_FORMATS_OF_FRAMES: Final = "|".join(
+    f"(?P<format_{number}>{form.frame})" for number, form in enumerate(FORMATS) if form.frame
 )
+# Most positions of a text are within a word, where no frame begins, but for Python's.
+_FRAME: Final = re.compile(rf"(?:(?<![\w$.])|(?=File))(?:{_FORMATS_OF_FRAMES})", re.VERBOSE)
 _READERS: Final = {
     f"format_{number}": form.read for number, form in enumerate(FORMATS) if form.read is not None
 }

@@ -122,6 +122,8 @@ def locations(text: str) -> Locations:
     parsed_frames.append(Frame(len(text) + 1, len(text) + 1))
     ends = [frame.end for frame in parsed_frames]
     for run in _RUN.finditer(text):
+        if "." not in run[0]:
+            continue  # Files have suffixes.
         start = run.start()
         frame = parsed_frames[bisect(ends, start)]
         is_in_frame = frame.offset <= start

@@ -32,7 +32,7 @@ class TraceFormat(NamedTuple):
 
     name: str
     frame: str = ""
-    """Verbose pattern of a frame, wherever it is in a text. Groups have names of their own."""
+    """Verbose pattern of a frame, which begins at a word. Groups have names of their own."""
     read: Callable[[re.Match[str]], Frame] | None = None
     """Function that returns the frame for a match of ``frame``."""
     line: str = ""
