@@ -139,3 +139,28 @@ def test_line_of_a_block_of_code_is_code():
 def test_command_that_a_form_asks_to_run_is_environment(command):
     block = f"{command}\nDoors: three\nCarts: four"
     assert split_report_text(f"It hangs\n```\n{block}\n```").environment == block
+
+
+@pytest.mark.parametrize(
+    ("kind", "failure"),
+    [
+        ("trace", "/gems/depot-1.2/lib/depot/door.rb:8:in `shut'"),
+        ("trace", "#1 0x4f4971 in shut_door /src/depot/door.c:8:5"),
+        ("prose", "depot.DoorError: shut"),
+        ("prose", "panic: shut"),
+        ("errors", "[ERROR] shut"),
+        ("errors", "door.c:8:5: error: 'shut' undeclared"),
+    ],
+)
+def test_failure_below_a_heading_for_the_environment_is_no_answer_to_it(kind, failure):
+    parts = split_report_text(f"## Depot version\n\n1.2.0\n\n{failure}")
+    assert parts.environment == "1.2.0"
+    assert getattr(parts, kind) == failure
+
+
+def test_block_of_a_failure_below_a_heading_for_the_environment():
+    frame = "/gems/depot-1.2/lib/depot/door.rb:8:in `shut'"
+    parts = split_report_text(f"## Depot version\n\n1.2.0\n\n```\nno door for nil\n{frame}\n```")
+    assert parts.environment == "1.2.0"
+    assert parts.code == "no door for nil"
+    assert parts.trace == frame

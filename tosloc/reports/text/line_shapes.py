@@ -37,6 +37,25 @@ _KEY: Final = re.compile(
 )
 """Beginning of a line that sets a key to a value."""
 
+_EXCEPTION: Final = re.compile(
+    r"""(?x) \s{0,9} (?:
+      (?:Caused\ by:\ |Exception\ in\ thread\ "[^"\n]{0,80}"\ )?
+      (?:[A-Za-z_]\w{0,60}(?:\.|::|\\)){0,12} [A-Z]\w{0,80}?(?:Error|Exception) (?:\(\w{0,20}\))?
+      (?::\s|\s*+$)
+    | panic:\s | (?:the\ application|thread\ ['`<][^'`>\n]{0,80}['`>](?:\ \(\d{1,9}\))?)\ panicked\s
+    )"""
+)
+"""Beginning of a line that names what a program threw."""
+
+
+def names_exception(line: str) -> bool:
+    """Return whether a line is the message of an exception or panic, as above a stack trace.
+
+    >>> [names_exception(line) for line in ("a.b.DoorError: shut", "panic: nil", "an Error")]
+    [True, True, False]
+    """
+    return _EXCEPTION.match(line) is not None
+
 
 def is_sentence(line: str) -> bool:
     """Return whether a line looks like a sentence: many plain words, few marks."""

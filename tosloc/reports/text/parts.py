@@ -44,6 +44,7 @@ from tosloc.reports.text.line_shapes import (
     LONGEST_SHAPED_LINE,
     is_sentence,
     is_setting,
+    names_exception,
     shows_code,
 )
 from tosloc.reports.text.logs import is_logged, log_level, names_failure, without_digits
@@ -173,7 +174,7 @@ class _Splitter:
             elif line.strip():
                 written.append(line)
         heads = [line[:LONGEST_LINE] for line in written]
-        announced = self._below_environment and tag is not None and not shows_code(heads)
+        announced = self._below_environment and tag is not None and not _shows_failure(heads)
         if "\n" in content:
             self._below_environment = False
         if announced or is_environment_block(heads) or self._is_foreign(language, heads):
@@ -322,6 +323,20 @@ class _Splitter:
         if inside_dump and not is_sentence(bare):
             return "environment"
         is_code = not self._below_question and CODE_START.match(bare) is not None
-        if self._below_environment and not is_sentence(bare) and not is_code:
+        if self._below_environment and not (is_sentence(bare) or is_code or _is_of_failure(bare)):
             return "environment"
         return ""
+
+
+def _shows_failure(heads: list[str]) -> bool:
+    """Return whether a block contains code or a line of a failure, so that it answers no form."""
+    return shows_code(heads) or any(map(_is_of_failure, heads))
+
+
+def _is_of_failure(line: str) -> bool:
+    """Return whether a line says what failed: in a stack trace, above one, in a log or a build."""
+    if len(line) > LONGEST_SHAPED_LINE:
+        return False
+    if is_logged(line):
+        return log_level(line) == "error"
+    return is_traced(line) or names_exception(line) or is_build_error(line)
