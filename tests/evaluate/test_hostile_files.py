@@ -181,6 +181,14 @@ def test_a_damaged_gzip_file_is_refused(tmp_path, read, text):
         read(tmp_path / "run")
 
 
+@pytest.mark.parametrize("end", [b"", b"\n"], ids=["no line end", "line end"])
+def test_lines_longer_than_a_block_stay_whole(tmp_path, end):
+    lines = [b"a", b"b" * 100_000, b"", b"c" * 50_000, b"d"]
+    (tmp_path / "file").write_bytes(b"\n".join(lines) + end)
+    expected = [(number, line + b"\n") for number, line in enumerate(lines, start=1)]
+    assert list(jsonl.numbered_lines(tmp_path / "file")) == expected
+
+
 @pytest.mark.parametrize("read", [read_run, read_trec_run])
 def test_an_endless_line_is_refused(tmp_path, monkeypatch, read):
     monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 1_000_000)

@@ -123,15 +123,21 @@ def test_path_that_does_not_begin_at_the_root_is_refused(tmp_path, path):
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        ("7 Q0 /A 1 3 t", "7 Q0 B 1 x t", "line 701: /A must be a path"),
-        ("7 Q0 B 1 x t", "7 Q0 /A 1 3 t", "line 701: '7 Q0 B 1 x t' is not of the form"),
+        ("7 Q0 /A 1 3 t", "7 Q0 B 1 x t", "line 5001: /A must be a path"),
+        ("7 Q0 B 1 x t", "7 Q0 /A 1 3 t", "line 5001: '7 Q0 B 1 x t' is not of the form"),
+        ("7 Q0 B 1 2", "t 7 Q0 A 2 1 t", "line 5001: '7 Q0 B 1 2' is not of the form"),
     ],
 )
 def test_the_first_malformed_line_of_a_long_run_is_named(tmp_path, first, second, message):
-    lines = [f"7 Q0 F{rank} {rank} {-rank} t" for rank in range(1, 700)]
+    lines = [f"7 Q0 F{rank} {rank} {-rank} t" for rank in range(1, 5000)]
     (tmp_path / "run.trec").write_text("\n".join(["", *lines, first, second]))
     with pytest.raises(RunError, match=message):
         read_trec_run(tmp_path / "run.trec")
+
+
+def test_blank_lines_and_nul_characters_are_read(tmp_path):
+    (tmp_path / "run.trec").write_text("7 Q0 \0 1 3 t\n\n \r\n7 Q0 A\0B 2 2 t\n")
+    assert read_trec_run(tmp_path / "run.trec").paths("7") == ("\0", "A\0B")
 
 
 def test_a_line_without_a_file_adds_none(tmp_path):
