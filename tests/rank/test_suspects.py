@@ -194,6 +194,16 @@ def test_commit_of_a_stated_range_without_words_is_not_suspect(repository, commi
     assert range_suspects(repository, commits[3], REPORT) == ()
 
 
+def test_commit_of_an_implied_range_is_suspect_by_its_text(repository, commits):
+    repository.git("tag", "v1.0", commits[3])
+    repository.commit({"settings.ini": "[cart]\ndiscount = twice\n"}, "Set up")
+    repository.git("tag", "v1.1", repository.commits[-1])
+    with Localizer.open(repository.path) as localizer:
+        answer = localizer.localize(f"{REPORT}. It broke in 1.1.", suspects=True)
+    assert [change.commit for change in answer.suspects] == [repository.commits[-1]]
+    assert answer.suspects[0].path == "settings.ini"
+
+
 def test_text_decides_within_a_stated_range(repository, commits):
     door = "def open_door(key):\n    return key.turn()\n"
     repository.commit({"shop/door.py": door + "DISCOUNT = 'twice'\n"}, "Set up")

@@ -5,7 +5,7 @@ that the report states. Commits that only format code or set a version are left 
 the leading candidates are read, newest first; they show which commit last wrote each line of the
 files.
 
-If the report states a narrow range, the patches of all commits in the range are read, whatever
+If the report states or implies a narrow range, the patches of its commits are read, whatever
 files they change. Those that share terms with the report are also candidates.
 """
 

@@ -38,7 +38,7 @@ HISTORY_WEIGHTS: Final = {
     "named": 1.6,  # the report names it
     "age_of_break": -3.0,  # the same as age if the report says that something worked before, else 0
     "in_range": 1.0,  # between the ends that the report states, or since a date when it worked
-    "range_text": 0.5,  # BM25 of all its changed lines in a narrow stated range, over the highest
+    "range_text": 0.5,  # BM25 of all its changed lines in a narrow range, over the highest
 }
 """Weights of the features that need no patch of a file.
 

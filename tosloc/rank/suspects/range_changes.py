@@ -1,4 +1,4 @@
-"""Rank the commits of a narrow range that a report states by the text of their changes.
+"""Rank the commits of a narrow range that a report states or implies by the text of their changes.
 
 Changes of all files count, also of files that no answer lists, such as deleted files, documentation
 and settings. A term is rare here if few commits of the range change lines with it.
@@ -44,10 +44,11 @@ def read_range(
 ) -> RangeChanges:
     """Return the commits of the range that a report states, scored by the text of their changes.
 
-    The result is empty if the range is not narrow. ``terms`` are the report's terms with their
-    weights. Merges and commits that only format code or set a version are left out.
+    If the report only states that something broke in a release, the range begins with the release
+    before. The result is empty if the range is not narrow. ``terms`` are the report's terms with
+    their weights. Merges and commits that only format code or set a version are left out.
     """
-    between = context.named_history.bounds.commits
+    between = context.named_history.bounds.range
     if not terms or between is None or not 0 < len(between) <= MAX_COMMITS:
         return RangeChanges()
     ignored = read_ignored_revisions(repository, context.version.text.snapshot.commit)
