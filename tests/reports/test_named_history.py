@@ -208,6 +208,8 @@ def roles(text):
         f"Reverting {FULL_ID} in 10.0 allows my project to build again",
         f"More precisely, the error appeared with commit {FULL_ID} (Split words)",
         f"The menu is empty since the merge of {FULL_ID}",
+        f"Commit {FULL_ID} introduced a crash when lists don't have rows",
+        f"{FULL_ID} broke the menu, which isn't shown",
     ],
 )
 def test_commits_that_a_report_blames(text):
@@ -275,6 +277,7 @@ def test_commits_that_a_report_blames(text):
             {"1": "GOOD", "2": "BLAMED"},
         ),
         ("An id of letters first, abc1234, broke it", {"a": "BLAMED"}),
+        ("1abcdef broke nothing", {"1": "BAD"}),
         ("Works at abc1234, caused by bcd1234", {"a": "GOOD", "b": "BLAMED"}),
         ("Caused by 1abcdef (Fix #34: split words)", {"1": "BLAMED", "#": "NAMED"}),
         ("Caused by 1abcdef (#34)", {"1": "BLAMED", "#": "BLAMED"}),

@@ -113,17 +113,18 @@ def _fails_since(last: str, earlier: Sequence[str], after: Sequence[str]) -> boo
 
 def _is_accused_after(before: Sequence[str], after: Sequence[str]) -> bool:
     """Return whether the words after a commit accuse it: "X broke it", "X is the first bad"."""
-    words = after[:6]
-    if any(map(is_negation, (*before[-1:], *words))):
+    if any(map(is_negation, before[-1:])):
         return False
+    words = after[:6]
     if "first" in words and words[words.index("first") + 1 :][:1] == ["bad"]:
-        return True
+        return not any(map(is_negation, words))
     if "fault" in words and {"s", "at", "the"}.intersection(words[: words.index("fault")][-1:]):
-        return True
+        return not any(map(is_negation, words))
     # A verb that follows soon: "X, which broke it", "X appears to have caused".
-    for word, following in pairwise((*words, "")):
+    for position, (word, following) in enumerate(pairwise((*words, ""))):
         if word.startswith(_CAUSES) and following != "by":  # "works at X, caused by Y"
-            return True
+            # "X broke nothing" accuses nobody, but "X broke it, which is not shown" does.
+            return not any(map(is_negation, words[: position + 2]))
         if word in _NEW_CLAUSE:
             return False
     return False
