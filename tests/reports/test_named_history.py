@@ -745,6 +745,10 @@ def fields(text):
         ("### Which hardware do you use?\n\nBoard 1.2", []),
         ("Phone model: 13.1", []),
         ("Device version: 2.3", []),
+        # A sentence below a heading is read as a sentence.
+        ("### Regression in the last release\n\n2.0.5 works, 2.0.7 does not", []),
+        ("### Is this a regression?\n\nYes, it crashes since 2.0.7", []),
+        ("### Introduced in\n\n2.0.7", [("2.0.7", "begins")]),
     ],
 )
 def test_versions_in_fields(text, expected):
@@ -764,6 +768,11 @@ def test_a_program_for_hardware_is_a_product():
 def test_a_version_below_a_browser_is_the_browsers():
     [claim] = find_version_fields("- Browser: Firefox\n- Version: 98.0.1")
     assert claim.products == ("browser",)
+
+
+def test_a_version_below_a_system_with_its_own_version_is_the_projects():
+    [claim] = find_version_fields("- OS: Windows 10\n- Version: 2.0.7")
+    assert claim == ("2.0.7", "used", ())
 
 
 def test_a_scoped_package_is_a_product_of_a_field():

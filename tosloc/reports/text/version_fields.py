@@ -13,7 +13,7 @@ from typing import Final
 
 from tosloc.reports.text.markup import COMMENT
 from tosloc.reports.text.named_releases import RELEASE_NUMBER, ReleaseClaim
-from tosloc.reports.text.verbs import State
+from tosloc.reports.text.verbs import VERBS, State
 
 MAX_LINES: Final = 2_000
 """Largest number of lines that are read; forms are short."""
@@ -64,6 +64,7 @@ _PRESENT: Final = tuple("present affect happen occur appear".split())
 _NEGATIONS: Final = frozenset("not no non never longer stopped stops".split())
 _OTHER_FACTS: Final = tuple("fix target minim requir support milestone expect compat".split())
 """Beginnings of words in keys of versions in which nothing was observed."""
+_DIGIT: Final = re.compile(r"\d")
 _SYSTEMS: Final = frozenset("browser os device platform system phone smartphone desktop".split())
 """Keys before a bare "Version" that belongs to them: "- Browser: Firefox", "- Version: 98.0.1"."""
 _HARDWARE: Final = frozenset(
@@ -85,14 +86,20 @@ def find_version_fields(text: str) -> tuple[ReleaseClaim, ...]:
     claims: dict[tuple[str, State, tuple[str, ...]], ReleaseClaim] = {}
     previous_words: Sequence[str] = ()
     for key, value in _read_fields(COMMENT.sub(" ", text)):
-        words = [word.lower().strip(".'-") for word in WORD.findall(key)]
+        words = _find_words(key)
         claim = _read_claim(words, value)
         if claim is not None and not claim.products and not _SYSTEMS.isdisjoint(previous_words):
             claim = claim._replace(products=tuple(previous_words))
-        previous_words = words
+        # "- OS: Windows 10" is complete: a version below it belongs to the project.
+        previous_words = () if _DIGIT.search(value) else words
         if claim is not None:
             claims.setdefault(claim, claim)
     return tuple(islice(claims.values(), MAX_FIELDS))
+
+
+def _find_words(text: str) -> list[str]:
+    """Return the words of a key or value in lower case."""
+    return [word.lower().strip(".'-") for word in WORD.findall(text)]
 
 
 def _read_fields(text: str) -> Iterator[tuple[str, str]]:
@@ -147,6 +154,8 @@ def _read_claim(words: Sequence[str], value: str) -> ReleaseClaim | None:
     named = [word for word in before if word not in _VALUE_WORDS]
     if len(before) > MAX_PRODUCT_WORDS or not _NEGATIONS.isdisjoint(before):
         return None  # a sentence, or a denial: "No, it failed in 2.0, too"
+    if state != "used" and any(word.startswith(VERBS) for word in _find_words(value)):
+        return None  # a sentence with a statement of its own: "2.0 works, 2.1 does not"
     return ReleaseClaim(match["number"], state, products or tuple(named))
 
 
