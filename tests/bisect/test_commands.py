@@ -663,6 +663,15 @@ def test_words_of_stated_ends_are_quoted(bisect, releases):
     assert 'tosloc: bad: v1.1, by the report: "Affected version 1.1"' in err
 
 
+def test_quoted_words_contain_the_end_however_long_the_sentence_is(bisect, releases):
+    report = (
+        f"{REPORT}.\n\nIt fails in 1.1{', also on other machines' * 4}, and works in 1.0 there."
+    )
+    err = bisect(releases, "start", report).err
+    assert 'good: v1.0, by the report: "...also on other machines' in err
+    assert 'and works in 1.0 there."' in err
+
+
 def test_stated_commit_is_a_good_end(bisect, line):
     good = line.commits[2][:10]
     err = bisect(line, "start", f"{REPORT}. It works at {good}.").err

@@ -96,7 +96,7 @@ def _by_report(words: str) -> str:
 
 
 def _quote(report: BugReport, releases: Releases, end: End, states: Sequence[str]) -> str:
-    """Return the sentence of a report that states an end; "" if there is none.
+    """Return the words of a report that state an end; "" if there are none.
 
     Sentences that themselves state that the end is good or bad are preferred to sentences that only
     name it. A value below a heading is quoted with the heading.
@@ -104,14 +104,31 @@ def _quote(report: BugReport, releases: Releases, end: End, states: Sequence[str
     naming = ""
     previous = ""
     for text in islice(_sentences(report), MAX_SENTENCES):
-        if _names(text, releases, end):
+        place = _find_name(text, releases, end)
+        if place is not None:
             if _states(text, releases, end, states):
-                return truncate_text(text, MAX_QUOTE_CHARACTERS)
+                return _cut_around(text, place)
             if _states(f"### {previous}\n{text}", releases, end, states):
-                return truncate_text(f"{previous} {text}", MAX_QUOTE_CHARACTERS)
-            naming = naming or text
+                return _cut_around(f"{previous} {text}", len(previous) + 1 + place)
+            naming = naming or _cut_around(text, place)
         previous = text
-    return truncate_text(naming, MAX_QUOTE_CHARACTERS)
+    return naming
+
+
+def _cut_around(text: str, place: int) -> str:
+    """Return the part of a text of at most MAX_QUOTE_CHARACTERS around a position.
+
+    Dots stand for what is cut.
+
+    >>> text = "It fails in 1.1" + ", on my machine" * 7 + ", and it works in 1.0 on all of them."
+    >>> _cut_around(text, text.index("1.0"))
+    '...on my machine, on my machine, on my machine, and it works in 1.0 on all of them.'
+    """
+    if len(text) > MAX_QUOTE_CHARACTERS and place > MAX_QUOTE_CHARACTERS // 2:
+        first = min(place - MAX_QUOTE_CHARACTERS // 2, len(text) - MAX_QUOTE_CHARACTERS)
+        word = text.find(" ", first, place) + 1
+        text = f"...{text[word or first :]}"
+    return truncate_text(text, MAX_QUOTE_CHARACTERS)
 
 
 def _sentences(report: BugReport) -> Iterator[str]:
@@ -123,12 +140,15 @@ def _sentences(report: BugReport) -> Iterator[str]:
                 yield text
 
 
-def _names(text: str, releases: Releases, end: End) -> bool:
-    """Return whether a text names an end, by its commit or its version."""
-    if any(end.commit.startswith(name) for name in _ID.findall(text)):
-        return True
-    claims = [ReleaseClaim(number, "works") for number in _VERSION.findall(text)]
-    return end.name in _tags(claims, releases)
+def _find_name(text: str, releases: Releases, end: End) -> int | None:
+    """Return where a text names an end, by its commit or its version; None if it does not."""
+    for match in _ID.finditer(text):
+        if end.commit.startswith(match[0]):
+            return match.start()
+    for match in _VERSION.finditer(text):
+        if end.name in _tags([ReleaseClaim(match[0], "works")], releases):
+            return match.start()
+    return None
 
 
 def _states(text: str, releases: Releases, end: End, states: Sequence[str]) -> bool:
