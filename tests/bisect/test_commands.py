@@ -198,6 +198,14 @@ def test_swapped_ends_are_refused(fails, line):
     assert not (line.path / ".git/BISECT_START").exists()
 
 
+def test_same_commit_is_not_good_and_bad(fails, line):
+    sentence = fails(line, "start", "--good", "main")
+    assert sentence == (
+        f"commit {line.commits[-1][:10]} cannot be good and bad at once; name a good commit that is"
+        " older"
+    )
+
+
 # ---- exit codes
 
 
@@ -213,8 +221,11 @@ def test_exit_code_of_a_signal_stops_the_run(bisect, line):
 def test_command_that_does_not_exist_stops_the_run(bisect, line):
     bisect(line, "start", "--good", "good")
     tested = head(line)
-    err = bisect(line, "run", "no-such-command", code=2).err
-    assert err.startswith("tosloc: no-such-command: this command does not exist (exit code 127)")
+    err = bisect(line, "run", "no-such-command", "two words", code=2).err
+    assert err == (
+        "tosloc: no-such-command 'two words': this command, or one that it calls, was not found"
+        f" (exit code 127), also on the good commit {line.commits[0][:10]}; check names and paths\n"
+    )
     assert head(line) == tested
 
 
@@ -222,6 +233,16 @@ def test_code_127_of_bad_commits_is_bad(bisect, line):
     bisect(line, "start", "--good", "good")
     program = TEST.replace("sys.exit(", "sys.exit(127 * (").replace("())", "()))")
     assert line.commits[7][:10] in bisect(line, "run", sys.executable, "-c", program).out
+
+
+def test_command_that_changes_files_is_told_to_undo_it(bisect, line):
+    bisect(line, "start", "--good", "good")
+    program = f"open('a.txt', 'a').write('more'); {TEST}"
+    err = bisect(line, "run", sys.executable, "-c", program, code=2).err
+    assert "Your local changes to the following files would be overwritten by checkout" in err
+    assert "undo that (git restore, git clean) and run the same command again" in err
+    line.git("restore", "a.txt")
+    assert line.commits[7][:10] in bisect(line, "run", *TEST_COMMAND).out
 
 
 ALWAYS = (sys.executable, "-c", "import sys; sys.exit(int(sys.argv[1]))")
@@ -234,7 +255,7 @@ def test_command_that_always_fails_is_refused(bisect, line):
     out, err = bisect(line, "run", *ALWAYS, 1, code=2)
     good = line.commits[0][:10]
     assert "The first bad commit" not in out
-    assert f"fails on every commit, on the good commit {good}, too (exit code 1)" in err
+    assert f" 1: this command fails on every commit, on the good commit {good}, too" in err
     assert state(bisect, line)["bad"] == line.commits[-1]
     assert head(line) == tested
     out = bisect(line, "run", *TEST_COMMAND).out
@@ -254,7 +275,8 @@ def test_culprit_after_the_good_end_is_confirmed_by_one_more_run(bisect, reposit
     bisect(repository, "start", "--good", "good")
     out, err = bisect(repository, "run", *TEST_COMMAND)
     assert out.count(" is bad\n") == out.count("Run ") - 1
-    assert f": {repository.commits[0][:10]} is good\n" in out
+    good = repository.commits[0][:10]
+    assert f": the good commit {good} is good (tested because no other run was good)\n" in out
     assert f"The first bad commit:\n  {repository.commits[1][:10]}" in out
     assert "no test run" not in err
     assert repository.git("rev-parse", "HEAD") == repository.commits[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -21,6 +22,7 @@ from tosloc.bisect.graph import (
 from tosloc.bisect.state import EQUAL_WEIGHTS, MAX_COMMITS, BisectionState, Marks, Weights
 from tosloc.bisect.weights import score_suspects, weigh_commits
 from tosloc.core.errors import ToslocError
+from tosloc.core.io import truncate_text
 from tosloc.core.progress import Progress, announce, ignore_progress
 from tosloc.core.reports import BugReport
 from tosloc.git.repository import Repository
@@ -29,8 +31,10 @@ from tosloc.localize.question import Question
 
 SKIP_CODE: Final = 125
 """Exit code with which a test command says that a commit cannot be tested."""
-NOT_RUN_CODES: Final = {126: "cannot be run", 127: "does not exist"}
+NOT_RUN_CODES: Final = {126: "cannot be run", 127: "was not found"}
 """Exit codes of shells for commands that do not run -> the reason."""
+MAX_COMMAND_CHARACTERS: Final = 100
+"""Largest number of characters of a test command in a message."""
 MAX_PRIORS: Final = 50
 """Largest number of commits for which ``git bayesect prior`` is called; each call takes a while."""
 FIRST_ABORTING_CODE: Final = 128
@@ -262,8 +266,8 @@ class Bisection:
         good, code = self._run_on_good(command, folder, step)
         if mark_for_exit_code(code) == "bad":
             raise ToslocError(
-                f"{command[0]}: this command fails on the merge base {step.commit[:10]} and on the"
-                f" good commit {good[:10]} (exit code {code}), so it does not test the fault;"
+                f"{_spell(command)}: this command fails on the merge base {step.commit[:10]} and on"
+                f" the good commit {good[:10]} (exit code {code}), so it does not test the fault;"
                 " correct the command and run it again, or reset and start with an older good"
                 " commit"
             )
@@ -273,8 +277,8 @@ class Bisection:
         good, code_of_good = self._run_on_good(command, folder, step)
         if code_of_good == code:
             raise ToslocError(
-                f"{command[0]}: this command {NOT_RUN_CODES[code]} (exit code {code}), on the good"
-                f" commit {good[:10]} either; check its name and path"
+                f"{_spell(command)}: this command, or one that it calls, {NOT_RUN_CODES[code]}"
+                f" (exit code {code}), also on the good commit {good[:10]}; check names and paths"
             )
 
     def _run_on_good(self, command: Sequence[str], folder: Path, step: Step) -> tuple[str, int]:
@@ -310,9 +314,9 @@ class Bisection:
         self.take(self.plan())
         mark_for_exit_code(code)  # raises an error if the code stops the bisection
         raise ToslocError(
-            f"{command[0]}: this command fails on every commit, on the good commit {commit[:10]},"
-            f" too (exit code {code}), so the change was not found; correct the command and run it"
-            " again, or reset and start with an older good commit"
+            f"{_spell(command)}: this command fails on every commit, on the good commit"
+            f" {commit[:10]}, too (exit code {code}), so the change was not found; correct the"
+            " command and run it again, or reset and start with an older good commit"
         )
 
     def bayesect_commands(self) -> list[str]:
@@ -415,6 +419,11 @@ def check_marks(repository: Repository, marks: Marks) -> None:
         raise ToslocError(
             f"this bisection has no {mark} commit; mark one: tosloc bisect {mark} REV"
         )
+    if marks.bad in marks.good:
+        raise ToslocError(
+            f"commit {marks.bad[:10]} cannot be good and bad at once; name a good commit that is"
+            " older"
+        )
     for commit in marks.good:
         with repository.git.stream(["rev-list", "-n1", marks.bad, f"^{commit}"]) as output:
             is_contained = not output.read()
@@ -457,6 +466,11 @@ def _find_merge_base(repository: Repository, marks: Marks) -> tuple[str | None, 
         elif commit not in marks.good:
             return commit, notes
     return None, notes
+
+
+def _spell(command: Sequence[str]) -> str:
+    """Return a test command as it is typed in a shell; a long one is cut."""
+    return truncate_text(shlex.join(command), MAX_COMMAND_CHARACTERS)
 
 
 def mark_for_exit_code(code: int) -> str:

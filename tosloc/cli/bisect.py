@@ -40,6 +40,11 @@ MAX_FILES: Final = 10
 MAX_TEXT_CHARACTERS: Final = 100
 """Largest number of characters of a subject, a name or a report's summary that are printed."""
 
+_CLEAN_UP: Final = (
+    "if the test command changed or made these files, undo that (git restore, git clean) and run"
+    " the same command again"
+)
+"""Instruction for a checkout that fails after a test."""
 _MARK_WORDS: Final = {"good": "good", "bad": "bad", "skip": "skipped"}
 
 app = typer.Typer(
@@ -283,8 +288,15 @@ def run_command(
             if step.is_found and "bad" in marks and "good" not in marks:
                 good_end, mark = bisection.test_good(command, Path.cwd(), step, bad_end)
                 marks.append(mark)
-                print(f"Run {len(marks)}: {good_end[:10]} is {_MARK_WORDS[mark]}", flush=True)
-            _take_and_print(bisection, step)
+                print(
+                    f"Run {len(marks)}: the good commit {good_end[:10]} is {_MARK_WORDS[mark]}"
+                    " (tested because no other run was good)",
+                    flush=True,
+                )
+            try:
+                _take_and_print(bisection, step)
+            except ToslocError as error:
+                raise ToslocError(str(error), hint=_CLEAN_UP) from None
         if marks:
             print(f"{pluralize(len(marks), 'test run')} (git bisect: about {plain_runs:.1f})")
             print_notes(_notes_on_marks(marks, step))
