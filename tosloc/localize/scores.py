@@ -268,7 +268,7 @@ def candidates_of_answer(answer: StageOneResult, depth: int) -> Candidates:
         snapshot.commit,
         tuple(map(snapshot.path, files)),
         tuple(map(snapshot.blob, files)),
-        version.paths.path_ids[rows],
+        snapshot.path_ids[rows],
         answer.scores[rows],
         np.zeros(len(rows), dtype=np.bool_),
     )

@@ -75,7 +75,7 @@ class TextMatches:
         """Return term -> IDF of the report's terms in a file, the term with the best BM25 first."""
         row = int(self._texts.rows[file])
         shared, counts = self._hits.terms_in_row(row)
-        frequency = bm25.WHOLE(self._texts, counts, np.full(len(shared), row, dtype=np.int32))
+        frequency = bm25.WHOLE(self._texts, counts, np.full(len(shared), row))
         scores = frequency * self._hits.idf[shared] * self.weights[shared]
         best_first = shared[np.argsort(-scores, kind="stable")].tolist()
         return {self.words[number]: float(self._hits.idf[number]) for number in best_first}

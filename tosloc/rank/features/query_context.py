@@ -68,7 +68,7 @@ class QueryContext:
 
     def to_files(self, values: FloatArray) -> FloatArray:
         """Return (F,) values of the version's files from values (N,) of all paths."""
-        return values[self.version.paths.path_ids]
+        return values.take(self.version.paths.path_ids)
 
     @cached_property
     def matches(self) -> TextMatches:

@@ -168,7 +168,7 @@ def _truth_values(values: Iterable[object]) -> BoolArray:
 class FileNames:
     """The words of the file names of one version, with their document frequencies."""
 
-    def __init__(self, table: PathTable, path_ids: IntArray, present: BoolArray) -> None:
+    def __init__(self, table: PathTable, path_ids: LongArray, present: BoolArray) -> None:
         self._table = table
         self._path_ids = path_ids
         self._present = present
@@ -277,7 +277,8 @@ class VersionPaths:
 
     def __init__(self, table: PathTable, path_ids: IntArray) -> None:
         self.table = table
-        self.path_ids = path_ids
+        # NumPy converts indexes of other types at each use.
+        self.path_ids: LongArray = path_ids.astype(np.int64)
         """(F,) row of each file."""
         self.present: BoolArray = np.zeros(len(table), dtype=bool)
         """(N,) whether each path is a file of the version."""

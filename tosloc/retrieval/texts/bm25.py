@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tosloc.core.arrays import Float32Array, FloatArray, IntArray, LongArray
+from tosloc.core.arrays import Float32Array, FloatArray, LongArray
 from tosloc.retrieval.texts.corpus import (
     ALL_TEXT,
     CODE,
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     from tosloc.retrieval.paths.path_index import PathTable
 
-FieldCounts: TypeAlias = npt.NDArray[np.uint16]
-"""(P, 6) counts of a term by field."""
-Formula: TypeAlias = Callable[[VersionTexts, npt.NDArray[Any], IntArray], Fractions]
+FieldCounts: TypeAlias = Float32Array
+"""(P, 6) counts of a term by field, one column after the other in memory."""
+Formula: TypeAlias = Callable[[VersionTexts, Float32Array, LongArray], Fractions]
 """Function that returns the (P,) saturated frequencies of postings.
 
 Its arguments are a version, and the postings' counts (P, ...) and rows (P,).
@@ -58,7 +58,7 @@ class Field:
     b: float = 0.4
     """Strength of the length normalisation."""
 
-    def __call__(self, view: VersionTexts, counts: FieldCounts, rows: IntArray) -> Float32Array:
+    def __call__(self, view: VersionTexts, counts: FieldCounts, rows: LongArray) -> Float32Array:
         """Return the saturated frequency (P,) of each posting.
 
         ``counts`` (P, 6) are the term's counts in each field, and ``rows`` (P,) the blobs.
@@ -67,7 +67,10 @@ class Field:
             lengths = view.corpus.lengths[:, self.length]
             norm = length_norm(lengths, view.averages[self.length], K1, self.b)
             view.norms[self] = norm.astype(np.float32)
-        total = np.sum([counts[:, column].astype(np.float32) for column in self.columns], axis=0)
+        first, *others = self.columns
+        total = counts[:, first]
+        for column in others:
+            total = total + counts[:, column]
         return saturate_tf(total, view.norms[self].take(rows), K1)
 
 
@@ -83,7 +86,7 @@ FIELD_WEIGHTS: Final = ((CODE, 1.0), (COMMENT, 0.5), (STRING, 0.5), (METHOD, 4.0
 """Columns of the fields in BM25F with their weights."""
 
 
-def bm25f(view: VersionTexts, counts: FieldCounts, rows: IntArray) -> Float32Array:
+def bm25f(view: VersionTexts, counts: FieldCounts, rows: LongArray) -> Float32Array:
     """Return (P,) saturated frequencies of BM25F with ``FIELD_WEIGHTS``, k1 = 4 and b = .4."""
     total = np.zeros(len(rows), dtype=np.float32)
     for column, weight in FIELD_WEIGHTS:
@@ -94,13 +97,13 @@ def bm25f(view: VersionTexts, counts: FieldCounts, rows: IntArray) -> Float32Arr
     return saturate_tf(total, 4.0, 4.0)
 
 
-def term_coverage(_: VersionTexts, counts: FieldCounts, rows: IntArray) -> Float32Array:
+def term_coverage(_: VersionTexts, counts: FieldCounts, rows: LongArray) -> Float32Array:
     """Return (P,) 1 for each posting whose text contains the term, otherwise 0."""
-    text_counts = counts[:, CODE] | counts[:, COMMENT] | counts[:, STRING]
+    text_counts = counts[:, CODE] + counts[:, COMMENT] + counts[:, STRING]
     return (text_counts > 0).astype(np.float32)
 
 
-def chunk_frequency(_: VersionTexts, counts: npt.NDArray[np.uint8], rows: IntArray) -> FloatArray:
+def chunk_frequency(_: VersionTexts, counts: Float32Array, rows: LongArray) -> FloatArray:
     """Return (P,) saturated frequencies of terms in chunks, without length normalisation."""
     return saturate_tf(counts.astype(np.float64), K1, K1)
 
@@ -124,9 +127,11 @@ class Hits:
         """(T,) inverse document frequency of the terms."""
         self.rows = rows or len(view.corpus)
         """R, the number of rows."""
-        self.selection = (postings or view.corpus.postings).select(terms)
-        # np.bincount converts integers of other types at each call.
-        self._row_ids = self.selection.rows.astype(np.int64)
+        selection = (postings or view.corpus.postings).select(terms)
+        self._selection = selection
+        # NumPy converts indexes of other types at each use.
+        self._row_ids: LongArray = selection.rows.astype(np.int64)
+        self._counts: Float32Array = np.asarray(selection.values, dtype=np.float32, order="F")
         self._saturated: dict[Formula, Fractions] = {}
 
     def scores(self, formula: Formula, weights: FloatArray) -> FloatArray:
@@ -134,18 +139,16 @@ class Hits:
 
         ``weights`` are (T,).
         """
-        selection = self.selection
         if formula not in self._saturated:
-            self._saturated[formula] = formula(self.view, selection.values, selection.rows)
-        term_weights = selection.expand(weights * self.idf)
+            self._saturated[formula] = formula(self.view, self._counts, self._row_ids)
+        term_weights = self._selection.expand(weights * self.idf)
         return group_sum(self._row_ids, self._saturated[formula] * term_weights, self.rows)
 
-    def terms_in_row(self, row: int) -> tuple[LongArray, npt.NDArray[Any]]:
+    def terms_in_row(self, row: int) -> tuple[LongArray, Float32Array]:
         """Return the positions of the terms that a row contains, and the counts of each of them."""
-        selection = self.selection
-        postings = np.flatnonzero(selection.rows == row)
-        terms = np.searchsorted(np.cumsum(selection.sizes), postings, side="right")
-        return terms, selection.values[postings]
+        postings = np.flatnonzero(self._row_ids == row)
+        terms = np.searchsorted(np.cumsum(self._selection.sizes), postings, side="right")
+        return terms, self._counts[postings]
 
 
 # ---- rVSM

@@ -178,8 +178,9 @@ class Corpus(Remembering):
     def defining_rows(self, term: int) -> IntArray:
         """Return the rows of the blobs in which a term is the name of a function or a type."""
         part = self.postings.term_slice(term)
-        defines = self.postings.values[part][:, (METHOD, TYPE)].any(axis=1)
-        return self.postings.rows[part][defines]
+        counts = self.postings.values[part]
+        rows: IntArray = self.postings.rows[part][(counts[:, METHOD] | counts[:, TYPE]) > 0]
+        return rows
 
     @cached_property
     def row_by_blob(self) -> Mapping[str, int]:
@@ -213,6 +214,8 @@ class VersionTexts:
         rows = [corpus.row_by_blob.get(blob, -1) for blob in snapshot.blobs]
         self.rows: IntArray = np.array(rows, dtype=np.int32)
         """(F,) corpus row of each file, -1 if the blob could not be read."""
+        # NumPy converts indexes of other types at each use.
+        self._row_ids: LongArray = self.rows.astype(np.int64)
         counts = np.bincount(self.rows[self.rows >= 0], minlength=len(corpus))
         self.multiplicity: LongArray = counts.astype(np.int64)
         """(B,) number of files with each blob."""
@@ -244,4 +247,4 @@ class VersionTexts:
         A file whose blob could not be read has the value 0.
         """
         # Row -1 of such a file is the appended last one.
-        return np.append(values, 0.0)[self.rows]
+        return np.append(values, 0.0).take(self._row_ids)
