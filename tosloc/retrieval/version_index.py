@@ -12,6 +12,7 @@ import numpy as np
 from tosloc.code.languages import FIELDS
 from tosloc.core.arrays import (
     Arrays,
+    BoolArray,
     from_arrays,
     to_arrays,
     unpack_words,
@@ -22,7 +23,7 @@ from tosloc.core.reports import VALID_TIMES, Case
 from tosloc.core.versions import Snapshot, StringTable
 from tosloc.git.history import History, HistoryLimits
 from tosloc.git.repository import Change
-from tosloc.paths.classify import ClassArray
+from tosloc.paths.classify import ClassArray, FileClass, is_hidden_class
 from tosloc.reports.text import NO_SHARED_LINES, SharedLines, check_shared_lines
 from tosloc.retrieval.history.history_index import NO_HISTORY, HistoryIndex, report_documents
 from tosloc.retrieval.history.releases import Releases, check_releases
@@ -145,6 +146,19 @@ class VersionIndex:
         by_text = np.append(self.corpus.file_class, 0)[self.text.rows].astype(np.uint8)
         by_path = self.table.file_class[self.paths.path_ids]
         return np.where(by_text > 0, by_text, by_path)
+
+    @cached_property
+    def written_by_people(self) -> BoolArray:
+        """(F,) whether each file counts for the largest value of a feature.
+
+        Values of a minified bundle would make those of all other files small. Styles change with
+        every page, so they count only if the project is made of them.
+        """
+        by_people = ~is_hidden_class(self.file_class)
+        styles = self.file_class == FileClass.STYLE
+        if 2 * styles.sum() < len(self.snapshot):
+            by_people &= ~styles
+        return by_people
 
     @cached_property
     def revised(self) -> RevisedVectors:

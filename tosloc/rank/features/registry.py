@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tosloc.core.arrays import BoolArray, FloatArray
-from tosloc.paths.classify import FileClass, is_hidden_class
+from tosloc.paths.classify import FileClass
 from tosloc.rank.features import text_features
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.rank.features.text_features import weigh_by_rarity
@@ -274,7 +274,9 @@ def _field(score: _Score) -> Formula:
 
 def _file_class(*classes: FileClass) -> Formula:
     """Return the formula that is 1 for files of some classes, by their path and text."""
-    return lambda c: np.isin(c.version.file_class, classes).astype(np.float64)
+    values = np.zeros(1 << 8)  # A class is a byte.
+    values[[*classes]] = 1.0
+    return lambda c: values.take(c.version.file_class)
 
 
 def _constant(number: Callable[[QueryContext], int]) -> Formula:
@@ -792,12 +794,7 @@ def columns(context: QueryContext, wanted: Sequence[str]) -> dict[str, FloatArra
     direct = [name for name in wanted if name not in related]
     if related:
         direct.extend(PRIOR_WEIGHTS)
-    # Values of a minified bundle would make those of all other files small.
-    by_people = ~is_hidden_class(context.version.file_class)
-    # Styles change with every page, unless the project is made of them.
-    styles = context.version.file_class == FileClass.STYLE
-    if 2 * styles.sum() < context.files:
-        by_people &= ~styles
+    by_people = context.version.written_by_people
     computed: dict[str, FloatArray] = {}
     for name in dict.fromkeys(direct):
         feature = FEATURES[name]

@@ -191,16 +191,18 @@ class Trees:
         # Leaves (Y, k) that the splits remove: those on the left of splits that go right.
         removed = np.zeros((len(self.leaves), len(rows)), dtype=np.uint16)
         # Arrays of a single split per tree fit into the processor's caches.
-        for split in range(_MAX_LEAVES - 1):
+        for split in np.flatnonzero(self.left.any(axis=0)).tolist():
             feature_values = columns.take(self.feature[:, split], axis=0)
             goes_right = feature_values > self.threshold[:, split, None]
             removed |= goes_right * self.left[:, split, None]
         first_of_tree = np.arange(0, self.leaves.size, _MAX_LEAVES)[:, None]
         reached = first_of_tree + _lowest_bits().take(~removed)
-        total = np.zeros(len(rows))
-        # Trees are added in their order, so that the sums are LightGBM's to the last bit.
-        for values in self.leaves.ravel().take(reached):
-            total += values
+        values = self.leaves.ravel().take(reached)
+        if len(rows) == 1:
+            values = values.repeat(2, axis=1)
+        # NumPy adds the rows of two columns or more in their order, so that the sums are
+        # LightGBM's to the last bit. It would add the values of a single column pairwise.
+        total: FloatArray = values.sum(axis=0)[: len(rows)]
         return total
 
 
@@ -309,8 +311,9 @@ class StageOne:
         The rows contain the features ``names`` from a feature table (F, K).
         """
         order = top_k(scores, HEAD_DEPTH)
-        columns = np.array([self.features.index(name) for name in names], dtype=np.int64)
-        return order, head_rows(table[np.ix_(order, columns)], scores[order])
+        positions = {name: position for position, name in enumerate(self.features)}
+        columns = [positions[name] for name in names]
+        return order, head_rows(table[order][:, columns], scores[order])
 
     def head_lists(self, lists: RankingLists) -> RankingLists:
         """Return the head of each report's list, by linear score.
@@ -368,7 +371,7 @@ class StageOneResult:
     def of(cls, context: QueryContext, stage: StageOne) -> Self:
         """Return stage one's result for a query."""
         columns = features.columns(context, stage.features)
-        table = np.stack([*columns.values()], axis=1, dtype=np.float32, casting="same_kind")
+        table = np.array([*columns.values()], dtype=np.float32).T
         asserted = find_asserted(context, stage.features)
         learned_scores = stage.learned_scores(table)
         scores = raise_asserted(learned_scores, asserted)
