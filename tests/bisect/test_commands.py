@@ -723,8 +723,24 @@ def test_named_ends_come_before_stated_ones(bisect, releases):
 
 
 def test_missing_good_end_is_asked_for(fails, releases):
-    sentence = fails(releases, "start", f"{REPORT}. It fails in 1.1.")
-    assert sentence.startswith("the report tells no version of this project that works; name one")
+    sentence = fails(releases, "start", f"{REPORT}.")
+    assert sentence == (
+        "the report states no version of this project that works; name one: --good REV"
+    )
+
+
+@pytest.mark.parametrize("words", ["It fails in 1.1.", "Version: 1.1"])
+def test_release_before_the_bad_end_is_proposed(fails, releases, words):
+    sentence = fails(releases, "start", f"{REPORT}.\n\n{words}")
+    assert sentence == (
+        "the report states no version of this project that works; if the release before v1.1 does,"
+        " name it: --good v1.0"
+    )
+
+
+def test_no_release_is_proposed_before_the_first_one(fails, releases):
+    sentence = fails(releases, "start", f"{REPORT}.\n\nVersion: 1.0")
+    assert sentence.endswith("; name one: --good REV")
 
 
 def test_missing_tag_of_the_good_end_is_named(fails, line):

@@ -52,6 +52,8 @@ class StatedEnds(NamedTuple):
     """Full id of the commit that the report blames; "" if it blames no commit or several."""
     without_tag: tuple[str, ...]
     """Numbers of releases that work according to the report, but have no tag."""
+    before_bad: str
+    """Tag of the release before the bad end; "" if the bad end is no release or the first one."""
 
 
 def find_stated_ends(
@@ -87,7 +89,9 @@ def find_stated_ends(
         bad = StatedEnd(end.name, end.commit, _by_report(quote(end, states)))
     blamed = history.blamed[0].commit if len(history.blamed) == 1 else ""
     without_tag = [claim.number for claim in history.missing_releases if claim.state == "works"]
-    return StatedEnds(tuple(good), bad, blamed, tuple(without_tag))
+    before = None if bad is None else releases.before(bad.name, context.history.opened)
+    before_bad = "" if before is None else before.name
+    return StatedEnds(tuple(good), bad, blamed, tuple(without_tag), before_bad)
 
 
 def _by_report(words: str) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from tosloc.bisect.ends import find_stated_ends
+from tosloc.bisect.ends import StatedEnds, find_stated_ends
 from tosloc.bisect.graph import (
     CommitGraph,
     choose_commit,
@@ -175,18 +175,7 @@ class Bisection:
             stated = find_stated_ends(localizer, report, bad_commit, progress)
         if not good:
             if not stated.good:
-                example = "REV" if not stated.blamed else f"{stated.blamed[:10]}~1"
-                if stated.without_tag:
-                    raise ToslocError(
-                        f"the report says that {stated.without_tag[0]} works, and no tag of this"
-                        " repository names this version",
-                        hint=f"get missing tags (git fetch --tags), or name a commit that works:"
-                        f" {{good}} {example}",
-                    )
-                raise ToslocError(
-                    "the report tells no version of this project that works",
-                    hint=f"name one: {{good}} {example}",
-                )
+                raise _missing_good_end(stated)
             good_commits = tuple(end.commit for end in stated.good)
             for end in stated.good:
                 announce(progress, f"good: {end.name}, {end.origin}")
@@ -356,6 +345,24 @@ class Bisection:
         return read_graph(
             self.repository, marks.bad, marks.good, first_parent=self.state.first_parent
         )
+
+
+def _missing_good_end(stated: StatedEnds) -> ToslocError:
+    """Return the error for a report that states no good end; its hint proposes one if possible."""
+    proposal = "REV" if not stated.blamed else f"{stated.blamed[:10]}~1"
+    if stated.without_tag:
+        return ToslocError(
+            f"the report says that {stated.without_tag[0]} works, and no tag of this repository"
+            " names this version",
+            hint=f"get missing tags (git fetch --tags), or name a commit that works: {{good}}"
+            f" {proposal}",
+        )
+    hint = f"name one: {{good}} {proposal}"
+    if stated.before_bad and stated.bad is not None and not stated.blamed:
+        hint = (
+            f"if the release before {stated.bad.name} does, name it: {{good}} {stated.before_bad}"
+        )
+    return ToslocError("the report states no version of this project that works", hint=hint)
 
 
 def read_graph(

@@ -183,6 +183,12 @@ class Releases:
             None if first is None else _previous(known, first),
         )
 
+    def before(self, tag: str, opened: float) -> Release | None:
+        """Return the release before that of a tag, among tags made before ``opened``, or None."""
+        known = self.known_before(opened)
+        release = next((release for release in known if release.name == tag), None)
+        return None if release is None else _previous(known, release)
+
 
 def _of_products(known: Sequence[Release], products: Sequence[str]) -> list[Release]:
     """Return the releases whose tags begin with the name of one of the products."""
