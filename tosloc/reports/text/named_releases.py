@@ -503,6 +503,8 @@ def _is_relation(word: str) -> bool:
         "between",
         "and",
         "than",
+        "vs",
+        "versus",
     ):
         return True
     return word.startswith(UPGRADE) or word.startswith(DOWNGRADE)

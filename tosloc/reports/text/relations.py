@@ -44,8 +44,9 @@ _LATER: Final = frozenset(
 """Words before "after X" that exclude X: "all versions after 2.0"."""
 _WORSE: Final = frozenset(["slower", "worse"])
 """Comparatives of a version in which something fails."""
-_THAN: Final = ("than", "then")
-"""Words between compared versions, with a frequent misspelling."""
+_AGAINST: Final = ("vs", "versus")
+_THAN: Final = ("than", "then", "compared", *_AGAINST)
+"""Words between compared versions, with a frequent misspelling of the first."""
 _TIMES: Final = frozenset("since before until till after".split())
 _UNCHANGED: Final = frozenset("still same too also even either no not change difference".split())
 """Words that say that a downgrade did not help."""
@@ -77,12 +78,14 @@ def state_by_relation(
         return "begins" if is_failure(earlier) else None
     if relation in _TIMES or (previous, relation) == ("as", "of"):
         return _state_at_time(relation, earlier, after)
-    is_compared = relation in _THAN or (previous in _THAN and relation in PLACES)
+    is_compared = relation in _THAN or (previous in _THAN and relation in PLACES | {"to"})
     if is_compared and _WORSE.intersection(earlier):
         # "Much slower in 2.0 than in 1.9"
         return None if any(map(is_negation, earlier)) else "works"
     if relation == "than":
         return _state_than(previous)
+    if relation in _AGAINST:
+        return None  # "wrong: 0.1 vs 0.2"
     if relation == "from":
         return _state_from(earlier, after)
     if relation.startswith(UPGRADE) and "from" in after[:3]:

@@ -22,6 +22,15 @@ VERBS: Final = (*GOOD, *_BEGINNING, *FAILING)
 JOINING: Final = frozenset(["and", "or", "/", "&"])
 _DASHES: Final = frozenset(["-", "–", "—"])
 """Signs between the ends of a range of versions."""
+_DOES: Final = frozenset(
+    """accepts behaved behaves builds compiles computed computes displayed displays formats
+    generated generates gave gives handled handles loads parsed parses printed prints processed
+    processes produced produces read reads rendered renders returned returns showed shows
+    treated treats
+    """.split()
+)
+"""Verbs that say nothing without an adverb: "2.0 handles this correctly"."""
+_WELL: Final = frozenset("correctly fine perfectly properly well".split())
 CURES: Final = ("fix", "help", "solv", "resolv", "disappear", "gone", "cure", "avoid")
 """Beginnings of words that say that something works again."""
 _DOUBTS: Final = frozenset("sure certain think believe convinced clear know".split())
@@ -95,6 +104,8 @@ def state_by_verbs(before: Sequence[str], after: Sequence[str]) -> State | None:
     if superlative is not None:
         return superlative
     following = _first_verb_state(after[:4] if is_after_place else after[:3])
+    if following is None:
+        following = _state_of_adverb(after)
     if not (is_after_place or is_after_verb or STATES.intersection(before[-3:])):
         return following
     position = _find_last_verb(words)
@@ -140,6 +151,18 @@ def _first_verb_state(after: Sequence[str]) -> State | None:
             return None  # "2.0 fixes the crash"
         if word.startswith(VERBS):
             return state_of_verb(word, after[:position])
+    return None
+
+
+def _state_of_adverb(after: Sequence[str]) -> State | None:
+    """Return the state in "handles this scenario correctly"; None for other words."""
+    if not _DOES.intersection(after[:1]):
+        return None
+    for position, word in enumerate(after[1:8], start=1):
+        if word in _WELL:
+            return "fails" if any(map(is_negation, after[:position])) else "works"
+        if word in CONTRASTS or word in JOINING or word[0].isdigit():
+            return None
     return None
 
 
