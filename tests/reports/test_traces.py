@@ -249,6 +249,10 @@ def test_a_place_in_julia_code_alone_has_no_function():
     [
         ("File ~/a/b.py:3, in Door.open(self)", "~/a/b.py", "open"),
         ("a/b.rb:3:in 'Door#open'", "a/b.rb", "open"),
+        ("a/b.rb:3:in `open?'", "a/b.rb", "open?"),
+        ("a/b.rb:3:in 'block in Door#open!'", "a/b.rb", "open!"),
+        ("a/b.rb:3:in `key='", "a/b.rb", "key="),
+        ("Is it line a/b.rb:3 in open?", "a/b.rb", "open"),
         ("at open (webpack:///./a/b.ts?1a2b:3:5)", "///./a/b.ts", "open"),
         ("Fatal error in /a/b.php on line 3.", "/a/b.php", ""),
         ("[ERROR] /a/B.java:[3,5] no key", "/a/B.java", ""),
@@ -260,7 +264,8 @@ def test_a_place_in_julia_code_alone_has_no_function():
         ("called at a/b.hs:3:5 in shop-0.1:Door", "a/b.hs", ""),
     ],
     ids=[
-        *("python", "ruby", "webpack frame", "php", "maven", "rust"),
+        *("python", "ruby", "ruby question", "ruby bang", "ruby setter", "question"),
+        *("webpack frame", "php", "maven", "rust"),
         *("kotlin", "webpack", "webpack without columns", "asan", "haskell"),
     ],
 )

@@ -35,7 +35,7 @@ _LOCATED: Final = lazy_pattern(
       (?: (?::\d{1,7})? [:,]? \s{0,3} in\s (?!main\ chunk|\w{1,30}\ ")
           [`'"‘’“«]?
           (?:(?:block|rescue|ensure)\ (?:\([^)\n]{1,20}\)\ )?in\ | function\ [`'"‘’“«<]?)?
-          (?P<named>[\w.<>\#~]{1,100}+(?:::[\w<>~]{1,100}+){0,8}+)(?!-) )?
+          (?P<named>[\w.<>\#~]{1,100}+(?:::[\w<>~]{1,100}+){0,8}+(?:[?!=](?=['’”`"]))?)(?!-) )?
     | \ in\s (?P<called>[\w.<>]{0,100}) \("""
 )
 """Text after the file in a frame or an error.
