@@ -162,6 +162,22 @@ def test_lines_of_a_diff_have_the_numbers_of_the_searched_version(repository, co
     assert {number for line, number in added if line.startswith("+")} <= last_written
 
 
+def test_lines_of_the_shown_function_are_named_before_longer_parts(repository, commits):
+    before = CART
+    after = DISCOUNT
+    for number in range(9):
+        door = f"\n\n\n\ndef door_{number}():\n    return open_door(key)\n"
+        before += door
+        after += f"{door}\n\n\n    key.turn({number})\n    key.pull({number})\n    key.push()\n"
+    repository.commit({"shop/cart.py": before}, "Add doors", parents=[commits[1]])
+    version = repository.commit({"shop/cart.py": after}, "Turn keys and have a rebate")
+    changes = search(repository.path, version).changes
+    [change] = [change for change in changes if change.commit == version]
+    assert change.function == "Cart.total"
+    assert len(change.lines) == 5
+    assert any(first <= 8 <= last for first, last in change.lines)
+
+
 def test_a_diff_has_no_blank_line_at_its_ends(repository, commits):
     door = "def open_door(key):\n\n    return key.turn()\n"
     repository.commit({"shop/door.py": door}, "Turn keys", parents=[commits[2]])

@@ -71,6 +71,7 @@ def describe_suspect(
         function = _find_best_function(best, enclosing)
         diff = _best_lines(best, enclosing, function)
         place_of_diff = _place_of_diff(best.patch)
+    diff_lines = file.find_lines(commit, diff)
     return SuspectChange(
         commit,
         lookups.committed(commit, int(candidates.times[place])),
@@ -80,8 +81,8 @@ def describe_suspect(
         (*_reasons_in_words(candidates, place, file, function, reasons.context), *place_of_diff),
         diff,
         lookups.commit_url(commit),
-        lines=_written_lines(file, commit),
-        diff_lines=file.find_lines(commit, diff),
+        lines=_written_lines(file, commit, function, diff_lines),
+        diff_lines=diff_lines,
     )
 
 
@@ -96,11 +97,15 @@ def _place_of_diff(patch: FilePatch) -> tuple[str, ...]:
     return (f"its most relevant change is in {patch.path_then}",)
 
 
-def _written_lines(file: FileLines, commit: str) -> tuple[tuple[int, int], ...]:
-    """Return first and last line of the longest parts of a file that a commit wrote last.
+def _written_lines(
+    file: FileLines, commit: str, function: str, shown: Sequence[int]
+) -> tuple[tuple[int, int], ...]:
+    """Return first and last line of up to MAX_PARTS parts of a file that a commit wrote last.
 
-    Lines without content, such as brackets, belong to the part around them.
+    Parts with ``shown`` lines come first, then those in the listed ``function``, then the longest
+    ones. Lines without content, such as brackets, belong to the part around them.
     """
+    spans = [(listed.start, listed.end) for listed in file.functions if listed.name == function]
     parts: list[tuple[int, int]] = []
     numbers = sorted(position + 1 for position, writer in file.writers.items() if writer == commit)
     for number in numbers:
@@ -108,8 +113,14 @@ def _written_lines(file: FileLines, commit: str) -> tuple[tuple[int, int], ...]:
             parts[-1] = (parts[-1][0], number)
         else:
             parts.append((number, number))
-    longest = sorted(parts, key=lambda part: (part[0] - part[1], part))[:MAX_PARTS]
-    return tuple(sorted(longest))
+
+    def order(part: tuple[int, int]) -> tuple[bool, bool, int, tuple[int, int]]:
+        first, last = part
+        is_shown = any(first <= number <= last for number in shown)
+        is_inside = any(start <= last and first <= end for start, end in spans)
+        return not is_shown, not is_inside, first - last, part
+
+    return tuple(sorted(sorted(parts, key=order)[:MAX_PARTS]))
 
 
 def _describe_by_text(
