@@ -429,9 +429,23 @@ CHANGES = [
     ("2.3 breaks backward-compatibility with 2.2", [("2.3", "begins"), ("2.2", "works")]),
     ("2.3 is not binary compatible with 2.2", [("2.3", "begins"), ("2.2", "works")]),
     ("2.3 is incompatible with 2.2", [("2.3", "begins"), ("2.2", "works")]),
+    ("2.3 not backward compatible to 2.2", [("2.3", "begins"), ("2.2", "works")]),
+    ("2.3 isn't backwards-compatible with 2.2", [("2.3", "begins"), ("2.2", "works")]),
     ("A breaking change in the 3.1 release", [("3.1", "begins")]),
     ("This behaviour is odd, and new to 8.0.", [("8.0", "begins")]),
     ("This warning is new in version 8.0.", [("8.0", "begins")]),
+]
+CONTRASTS = [
+    ("It runs in 2.2 but causes errors in 2.3.", [("2.2", "works"), ("2.3", "fails")]),
+    ("It runs in 2.2, but gives a wrong sum with 2.3", [("2.2", "works"), ("2.3", "fails")]),
+    ("No rows in 2.3 but it gives an error in 2.2", [("2.2", "fails")]),
+    ("It compiles with 2.2 but not with 2.3", [("2.2", "works"), ("2.3", "fails")]),
+    ("The page loads in 2.2 but not in 2.3", [("2.2", "works"), ("2.3", "fails")]),
+    ("The rows are missing in 2.3 but not in 2.2", [("2.3", "fails"), ("2.2", "works")]),
+    ("Correct in 2.2 but blank in 2.3 and above", [("2.2", "works"), ("2.3", "fails")]),
+    ("It worked in 2.2, but in 2.3 no row is shown", [("2.2", "works"), ("2.3", "fails")]),
+    ("It worked in 2.2, but I have not tried it in 2.3", [("2.2", "works")]),
+    ("It worked in 2.2, but was removed in 2.3", [("2.2", "works")]),
 ]
 BRACKETS = [
     ("Empty menu with 2.4 (no problem with 2.3)", [("2.4", "fails"), ("2.3", "works")]),
@@ -460,7 +474,9 @@ ELLIPSES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), [*CHANGES, *BRACKETS, *HOLDS, *LIMITS, *ELLIPSES])
+@pytest.mark.parametrize(
+    ("text", "expected"), [*CHANGES, *CONTRASTS, *BRACKETS, *HOLDS, *LIMITS, *ELLIPSES]
+)
 def test_statement_of_a_short_form_is_read(text, expected):
     assert claims(text) == expected
 

@@ -14,6 +14,7 @@ from tosloc.reports.text.ranges import spell_out_ranges
 from tosloc.reports.text.relations import ARROWS, DOWNGRADE, UNITS, UPGRADE, state_by_relation
 from tosloc.reports.text.verbs import (
     ALIKE,
+    CONTRASTS,
     FAILING,
     JOINING,
     NEGATIONS,
@@ -21,6 +22,7 @@ from tosloc.reports.text.verbs import (
     STATES,
     VERBS,
     State,
+    is_negation,
     state_of_verb,
 )
 
@@ -71,6 +73,14 @@ _KEY_OF_JSON: Final = lazy_pattern(r"""["']\s{0,3}:\s{0,3}["']?\Z""")
 """Text before a value in JSON: "Roll": 0.0 downgrades nothing."""
 _RUNS: Final = frozenset("compiled compiles built builds passed passes ran runs".split())
 """Verbs that mean success in a relative clause: "code that compiled with 2.0"."""
+_SUCCEEDS: Final = _RUNS | frozenset(
+    "displayed displays loaded loads opened opens parsed parses rendered renders".split()
+)
+"""Verbs that mean success before a contrast: "it loads in 2.0 but not in 2.1"."""
+_NO_OBSERVATIONS: Final = tuple(
+    "tried try test check sure know need want deprecat remov requir document support".split()
+)
+"""Beginnings of words about a version that do not say what happens in it: "not tried in 2.1"."""
 _LINKS: Final = frozenset("but and it this that then also".split())
 """Words between a version and the verb of the next one: "compiled in 2.0 but fails in 2.1"."""
 _QUESTIONS: Final = frozenset("does did do is was has can could".split())
@@ -97,7 +107,8 @@ _NOT_THERE: Final = lazy_pattern(
 """Text between two versions if only the first shows something: "in 2.4 but not in 2.3"."""
 _INCOMPATIBLE: Final = lazy_pattern(
     r"(?i)\s(?:br[eo]a?k\w{0,3}\s(?:[\w/-]{1,20}\s){0,3}?(?:[\w/]{1,20}-)?compatibility"
-    r"|(?:is|are)\s(?:not\s|no\slonger\s|in)(?:[\w/-]{1,20}\s){0,2}?(?:[\w/]{1,20}-)?compatible)"
+    r"|(?:(?:is|are)\s)?(?:not\s|isn['’]t\s|no\slonger\s|in)(?:[\w/-]{1,20}\s){0,2}?"
+    r"(?:[\w/]{1,20}-)?compatible)"
     r"\s(?:with|to)\s(?:(?:the|version|release)\s){0,2}\Z"
 )
 """Text between a version and an earlier one with which it is not compatible."""
@@ -185,10 +196,14 @@ def find_release_claims(text: str) -> tuple[ReleaseClaim, ...]:
         if _NOT_THERE.search(between):
             # "In 2.4 but not in 2.3": the same is not so in the second one.
             if previous.state is None:
-                previous = previous._replace(state="fails")
-                claims[previous.number, "fails"] = previous.claim("fails")
+                is_working = _is_later(reading, previous) and _runs_in(visible, previous)
+                first: State = "works" if is_working else "fails"
+                previous = previous._replace(state=first)
+                claims[previous.number, first] = previous.claim(first)
             state: State = "fails" if previous.state == "works" else "works"
             reading = reading._replace(state=state, products=previous.products)
+        if _is_otherwise(between, previous, reading):
+            reading = reading._replace(state="fails")
         contrasted = _contrasted_state(visible, previous, reading, match.start())
         if contrasted is not None:
             claims[previous.number, contrasted] = previous.claim(contrasted)
@@ -216,6 +231,27 @@ def _is_change(text: str, first: _Reading, second: _Reading) -> bool:
     return arrow["arrow"].lower() != "to" or "regress" in _CLAUSE_END.split(before)[-1]
 
 
+def _runs_in(text: str, reading: _Reading) -> bool:
+    """Return whether the words before a version end like "it compiles with"."""
+    before = text[max(0, reading.end - WINDOW) : reading.end]
+    clause = [word for word in _words(_CLAUSE_END.split(before)[-1]) if word not in _FILLERS]
+    return len(clause) > 2 and clause[-3] in _SUCCEEDS and clause[-2] in PLACES
+
+
+def _is_otherwise(between: str, first: _Reading, second: _Reading) -> bool:
+    """Return whether a text only contrasts a version with an earlier one in which it works.
+
+    Something fails in the second version of "Correct in 2.3 but blank in 2.4". ``between`` is the
+    text between the versions.
+    """
+    if first.state != "works" or second.state is not None or not _is_later(second, first):
+        return False
+    words = _words(between)
+    if CONTRASTS.isdisjoint(words[:1]) or not {first.relation, second.relation} <= PLACES:
+        return False
+    return not any(word.startswith(_NO_OBSERVATIONS) for word in words)
+
+
 def _contrasted_state(text: str, first: _Reading, second: _Reading, start: int) -> State | None:
     """Return the state of a version that a text only contrasts with the next one, else None.
 
@@ -232,8 +268,11 @@ def _contrasted_state(text: str, first: _Reading, second: _Reading, start: int) 
     if second.state == "works":
         there = _ONLY_THERE.match(between)
         return "fails" if there and _OWN_VERB.match(f"{there['statement']}0") else None
-    is_failure = second.state in ("fails", "begins")
-    return "works" if is_failure and _fails_in_next(_words(f"{between}{second.number}")) else None
+    if second.state not in ("fails", "begins"):
+        return None
+    following = _words(f"{between}{second.number}")
+    is_other = _is_later(second, first) and _contrasts_failure(following)
+    return "works" if is_other or _fails_in_next(following) else None
 
 
 def _fails_in_next(words: Sequence[str]) -> bool:
@@ -246,6 +285,19 @@ def _fails_in_next(words: Sequence[str]) -> bool:
         and RELEASE_NUMBER.fullmatch(rest[2]) is not None
         and UNITS.isdisjoint(rest[3:4])
     )
+
+
+def _contrasts_failure(words: Sequence[str]) -> bool:
+    """Return whether the words after a version are like "but it causes errors in 2.1"."""
+    if CONTRASTS.isdisjoint(words[:1]):
+        return False
+    rest = [word for word in words[1:10] if word not in _FILLERS]
+    for position, word in enumerate(rest[:-1]):
+        if word in PLACES and RELEASE_NUMBER.fullmatch(rest[position + 1]) is not None:
+            verbs = [word for word in rest[:position] if word.startswith(VERBS)]
+            is_failure = bool(verbs) and all(verb.startswith(FAILING) for verb in verbs)
+            return is_failure and not any(map(is_negation, rest[:position]))
+    return False
 
 
 class _Reading(NamedTuple):
@@ -283,7 +335,8 @@ def _read_version(text: str, match: re.Match[str], previous: _Reading) -> _Readi
     joins = relation in JOINING or relation in ARROWS
     if joins and not products and words_before[-2:-1] and previous.number in words_before[-2]:
         products = previous.products
-    if relation in PLACES and _fails_in_next(words_after):
+    is_about_next = _fails_in_next(words_after) or _contrasts_failure(words_after)
+    if relation in PLACES and is_about_next:
         words_after = beside = []
     state = _read_verdict(after)
     if state is None and _is_of_working_code(words_before):
