@@ -424,6 +424,23 @@ class IndexedRepository:
         stemmer = metadata.version("PyStemmer")
         analyser = f"commits{HistoryIndex.VERSION}+{stemmer}+{content_key(sorted(suffixes))[:12]}"
         wanted = dict.fromkeys(commit_ids, analyser)
+        large, limits = self._store_new_commits(wanted, analyser, suffixes, progress)
+        stored = zip(commit_ids, self.store.read(wanted), strict=True)
+        payloads = (large.get(commit, payload) for commit, payload in stored)
+        return HistoryIndex.of_commits(commit_ids, payloads, paths), limits
+
+    def _store_new_commits(
+        self,
+        wanted: Mapping[str, str],
+        analyser: str,
+        suffixes: frozenset[str],
+        progress: Progress,
+    ) -> tuple[dict[str, bytes], HistoryLimits]:
+        """Store the payloads of those commits in ``wanted`` that the store lacks.
+
+        Returns the payloads of large commits, which are not stored: which part of them is read
+        depends on the version's other commits. The returned limits say what was not read of them.
+        """
         new = History.of_commits(self.repo, self.store.find_missing(wanted), suffixes, progress)
         # What the last commits of a shallow clone touched is not known until it is complete.
         shallow = self.repo.shallow
@@ -432,15 +449,12 @@ class IndexedRepository:
         for commit, payload in zip(new.ids, HistoryIndex.payloads(new), strict=True):
             if commit in shallow:
                 continue
-            # Which part of a large commit is read depends on the version's other commits.
             if commit in new.large:
                 large[commit] = payload
             else:
                 rows.append((commit, analyser, payload))
         self.store.write(rows)
-        stored = zip(commit_ids, self.store.read(wanted), strict=True)
-        payloads = (large.get(commit, payload) for commit, payload in stored)
-        return HistoryIndex.of_commits(commit_ids, payloads, paths), new.limits
+        return large, new.limits
 
 
 def _count_own_files(paths: Sequence[str]) -> int:

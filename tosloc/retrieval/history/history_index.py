@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -237,7 +238,8 @@ class HistoryIndex:
                 additions.append(PathEvent(number, at, touched[position]))
             if not touched:
                 continue
-            term_counts = Counter(dict(zip(terms, counts.tolist(), strict=True)))
+            # The messages of a long history repeat their terms; each is in memory once.
+            term_counts = Counter(dict(zip(map(sys.intern, terms), counts.tolist(), strict=True)))
             document = Document(commit, at, number, commit, term_counts, touched, tuple(names))
             if is_merge:
                 merges.append(document)
