@@ -300,6 +300,30 @@ def test_python_frame_with_typographic_quotation_marks_is_no_prose():
     assert without_frames("It fails: File “src/cart.py”, line 12, in total") == "It fails:  "
 
 
+@pytest.mark.parametrize(
+    ("warning", "error"),
+    [
+        ("src/a.c:3:5: warning: no key", "src/b.c:4:6: error: no door"),
+        ("src/a.cs(3,5): warning CS0168: no key", "src/b.cs(4,6): error CS0103: no door"),
+        ("src/a.ts(3,5): warning TS1: no key", "src/b.ts:4:6 - error TS2322: no door"),
+        ("warning: no key\n --> src/a.rs:3:5", "error[E0308]: no door\n --> src/b.rs:4:6"),
+        ("w: src/a.kt: (3, 5): no key", "e: src/b.kt: (4, 6): no door"),
+        ("src/a.java:3: note: no key\nsrc/a.java:3: warning: x", "src/b.java:4: error: no door"),
+    ],
+    ids=["gcc", "c#", "typescript", "rust", "kotlin", "java"],
+)
+@pytest.mark.parametrize("between", ["\n", f"\n{'x ' * 400}\n"], ids=["near", "far"])
+def test_errors_of_a_compiler_come_before_its_warnings(warning, error, between):
+    traces = locations(f"{warning}{between}{error}\n").traces
+    places = [frame.path.partition(".")[0] for trace in traces for frame in trace]
+    assert list(dict.fromkeys(places)) == ["src/b", "src/a"]
+
+
+def test_warnings_without_an_error_keep_their_order():
+    [trace] = locations("a.c:3:5: warning: no key\nb.c:4:6: warning: no door\n").traces
+    assert [frame.path for frame in trace] == ["a.c", "b.c"]
+
+
 def test_what_stands_apart_links_and_lines_that_are_shown():
     assert locations("b.py:3.1 and c.py:4x").traces == ()  # versions are no lines
     text = f"at open (a.js:1:1)\n{'x ' * 400}at close (b.js:1:1)"

@@ -55,6 +55,16 @@ _LINKED: Final = lazy_pattern(r"\#L(?P<line>\d{1,7})")
 _SHOWN: Final = lazy_pattern(
     r"\s{1,40}Lines?\s(?P<line>\d{1,7})(?:\s+to\s+\d{1,7})?\s{1,20}in\s{1,20}[0-9a-f]{7}"
 )
+_DIAGNOSED: Final = lazy_pattern(
+    r"[:(\[]\d{1,7}(?:[:,.-]\d{1,7}){0,3}[)\]]? ?[:-]? {0,2}"
+    r"(?:fatal )?(?P<kind>error|warning|note)\b"
+)
+"""Text after the file in a compiler's message: ``:12:5: error``, ``(12,5): warning``."""
+_DIAGNOSED_BEFORE: Final = lazy_pattern(
+    r"(?P<kind>error|warning|note)(?:\[\w{1,40}\])?:\s[^\n]{0,200}\n\s{0,9}-->\s{1,3}\Z"
+    r"|(?:\A|\n)\s{0,9}(?P<letter>[ew]):\s(?:file:/{0,2})?\Z"
+)
+"""Text before the file in a compiler's message of Rust or Kotlin."""
 _COMMAND: Final = lazy_pattern(r"(?:python[\d.]{0,4}|bash|sh|node|run)\s+(?:-\w{1,20}\s+){0,5}\Z")
 
 
@@ -187,7 +197,34 @@ def _group_traces(text: str, trace_frames: Iterable[Frame]) -> tuple[tuple[Frame
         traces[-1].append(frame)
     # Python alone lists the innermost frame last.
     ordered = [trace[::-1] if is_python(trace[0]) else trace for trace in traces]
-    return tuple(map(_share_methods, ordered))
+    return tuple(map(_share_methods, _errors_first(text, ordered)))
+
+
+def _errors_first(text: str, traces: Sequence[Sequence[Frame]]) -> list[Sequence[Frame]]:
+    """Return traces with a compiler's warnings and notes after its errors, if it printed errors.
+
+    A build prints warnings about files that compile before the error that stops it.
+    """
+    if "warning" not in text and "w: " not in text:
+        return list(traces)
+    kinds = {frame: _kind_of_diagnostic(text, frame) for trace in traces for frame in trace}
+    if not {"error", "warning"}.issubset(kinds.values()):
+        return list(traces)
+
+    def is_remark(frame: Frame) -> bool:
+        return kinds[frame] in ("warning", "note")
+
+    ordered = [sorted(trace, key=is_remark) for trace in traces]
+    return sorted(ordered, key=lambda trace: is_remark(trace[0]))
+
+
+def _kind_of_diagnostic(text: str, frame: Frame) -> str:
+    """Return "error", "warning" or "note" for a compiler's message about a place, else ""."""
+    match = _DIAGNOSED.match(text, frame.end)
+    if match is None:
+        match = _DIAGNOSED_BEFORE.search(text, max(0, frame.offset - 240), frame.offset)
+    kind = match[match.lastgroup or 0] if match else ""
+    return {"e": "error", "w": "warning"}.get(kind, kind)
 
 
 def _share_methods(trace: Sequence[Frame]) -> tuple[Frame, ...]:
