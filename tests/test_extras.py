@@ -342,6 +342,7 @@ def test_a_second_question_loads_no_more_than_it_needs(repository, tmp_path):
     """The version and the functions of its files are known: no parser and no learner is needed."""
     files = {"Door.java": "class Door { void open() { } }", "Key.java": "class Key { }"}
     repository.commit(files, "Fix #3: key")
+    repository.git("remote", "add", "origin", "https://github.com/me/door.git")
     report = tmp_path / "bug.md"
     report.write_text("Door does not open")
     with Localizer.open(repository.path) as localizer:

@@ -143,6 +143,33 @@ def test_a_repository_without_commits_has_no_versions(repository):
         opened.snapshot("HEAD", JAVA)
 
 
+@pytest.mark.parametrize(
+    ("config", "address"),
+    [
+        (
+            '[remote "origin"]\n\turl = "git@example.org:me/shop.git" ; ours\n',
+            "git@example.org:me/shop.git",
+        ),
+        ('[remote "upstream"]\n\turl = git@example.org:me/shop.git\n', None),
+        ('[remote "origin"\n\turl = git@example.org:me/shop.git\n', None),
+    ],
+    ids=["quotes and a comment", "another remote", "malformed"],
+)
+def test_the_address_of_the_remote_is_read(repository, config, address):
+    with (repository.path / ".git/config").open("a") as file:
+        file.write(config)
+    with Repository(repository.path) as opened:
+        assert opened.remote_url() == address
+
+
+def test_an_included_remote_is_not_read(repository, tmp_path):
+    included = tmp_path / "url"
+    included.write_text('[remote "origin"]\n\turl = git@example.org:me/shop.git\n')
+    repository.git("config", "include.path", str(included))
+    with Repository(repository.path) as opened:
+        assert opened.remote_url() is None
+
+
 @pytest.mark.slow  # GitPython looks for git once, when it is imported
 def test_a_missing_git_program_is_one_sentence(repository, tmp_path):
     code = "import sys; from tosloc.git.repository import Repository; Repository(sys.argv[1])"
