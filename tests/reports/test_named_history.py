@@ -234,6 +234,18 @@ def test_commits_that_a_report_blames(text):
             {"1": "BAD", "2": "GOOD", "3": "BLAMED"},
         ),
         ("git bisect start 1abcdef 2abcdef", {"1": "BAD", "2": "GOOD"}),
+        (
+            "I have found a culprit. It is this commit:\n\ncommit 1abcdef\n\n"
+            "Commit before this (2abcdef) does not crash, at least.",
+            {"1": "BLAMED", "2": "GOOD"},
+        ),
+        ("It worked at the commit right before it, 2abcdef.", {"2": "GOOD"}),
+        ("The one before that (2abcdef) crashes, too", {"2": "BAD"}),
+        ("Works as late as 1abcdef\nFails as early as 2abcdef", {"1": "GOOD", "2": "BAD"}),
+        (
+            "Commit 1abcdef reintroduced a regression that was fixed in commit 2abcdef.",
+            {"1": "BLAMED", "2": "GOOD"},
+        ),
         ("Last working commit: 1abcdef", {"1": "GOOD"}),
         ("It works with 1abcdef but fails with 2abcdef", {"1": "GOOD", "2": "BAD"}),
         ("Somewhere between 1abcdef and 2abcdef it broke", {"1": "GOOD", "2": "BAD"}),
@@ -436,6 +448,7 @@ CHANGES = [
     ("This warning is new in version 8.0.", [("8.0", "begins")]),
 ]
 CONTRASTS = [
+    ("It works as recently as 2.2 and fails as early as 2.3", [("2.2", "works"), ("2.3", "fails")]),
     ("It runs in 2.2 but causes errors in 2.3.", [("2.2", "works"), ("2.3", "fails")]),
     ("It runs in 2.2, but gives a wrong sum with 2.3", [("2.2", "works"), ("2.3", "fails")]),
     ("No rows in 2.3 but it gives an error in 2.2", [("2.2", "fails")]),

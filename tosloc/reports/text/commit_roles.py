@@ -88,6 +88,8 @@ _MOVE: Final = lazy_pattern(
 )
 """Words before a commit that the reporter used instead of the newest one."""
 _PLACES: Final = (["with"], ["at"], ["in"], ["on"], ["using"])
+_TIMELY: Final = frozenset("early late recent recently".split())
+"""Words in "as early as", which says only at which commit something was seen."""
 _BOUNDS: Final = (["before"], ["until"], ["till"])
 """Words before a commit that is the end of a time."""
 _HEDGES: Final = frozenset("maybe perhaps possibly might".split())
@@ -107,6 +109,16 @@ _PARENT_WORKS: Final = lazy_pattern(
     """
 )
 """Text after a commit whose parent works: ", but works with the commit before it"."""
+_COMMIT_BEFORE: Final = lazy_pattern(
+    r"(?i)\b(?:commit|one|revision)\ (?:(?:right|just|directly)\ )?before\ (?:this|that|it)"
+    r"(?:\ (?:one|commit))?[ ,:(\[`]{1,4}\Z"
+)
+"""Text before the id of the commit before another one: "the commit before this (1abcdef)"."""
+_POINTERS: Final = frozenset("it here".split())
+"""Words that point from a commit to the sentence before: "I found the culprit. It is X"."""
+_CULPRITS: Final = ("culprit", "offend", "guilty")
+_RETURNS: Final = ("reintroduc", "re-introduc", "rebroke", "re-broke", "resurfac")
+"""Beginnings of words that say that a fault which had been fixed is back."""
 _PARENT_SIGN: Final = lazy_pattern(r"[`*]{0,2}(?:\^|~1?(?!\d))")
 """The sign with which git writes the parent of a commit: 1abcdef^, 1abcdef~1."""
 _IN_SUBJECT: Final = lazy_pattern(
@@ -178,8 +190,15 @@ def read_role(text: str, start: int, end: int, *, is_commit: bool = True) -> Rol
 
 def _role_in_sentence(before: str, after: str, *, is_commit: bool) -> Role:
     """Return the role of a name, from the words before and after it in its sentence."""
+    commit_before = _COMMIT_BEFORE.search(before) if is_commit else None
+    if commit_before:
+        before = before[: commit_before.start()]
     words_before = _words_before(before)
     words_after = _words_after(after)
+    if commit_before and words_before[-1:] not in _PLACES:
+        words_before = ["at"]
+    if _is_as_early_as(words_before):
+        words_before = [*words_before[:-3], "at"]
     if not is_commit:
         # "Since the fix of #12" is a statement about the change that fixed it.
         words_before = _without_fix(words_before)
@@ -204,6 +223,8 @@ def _role_in_sentence(before: str, after: str, *, is_commit: bool) -> Role:
         return Role.BLAMED
     if not is_commit:
         return Role.NAMED
+    if _was_fixed_there(words_before):
+        return Role.GOOD
     if is_reverted(words_before, words_after):
         return Role.NAMED
     if words_before[-1:] in _BOUNDS or words_before[-2:] == ["prior", "to"]:
@@ -221,6 +242,18 @@ def _role_in_sentence(before: str, after: str, *, is_commit: bool) -> Role:
         return Role.BUILD
     key = _VERSION_LINE.search(before) or _KEY.search(before)
     return Role.BUILD if key is not None and not _TOLD_KEY.search(key[0]) else Role.NAMED
+
+
+def _is_as_early_as(words: Sequence[str]) -> bool:
+    """Return whether words end like "as early as"."""
+    return words[-3:-2] == ["as"] and words[-1] == "as" and words[-2] in _TIMELY
+
+
+def _was_fixed_there(words: Sequence[str]) -> bool:
+    """Return whether words end like "reintroduced a fault that was fixed in"."""
+    if words[-2:-1] != ["fixed"] or words[-1] not in ("in", "by", "with"):
+        return False
+    return begins_with(words, _RETURNS) and not any(map(is_negation, words[-5:]))
 
 
 def _is_guess(
@@ -303,7 +336,10 @@ def _words_before(before: str) -> list[str]:
     If the name begins its line, return the words of the line that introduces it, such as a heading.
     """
     for line in reversed(_LINK_TEXT.sub("", before).split("\n")):
-        words = _without_fillers(_WORD.findall(_SENTENCE_END.split(line)[-1].lower()))
+        *earlier, sentence = _SENTENCE_END.split(line.lower())
+        words = _without_fillers(_WORD.findall(sentence))
+        if words and earlier and _POINTERS.issuperset(words):
+            words = _name_culprit(_WORD.findall(earlier[-1])) or words
         # Rules for versions decide which verb belongs to which id, so ids become numbers.
         words = ["0" if _is_id(word) else word for word in words]
         if words:
@@ -311,6 +347,17 @@ def _words_before(before: str) -> list[str]:
         if line.rstrip().endswith((".", "!", "?")):
             return []
     return []
+
+
+def _name_culprit(words: Sequence[str]) -> list[str]:
+    """Return the word for the culprit in a sentence such as "I found the culprit", if it is there.
+
+    >>> _name_culprit("i found the culprit".split()), _name_culprit("i found no culprit".split())
+    (['culprit'], [])
+    """
+    if any(map(is_negation, words)):
+        return []
+    return [word for word in words if word.startswith(_CULPRITS)][-1:]
 
 
 def _without_fillers(words: Sequence[str]) -> list[str]:

@@ -57,6 +57,7 @@ _FILLERS: Final = frozenset(
 )
 _BREAKING_CHANGE: Final = lazy_pattern(r"(?i)\bbreaking changes?\b")
 _AS_EXPECTED: Final = lazy_pattern(r"(?i)\bas expected\b")
+_AS_EARLY_AS: Final = lazy_pattern(r"(?i)\bas\s(?:early|late|recently?)\sas\b")
 _EQUAL_SIGNS: Final = lazy_pattern(r"(?<![<>!=])={1,3}\Z")
 """Signs of a requirement before a version: "foo==2.0", "=2.0"."""
 _NEW: Final = lazy_pattern(
@@ -175,6 +176,7 @@ def find_release_claims(text: str) -> tuple[ReleaseClaim, ...]:
     """
     visible = spell_out_ranges(COMMENT.sub(" ", text))
     visible = _AS_EXPECTED.sub("correctly", _BREAKING_CHANGE.sub("breakage", visible))
+    visible = _AS_EARLY_AS.sub("in", visible)
     claims: dict[tuple[str, State], ReleaseClaim] = {}
     previous = _Reading("", "", None, (), 0)
     for match in islice(RELEASE_NUMBER.finditer(visible), MAX_RELEASES):
