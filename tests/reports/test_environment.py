@@ -3,7 +3,9 @@
 import pytest
 
 from tests.reports.kinds import kind_of
+from tosloc.core.reports import BugReport
 from tosloc.reports.text.parts import split_report_text
+from tosloc.reports.text.report_text import ReportText
 
 
 @pytest.mark.parametrize(
@@ -164,3 +166,34 @@ def test_block_of_a_failure_below_a_heading_for_the_environment():
     assert parts.environment == "1.2.0"
     assert parts.code == "no door for nil"
     assert parts.trace == frame
+
+
+ENTRY = f"commit {'12ab' * 10}\nAuthor: Ada\nDate: Mon\n\n    Rename the door"
+HEAD_ENTRY = ENTRY.replace("\nAuthor", " (HEAD -> main)\nAuthor")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"I run\n```\n$ git log\n{ENTRY}\n```",
+        f"Depot version:\n{ENTRY}",
+        f"```\n{HEAD_ENTRY}\n```",
+    ],
+)
+def test_log_entry_of_the_reporters_version_is_about_the_environment(text):
+    parts = ReportText(BugReport("1", "It hangs", text, None)).parts
+    assert "Rename the door" in parts.environment
+    assert "door" not in f"{parts.prose} {parts.code}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Caused by\n\n{ENTRY}",
+        f"git bisect log says that the first bad commit is\n```\n{ENTRY}\n```",
+        f"Commits since the last version:\n{ENTRY}\n\n{ENTRY}",
+    ],
+)
+def test_log_entry_of_a_suspected_commit_is_evidence(text):
+    parts = ReportText(BugReport("1", "It hangs", text, None)).parts
+    assert "door" not in parts.environment

@@ -78,6 +78,18 @@ _AFTER_ID: Final = lazy_pattern(
 """Text after the id of a commit that begins a sentence."""
 _ID: Final = lazy_pattern(rf"(?:(?<![\w-])|(?<=\d[-+]g)){_COMMIT}(?![\w-]|\.\w)")
 """The id of a commit or of another object."""
+_LOG_ENTRY: Final = lazy_pattern(
+    r"""(?mx) ^[ \t>$]{0,9}commit[ ](?P<commit>[0-9a-f]{40}) (?P<head>[ ]\(HEAD\b)? [^\n]{0,200}\n
+      (?:[ \t>]{0,9}Merge:[^\n]{0,200}\n)?
+      [ \t>]{0,9}Author:[ ][^\n]{1,200}\n [ \t>]{0,9}(?:Author)?Date:[ ][^\n]{1,100}(?:\n|\Z)
+      (?: [ \t>]{0,9}\n | [ >]{4}[^\n]{0,400}(?:\n|\Z) ){0,40}+"""
+)
+"""An entry of ``git log``, with the message of its commit."""
+_BEFORE_OWN_ENTRY: Final = lazy_pattern(
+    r"(?i)\b(?:git[ ](?:log|show)\b[^\n]{0,40}|versions?|revision|head|built?(?:[ ]from)?)"
+    r"[\s:`*_$#>~]{0,40}\Z"
+)
+"""Text before an entry of ``git log`` that shows which version the reporter used."""
 _OTHER_ID: Final = lazy_pattern(r"(?i)\bindex[ ]\Z|(?<!\()@\Z")
 """Text before the id of a blob in a diff, or of an object in Java."""
 
@@ -160,6 +172,30 @@ def without_commits(text: str) -> str:
             pieces += (text[end:start], NOT_BREAKS.sub(" ", text[max(start, end) : stop]))
             end = stop
     return "".join([*pieces, text[end:]])
+
+
+def cut_own_log_entry(text: str) -> tuple[str, str]:
+    """Return a text without the log entry of the reporter's version, and the entry; "" if none.
+
+    The message of the newest commit that the reporter had says nothing about the bug. A commit that
+    the report blames or finds bad is evidence, and so are several commits.
+
+    >>> entry = f"commit {'12ab' * 10}\\nAuthor: Ada\\nDate: Mon\\n\\n    Rename the door\\n"
+    >>> cut_own_log_entry(f"Version:\\n{entry}It hangs")[0]
+    'Version:\\nIt hangs'
+    >>> cut_own_log_entry(f"Caused by\\n{entry}It hangs")[1]
+    ''
+    """
+    entries = list(islice(_LOG_ENTRY.finditer(text), 2))
+    if len(entries) != 1:
+        return text, ""
+    entry = entries[0]
+    before = text[max(0, entry.start() - 80) : entry.start()]
+    if entry["head"] is None and not _BEFORE_OWN_ENTRY.search(before):
+        return text, ""
+    if read_role(text, *entry.span("commit")) in (Role.BLAMED, Role.BAD):
+        return text, ""
+    return text[: entry.start()] + text[entry.end() :], entry[0].rstrip("\n")
 
 
 def _spans_of_commits(text: str) -> list[tuple[int, int]]:

@@ -14,7 +14,7 @@ from tosloc.reports.text.builds import shows_failed_build
 from tosloc.reports.text.forms import bare_title, is_pointer, template_key
 from tosloc.reports.text.logs import CondensedText, condense_logs, expand_escapes
 from tosloc.reports.text.markup import without_addresses, without_markup
-from tosloc.reports.text.named_changes import without_commits
+from tosloc.reports.text.named_changes import cut_own_log_entry, without_commits
 from tosloc.reports.text.parts import TextParts, split_report_text
 from tosloc.reports.text.project_names import contains_name, without_name
 
@@ -77,8 +77,10 @@ class ReportText:
     @cached_property
     def parts_with_commits(self) -> TextParts:
         """``parts``, but with the commits that the report names."""
-        bare = without_name(without_addresses(self.prose), self.projects)
-        return split_report_text(text.separate_scripts(bare), self.form_lines, self.is_own_term)
+        bare, entry = cut_own_log_entry(without_name(without_addresses(self.prose), self.projects))
+        parts = split_report_text(text.separate_scripts(bare), self.form_lines, self.is_own_term)
+        environment = "\n".join(filter(None, (parts.environment, entry)))
+        return parts._replace(environment=environment)
 
     @cached_property
     def told(self) -> str:
