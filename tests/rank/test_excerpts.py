@@ -220,6 +220,20 @@ def test_only_wanted_lines_are_prose():
     assert are_prose(lines, wanted).tolist() == [False, True, True, True]
 
 
+def test_code_of_another_function_comes_before_prose():
+    lines = ["def shop():", "    # the cookie", "    return 1", "def bill():", "    keep(cookie)"]
+    assert choose_lines(lines, {"cooki": 1.0}, [Function("shop", 1, 3, 1.0)]) == [0]
+
+
+def test_prose_of_a_function_is_shown_if_no_code_has_the_word():
+    lines = ["def shop():", "    # the cookie", "    return 1", "def bill():", "    return 2"]
+    assert choose_lines(lines, {"cooki": 1.0}, [Function("shop", 1, 3, 1.0)]) == [1]
+
+
+def test_the_search_for_a_single_letter_that_may_differ_ends():
+    assert not contained_terms(["y = 1", "", "e"], {"e": 1.0}).any()
+
+
 def test_a_term_of_one_letter_is_found_in_every_line_that_has_it():
     contained = contained_terms(["x = 1", "", "cookie = x", "y"], {"cooki": 1.0, "x": 1.0})
     assert contained.shape == (4, 2)

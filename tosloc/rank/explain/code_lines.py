@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -28,8 +28,10 @@ IN_NAME: Final = 0.1
 """Weight of a line with the name of a listed function."""
 MIN_DISTANCE: Final = 15
 """Number of lines between two single lines that are shown for their words, at least."""
-_BLOCK: Final = re.compile(r"\s*+[rRuU]?(\"\"\"|'''|/\*)")
-"""Beginning of a comment, or of documentation, that may span several lines."""
+_BLOCK: Final = re.compile(r"\"\"\"|'''|/\*")
+"""Mark of a comment, or of documentation, that may span several lines."""
+_BEFORE_BLOCK: Final = re.compile(r"\s*+[rRuU]?")
+"""Text before such a mark on its line; after any other text the mark is one of code."""
 _BLOCK_ENDS: Final = {'"""': '"""', "'''": "'''", "/*": "*/"}
 _WORD: Final = re.compile(r"\w")
 
@@ -57,9 +59,15 @@ def choose_lines(
     """
     lines = lines[:MAX_LINES]
     names = [find_name(function, lines) - 1 for function in functions]
-    choice = _LineChoice(lines, terms, names, number)
+    searched = np.full(len(lines), not functions)
+    for function in functions:
+        searched[function.start - 1 : function.end] = True
+    searched[names] = True
+    framed = [line for line in framed if 1 <= line <= len(lines)]
+    searched[[line - 1 for line in framed]] = True
+    choice = _LineChoice(lines, terms, names, number, searched)
     for line in framed:
-        if 1 <= line <= len(lines) and _WORD.search(lines[line - 1]):
+        if _WORD.search(lines[line - 1]):
             choice.add(line - 1)
     if not functions:
         choice.add_best(0, len(lines), number, MIN_GAIN_OF_LINE)
@@ -76,17 +84,31 @@ class _LineChoice:
     """Lines of a file, up to a number, that are chosen one after the other."""
 
     def __init__(
-        self, lines: Sequence[str], terms: Mapping[str, float], names: Sequence[int], number: int
+        self,
+        lines: Sequence[str],
+        terms: Mapping[str, float],
+        names: Sequence[int],
+        number: int,
+        searched: BoolArray,
     ) -> None:
-        """Start without lines; ``names`` are the positions of lines with names of functions."""
+        """Start without lines.
+
+        ``names`` are the positions of lines with names of functions, and ``searched`` (L,) says
+        which lines may be added.
+        """
         self.places: list[int] = []
         """Positions of the chosen lines."""
         self._number = number
-        self._contained = contained_terms(lines, terms)
+        self._contained = np.zeros((len(lines), len(terms)), dtype=np.bool_)
+        searched_lines = [lines[place] for place in np.flatnonzero(searched).tolist()]
+        self._contained[searched] = contained_terms(searched_lines, terms)
         self._worth = self._contained * np.array([*terms.values()])
         """(L, T) what each term is worth in each line."""
-        says_nothing = are_prose(lines, self._contained.any(axis=1))
-        if self._worth[~says_nothing].any():
+        matches: BoolArray = np.any(self._contained, axis=1)
+        says_nothing = matches & are_prose(lines, matches)
+        if says_nothing.any() and (
+            (matches & ~says_nothing).any() or _is_any_code(lines, contained_terms(lines, terms))
+        ):
             self._worth[says_nothing] = 0.0
         self._worth[names] *= IN_NAME
         self._is_free = np.ones(len(lines), dtype=np.bool_)
@@ -123,21 +145,43 @@ def are_prose(lines: Sequence[str], wanted: BoolArray | None = None) -> BoolArra
     [True, False, True, False]
     """
     result = np.zeros(len(lines), dtype=np.bool_)
-    is_wanted = [True] * len(lines) if wanted is None else wanted.tolist()
-    end = ""
-    for position, line in enumerate(lines):
-        text = line
-        if end:
-            result[position] = True
-        elif opening := _BLOCK.match(text):
-            result[position] = True
-            end = _BLOCK_ENDS[opening[1]]
-            text = text[opening.end() :]
-        elif is_wanted[position]:
-            result[position] = is_comment("".join(text.split())) or bool(IMPORT.match(line))
-        if end and end in text:
-            end = ""
+    for first, last in _find_blocks(lines):
+        result[first : last + 1] = True
+    others = ~result if wanted is None else wanted & ~result
+    for position in np.flatnonzero(others).tolist():
+        line = lines[position]
+        result[position] = is_comment("".join(line.split())) or bool(IMPORT.match(line))
     return result
+
+
+def _find_blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the positions of the first and the last line of each block of prose.
+
+    A block is a comment or documentation that begins on a line of its own.
+    """
+    text = "\n".join(lines)
+    line_start = 0
+    position = 0
+    while mark := _BLOCK.search(text, line_start):
+        position += text.count("\n", line_start, mark.start())
+        line_start = max(line_start, text.rfind("\n", line_start, mark.start()) + 1)
+        end = mark.end()
+        if _BEFORE_BLOCK.fullmatch(text, line_start, mark.start()):
+            end = text.find(_BLOCK_ENDS[mark[0]], end)
+            end = len(text) if end < 0 else end
+            last = position + text.count("\n", mark.end(), end)
+            yield position, last
+            position = last
+        line_start = text.find("\n", end) + 1
+        position += 1
+        if not line_start:
+            return
+
+
+def _is_any_code(lines: Sequence[str], contained: BoolArray) -> bool:
+    """Return whether any line of code contains a term; ``contained`` (L, T) says which ones do."""
+    matches: BoolArray = np.any(contained, axis=1)
+    return bool((matches & ~are_prose(lines, matches)).any())
 
 
 def choose_body(
