@@ -115,6 +115,16 @@ def test_answer_says_if_most_text_is_not_searched(answer_to):
     assert answer.hits[0].confidence < few.hits[0].confidence / 5
 
 
+def test_files_of_tools_are_no_text_of_the_version(answer_to):
+    tools = (
+        *("package.json", "package-lock.json", "jasmine.json", "pages/package.json"),
+        *(".travis.yml", ".github/workflows/test.yml", ".github/workflows/lint.yml"),
+    )
+    sources = SCRIPT | {"stop.sh": "halt\n"}
+    answer = answer_to(sources | dict.fromkeys(tools, "bucket: 1\n"), "# echo fails\nprefix\n")
+    assert notes_about_scope(answer) == []
+
+
 def test_the_only_file_has_no_confidence(answer_to):
     answer = answer_to(SCRIPT, "# echo fails for the bucket\nprefix of logs\n")
     assert answer.hits[0].confidence == 0

@@ -18,6 +18,7 @@ import numpy as np
 from tosloc.code.functions import NO_FUNCTIONS, FunctionFacts
 from tosloc.code.languages import SOURCE_SUFFIXES, other_kind
 from tosloc.core.errors import ToslocError
+from tosloc.core.patterns import lazy_pattern
 from tosloc.git.discovery import WebPages
 from tosloc.git.repository import AuthorNames, Tags
 from tosloc.localize.checkpoint import shipped
@@ -40,6 +41,17 @@ if TYPE_CHECKING:
 ONLY_STAGE_ONE: Final = (
     "stage two needs the files' texts, so only stage one ranked them; open a repository to use both"
 )
+_OF_TOOLS: Final = lazy_pattern(
+    r"""(?x) (?:[^/\n]{0,200}/){0,30} (?: \.[^/\n]\S{0,400}
+      | (?:angular|bower|cargo|component|composer|deno|jsconfig|lerna|npm-shrinkwrap|nx|package
+        |package-lock|pyproject|renovate|tsconfig[\w.-]{0,40}|turbo) \.(?:json|toml) )
+    | [^/\n]{1,200}\.(?:json|toml)"""
+)
+"""Path of a file that lists packages or configures tools.
+
+It has the name of such a file, or is JSON or TOML at the root, or begins with a dot, like a folder
+around it.
+"""
 NO_SETTINGS: Final[Mapping[str, Any]] = {
     "include": (),
     "exclude": (),
@@ -272,7 +284,8 @@ class SearchableVersion:
     def unsearched(self) -> dict[str, int]:
         """Kind -> number of its text files that are not ranked, the most frequent kind first.
 
-        Tests, generated files, documentation and examples are left out.
+        Tests, generated files, documentation and examples are left out. So are files that list
+        packages or configure tools, which the smallest project has, too.
         """
         if self.others is None:
             return {}
@@ -281,7 +294,7 @@ class SearchableVersion:
         kinds: Counter[str] = Counter()
         for path, own in zip(paths, is_own.tolist(), strict=True):
             kind = other_kind(path)
-            if own and kind is not None:
+            if own and kind is not None and not _OF_TOOLS.fullmatch(path):
                 kinds[kind] += 1
         return dict(kinds.most_common())
 
