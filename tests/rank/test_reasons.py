@@ -371,6 +371,15 @@ def test_a_change_between_ends_is_a_reason(reasons_for, bad, text):
     assert "range" not in kinds(others)
 
 
+def test_a_change_between_ends_is_no_reason_if_another_one_is_blamed(reasons_for):
+    history = NAMED_HISTORY | {"bounds": Bounds((GOOD,), (BAD,), frozenset(["c0", "c1"]))}
+    for path in (LEAF, TREE):
+        chosen = reasons_for(
+            path, "It", "Broken since #4242", history=history, lookups=NAMED_LOOKUPS
+        )
+        assert "range" not in kinds(chosen)
+
+
 def test_a_range_that_changed_most_files_is_no_reason(reasons_for):
     """All 33 files changed: more than a quarter of them, and more than 20."""
     commits = [(3, "leaf", [path]) for path in PATHS]

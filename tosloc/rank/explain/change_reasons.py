@@ -212,10 +212,11 @@ class ChangeReasons:
     def changed_in_range(self, file: int, lookups: RepositoryLookups) -> Reason | None:
         """Return the reason that the file changed between the good and bad ends; None if not.
 
-        The reason cites the commit that is most similar to the report.
+        The reason cites the commit that is most similar to the report. There is none if the report
+        blames a commit, because then no other one broke it.
         """
         named = self._context.named_history
-        if not named.range or not self._range_is_narrow:
+        if not named.range or named.blamed or not self._range_is_narrow:
             return None
         bounds = named.bounds
         row = self._row(file)
