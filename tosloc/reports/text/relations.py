@@ -42,7 +42,7 @@ _LATER: Final = frozenset(
     """.split()
 )
 """Words before "after X" that exclude X: "all versions after 2.0"."""
-_WORSE: Final = frozenset(["slower", "worse"])
+_WORSE: Final = frozenset(["slower", "longer", "worse"])
 """Comparatives of a version in which something fails."""
 _AGAINST: Final = ("vs", "versus")
 _THAN: Final = ("than", "then", "compared", *_AGAINST)
@@ -80,8 +80,9 @@ def state_by_relation(
         return _state_at_time(relation, earlier, after)
     is_compared = relation in _THAN or (previous in _THAN and relation in PLACES | {"to"})
     if is_compared and _WORSE.intersection(earlier):
-        # "Much slower in 2.0 than in 1.9"
-        return None if any(map(is_negation, earlier)) else "works"
+        # "Much slower in 2.0 than in 1.9"; "longer" itself negates nothing here.
+        is_denied = any(is_negation(word) for word in earlier if word != "longer")
+        return None if is_denied else "works"
     if relation == "than":
         return _state_than(previous)
     if relation in _AGAINST:

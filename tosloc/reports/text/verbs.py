@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
-GOOD: Final = ("work", "fine", "ok", "correct", "pass", "succe", "good")
+GOOD: Final = tuple("work fine ok correct pass succe good instantan instantly".split())
 _BEGINNING: Final = tuple("broke breakage regress introduc start begin began changed".split())
 """Beginnings of words that say that something fails from a version on."""
 _START: Final = ("start", "begin", "began")
