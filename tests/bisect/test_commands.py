@@ -262,6 +262,23 @@ def test_command_that_always_fails_is_refused(bisect, line):
     assert f"The first bad commit:\n  {line.commits[7][:10]}" in out
 
 
+def test_command_that_always_fails_is_refused_after_three_runs(bisect, repository):
+    make_line(repository, number=40)
+    bisect(repository, "start", "--good", "good")
+    out, err = bisect(repository, "run", *ALWAYS, 1, code=2)
+    assert out.count("Run ") == 3
+    assert f"on the good commit {repository.commits[0][:10]}, too (exit code 1)" in err
+
+
+def test_command_that_passes_on_the_good_end_is_not_run_there_again(bisect, repository):
+    make_line(repository, number=40, culprit=1)
+    bisect(repository, "start", "--good", "good")
+    out = bisect(repository, "run", *TEST_COMMAND).out
+    assert out.count("Run ") > 4
+    assert out.count("the good commit") == 1
+    assert f"The first bad commit:\n  {repository.commits[1][:10]}" in out
+
+
 def test_signal_on_the_good_end_does_not_end_the_bisection(bisect, line):
     bisect(line, "start", "--good", "good")
     program = "import sys, pathlib; sys.exit(1 if int(pathlib.Path('a.txt').read_text()) else 200)"

@@ -284,15 +284,15 @@ class Bisection:
     def test_good(
         self, command: Sequence[str], folder: Path, step: Step, bad: str
     ) -> tuple[str, str]:
-        """Run a command on a good end, the one before the found commit; return its id and mark.
+        """Run a command on a good end, and return its id and its mark.
 
-        ``bad`` is the bad end before the command ran. It is the bad end again if the command fails
-        on the good end, too. ToslocError is raised then, because the command does not test the
-        fault.
+        If the step is a found commit, the good end is the one before it. ``bad`` is the bad end
+        before the command ran. It is the bad end again if the command fails on the good end, too.
+        ToslocError is raised then, because the command does not test the fault.
         """
-        [found] = self.repository.commits([step.commit])
+        [info] = self.repository.commits([step.commit])
         good = self.state.marks().good
-        commit = next((parent for parent in found.parents if parent in good), good[0])
+        commit = next((parent for parent in info.parents if parent in good), good[0])
         tested = self.state.current
         self.state.check_out(commit)
         code = self.state.run(command, folder)

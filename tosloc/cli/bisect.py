@@ -37,6 +37,8 @@ MAX_JSON_CANDIDATES: Final = 1000
 """Largest number of candidates in JSON."""
 MAX_FILES: Final = 10
 """Largest number of files of a found commit that are printed."""
+MAX_BAD_RUNS: Final = 3
+"""Number of runs without a good one after which a command has to pass on a good commit."""
 MAX_TEXT_CHARACTERS: Final = 100
 """Largest number of characters of a subject, a name or a report's summary that are printed."""
 
@@ -285,7 +287,7 @@ def run_command(
             next_step = bisection.mark(mark, [step.commit])
             assert next_step is not None  # both ends were there before the command ran
             step = next_step
-            if step.is_found and "bad" in marks and "good" not in marks:
+            if _needs_good_run(marks, step):
                 good_end, mark = bisection.test_good(command, Path.cwd(), step, bad_end)
                 marks.append(mark)
                 print(
@@ -302,6 +304,13 @@ def run_command(
             print_notes(_notes_on_marks(marks, step))
         print_notes(["return to where you were: tosloc bisect reset"])
         _finish(step)
+
+
+def _needs_good_run(marks: Sequence[str], step: Step) -> bool:
+    """Return whether a command that has only failed so far has to pass on a good commit."""
+    if "good" in marks or marks[-1] != "bad":
+        return False
+    return step.is_found or marks.count("bad") == MAX_BAD_RUNS
 
 
 def _notes_on_marks(marks: Sequence[str], step: Step) -> list[str]:
