@@ -5,12 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tests.bisect.conftest import TEST, TEST_COMMAND, make_line
-from tests.conftest import GitRepository
+from tests.conftest import HOUR, GitRepository
 from tosloc.bisect import steps
 from tosloc.bisect.state import WEIGHTS_FILE, BisectionState
 from tosloc.git.repository import Repository
@@ -752,6 +753,18 @@ def test_release_before_the_bad_end_is_proposed(fails, releases, words):
     assert sentence == (
         "the report states no version of this project that works; if the release before v1.1 does,"
         " name it: --good v1.0"
+    )
+
+
+def test_last_commit_of_a_day_when_it_worked_is_proposed(fails, repository):
+    noon = datetime(2024, 5, 2, 12, tzinfo=UTC).timestamp()
+    earlier = repository.commit({"shop.py": "0\n"}, "Zero", when=int(noon) - 24 * HOUR)
+    repository.commit({"shop.py": "1\n"}, "One", when=int(noon) + 24 * HOUR)
+    repository.git("reset", "-q", "--hard")
+    sentence = fails(repository, "start", f"{REPORT}.\n\nIt worked on 2024-05-02.")
+    assert sentence == (
+        "the report states no version of this project that works; it worked until 2024-05-02 by the"
+        f" report; if {earlier[:10]}, the last commit then, works, name it: --good {earlier[:10]}"
     )
 
 

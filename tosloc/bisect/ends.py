@@ -54,6 +54,8 @@ class StatedEnds(NamedTuple):
     """Numbers of releases that work according to the report, but have no tag."""
     before_bad: str
     """Tag of the release before the bad end; "" if the bad end is no release or the first one."""
+    worked_at: float | None
+    """Last time at which something worked, in seconds since 1970; None if no date is stated."""
 
 
 def find_stated_ends(
@@ -91,7 +93,8 @@ def find_stated_ends(
     without_tag = [claim.number for claim in history.missing_releases if claim.state == "works"]
     before = None if bad is None else releases.before(bad.name, context.history.opened)
     before_bad = "" if before is None else before.name
-    return StatedEnds(tuple(good), bad, blamed, tuple(without_tag), before_bad)
+    worked_at = context.query.names.working_time(context.history.opened)
+    return StatedEnds(tuple(good), bad, blamed, tuple(without_tag), before_bad, worked_at)
 
 
 def _by_report(words: str) -> str:

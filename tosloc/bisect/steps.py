@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -175,7 +176,7 @@ class Bisection:
             stated = find_stated_ends(localizer, report, bad_commit, progress)
         if not good:
             if not stated.good:
-                raise _missing_good_end(stated)
+                raise _missing_good_end(repository, stated, bad_commit)
             good_commits = tuple(end.commit for end in stated.good)
             for end in stated.good:
                 announce(progress, f"good: {end.name}, {end.origin}")
@@ -347,8 +348,11 @@ class Bisection:
         )
 
 
-def _missing_good_end(stated: StatedEnds) -> ToslocError:
-    """Return the error for a report that states no good end; its hint proposes one if possible."""
+def _missing_good_end(repository: Repository, stated: StatedEnds, bad: str) -> ToslocError:
+    """Return the error for a report that states no good end; its hint proposes one if possible.
+
+    ``bad`` is the bad commit.
+    """
     proposal = "REV" if not stated.blamed else f"{stated.blamed[:10]}~1"
     if stated.without_tag:
         return ToslocError(
@@ -358,11 +362,24 @@ def _missing_good_end(stated: StatedEnds) -> ToslocError:
             f" {proposal}",
         )
     hint = f"name one: {{good}} {proposal}"
-    if stated.before_bad and stated.bad is not None and not stated.blamed:
+    if stated.worked_at is not None and not stated.blamed:
+        day = datetime.fromtimestamp(stated.worked_at, UTC).date()
+        last = _last_commit(repository, bad, stated.worked_at)
+        if last:
+            hint = f"it worked until {day} by the report; if {last[:10]}, the last commit then,"
+            hint += f" works, name it: {{good}} {last[:10]}"
+    elif stated.before_bad and stated.bad is not None and not stated.blamed:
         hint = (
             f"if the release before {stated.bad.name} does, name it: {{good}} {stated.before_bad}"
         )
     return ToslocError("the report states no version of this project that works", hint=hint)
+
+
+def _last_commit(repository: Repository, commit: str, time: float) -> str:
+    """Return the id of the last commit of a history at a time (seconds since 1970), or ""."""
+    command = ["rev-list", "-n1", "--first-parent", f"--before={int(time)}", commit]
+    with repository.git.stream(command) as output:
+        return output.read().decode("ascii").strip()
 
 
 def read_graph(
