@@ -584,6 +584,13 @@ def test_an_implied_range_is_stated_as_probable(released, text):
     assert answer.statements == (expected,)
 
 
+@pytest.mark.parametrize("text", IMPLIED)
+def test_an_implied_range_is_not_stated_beside_a_blamed_commit(released, text):
+    blamed = f"{text} It is caused by {released.commits[1]}."
+    [statement] = ask(released, f"{WRONG}\n\n{blamed}").statements
+    assert statement.startswith(NOTE)
+
+
 @pytest.mark.parametrize("opened", [None, datetime.fromtimestamp(FIRST_TIME + 219 * DAY, UTC)])
 def test_tag_of_the_searched_version_may_be_later_than_its_commit(released, opened):
     """A report without a date is about the version that is searched, so its tag is known."""

@@ -186,8 +186,8 @@ def _describe(history: NamedHistory, lookups: RepositoryLookups) -> Iterator[str
     """Yield the sentences of ``describe_statements``, blamed commits first.
 
     A range that the report states is left out if a blamed commit is in it: no other commit of the
-    range can be the cause then, by the report. A given range is left out if all its commits are
-    blamed.
+    range can be the cause then, by the report. A range that the report only implies is left out if
+    any commit is blamed, and a given range if all its commits are.
     """
     for blamed in history.blamed:
         yield _describe_blamed(blamed, lookups)
@@ -198,6 +198,8 @@ def _describe(history: NamedHistory, lookups: RepositoryLookups) -> Iterator[str
     within = history.range or frozenset()
     if history.has_given_ends:
         is_known = bool(within) and within <= history.blamed_ids
+    elif history.bounds.commits is None:
+        is_known = bool(history.blamed)
     else:
         is_known = not within.isdisjoint(history.blamed_ids)
     if not is_known:
