@@ -674,6 +674,8 @@ def test_versions_with_a_v_are_read_alike(text, expected):
         "Before 2.0 it failed, too",
         "Until 2.0 it failed",
         "Since 2.0 it works",
+        "you made many refactorings since 1.6.1",
+        "there are 20 commits since 1.6.1",
         "Upgrading to 2.0 fixes it",
         "2.0 fixes the crash",
         "The issue is fixed in 1.3",

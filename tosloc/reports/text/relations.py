@@ -34,6 +34,8 @@ _ON_PURPOSE: Final = ("deprecat", "remov", "requir", "minim")
 """Beginnings of words about a change on purpose, or about requirements."""
 _POSSIBLE: Final = frozenset("can could available possible supported exists".split())
 """Words that say since when something can be used."""
+_DEVELOPMENT: Final = ("refactor", "commits", "rewritten", "rewrote")
+"""Beginnings of words about work on a version: "many refactorings since 2.0"."""
 _EVENTS: Final = tuple("releas came come out upda upgrad install land".split())
 """Beginnings of words about the appearance of a version: "after 2.0 was released"."""
 _LATER: Final = frozenset(
@@ -127,6 +129,8 @@ def _state_at_time(relation: str, earlier: Sequence[str], after: Sequence[str]) 
         return "begins" if statement == "works" and not is_alike else None
     if relation == "after":
         return _state_after(earlier, after, statement)
+    if statement is None and any(word.startswith(_DEVELOPMENT) for word in earlier):
+        return None
     return None if statement == "works" else "begins"
 
 
