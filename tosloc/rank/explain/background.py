@@ -145,7 +145,7 @@ def find_other_files(
     if kept is None:
         kept = np.ones(len(paths), dtype=np.bool_)
     by_text = context.matches.score_whole(context.matches.weights)
-    scores = by_text + context.version.paths.bm25(context.query.weights)
+    scores = by_text + context.path_scores[1]
     reasons: dict[int, Reason] = {}
     for file, written in mentioned_files(context).items():
         if kept[file]:

@@ -81,6 +81,18 @@ class QueryContext:
         return WordRarity(self.query, self.version, self.matches)
 
     @cached_property
+    def history_rarities(self) -> dict[str, tuple[float, float]]:
+        """Term of the query -> its rarity among earlier reports, and its rarity among commits."""
+        reports = self.history.reports
+        commits = self.history.commits
+        return {term: (reports.rarity(term), commits.rarity(term)) for term in self.query.weights}
+
+    @cached_property
+    def path_scores(self) -> tuple[FloatArray, FloatArray]:
+        """(F,) BM25 of the words in each file's folders, and in its whole path."""
+        return self.version.paths.bm25(self.query.weights)
+
+    @cached_property
     def named_files(self) -> NamedFiles:
         """Files that the report names."""
         return NamedFiles(self.query, self.version.paths)

@@ -318,7 +318,7 @@ def _rare_chunk(context: QueryContext) -> FloatArray:
 
 def _path(context: QueryContext) -> FloatArray:
     """Return BM25 of the words in each file's path."""
-    return context.version.paths.bm25(context.query.weights)
+    return context.path_scores[1]
 
 
 def _test(context: QueryContext) -> FloatArray:
@@ -328,7 +328,7 @@ def _test(context: QueryContext) -> FloatArray:
 
 def _folders(context: QueryContext) -> FloatArray:
     """Return BM25 of the words in each file's folders."""
-    return context.version.paths.bm25(context.query.weights, names=False)
+    return context.path_scores[0]
 
 
 def _name_coverage(context: QueryContext) -> FloatArray:

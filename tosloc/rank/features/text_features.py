@@ -48,13 +48,12 @@ def rarities(version: VersionIndex, terms: Iterable[str]) -> dict[str, float]:
 
 
 def weigh_by_rarity(context: QueryContext, weights: Mapping[str, float]) -> dict[str, float]:
-    """Return term -> weight x its rarity among earlier reports and among commits."""
-    reports = context.history.reports
-    commits = context.history.commits
-    return {
-        term: weight * reports.rarity(term) * commits.rarity(term)
-        for term, weight in weights.items()
-    }
+    """Return term of the query -> weight x its rarity among earlier reports and among commits."""
+    weighted: dict[str, float] = {}
+    for term, weight in weights.items():
+        among_reports, among_commits = context.history_rarities[term]
+        weighted[term] = weight * among_reports * among_commits
+    return weighted
 
 
 class DefinedName(NamedTuple):

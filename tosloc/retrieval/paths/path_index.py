@@ -204,11 +204,9 @@ class FileNames:
         if not terms:
             return self._rows_with_joined("".join(words))
         terms.sort(key=lambda number: int(self.frequency[number]))
-        rows, row_terms = self._table.name_terms
-        rows_of_terms = []
-        for number in terms:
-            start, end = np.searchsorted(row_terms, [number, number + 1])
-            rows_of_terms.append(rows[start:end])
+        rows, _ = self._table.name_terms
+        starts = self._name_starts
+        rows_of_terms = [rows[starts[number] : starts[number + 1]] for number in terms]
         # A term has each row once.
         common = reduce(partial(np.intersect1d, assume_unique=True), rows_of_terms)
         return [int(row) for row in common[self._present[common]]]
@@ -247,6 +245,12 @@ class FileNames:
         present_terms = terms[self._present[rows]]
         counts = np.bincount(present_terms, minlength=len(self._table.term_ids))
         return counts.astype(np.int64)
+
+    @cached_property
+    def _name_starts(self) -> LongArray:
+        """(V+1,) term v has the pairs of ``name_terms`` from starts[v] to starts[v+1]."""
+        _, terms = self._table.name_terms
+        return group_starts(np.bincount(terms, minlength=len(self._table.term_ids)))
 
     @cached_property
     def idf(self) -> FloatArray:
@@ -359,21 +363,26 @@ class VersionPaths:
             self._rows_by_location[spelling, qualified] = rows
         return list(rows)
 
-    def bm25(self, weights: Mapping[str, float], *, names: bool = True) -> FloatArray:
-        """Return (F,) BM25 of the words in each path, or without ``names`` of its folders alone."""
+    def bm25(self, weights: Mapping[str, float]) -> tuple[FloatArray, FloatArray]:
+        """Return (F,) BM25 of the words in each file's folders, and in its whole path."""
         table = self.table
         terms, query_weights = known_terms(table.term_ids, weights)
         selection = table.postings.select(terms)
-        rows = selection.rows
-        frequency = selection.values[:, _FOLDER_COUNT]
-        if names:
-            frequency = frequency + selection.values[:, _NAME_COUNT]
-        norm = self._norm[int(names)].take(rows)
-        values = saturate_tf(frequency, norm, K1) * self.present[rows]
+        rows = selection.rows.astype(np.int64)
         # Only paths of this version count for IDF.
-        document_frequency = row_sums(values > 0, group_starts(selection.sizes)).astype(np.int64)
-        term_weights = query_weights * idf(self.files, document_frequency)
-        return group_sum(rows, values * selection.expand(term_weights), len(table))[self.path_ids]
+        present = self.present.take(rows)
+        in_folder = selection.values[:, _FOLDER_COUNT]
+        in_path = in_folder + selection.values[:, _NAME_COUNT]
+        starts = group_starts(selection.sizes)
+        scores = []
+        for frequency, path_norm in zip((in_folder, in_path), self._norm, strict=True):
+            values = saturate_tf(frequency, path_norm.take(rows), K1) * present
+            document_frequency = row_sums(values > 0, starts).astype(np.int64)
+            term_weights = query_weights * idf(self.files, document_frequency)
+            by_path = group_sum(rows, values * selection.expand(term_weights), len(table))
+            scores.append(by_path.take(self.path_ids))
+        of_folders, of_paths = scores
+        return of_folders, of_paths
 
     @cached_property
     def _norm(self) -> FloatArray:
