@@ -77,8 +77,9 @@ class TextMatches:
         shared, counts = self._hits.terms_in_row(row)
         frequency = bm25.WHOLE(self._texts, counts, np.full(len(shared), row))
         scores = frequency * self._hits.idf[shared] * self.weights[shared]
-        best_first = shared[np.argsort(-scores, kind="stable")].tolist()
-        return {self.words[number]: float(self._hits.idf[number]) for number in best_first}
+        best_first = shared[np.argsort(-scores, kind="stable")]
+        words = [self.words[number] for number in best_first.tolist()]
+        return dict(zip(words, self._hits.idf[best_first].tolist(), strict=True))
 
     def best_chunk_scores(self, weights: FloatArray) -> FloatArray:
         """Return (F,) BM25 of each file's best chunk; ``weights`` (T,) are those of the terms."""

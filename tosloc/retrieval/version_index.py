@@ -28,6 +28,7 @@ from tosloc.reports.text import NO_SHARED_LINES, SharedLines, check_shared_lines
 from tosloc.retrieval.history.history_index import NO_HISTORY, HistoryIndex, report_documents
 from tosloc.retrieval.history.releases import Releases, check_releases
 from tosloc.retrieval.history.renames import Renames, check_renames
+from tosloc.retrieval.memo import Remembering
 from tosloc.retrieval.paths.path_index import PathTable, VersionPaths
 from tosloc.retrieval.texts.bm25 import RevisedVectors
 from tosloc.retrieval.texts.corpus import Corpus, VersionTexts
@@ -92,7 +93,7 @@ class KnownReports(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class VersionIndex:
+class VersionIndex(Remembering):
     """A version ready for queries: its files, their texts and paths, and its history.
 
     A version in the cache or in a checkpoint has path numbers of its own: first its files in path

@@ -25,6 +25,7 @@ from tosloc.rank.explain.reasons import MAX_TESTS, FileReasons
 from tosloc.rank.features.query_context import QueryContext
 from tosloc.reports.text import is_issue_template, without_addresses
 from tosloc.retrieval.texts import top_k
+from tosloc.retrieval.version_index import VersionIndex
 
 MAX_ITEMS: Final = 3
 """Largest number of earlier changes, and of files other than source code."""
@@ -142,6 +143,8 @@ def find_other_files(
     files that are ``kept`` (F,) are returned, by default all.
     """
     paths = context.version.snapshot.paths
+    if not len(paths):
+        return []
     if kept is None:
         kept = np.ones(len(paths), dtype=np.bool_)
     by_text = context.matches.score_whole(context.matches.weights)
@@ -184,9 +187,7 @@ def _matches_by_words(
 ) -> Iterator[tuple[int, Reason]]:
     """Yield the best files that share enough words with the report, each with a reason."""
     reasons = FileReasons(context)
-    paths = context.version.snapshot.paths
-    are_templates = np.fromiter(map(is_issue_template, paths), dtype=np.bool_, count=len(paths))
-    kept = kept & ~is_hidden_class(context.version.file_class) & ~are_templates
+    kept = kept & context.version.remember(_may_match_by_words)
     best = top_k(np.where(kept, scores, -np.inf), _WORD_CANDIDATES)
     for file in best[kept[best]].tolist():
         words, _ = reasons.words.shared(file)
@@ -194,6 +195,13 @@ def _matches_by_words(
         if len(rare) > 1 or (rare and reasons.words.in_name(file)):
             matching = reasons.spelling.join_words([*rare, *words])
             yield file, Reason("words", f"Matching words: {matching}")
+
+
+def _may_match_by_words(version: VersionIndex) -> BoolArray:
+    """Return (F,) whether each file is neither of a hidden class nor an issue template."""
+    paths = version.snapshot.paths
+    are_templates = np.fromiter(map(is_issue_template, paths), dtype=np.bool_, count=len(paths))
+    return ~is_hidden_class(version.file_class) & ~are_templates
 
 
 def mentioned_files(context: QueryContext) -> dict[int, str]:
@@ -204,7 +212,7 @@ def mentioned_files(context: QueryContext) -> dict[int, str]:
     the root matches. A name in capitals (README) may lack its suffix.
     """
     paths = context.version.snapshot.paths
-    files_by_name = _files_by_name(paths)
+    files_by_name = context.version.remember(_files_by_name)
     mentions: dict[int, str] = {}
     text = without_addresses(context.query.text.own_text)
     for match in _WRITTEN_PATH.findall(text):
@@ -224,10 +232,10 @@ def mentioned_files(context: QueryContext) -> dict[int, str]:
     return mentions
 
 
-def _files_by_name(paths: Sequence[str]) -> dict[str, list[int]]:
+def _files_by_name(version: VersionIndex) -> dict[str, list[int]]:
     """Return file name -> files; a name in capitals is also listed without its suffix."""
     files_by_name: defaultdict[str, list[int]] = defaultdict(list)
-    for file, path in enumerate(paths):
+    for file, path in enumerate(version.snapshot.paths):
         name = path.rpartition("/")[2]
         stem = name.partition(".")[0]
         files_by_name[name].append(file)

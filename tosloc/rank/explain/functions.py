@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -379,16 +380,18 @@ def find_best_holder(
     """
     if not len(functions):
         return None
-    word_weights = {word: 2.0**-position for position, word in enumerate(words)}
-    pair_weights = functions.of_terms(word_weights)[functions.places]
-    values = np.bincount(functions.rows, pair_weights, len(functions)).astype(float)
+    values = np.zeros(len(functions))
+    for position, word in enumerate(words):
+        place = bisect_left(functions.terms, word)
+        if place < len(functions.terms) and functions.terms[place] == word:
+            values[functions.rows[functions.places == place]] += 2.0**-position
     values[~_is_listed(functions, listed) | (functions.kinds == CLASS_KIND)] = 0.0
     best = int(np.argmax(values))
     if not values[best]:
         return None
     places = functions.places[functions.rows == best].tolist()
     contained = frozenset(functions.terms[place] for place in places)
-    return best, contained & word_weights.keys()
+    return best, contained.intersection(words)
 
 
 def _is_listed(functions: FunctionFacts, listed: Sequence[Function]) -> BoolArray:

@@ -11,7 +11,7 @@ from tosloc.code.functions import FunctionFacts
 from tosloc.core.answers import Reason
 from tosloc.rank.explain.wording import shorten
 from tosloc.rank.features.query_context import QueryContext
-from tosloc.rank.features.text_features import find_defined_names
+from tosloc.rank.features.text_features import DefinedName, find_defined_names
 from tosloc.reports.traces import Frame, Place
 from tosloc.retrieval.paths import file_stem
 
@@ -123,8 +123,7 @@ class PointerReasons:
         """
         row = int(self._context.version.text.rows[file])
         function_names = {name for _, name in functions.last_names} if functions else set()
-        heaviest_first = sorted(find_defined_names(self._context), key=lambda name: -name.weight)
-        for defined in heaviest_first:
+        for defined in self._defined_names:
             written = defined.name.written
             if function_names and written not in function_names:
                 continue
@@ -132,6 +131,11 @@ class PointerReasons:
                 others = f" (one of {defined.files} files that do)" if defined.files > 1 else ""
                 return Reason("name", f"Defines {written}, which the report names{others}")
         return None
+
+    @cached_property
+    def _defined_names(self) -> list[DefinedName]:
+        """Names in the report that files define, the heaviest first."""
+        return sorted(find_defined_names(self._context), key=lambda name: -name.weight)
 
     def message(self, file: int) -> Reason | None:
         """Return the reason that a string of the file contains a message of the report, or None."""

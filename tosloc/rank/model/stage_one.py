@@ -495,5 +495,5 @@ class StageOneResult:
         """Return the kinds of reasons whose features together raise the file's score."""
         added: defaultdict[str | None, float] = defaultdict(float)
         for name, weight in zip(self.stage.features, self.stage.weights.tolist(), strict=True):
-            added[features.FEATURES[name].reason] += weight * self.columns[name][file]
+            added[features.FEATURES[name].reason] += weight * self.columns[name].item(file)
         return {kind for kind, value in added.items() if value > 0}
