@@ -61,11 +61,11 @@ class StatedEnds(NamedTuple):
 def find_stated_ends(
     localizer: Localizer, report: BugReport, commit: str, progress: Progress = ignore_progress
 ) -> StatedEnds:
-    """Return the ends that a report states, with the releases that a version knows.
+    """Return the good and bad ends that a report states, for a bisection.
 
-    If the report states no good end, the release before the first failing release is used. If the
-    report states no bad end, the version that the reporter ran is used. Raises the errors of
-    ``Localizer.localize``.
+    ``commit`` is the searched version. If the report states no good end, the release before the
+    first failing release is used. If the report states no bad end, the version that the reporter
+    ran is used. Raises the errors of ``Localizer.localize``.
     """
     question = Question(report, commit=commit)
     context = localizer.rank(question, progress=progress).stage_one.context

@@ -150,7 +150,7 @@ class VersionIndex(Remembering):
 
     @cached_property
     def written_by_people(self) -> BoolArray:
-        """(F,) whether each file counts for the largest value of a feature.
+        """(F,) whether people write each file; only such files set a feature's largest value.
 
         Values of a minified bundle would make those of all other files small. Styles change with
         every page, so they count only if the project is made of them.

@@ -126,7 +126,7 @@ def _written_lines(
 def _describe_by_text(
     candidates: Candidates, place: int, reasons: FileReasons, lookups: RepositoryLookups
 ) -> SuspectChange:
-    """Return a candidate that touched no file of the answer, with its best matching lines."""
+    """Describe a candidate that touched no file of the answer by its best matching lines."""
     commit = candidates.commits[place]
     path = ""
     diff: tuple[str, ...] = ()
@@ -243,7 +243,7 @@ def _find_best_function(change: _Change, enclosing: _Names) -> str:
 
 
 def _most_worth(change: _Change, enclosing: _Names, names: Sequence[str]) -> str:
-    """Return the one of ``names`` with most of a change's worth; "" if it changed none of them.
+    """Return the function of ``names`` whose changed lines are worth most; "" if none was changed.
 
     A line in several of them counts for the first. Removed lines only decide between functions
     without added lines, because lines that are rewritten elsewhere are removed, too.

@@ -142,7 +142,11 @@ def _line_features(
     files: Sequence[FileLines],
     formatting: Collection[str],
 ) -> dict[str, FloatArray]:
-    """Return the features for the lines that commits, newest first, last wrote and touched."""
+    """Return the features that tell which lines of the answer's files each commit wrote or touched.
+
+    ``patches`` are those of the commits, newest first: the newest commit that added a line wrote it
+    last.
+    """
     files_by_path = {file.path: file for file in files}
     wrote_function = np.zeros(len(patches))
     wrote_file = np.zeros(len(patches))
