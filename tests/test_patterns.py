@@ -85,6 +85,7 @@ def test_every_pattern_written_in_a_call_takes_linear_time():
     assert find_slow(calls) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "method"),
     [
